@@ -184,7 +184,7 @@ def test_a_limit_that_is_passed_fails_the_build(
     folder = EfcbFolder(tmp_path / "tasks")
     assert done.code == 1
     assert "1.000!" in done.out
-    assert "beyond chance and 3 standard errors: longest in gmcq-easy" in done.err
+    assert "above chance by more than 3 standard errors: longest in gmcq-easy" in done.err
     assert not folder.problems_path.exists()
     assert folder.candidates_path.exists()
     listed = CommandRun("--data", folder.path, verb=("list", "efcb"))

@@ -43,7 +43,7 @@ def test_other_options_do_not_replace_a_build(
     before = contents(tasks)
     done = CommandRun(records, *other, "-o", tasks)
     assert done.told
-    assert f"{tasks}: holds 8 problems of another build ({difference}" in done.err
+    assert f"{tasks}: contains 8 problems of another build ({difference}" in done.err
     assert "give another folder with -o, or remove this one" in done.err
     assert len(done.err.splitlines()) == 1
     assert contents(tasks) == before
@@ -98,7 +98,7 @@ def test_problems_of_another_suite_stay(records: Path, tmp_path: Path) -> None:
             (tasks / "manifest.json").write_text(manifest)
         done = CommandRun(records, *REVERSE, "-o", tasks)
         assert done.told
-        assert f"{tasks}: holds problems" in done.err
+        assert f"{tasks}: contains problems" in done.err
         assert "give another folder with -o" in done.err
         assert (tasks / "problems.jsonl").read_text() == "{}\n"
 
@@ -196,7 +196,7 @@ def test_missing_descriptions_that_cost_many_changes_have_a_remedy(
     done = CommandRun(history.folder, *REVERSE, "-o", tmp_path / "tasks")
     name = "owner/name" if remote else "widgets"
     [line] = [line for line in done.err.splitlines() if "missing description" in line]
-    assert line.startswith(f"{name}: 2 of 10 changes are refused for a missing description alone")
+    assert line.startswith(f"{name}: 2 of 10 changes are rejected only for a missing description")
     assert line.endswith(remedy or "a missing description alone")
     assert "only this filter" in done.out
 

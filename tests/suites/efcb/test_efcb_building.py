@@ -88,7 +88,7 @@ def test_repositories_and_questions_are_counted_by_hand(tmp_path: Path) -> None:
 
 def test_a_folder_that_has_no_problems_says_why(tmp_path: Path) -> None:
     folder = EfcbFolder(tmp_path)
-    with pytest.raises(DataError, match="the same `caretbench build efcb` goes on with it"):
+    with pytest.raises(DataError, match="run the same `caretbench build efcb` command again"):
         folder.read_problems()
     with pytest.raises(DataError, match="manifest"):
         folder.read_manifest()

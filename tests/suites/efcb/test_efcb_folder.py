@@ -21,4 +21,4 @@ def test_a_build_without_problems_says_where_the_reasons_are(tmp_path: Path) -> 
     pulls = records(4)
     built = build_problems(pulls, EfcbOptions())._replace(problems=(), leaks=())
     result = build_result(built.make_manifest(pulls, (), {}), built, tmp_path, 1.0, ())
-    assert result.lines[-1].endswith("no task could be made of what passes; rejected.jsonl says why")
+    assert result.lines[-1].endswith("no task could be made of the accepted changes; see rejected.jsonl")

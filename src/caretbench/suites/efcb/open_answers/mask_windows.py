@@ -1,8 +1,8 @@
-"""Lines of a patch that can be masked: added, informative, and not shown anywhere else.
+"""Windows of lines in a patch that can be masked: added, informative, and not shown anywhere else.
 
-A window is a run of added lines of one hunk. Tier ``added`` takes windows of a given number of lines that have no
-twin among the removed lines; tier ``changed`` takes all added lines of a run that removes lines too, and these stay
-visible. No window holds a blank line, one of a comment alone or of an import alone.
+A window is a run of added lines of one hunk. Tier ``added`` has windows of a given number of lines that are not similar
+to removed lines; tier ``changed`` has all added lines of a run that removes lines, too, which stay visible. No window
+contains blank lines, or lines with only a comment or an import.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ MaskTier = Literal["added", "changed"]
 MASK: Final = "[[MASK]]"
 
 MIN_INFORMATIVE_LINES: Final = 3
-"""Lines of a window that say something."""
+"""Minimum number of informative lines of a window."""
 MIN_IDENTIFIERS: Final = 2
-"""Distinct identifiers with which a line says something."""
+"""Minimum number of different identifiers of an informative line."""
 MAX_REMOVED_SIMILARITY: Final = 0.6
-"""From this mean similarity to removed lines on, these give a window of tier ``added`` away."""
+"""Maximum mean similarity to removed lines of a window in tier ``added``."""
 
 NoWindowReason = Literal[
     "malformed", "no_grammar", "no_run", "unsuitable_lines", "few_identifiers", "told_in_text", "deleted_twin"
 ]  # fmt: skip
-"""Why a patch has no window: the last guard, in this order, to which one of its windows fell."""
+"""Reason why a patch has no window: the last guard, in this order, that refused one of its windows."""
 _REASONS: Final[tuple[NoWindowReason, ...]] = get_args(NoWindowReason)
 
 _IMPORT: Final = re.compile(
@@ -51,7 +51,7 @@ _IMPORT: Final = re.compile(
 
 
 class HunkFragment(NamedTuple):
-    """The new side of one hunk: its lines by their numbers in the file's hunks, and which of them are added."""
+    """The new side of one hunk: its text, line numbers in the file's hunks, and which lines are added."""
 
     file: int
     grammar: str
@@ -61,10 +61,10 @@ class HunkFragment(NamedTuple):
 
 
 class MaskWindow(NamedTuple):
-    """Lines ``start`` to ``stop`` (not included) of the hunks of the file with this number, and their texts.
+    """Lines ``start`` to ``stop`` (excluded) of a file's hunks, and their texts.
 
-    ``saying`` are those that say something, without blanks around them; ``deleted_twin`` is how like removed lines of
-    the patch these are, from 0 to 1, each beside the one that is most like it.
+    ``informative_lines`` are stripped; ``removed_similarity`` is their mean similarity to the patch's most similar
+    removed lines, from 0 to 1.
     """
 
     file: int
@@ -78,9 +78,9 @@ class MaskWindow(NamedTuple):
 def find_windows(
     rendered: RenderedPatch, tier: MaskTier, shown_text: str, line_count: int
 ) -> list[MaskWindow] | NoWindowReason:
-    """All windows of ``lines`` lines (tier ``changed``: from three to twice as many), in order; or why there is none.
+    """Return all windows of ``line_count`` lines (``changed``: three to twice as many) in order, or the reason.
 
-    A line that stands in ``told``, the text next to the patch, is no riddle.
+    Windows with a line that occurs in ``shown_text``, the text next to the patch, are refused.
     """
     try:
         parts = list(_fragments(rendered))
@@ -114,7 +114,7 @@ def find_windows(
 
 
 def _fragments(rendered: RenderedPatch) -> Iterator[HunkFragment]:
-    """Yield the hunks with an added line, of all files whose suffix stands for a known grammar."""
+    """Yield the hunks with an added line, of all files with a known grammar."""
     for file, shown in enumerate(rendered.files):
         grammar = grammar_of(shown.path)
         first = 1
@@ -128,7 +128,7 @@ def _fragments(rendered: RenderedPatch) -> Iterator[HunkFragment]:
 
 
 def _runs(part: HunkFragment) -> Iterator[tuple[int, int]]:
-    """First and last (not included) of each run of added lines."""
+    """Yield the first and last line (excluded) of each run of added lines."""
     for _, run in groupby(enumerate(sorted(part.added)), lambda entry: entry[1] - entry[0]):
         numbers = [number for _, number in run]
         yield numbers[0], numbers[-1] + 1
@@ -160,10 +160,10 @@ def _informative_lines(part: HunkFragment) -> set[int]:
 
 
 def _suitable_lines(part: HunkFragment) -> set[int]:
-    """Return the lines that may be masked: not blank, a comment alone or an import alone.
+    """Return the lines that may be masked: not blank, no comment and no import alone.
 
-    Nor such as an answer could not be told from its wrapping: they begin like a fence or with a plus, they hold a mask
-    or a lone carriage return.
+    Lines that a parser could not tell from an answer's wrapping are excluded: they begin like a fence or with a plus,
+    or contain a mask or a lone carriage return.
     """
     marks = comment_marks(part.grammar)
     begins = (marks.line, *marks.block, "```", "~~~")
@@ -171,7 +171,7 @@ def _suitable_lines(part: HunkFragment) -> set[int]:
     found = set()
     for number, line, code in zip(part.lines, part.text.split("\n"), bare, strict=True):
         text = line.strip()
-        # A hunk may begin inside a comment, which then reads like code.
+        # A hunk may begin inside a comment, which then parses as code.
         inside = bool(marks.block) and (text == "*" or text.startswith(("* ", "*/")))
         unclear = inside or text.startswith(begins) or line.startswith("+") or MASK in line or "\r" in line
         if code.strip() and not unclear and not _IMPORT.fullmatch(line):
@@ -180,7 +180,7 @@ def _suitable_lines(part: HunkFragment) -> set[int]:
 
 
 def _without_comments(text: str, grammar: str) -> str:
-    """Return the text with blanks for every character of its comments and docstrings."""
+    """Return the text with spaces for every character of its comments and docstrings."""
     data = bytearray(encode(text))
     for comment in comments(text, grammar):
         span = data[comment.start : comment.end]
@@ -189,7 +189,7 @@ def _without_comments(text: str, grammar: str) -> str:
 
 
 def _removed_similarity(rendered: RenderedPatch) -> Callable[[str], float]:
-    """Return how like the removed line that is most like it a line is, from 0 to 1."""
+    """Return a function for the similarity of a line to the most similar removed line, from 0 to 1."""
     lines = [line for file in rendered.files for line in file.hunks.split("\n")]
     removed = sorted({line[1:].strip() for line in lines if line.startswith("-")} - {""})
 

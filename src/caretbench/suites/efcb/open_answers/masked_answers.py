@@ -1,7 +1,7 @@
-"""From a raw answer to the lines that it writes in the place of the masks.
+"""Parsing of MPR-Gen answers: the lines that replace the masks.
 
-The lines alone are asked for. A patch or a hunk around them is understood too: the lines are then what stands between
-the shown lines before the masks and those after them.
+Only these lines are requested. If an answer is a patch or a hunk, its lines are those between the shown lines before
+and after the masks.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _FRAME: Final = re.compile(
     r"@@(?:\s|$)|diff --git |index [0-9a-f]{6,}\.\.|(?:---|\+\+\+) (?:[ab]/|/dev/null)|---$"
 )
 _MAX_LINES: Final = 1_000
-"""Lines of an answer that are looked at: more is a model that repeats itself."""
+"""Maximum number of lines of an answer that are parsed; longer answers repeat themselves."""
 
 
 class MaskedAnswer(NamedTuple):
-    """The lines, without plus signs, and what was recognised: the ``lines`` alone, or a ``patch`` around them."""
+    """The answered lines without plus signs, and the form: only ``lines``, or a ``patch`` around them."""
 
     lines: tuple[str, ...]
     form: AnswerForm
@@ -38,9 +38,9 @@ class MaskedAnswer(NamedTuple):
 
 
 class MaskedHunk(NamedTuple):
-    """The hunk that holds the masks: its shown lines before and after them, with their marks.
+    """The hunk with the masks: its shown lines before and after them, with diff marks.
 
-    It is the hunk with this ``number``, from 0, of the ``hunks`` of the patch.
+    It is the hunk with index ``hunk_index`` of ``hunk_count`` hunks in the patch.
     """
 
     before: tuple[str, ...]
@@ -50,17 +50,17 @@ class MaskedHunk(NamedTuple):
     hunk_count: int
 
     def split_new_side(self, lines: Sequence[str]) -> tuple[str, str]:
-        """Return the new side of the hunk before the masks, and with ``lines`` in their place and what follows."""
+        """Return the hunk's new side before the masks, and the rest of it with ``lines`` for the masks."""
         before = [line[1:] for line in self.before if line[:1] in ("", " ", "+")]
         after = [line[1:] for line in self.after if line[:1] in ("", " ", "+")]
         return "\n".join((*before, "")), "\n".join((*lines, *after))
 
 
 def find_masked_hunk(patch: str) -> MaskedHunk:
-    """Return the hunk of a shown patch that holds its masks, by the lengths that its header gives.
+    """Return the hunk with the masks, by the line counts of its header.
 
     Raises:
-        ValueError: the patch has no masks, or they stand in no hunk alone (as in the ``paper`` profile).
+        ValueError: the patch has no masks, or they are not inside one hunk (as in the ``paper`` profile).
     """
     shown = patch.split("\n")
     first = shown.index(MASK) if MASK in shown else 0
@@ -82,11 +82,11 @@ def find_masked_hunk(patch: str) -> MaskedHunk:
 
 
 def parse_masked_answer(text: str | None, patch: str) -> MaskedAnswer:
-    """What an answer writes in the place of the masks of the patch that was shown.
+    """Return the lines of an answer that replace the masks of a shown patch.
 
-    Reasoning, fences (the longest block counts) and plus signs are taken off. Where a hunk or a patch stands around
-    the lines, they are what comes between the shown lines. Any answer that has more lines than are hidden loses shown
-    lines that it repeats at its ends.
+    Reasoning, fences (the longest block counts) and plus signs are removed. If the answer is a hunk or a patch, the
+    lines are those between the shown lines. Answers with too many lines lose shown lines that they repeat at their
+    ends.
     """
     hunk = find_masked_hunk(patch)
     body = unwrap_answer(text)
@@ -104,7 +104,7 @@ def parse_masked_answer(text: str | None, patch: str) -> MaskedAnswer:
 
 
 def unwrap_answer(text: str | None) -> str | None:
-    """Return an answer without reasoning, and of several fenced blocks the longest; None where reasoning never ends."""
+    """Return an answer without reasoning, or its longest fenced block; None if reasoning never ends."""
     said = remove_reasoning((text or "").replace("\r\n", "\n"))
     if said is None:
         return None
@@ -119,7 +119,7 @@ def _trim_blank_lines(lines: list[str]) -> list[str]:
 
 
 def _strip_plus_signs(lines: Sequence[str]) -> tuple[str, ...]:
-    """Return the lines without the plus signs of added ones, where most of them have one."""
+    """Return the lines without plus signs if most of them have one."""
     filled = [line for line in lines if line.strip()]
     if 2 * sum(line.startswith("+") for line in filled) < len(filled):
         return tuple(lines)
@@ -127,14 +127,14 @@ def _strip_plus_signs(lines: Sequence[str]) -> tuple[str, ...]:
 
 
 def _key(line: str) -> str:
-    """What is compared of a line: marks and blanks around it come and go in answers."""
+    """Return a line for comparison, without diff mark and white space at its ends."""
     return (line[1:] if line[:1] in ("+", "-", " ") else line).strip()
 
 
 def _remove_repeated_context(lines: list[str], hunk: MaskedHunk) -> list[str]:
-    """The lines without those at the beginning that stand right before the masks, and those at the end after them.
+    """Return the lines without shown lines repeated at their start and end.
 
-    Removed lines may be repeated with the others, or left out.
+    Removed lines may be repeated or missing.
     """
     keys = [_key(line) for line in lines]
     spare = len(lines) - hunk.mask_count
@@ -144,7 +144,7 @@ def _remove_repeated_context(lines: list[str], hunk: MaskedHunk) -> list[str]:
 
 
 def _count_repeated(keys: Sequence[str], shown: Sequence[str], most: int, *, at_end: bool) -> int:
-    """Return how many lines at one end of an answer are the shown ones next to the masks."""
+    """Return the number of lines at one end of an answer that are shown next to the masks."""
     whole = [_key(line) for line in shown]
     kept = [_key(line) for line in shown if not line.startswith("-")]
     for count in range(most, 0, -1):
@@ -155,10 +155,9 @@ def _count_repeated(keys: Sequence[str], shown: Sequence[str], most: int, *, at_
 
 
 def _masked_part(lines: Sequence[str], hunk: MaskedHunk) -> list[str]:
-    """Of the hunks that an answer writes, the one with the masks.
+    """Return the hunk of an answer that contains the masks.
 
-    Where it writes all of the patch, their places agree; else it is the one with most of the shown lines, and of equal
-    ones the longest.
+    If the answer has all hunks, it has the same index; else it has the most shown lines, or is the longest.
     """
     parts: list[list[str]] = [[]]
     hunks: list[list[str]] = []
@@ -176,18 +175,18 @@ def _masked_part(lines: Sequence[str], hunk: MaskedHunk) -> list[str]:
 
 
 def _lines_between(lines: Sequence[str], hunk: MaskedHunk) -> list[str]:
-    """What comes between the shown lines, where these are matched as well as can be; the most, where that is open."""
+    """Return the lines between the best matches of the shown lines; the most lines if matches tie."""
     keys = [_key(line) for line in lines]
     before = _matched_lengths(keys, [_key(line) for line in hunk.before])
     after = _matched_lengths(keys[::-1], [_key(line) for line in hunk.after][::-1])[::-1]
-    # The first beginning that matches as many as the beginning up to a cut does leaves most between.
+    # The shortest start with the same number of matches leaves the most lines.
     starts = [before.index(matched) for matched in before]
     stop = max(range(len(keys) + 1), key=lambda cut: (before[cut] + after[cut], cut - starts[cut]))
     return list(lines[starts[stop] : stop])
 
 
 def _matched_lengths(keys: Sequence[str], shown: Sequence[str]) -> list[int]:
-    """For each beginning of ``keys``, the length of its longest common subsequence with ``shown``."""
+    """Return the longest common subsequence with ``shown`` for each prefix of ``keys``."""
     lengths = [0]
     row = [0] * (len(shown) + 1)
     for key in keys:

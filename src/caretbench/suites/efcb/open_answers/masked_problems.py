@@ -1,8 +1,8 @@
-"""MPR-Gen: lines of a patch are hidden, and the model writes them from title, description and the rest of the patch.
+"""MPR-Gen: lines of a patch are hidden, and the model writes them from title, description and the rest.
 
-``default`` hides added lines of one hunk (see ``mask_windows``) and asks for them alone.
-``paper`` hides five lines of the shown text wherever they fall, headers and removed lines too, and asks for the whole
-patch, as the released questions do: most of such an answer is copied. It is there to be compared with, and flagged.
+``default`` hides added lines of one hunk (see ``mask_windows``) and requests only these.
+``paper`` hides any five lines, headers and removed lines included, and requests the whole patch, as the released
+questions do: most of such an answer is copied. It is for comparison, and labelled.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from caretbench.suites.efcb.rendering import FILE_SEPARATOR, RenderedPatch, rend
 from caretbench.suites.efcb.seeding import problem_id, seeded_random
 
 PATCH_FILE: Final = "patch.diff"
-"""The name under which a problem shows its patch."""
+"""Name of the context file with the patch."""
 CRITERION: Final = "efcb-masked"
 WHOLE_PATCH: Final = PROFILES[0]
-"""The tier in which the whole patch is asked for, as released."""
+"""Tier in which the whole patch is requested, as released."""
 
 NO_TEMPLATES: Final[Mapping[str, Collection[str]]] = {}
 
@@ -67,7 +67,7 @@ class MaskOptions(EfcbOptions):
 
 
 class MaskedItem(Row):
-    """One patch with so many hidden lines: ``text`` and ``patch`` are shown, ``answer`` is asked for."""
+    """One patch with hidden lines: ``query`` and ``patch`` are shown, ``answer`` is the reference."""
 
     pull: PullRequest
     tier: MaskedTier
@@ -85,10 +85,10 @@ def masked_items(
     options: MaskOptions,
     templates: Mapping[str, Collection[str]] = NO_TEMPLATES,
 ) -> tuple[list[MaskedItem], list[RejectedChange]]:
-    """At most one item of each tier for each change, by repository, newest first; and the changes that give none.
+    """Return at most one item for each tier and change, by repository, newest first; and rejected changes.
 
-    Which window of a change is taken hangs on the seed and the change alone. ``forms`` are those of
-    :func:`~caretbench.suites.efcb.change_queries.forms`.
+    The window of a change depends only on the seed and the change. ``templates`` are those of
+    :func:`~caretbench.suites.efcb.change_queries.repository_templates`.
     """
     items: list[MaskedItem] = []
     rejected: list[RejectedChange] = []
@@ -144,7 +144,7 @@ def _make_item(
 
 
 def _count_repeated_lines(shown: RenderedPatch, window: MaskWindow) -> int:
-    """How many hidden lines that say something stand elsewhere in the patch: as a line, or behind a hunk's ``@@``."""
+    """Return the number of informative hidden lines that occur elsewhere in the patch."""
     visible = {line[1:].strip() for line in shown.text.split("\n")}
     visible |= {line.rpartition("@@")[2].strip() for line in shown.text.split("\n") if line.startswith("@@")}
     return sum(line in visible for line in window.informative_lines)
@@ -185,7 +185,7 @@ _KINDS: Final = {"+": "added", "-": "removed", "@": "header", "\\": "remark"}
 
 
 def _line_kinds(rendered: RenderedPatch, start: int, stop: int) -> Iterator[str]:
-    """What the lines are: ``added``, ``removed``, ``kept``, ``header``, ``remark``, ``file`` (title or dashes)."""
+    """Yield the kind of each line: ``added``, ``removed``, ``kept``, ``header``, ``remark``, ``file``."""
     position = 0
     for file in rendered.files:
         hunks = file.hunks.split("\n")
@@ -199,7 +199,7 @@ def _line_kinds(rendered: RenderedPatch, start: int, stop: int) -> Iterator[str]
 
 
 def masked_problem(item: MaskedItem) -> Problem:
-    """The item as a problem: text and patch are shown; the hidden lines (``paper``: the whole patch) are the answer."""
+    """Return the item as a problem; its reference is the hidden lines (``paper``: the whole patch)."""
     pull = item.pull
     ask = (_ASKED_WHOLE if item.tier == WHOLE_PATCH else _ASKED).format(hidden=item.hidden_lines, mark=MASK)
     return Problem(

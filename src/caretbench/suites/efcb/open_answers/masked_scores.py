@@ -1,8 +1,8 @@
-"""Scores of the lines of an MPR-Gen answer without a judge, and the floor that copying reaches.
+"""Scores of MPR-Gen answers without a judge, and the value of copying.
 
-CodeBLEU is not among the measures: its package (``codebleu`` 0.7.0 of 2024) wants tree-sitter below 0.23 and
-grammars that go with it, which cannot stand beside those of this house. What it adds to n-grams, names and syntax, is
-measured apart.
+CodeBLEU is not among the measures: its package (``codebleu`` 0.7.0 of 2024) needs tree-sitter below 0.23 and
+matching grammars, which conflict with those used here. Its parts beyond n-grams, names and syntax, are measured
+separately.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from caretbench.syntax.source import grammar_of
 from caretbench.syntax.uses.identifiers import identifiers
 
 MAIN_MEASURE: Final = "edit_similarity"
-"""The measure whose floor is subtracted."""
+"""Measure from which the value of copying is subtracted."""
 MEASURES: Final = ("exact_match", MAIN_MEASURE, "identifier_f1", "chrf")
 
 _NAME: Final = re.compile(r"[^\W\d]\w*")
 
 
 class MaskedPatch(NamedTuple):
-    """What a problem shows: the patch, and the hunk with the masks; None where the whole patch is asked for."""
+    """The patch that a problem shows, and its hunk with masks; None if the whole patch is requested."""
 
     patch: str
     hunk: MaskedHunk | None
@@ -42,10 +42,10 @@ class MaskedPatch(NamedTuple):
 
 
 def read_masked_patch(problem: Problem) -> MaskedPatch:
-    """What a problem of MPR-Gen shows.
+    """Return the patch that a problem of MPR-Gen shows.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is no such problem.
     """
     shown = problem.shown
     if not isinstance(shown, Question) or len(shown.context) != 1 or MASK not in shown.context[0].text:
@@ -57,13 +57,13 @@ def read_masked_patch(problem: Problem) -> MaskedPatch:
 
 
 def masked_scores(problem: Problem, text: str | None) -> Mapping[str, float]:
-    """Measures of one raw answer, each from 0 to 1.
+    """Return the measures of one raw answer, each from 0 to 1.
 
-    ``exact_match`` and ``edit_similarity`` (Levenshtein, normalised) leave blanks around the whole out;
-    ``identifier_f1`` and ``chrf`` count what is shared. ``syntax_valid`` is 1 unless the hunk's new side has more
-    faults with the answer than with the right lines; it is there for languages with a grammar. ``answered`` is 1 unless
-    nothing was written. ``floor`` is the best edit similarity that copying reaches in this problem (each kind of
-    copying stands beside it), ``net`` what the answer has above it.
+    ``exact_match`` and ``edit_similarity`` (normalised Levenshtein) ignore white space at line ends; ``identifier_f1``
+    and ``chrf`` count shared identifiers and character n-grams. ``syntax_valid`` is 1 unless the hunk's new side has
+    more syntax errors than with the reference; only for languages with a grammar. ``answered`` is 1 unless the answer
+    is empty. ``floor`` is the best edit similarity of copying in this problem (``floor_…``: each kind of copying),
+    ``net`` is the answer's edit similarity minus the floor.
     """
     shown = read_masked_patch(problem)
     lines = _written(text, shown)
@@ -105,7 +105,7 @@ def _even(text: str) -> str:
 
 @lru_cache(maxsize=256)
 def _names(lines: str, shown: MaskedPatch) -> tuple[tuple[str, ...], int]:
-    """Return the identifiers of the lines in their place, and the faults of the hunk with them."""
+    """Return the identifiers of the lines in their hunk, and the hunk's syntax errors with them."""
     if shown.hunk is None or shown.grammar is None:
         return tuple(_NAME.findall(lines)), 0
     before, after = shown.hunk.split_new_side(lines.split("\n"))
@@ -116,7 +116,7 @@ def _names(lines: str, shown: MaskedPatch) -> tuple[tuple[str, ...], int]:
 
 
 def copy_previous_lines(shown: MaskedPatch) -> str:
-    """The shown lines of the hunk's new side right before the masks, as many as are hidden; or the patch alone."""
+    """Return the new side's shown lines before the masks, as many as are hidden; or the patch alone."""
     if shown.hunk is None:
         return "\n".join(line for line in shown.patch.split("\n") if line != MASK)
     before = shown.hunk.split_new_side(())[0].split("\n")[:-1]
@@ -124,7 +124,7 @@ def copy_previous_lines(shown: MaskedPatch) -> str:
 
 
 def copy_removed_lines(shown: MaskedPatch) -> str:
-    """The removed lines right before the masks, else all of the hunk; nothing where the whole patch is asked for."""
+    """Return the removed lines right before the masks, else all of the hunk; empty for a whole patch."""
     if shown.hunk is None:
         return ""
     run: list[str] = []
@@ -141,7 +141,7 @@ COPY_BASELINES: Final[Mapping[str, Callable[[MaskedPatch], str]]] = {
     "deleted_lines": copy_removed_lines,
     "empty": lambda _shown: "",
 }
-"""What is written without a model, by name."""
+"""Copying baselines by name."""
 
 
 @lru_cache(maxsize=1024)

@@ -1,7 +1,7 @@
-"""Checkable names in a description: identifiers, paths, numbers and references.
+"""Mentions in a description that can be checked: identifiers, paths, numbers and references.
 
-A mention that stands neither in the patch nor in the people's text is made up, or known from elsewhere: for a
-description of this patch both are hallucinations. What is said in plain words is for judges.
+A mention that is neither in the patch nor in the author's text is invented, or known from elsewhere: both are
+hallucinations in a description of this patch. Statements in plain words are left to judges.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ _BRANDS: Final = frozenset(
         "yaml", "youtube",
     }
 )  # fmt: skip
-"""Names of products that are written like identifiers; with an s at the end too."""
+"""Names of products that look like identifiers, also with an s at the end."""
 
 
 class Mention(NamedTuple):
-    """One thing that is named, as it is written."""
+    """One mention, as it is written."""
 
     kind: MentionKind
     text: str
 
 
 def find_mentions(text: str) -> tuple[Mention, ...]:
-    """What a text names, each once, in the order of kinds and of the text.
+    """Return the different mentions of a text, by kind and in the order of the text.
 
-    Paths are what has a slash or the suffix of a file; two plain words with a slash between (``read/write``) are none.
-    Identifiers are what is written like one (``snake_case``, ``camelCase``, ``call()``, ``a.member``) or stands in a
-    code span of one word. Numbers of one digit are none: they may count what the patch shows.
+    Paths have a slash or a file suffix; two plain words with a slash (``read/write``) are no path. Identifiers look
+    like one (``snake_case``, ``camelCase``, ``call()``, ``a.member``) or are single words in code spans. Numbers of
+    one digit are ignored: they may count parts of the patch.
     """
     taken = []
     for pattern in (_URL, _REFERENCE, _PATH):
@@ -84,12 +84,12 @@ def _identifiers(text: str) -> Iterable[str]:
 
 
 def _is_acronym(name: str) -> bool:
-    """``APIs``, ``IDs``: capitals with a plural."""
+    """Return whether a name is an acronym in the plural: ``APIs``, ``IDs``."""
     return name[:-1].isupper() and name.endswith("s")
 
 
 class MentionSources:
-    """The texts against which mentions are held: the patch, the title, the description."""
+    """Texts that support mentions: the patch, the title, the description."""
 
     def __init__(self, *texts: str) -> None:
         self._text = "\n".join(texts).casefold()
@@ -99,10 +99,10 @@ class MentionSources:
         return frozenset(_NAME.findall(self._text))
 
     def supports(self, mention: Mention) -> bool:
-        """Return whether a mention stands there, in whatever case.
+        """Return whether a mention is in the texts, ignoring case.
 
-        All names of an identifier must; from four letters on part of a longer one is enough. A reference must stand
-        there with its number behind ``#`` or ``/``, a number between other characters than digits.
+        All names of an identifier must be; from four letters on, part of a longer name is enough. The number of a
+        reference must follow ``#`` or ``/``, and a number must not be part of a longer one.
         """
         return _SUPPORTS[mention.kind](self, mention.text)
 
@@ -119,7 +119,7 @@ class MentionSources:
         bare = text.removeprefix("./").strip("/*")
         if bare.casefold() in self._text:
             return True
-        # Alternatives may be written so too: AddSlice/AddSeq.
+        # Alternatives look like paths, too: AddSlice/AddSeq.
         return "." not in bare and not bare.islower() and self._identifier(bare)
 
     def _number(self, text: str) -> bool:

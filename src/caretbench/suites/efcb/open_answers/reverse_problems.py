@@ -1,7 +1,7 @@
 """Reverse-QA and Reverse-QA-Hallu: a patch is shown, and the model writes the change's title and description.
 
-Both tasks show the same and differ in what is judged: how much of the people's text is there, and whether something is
-said that neither the patch nor that text supports.
+Both tasks show the same. Reverse-QA compares with the author's text; Reverse-QA-Hallu counts statements that neither
+the patch nor that text supports.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ INSTRUCTION: Final = (
 
 
 class ReverseItem(Row):
-    """One patch and what people wrote of it; the ``body`` is cleaned, or raw under the ``paper`` profile."""
+    """One patch and its author's text; ``body`` is cleaned, or raw under the ``paper`` profile."""
 
     pull: PullRequest
     rendered: RenderedPatch
@@ -53,7 +53,7 @@ class ReverseItem(Row):
 
     @property
     def reference(self) -> str:
-        """Title and description in the form that is asked for."""
+        """Title and description in the requested form."""
         return f"Title: {self.title}\n\nBody: {self.body}"
 
 
@@ -62,7 +62,7 @@ def reverse_items(
     options: EfcbOptions,
     templates: Mapping[str, Collection[str]] = NO_TEMPLATES,
 ) -> tuple[list[ReverseItem], list[RejectedChange]]:
-    """Return one item for each change, by repository, newest first; and the changes that give none."""
+    """Return one item for each change, by repository, newest first; and rejected changes."""
     items: list[ReverseItem] = []
     rejected: list[RejectedChange] = []
     newest = sorted(pulls, key=lambda pull: pull.merge_order, reverse=True)
@@ -82,7 +82,7 @@ def reverse_items(
 
 
 def reverse_problem(item: ReverseItem, task: Task) -> Problem:
-    """The item as a problem of one of the two tasks; ``released`` keeps title and description as they were written."""
+    """Return the item as a problem of one of the two tasks; ``released`` has the original texts."""
     pull = item.pull
     return Problem(
         id=problem_id(task, "", pull.repo, pull.merge_sha, item.options.configuration_hash),
@@ -111,7 +111,7 @@ _WRAPPED: Final = re.compile(r"\A\s*(```+|~~~+)[^\n`]*\n(.*?)\n?\1\s*\Z", re.DOT
 
 
 class WrittenDescription(NamedTuple):
-    """A title and a description, and in which form they came; ``plain``: the first line is the title."""
+    """A title and a description, and their form; ``plain``: the first line is the title."""
 
     title: str
     body: str
@@ -119,12 +119,12 @@ class WrittenDescription(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Both, without what labels them."""
+        """Both texts, without labels."""
         return f"{self.title}\n\n{self.body}".strip()
 
 
 def parse_description(text: str | None) -> WrittenDescription:
-    """Title and description from a raw answer; reasoning and a fence around the whole are taken off."""
+    """Return title and description of a raw answer, without reasoning and an enclosing fence."""
     said = remove_reasoning((text or "").replace("\r\n", "\n"))
     if said is None:
         return WrittenDescription("", "", "unfinished_reasoning")
@@ -160,7 +160,7 @@ def _from_labels(said: str) -> WrittenDescription | None:
 
 
 def _behind(text: str) -> str:
-    """What stands behind a label, without the marks that close it (``**Title:**``)."""
+    """Return the text after a label, without closing marks (``**Title:**``)."""
     return text.strip().removeprefix("**").removeprefix("__").strip()
 
 
@@ -170,7 +170,7 @@ def _plain(said: str) -> WrittenDescription:
 
 
 def _bare(title: str) -> str:
-    """Return a title in one line, without marks of Markdown and quotes around it."""
+    """Return a title in one line, without Markdown marks and quotes around it."""
     line = " ".join(title.split()).lstrip("# ")
     for mark in ("**", "__", "`", '"', "'"):
         if len(line) > 2 * len(mark) and line.startswith(mark) and line.endswith(mark):

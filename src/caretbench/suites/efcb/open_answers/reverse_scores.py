@@ -1,7 +1,7 @@
-"""Scores of a description of a patch without a judge: similarity to the original one, and invented names.
+"""Scores of a patch's description without a judge: similarity to the original, and unsupported mentions.
 
-Most words of people's texts do not stand in the patch: no model can know them, so recall has a low ceiling. It is given
-raw, with its ceiling, and as a share of the ceiling.
+Most words of authors' texts are not in the patch, so no model can know them and recall has a low ceiling. Recall is
+reported raw, with its ceiling, and as a share of the ceiling.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ def shown_patch(problem: Problem) -> str:
 
 
 def reverse_scores(problem: Problem, text: str | None) -> Mapping[str, float]:
-    """Measures of one raw answer to Reverse-QA, each from 0 to 1.
+    """Return the measures of one raw answer to Reverse-QA, each from 0 to 1.
 
-    ``rouge_l`` and ``chrf`` of title and description, ``title_rouge_l`` and ``title_chrf`` of the titles alone.
-    ``patch_word_f1``: F1 of the different content words, of those alone that stand in the patch. ``content_recall`` is
-    the share of the reference's content words that are there, ``recall_ceiling`` the share that stands in the patch,
-    and ``normalised_recall`` the first over the second, at most 1. The last and ``patch_word_f1`` are left out where
-    no word of the reference stands in the patch. ``answered`` is 1 unless nothing was written.
+    ``rouge_l`` and ``chrf`` compare title and description, ``title_rouge_l`` and ``title_chrf`` the titles.
+    ``patch_word_f1``: F1 of different content words that occur in the patch. ``content_recall`` is the share of the
+    reference's content words in the answer, ``recall_ceiling`` the share in the patch, and ``normalised_recall`` their
+    ratio, at most 1. The last and ``patch_word_f1`` are missing if no word of the reference is in the patch.
+    ``answered`` is 1 unless the answer is empty.
     """
     patch = shown_patch(problem)
     answer, reference = parse_description(text), parse_description(problem.reference)
@@ -62,9 +62,9 @@ def _content(answer: str, reference: str, patch: str) -> dict[str, float]:
 
 
 def unsupported_mentions(problem: Problem, answer: WrittenDescription) -> tuple[list[Mention], int]:
-    """The mentions of an answer that stand neither in the patch nor in the people's text, and how many it has in all.
+    """Return the mentions of an answer that are in no source, and the number of all mentions.
 
-    The text is the title and the description as they were written and as they are asked for.
+    Sources are the patch, and title and description in their original and requested form.
     """
     sources = _sources(shown_patch(problem), problem.reference, *sorted(problem.released.values()))
     found = find_mentions(answer.text)
@@ -77,12 +77,12 @@ def _sources(*texts: str) -> MentionSources:
 
 
 def hallucination_scores(problem: Problem, text: str | None) -> Mapping[str, float]:
-    """Return the part of Reverse-QA-Hallu that needs no judge; 1 is bad.
+    """Return the measures of Reverse-QA-Hallu that need no judge; 1 is bad.
 
-    ``names_unsupported`` is 1 where the answer names something that is in neither source, or says nothing (as in what
-    judges say: ``hallucination``), ``unsupported_share`` the share of what it names, and
-    ``unsupported_identifiers``, ``…_paths``, ``…_numbers``, ``…_references`` count them; ``mentions`` counts all. The
-    share is absent where nothing is named. ``answered`` is 1 unless nothing was written.
+    ``names_unsupported`` is 1 if the answer has an unsupported mention or is empty (as judges decide:
+    ``hallucination``), ``unsupported_share`` is their share of all mentions, missing without mentions;
+    ``unsupported_identifiers``, ``…_paths``, ``…_numbers``, ``…_references`` count them, ``mentions`` counts all.
+    ``answered`` is 1 unless the answer is empty.
     """
     answer = parse_description(text)
     made_up, total = unsupported_mentions(problem, answer)

@@ -1,16 +1,16 @@
-"""The folder of one build: what was mined, what became of it, and the problems.
+"""The folder of one build: mined changes, rejections, leaks and problems.
 
 ::
 
     tasks/
-      pull_requests.jsonl  every merged change that was read, unfiltered
-      manifest.json        from which repositories, with which options and versions, and what every filter took
-      rejected.jsonl       what no problem was made of, with the reason
-      leaks.jsonl          what every attack reaches without understanding
+      pull_requests.jsonl  all mined changes, unfiltered
+      manifest.json        repositories, options, versions, and counts of every filter
+      rejected.jsonl       changes without a problem, with the reason
+      leaks.jsonl          accuracy of every attack
       candidates.jsonl     all problems
-      problems.jsonl       the problems to run; absent where a hard limit of the leak report is passed
+      problems.jsonl       the problems to run; absent if a limit of the leak report is exceeded
 
-``problems.jsonl`` is written last: a folder without it is a build that has not ended, or has failed.
+``problems.jsonl`` is written last: without it a build is unfinished or has failed.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ from caretbench.suites.efcb.problem_metadata import RejectedChange
 
 
 class EfcbManifest(Row):
-    """How the problems were made."""
+    """Sources, options and counts of a build."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
     suite: str = "efcb"
     profile: Profile
     seed: int
     options: Mapping[str, JsonValue] = Field(default_factory=dict)
-    """What the user chose besides: dates, limits, tasks, rotations."""
+    """Other options of the user: dates, limits, tasks, rotations."""
     repositories: tuple[RepositoryFacts, ...] = ()
     changes: Mapping[str, int] = Field(default_factory=dict)
-    """How many changes were read, by repository."""
+    """Number of changes by repository."""
     accepted: Mapping[str, int] = Field(default_factory=dict)
-    """How many of them pass the filters of the profile."""
+    """Number of accepted changes by repository."""
     yields: tuple[FilterCounts, ...] = ()
     problems: Mapping[str, int] = Field(default_factory=dict)
-    """How many problems there are, by task and tier."""
+    """Number of problems by task and tier."""
     skipped: Mapping[str, int] = Field(default_factory=dict)
-    """How many changes could not be read, by reason."""
+    """Number of skipped commits by reason."""
     versions: Mapping[str, str] = Field(default_factory=dict)
 
 
@@ -66,9 +66,9 @@ class EfcbFolder:
 
     @contextlib.contextmanager
     def start_build(self) -> Iterator[None]:
-        """Remove the problems of an earlier build: a folder never shows problems that are not its own.
+        """Remove the problems of an earlier build, so that no problems of another build remain.
 
-        A build that fails before it has mined anything leaves neither an empty file nor a new folder.
+        A build that fails before mining anything leaves neither an empty file nor a new folder.
         """
         absent = [place for place in (self.path, *self.path.parents) if not place.exists()]
         self.path.mkdir(parents=True, exist_ok=True)
@@ -93,7 +93,7 @@ class EfcbFolder:
         *,
         fit: bool,
     ) -> None:
-        """Write everything; the problems to run only where the build is ``fit``."""
+        """Write all files; ``problems.jsonl`` only if the build is ``fit``."""
         write_rows(self.rejected_path, rejected)
         write_rows(self.leaks_path, leaks)
         write_rows(self.candidates_path, problems)
@@ -115,25 +115,25 @@ class EfcbFolder:
             raise DataError(f"{self.manifest_path}: {describe(error)}") from None
 
     def repositories(self) -> dict[str, RepositoryFacts]:
-        """What is known of the repositories, by name; nothing of a folder without a manifest."""
+        """Return the facts of repositories by name; empty without a manifest."""
         found = self.read_manifest().repositories if self.manifest_path.exists() else ()
         return {entry.repo: entry for entry in found}
 
     def read_leaks(self) -> list[Leak]:
-        """Return the leak report; empty where there is none."""
+        """Return the leak report; empty if there is none."""
         return list(read_rows(self.leaks_path, Leak)) if self.leaks_path.exists() else []
 
     def read_problems(self) -> list[Problem]:
         """Return the problems to run.
 
         Raises:
-            DataError: there are none, because the build has not ended or has failed; or a row is wrong.
+            DataError: there are none, because the build is unfinished or failed; or a row is wrong.
         """
         if not self.problems_path.exists():
             why = (
-                "the leak report stopped the build; leaks.jsonl says where"
+                "the leak report stopped the build; see leaks.jsonl"
                 if any(leak.exceeded for leak in self.read_leaks())
-                else "the same `caretbench build efcb` goes on with it"
+                else "run the same `caretbench build efcb` command again to continue"
             )
             raise DataError(f"{self.path}: no problems.jsonl: {why}")
         return list(read_rows(self.problems_path, Problem))

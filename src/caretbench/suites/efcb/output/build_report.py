@@ -1,4 +1,4 @@
-"""Report of a finished build: what was read and refused, problems, causes of missing ones, what gives answers away."""
+"""Report of a finished build: accepted and rejected changes, problems, missing questions, leaks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FEW_SHARE: Final = 0.25
 MAX_REASONS: Final = 3
 """Maximum number of reasons that a line names."""
 UNDESCRIBED_SHARE: Final = 0.1
-"""Share of a repository's changes from which on their missing descriptions are worth a remedy."""
+"""Minimum share of a repository's changes without a description for which a remedy is printed."""
 
 _GITHUB: Final = "github.com"
 _NO_DESCRIPTION: Final = "no_description"
@@ -38,7 +38,7 @@ _NO_DESCRIPTION: Final = "no_description"
 def build_result(
     manifest: EfcbManifest, built: BuiltProblems, output: Path, wall_s: float, notes: Sequence[str]
 ) -> BuildResult:
-    """Return what a build of ``wall_s`` seconds gave; ``notes`` are those that mining left."""
+    """Return the result of a build of ``wall_s`` seconds; ``notes`` are messages of mining."""
     lines = (
         *_lines(manifest),
         *_shortfall_lines(built),
@@ -89,9 +89,9 @@ def _exceeded(built: BuiltProblems) -> Iterator[str]:
         names = ", ".join(
             f"{leak.attack} in {leak.task} {leak.tier}".strip() for leak in built.exceeded_limits
         )
-        yield f"beyond chance and 3 standard errors: {names}"
+        yield f"above chance by more than 3 standard errors: {names}"
         if not built.options.rules.refuses_leaks:
-            yield "the paper profile keeps such questions, to be compared with what was published"
+            yield "the paper profile keeps such questions, for comparison with published results"
 
 
 def _final_line(built: BuiltProblems, output: Path) -> str:
@@ -100,8 +100,8 @@ def _final_line(built: BuiltProblems, output: Path) -> str:
     if not built.filter_result.pulls:
         return f"\n{output}: no problems: no change passes every filter"
     if not built.problems:
-        return f"\n{output}: no problems: no task could be made of what passes; rejected.jsonl says why"
-    return f"\n{output}: no problems.jsonl; candidates.jsonl and leaks.jsonl show why"
+        return f"\n{output}: no problems: no task could be made of the accepted changes; see rejected.jsonl"
+    return f"\n{output}: no problems.jsonl; see candidates.jsonl and leaks.jsonl"
 
 
 def _shortfall_lines(built: BuiltProblems) -> Iterator[str]:
@@ -116,14 +116,14 @@ def _shortfall_lines(built: BuiltProblems) -> Iterator[str]:
 
 
 def _leak_lines(leaks: Sequence[Leak]) -> Iterator[str]:
-    """Yield a line for each attack, a column for each tier; an exclamation mark where a hard limit is passed.
+    """Yield a line for each attack, with a column for each tier; "!" marks exceeded limits.
 
-    Of the many features, those are printed that are highest somewhere; all of them are in the report's file.
+    Only features that are highest in some tier are printed; ``leaks.jsonl`` has all.
     """
     parts = list(dict.fromkeys((leak.task, leak.tier, leak.query) for leak in leaks))
     if not parts:
         return
-    yield "\nWhat finds the right choice without understanding (chance 0.250):"
+    yield "\nAccuracy of attacks without understanding (chance 0.250):"
     *above, last = _stacked_headings(parts)
     first, *others = [*(("", "", *words) for words in above), ("", "attack", *last)]
     yield from align_columns([*others, *_leak_rows(leaks, parts)], first)
@@ -149,7 +149,7 @@ def _leak_rows(leaks: Sequence[Leak], parts: Sequence[_Part]) -> Iterator[tuple[
 
 
 def _stacked_headings(parts: Sequence[_Part]) -> list[tuple[str, ...]]:
-    """Return the columns' heads as lines with a word each, so that columns are narrow."""
+    """Return column headings as lines of one word each, to keep columns narrow."""
     several = {part[:2] for part in parts if sum(part[:2] == other[:2] for other in parts) > 1}
     heads = [" ".join(part if part[:2] in several else part[:2]).replace("_", " ").split() for part in parts]
     height = max(map(len, heads))
@@ -157,7 +157,7 @@ def _stacked_headings(parts: Sequence[_Part]) -> list[tuple[str, ...]]:
 
 
 def _highest_features(leaks: Sequence[Leak]) -> set[str]:
-    """Return the feature that finds most in each tier."""
+    """Return the feature with the highest accuracy in each tier."""
     best: dict[_Part, Leak] = {}
     for leak in leaks:
         if leak.family == "feature" and leak.kind == "limit":
@@ -168,10 +168,10 @@ def _highest_features(leaks: Sequence[Leak]) -> set[str]:
 
 
 class Shortfall(Row):
-    """A task and tier that asks about few changes of a repository.
+    """A task and tier with questions about few changes of a repository.
 
-    ``asked`` of the ``accepted`` changes have a question; ``reasons`` counts why the others have none, the most
-    frequent reason first.
+    ``asked`` of the ``accepted`` changes have a question; ``reasons`` counts the reasons of the others, most frequent
+    first.
     """
 
     repository: str
@@ -188,7 +188,7 @@ class Shortfall(Row):
 
 
 def shortfalls(built: BuiltProblems) -> list[Shortfall]:
-    """Return the tasks and tiers with few questions, by repository; one without any accepted change has none."""
+    """Return the tasks and tiers with few questions, by repository; repositories without accepted changes have none."""
     accepted = Counter(pull.repo for pull in built.filter_result.pulls)
     repositories = {cluster_id(pull): pull.repo for pull in built.filter_result.pulls}
     asked: dict[tuple[str, str], set[str]] = defaultdict(set)
@@ -211,7 +211,7 @@ def shortfalls(built: BuiltProblems) -> list[Shortfall]:
 def missing_description_notes(
     built: BuiltProblems, pulls: Sequence[PullRequest], repositories: Sequence[RepositoryFacts]
 ) -> Iterator[str]:
-    """Yield a line for each repository of which the filter ``no_description`` alone refuses many changes from git."""
+    """Yield a line for each repository with many git changes that only lack a description."""
     failed: dict[tuple[str, str], list[str]] = defaultdict(list)
     for one in built.filter_result.rejected:
         failed[one.repo, one.merge_sha].append(one.reason)
@@ -222,8 +222,8 @@ def missing_description_notes(
         if count <= UNDESCRIBED_SHARE * totals[repo]:
             continue
         merged = sum(pull.repo == repo and pull.number is not None for pull in alone)
-        line = f"{repo}: {count} of {totals[repo]} changes are refused for a missing description alone"
+        line = f"{repo}: {count} of {totals[repo]} changes are rejected only for a missing description"
         if merged and hosts.get(repo) in (None, _GITHUB):
             name = repo if "/" in repo else "OWNER/NAME"
-            line += f"; git does not know that of {merged} pull requests: --github {name} reads it"
+            line += f"; git histories lack those of {merged} pull requests: --github {name} reads them"
         yield line

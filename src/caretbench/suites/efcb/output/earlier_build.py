@@ -1,4 +1,4 @@
-"""The build that a folder has already: refused where its options are others, named where its problems are replaced."""
+"""Check of a folder's earlier build: other options are an error, replaced problems give a note."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from caretbench.suites.efcb.output.build_folder import EfcbFolder, EfcbManifest
 from caretbench.versions import versions
 
 _NAMES: Final[Mapping[str, str]] = {"tasks": "--task", "limit": "--max-changes"}
-"""The command's names of options that are called otherwise in the manifest."""
+"""Command-line names of options that have another name in the manifest."""
 
 
 class EarlierBuild(NamedTuple):
-    """A finished build in the folder: the number of its problems, and how they were made."""
+    """A finished build in a folder, with its number of problems and its manifest."""
 
     folder: EfcbFolder
     problem_count: int
@@ -24,10 +24,10 @@ class EarlierBuild(NamedTuple):
 
     @classmethod
     def read(cls, folder: EfcbFolder) -> EarlierBuild | None:
-        """Return the folder's build; None where it has no problems that could be lost.
+        """Return the folder's build; None if it has no problems.
 
         Raises:
-            DataError: it has problems that no build of this suite has made.
+            DataError: the folder has problems that this suite did not build.
         """
         if not folder.problems_path.exists():
             return None
@@ -37,11 +37,11 @@ class EarlierBuild(NamedTuple):
         except DataError as error:
             foreign = f"that are not of this suite ({error})"
         if foreign:
-            raise DataError(f"{folder.path}: holds problems {foreign}; give another folder with -o")
+            raise DataError(f"{folder.path}: contains problems {foreign}; give another folder with -o")
         return cls(folder, sum(manifest.problems.values()), manifest)
 
     def refuse_other_options(self, profile: str, seed: int, user_options: Mapping[str, JsonValue]) -> None:
-        """Raise where the build was made with other options; ``chosen`` are those besides profile and seed.
+        """Raise if the build has other options; ``user_options`` are those besides profile and seed.
 
         Raises:
             DataError: with the number of problems and both values of each option that differs.
@@ -55,12 +55,12 @@ class EarlierBuild(NamedTuple):
         ]
         if other:
             raise DataError(
-                f"{self.folder.path}: holds {self.problem_count} problems of another build ({'; '.join(other)}); give "
+                f"{self.folder.path}: contains {self.problem_count} problems of another build ({'; '.join(other)}); use "
                 "another folder with -o, or remove this one"
             )
 
     def replacement_note(self, changes: Mapping[str, int]) -> str:
-        """Return the line about problems that are replaced; empty where the same changes and versions are there."""
+        """Return a note about replaced problems; empty if changes and versions are the same."""
         before = self.manifest.changes
         differences = [*_differences(before, changes, "changes of "), *self._versions()]
         if not differences:

@@ -1,7 +1,7 @@
-"""Finding the units of a sample file: functions, classes, methods, constants, and the sections of a script.
+"""Units of a sample file: functions, classes, methods, constants, and sections of a script.
 
-A unit is named as people name it: ``Stock``, ``Stock.ship``, ``normal``; in Java, where a file is a class, ``parse`` or
-``Slot``; a section of a script by its heading, ``%% Vans``. Overloads of one name are one unit.
+Names of units: ``Stock``, ``Stock.ship``, ``normal``; in Java, where a file is a class, ``parse`` or ``Slot``; a
+section of a script by its heading, ``%% Vans``. Overloads of one name are one unit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SECTION: Final = "%% "
 
 
 class SourceUnit(NamedTuple):
-    """Lines ``start`` to ``stop`` (not included), counted from 0, with what stands above as decorator or comment."""
+    """Lines ``start`` to ``stop`` (excluded), from 0, with decorators or the comment above."""
 
     name: str
     start: int
@@ -29,13 +29,13 @@ class SourceUnit(NamedTuple):
 
 
 def find_units(path: str, text: str) -> Iterator[SourceUnit]:
-    """The units of a file, outer ones before inner ones; none of a file in another language."""
+    """Return the units of a file, outer ones first; none for other languages."""
     find = _LANGUAGES.get(PurePosixPath(path).suffix)
     return find(text) if find else iter(())
 
 
 def remove_unit(path: str, text: str, name: str) -> str:
-    """The file without a unit and the blank lines that set it apart; a Python class that is left empty goes too.
+    """Return the file without a unit and its blank lines; a Python class that becomes empty is removed, too.
 
     Raises:
         DataError: there is no such unit.
@@ -57,7 +57,7 @@ def remove_unit(path: str, text: str, name: str) -> str:
 
 
 def replace_unit(path: str, text: str, name: str, code: str) -> str:
-    """The file with other code in the place of a unit.
+    """Return the file with other code for a unit.
 
     Raises:
         DataError: there is no such unit, or several of that name.
@@ -150,7 +150,7 @@ _WIDTH: Final = 100
 
 @lru_cache(maxsize=1024)  # most files are the same in the next state
 def remove_unused_imports(path: str, text: str) -> str:
-    """The file without imports of what it does not name, as a person would have left it at the time."""
+    """Return the file without imports of names that it does not use."""
     suffix = PurePosixPath(path).suffix
     if suffix == ".java":
         text = _JAVA.sub(lambda found: found.group() if _uses(text, found[1], _JAVA) else "", text)

@@ -1,9 +1,9 @@
-"""The history of the starter set's repository: its last state as files, and what each change did, going backwards.
+"""History of the starter set's repository, computed backwards from its last state.
 
-A change is written down by what it added (units of the last state, by name) and by how what it rewrote read before. So
-every state is made from the one after it, and nothing is written twice. The last state is that of the house's sample
-projects (``caretbench/samples``) with what ``starter/tree`` has of its own; ``starter/history/*.toml`` holds the
-changes, the oldest first.
+A change lists what it added (units of the last state, by name) and the former text of what it rewrote. So every state
+is computed from the next one, and no text is stored twice. The last state is that of the sample projects
+(``caretbench/samples``) with the files of ``starter/tree``; ``starter/history/*.toml`` has the changes, oldest
+first.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FROM_SAMPLES: Final[Mapping[str, str]] = {
     "tallyhouse/src/tallyhouse/": "tallyhouse/",
     "tallyhouse/test/tallyhouse/": "test/tallyhouse/",
 }
-"""Where parts of the sample projects stand in the repository."""
+"""Paths of the sample projects' parts in the repository."""
 
 _EARLIER_IMPORTS: Final[Mapping[str, tuple[str, str]]] = {
     "wayfarer/roads.py": (
@@ -43,11 +43,11 @@ _EARLIER_IMPORTS: Final[Mapping[str, tuple[str, str]]] = {
         "import java.util.ArrayList;\nimport java.util.Arrays;",
     ),
 }
-"""By file a line, and what stands there with an import that earlier states need; states that do not are pruned."""
+"""By file a line, and its replacement with an import that earlier states need; unused imports are removed."""
 
 
 class HistoryEdit(BaseModel):
-    """Text ``after`` a change that stood there as ``before``; it stands in its file once."""
+    """Text ``after`` a change, and ``before`` it; it occurs once in its file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -57,7 +57,7 @@ class HistoryEdit(BaseModel):
 
 
 class HistoryChange(BaseModel):
-    """One merged change. What it did is undone in the order of the fields, from ``edits`` to ``renames``."""
+    """One merged change. It is undone in the order of the fields, from ``edits`` to ``renames``."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -66,18 +66,18 @@ class HistoryChange(BaseModel):
     style: Literal["merge", "squash", "rebase"] = "squash"
     author: str = ""
     key: str = ""
-    """By which other descriptions name its number: ``{key}``."""
+    """Name by which other descriptions refer to its number: ``{key}``."""
     edits: tuple[HistoryEdit, ...] = ()
     was: Mapping[str, str] = {}
-    """``path unit`` and the unit's code before."""
+    """``path unit``, and the unit's code before."""
     adds: tuple[str, ...] = ()
-    """``path unit unit…`` that were added."""
+    """Added units: ``path unit unit…``."""
     new: tuple[str, ...] = ()
-    """Files that were added; what is left of them."""
+    """Added files, after their added units are removed."""
     words: Mapping[str, str] = {}
-    """Names as they are after the change, and as they were before, wherever they stood."""
+    """Names after the change, and before, in all files."""
     renames: Mapping[str, str] = {}
-    """Files as they are called after the change, and as they were called before."""
+    """Paths after the change, and before."""
 
 
 class HistoryState(NamedTuple):
@@ -88,7 +88,7 @@ class HistoryState(NamedTuple):
 
 
 def read_history() -> list[HistoryState]:
-    """Every state, the oldest first.
+    """Return every state, oldest first.
 
     Raises:
         DataError: a change does not fit the state after it.
@@ -106,7 +106,7 @@ def read_history() -> list[HistoryState]:
 
 
 def read_history_changes() -> list[HistoryChange]:
-    """All changes, the oldest first."""
+    """Return all changes, oldest first."""
     found: list[HistoryChange] = []
     for file in sorted((_data() / "history").iterdir(), key=lambda file: file.name):
         rows = tomllib.loads(file.read_text("utf-8")).get("change", [])
@@ -118,7 +118,7 @@ def read_history_changes() -> list[HistoryChange]:
 
 
 def _last_tree() -> FileTree:
-    """The last state: the house's sample projects, and over them what the repository has of its own."""
+    """Return the last state: the sample projects, and the repository's own files over them."""
     samples = read_files(resources.files("caretbench") / "samples")
     found = {
         place + path.removeprefix(folder): text
@@ -136,7 +136,7 @@ def _data() -> Traversable:
 
 
 def read_files(folder: Traversable) -> FileTree:
-    """The texts of all files in a folder of the package and in the folders below it."""
+    """Return the texts of all files in a folder of the package, by path."""
     return dict(sorted(_walk(folder, "")))
 
 
@@ -159,7 +159,7 @@ def _before(after: FileTree, change: HistoryChange) -> FileTree:
     for edit in change.edits:
         text = _file(tree, edit.path)
         if text.count(edit.after) != 1:
-            raise DataError(f"{edit.path}: {edit.after!r} stands there {text.count(edit.after)} times")
+            raise DataError(f"{edit.path}: {edit.after!r} occurs {text.count(edit.after)} times")
         tree[edit.path] = text.replace(edit.after, edit.before)
     for place, code in change.was.items():
         path, _, name = place.partition(" ")
@@ -183,7 +183,7 @@ def _before(after: FileTree, change: HistoryChange) -> FileTree:
 
 
 def _names(entry: str) -> list[str]:
-    """Path and units; the heading of a section is one with its blanks."""
+    """Return path and units; a section's heading may contain spaces."""
     path, mark, heading = entry.partition(" %% ")
     return [path, f"%% {heading}"] if mark else entry.split()
 

@@ -1,6 +1,6 @@
-"""The starter set: problems of a repository that a script of ours writes, commit by commit, always the same.
+"""The starter set: problems of a generated repository that is the same on every machine.
 
-``python -m caretbench.suites.efcb.starter_set.write_starter FOLDER`` writes that repository, to look at it or to build
+``python -m caretbench.suites.efcb.starter_set.write_starter FOLDER`` writes the repository, to look at it or to build
 from it.
 """
 
@@ -22,18 +22,17 @@ from caretbench.temporary import temporary_folder
 from caretbench.versions import versions
 
 _DIGITS: Final = 12
-# What the problems hang on: the history, and the code that mines and builds.
+# The problems depend on the history, and on the code that mines and builds.
 _MADE_OF: Final = ("samples", "suites/efcb", "sources", "syntax")
 
 
 def load_starter_problems() -> list[Problem]:
-    """The problems: made when they are first asked for, then read from the cache.
+    """Return the problems, built at first use and then read from the cache.
 
-    Default profile, seed 0. The leak report is left to the tests. Several processes may make the problems at once; each
-    writes the same.
+    Default profile, seed 0, without leak report. Several processes may build at once; all write the same.
 
     Raises:
-        MachineError: they have to be made, and git is missing.
+        MachineError: the problems have to be built, and git is missing.
     """
     path = cache_folder() / "data" / f"efcb-starter-{_digits()}" / "problems.jsonl"
     if not path.exists():

@@ -1,4 +1,4 @@
-"""Writing the starter set's repository with git: the same commits, hashes included, on every machine.
+"""Writer of the starter set's git repository, with the same commits and hashes on every machine.
 
 ``python -m caretbench.suites.efcb.starter_set.write_starter FOLDER``
 """
@@ -23,7 +23,7 @@ from caretbench.suites.efcb.starter_set.starter_history import (
 )
 
 NAME: Final = "cornershop/cornershop"
-"""How the repository is called in records."""
+"""Name of the repository in records."""
 
 _PEOPLE: Final = (
     "Ida Marlow <ida@cornershop.example>",
@@ -33,12 +33,12 @@ _PEOPLE: Final = (
 _BEGIN: Final = 1_672_907_400  # January 2023
 _HOUR: Final = 3600
 _BETWEEN: Final = (29, 171, 8, 94, 222, 51, 133)
-"""Hours from one merge to the next, in turns."""
+"""Hours from one merge to the next, cyclic."""
 _NUMBERS: Final = (1, 2, 1, 1, 3, 2)
-"""Steps from one pull request's number to the next, in turns: issues are numbered, too."""
+"""Steps from one pull request's number to the next, cyclic: issues have numbers, too."""
 
 _WIDTH: Final = 72
-"""Of a paragraph in a message."""
+"""Line width of messages."""
 
 
 class StarterCommit(NamedTuple):
@@ -52,10 +52,10 @@ class StarterCommit(NamedTuple):
 
 
 def write_repository(target: Path, *, bare: bool = False) -> str:
-    """Write the repository into a new or empty folder, and give the hash of its last commit.
+    """Write the repository into a new or empty folder, and return the hash of its last commit.
 
     Raises:
-        DataError: something is there already.
+        DataError: the folder is not empty.
         MachineError: git is missing, or fails.
     """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
@@ -69,7 +69,7 @@ def write_repository(target: Path, *, bare: bool = False) -> str:
 
 
 def make_commits(states: list[HistoryState]) -> list[StarterCommit]:
-    """What is to be written, parents before children; the last one is the head."""
+    """Return the commits, parents before children; the last one is the head."""
     made: list[StarterCommit] = []
     numbers: dict[str, int] = {}
     head, moment, request = -1, _BEGIN, 0
@@ -113,7 +113,7 @@ def _wrapped(paragraph: str) -> str:
 
 
 def _stream(made: list[StarterCommit]) -> Iterator[bytes]:
-    """The commits as ``git fast-import`` reads them."""
+    """Yield the commits in the format of ``git fast-import``."""
     for number, commit in enumerate(made):
         message = commit.message.encode()
         yield f"commit refs/heads/main\nmark :{number + 1}\n".encode()
@@ -135,7 +135,7 @@ def _git(folder: Path, *arguments: str, stdin: bytes = b"") -> str:
         raise MachineError(
             "git is missing: the starter set of efcb is a repository that it writes; install git"
         )
-    # Nobody's settings have a say: neither the user's nor the machine's, nor what a calling git has set.
+    # Settings of the user, of the machine and of a calling git are ignored.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     environment |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_DEFAULT_HASH": "sha1"}
     done = subprocess.run(
@@ -148,7 +148,7 @@ def _git(folder: Path, *arguments: str, stdin: bytes = b"") -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """The command: writes the repository into the folder that is named."""
+    """Write the repository into the given folder, and return the exit status."""
     if len(arguments) != 1 or arguments[0].startswith("-"):
         sys.stderr.write("usage: python -m caretbench.suites.efcb.starter_set.write_starter FOLDER\n")
         return 2

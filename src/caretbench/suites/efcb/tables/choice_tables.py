@@ -1,4 +1,4 @@
-"""Accuracy by tier, and its headline: skill above the best floor, with its interval."""
+"""Accuracy by tier, with skill above the best floor and its interval."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from caretbench.suites.efcb.tables.model_rows import NO_VALUE, TITLES, ModelRows
 from caretbench.suites.values import Table
 
 QuestionGroup = tuple[str, str, str]
-"""Task, tier, and the text that asks."""
+"""Task, tier and query variant."""
 
 _HEADS: Final = (
     "Model", "Tier", "Above best floor", "Best floor", "Query", "Problems", "Coverage", "Accuracy", "No letter",
@@ -30,9 +30,9 @@ _HEADS: Final = (
 def choice_tables(
     models: Sequence[ModelRows], profile: Profile, problems: Iterable[Problem], seed: int = 0
 ) -> Iterator[Table]:
-    """Choices by tier: accuracy, what could not be read, and skill above what words alone find.
+    """Yield the accuracy of choices by tier, unparsed answers, and skill above word attacks.
 
-    A model that cannot be asked some of the run's problems has no line there.
+    Models that cannot be sent some of the run's problems have no row for them.
     """
     known = list(problems)
     there = Counter(_part_of(problem.labels) for problem in known)
@@ -91,7 +91,7 @@ def _row(
 
 
 def _above(lines: Sequence[ResultRow], floors: Mapping[str, float], seed: int) -> str:
-    """Return the skill above a floor, and its interval below it."""
+    """Return the skill above a floor, with its interval in the next line."""
     scores = [float(bool(line["passed"])) for line in lines]
     floor = [floors[str(line["problem_id"])] for line in lines]
     value = _skill(sum(scores) / len(scores), sum(floor) / len(floor))
@@ -103,12 +103,12 @@ def _above(lines: Sequence[ResultRow], floors: Mapping[str, float], seed: int) -
 
 
 def _spread(value: str, interval: Interval) -> str:
-    """Return a number, and its interval below it where there is one."""
+    """Return a number, with its interval in the next line if there is one."""
     return value if math.isnan(interval.low) else f"{value}\n{interval.low:.3f} to {interval.high:.3f}"
 
 
 def _clusters(lines: Sequence[ResultRow]) -> list[str]:
-    """Return the unit of each line: the set whose choices it shows, else its pull request."""
+    """Return the cluster of each row: the set of its choices, else its pull request."""
     return [str(line.get(CHOICE_SET_LABEL) or line["cluster"]) for line in lines]
 
 
@@ -125,7 +125,7 @@ def _accuracy(lines: Sequence[ResultRow]) -> float:
 
 
 def _accuracy_text(lines: Sequence[ResultRow], seed: int) -> str:
-    """With its interval below it: several orders are made of one pull request, and sets share their choices."""
+    """Return the accuracy with its interval, clustered by pull request or set of choices."""
     values = [float(bool(line["passed"])) for line in lines]
     return _spread(f"{_accuracy(lines):.3f}", mean_interval(values, seed=seed, clusters=_clusters(lines)))
 
@@ -136,7 +136,7 @@ def _skill(accuracy: float, floor: float | None) -> str:
 
 
 def _consistency(lines: Sequence[ResultRow]) -> str:
-    """Of questions that were asked in several orders, the share whose answers are all right or all wrong alike."""
+    """Return the share of questions in several orders whose answers are all right or all wrong."""
     by_question: dict[tuple[str, int], list[bool]] = defaultdict(list)
     for line in lines:
         by_question[str(line["cluster"]), int(line["sample"])].append(bool(line["passed"]))

@@ -1,4 +1,4 @@
-"""The lines of a run, one model's at a time, and how the suite's tables write what is in them."""
+"""Result rows of a run by model, and formatting of means."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ TITLES: Final[Mapping[str, str]] = {
     EASY: "GMCQ-Easy", HARD: "GMCQ-Hard", MASKED: "MPR-Gen", REVERSE: "Reverse-QA", HALLUCINATION: "Reverse-QA-Hallu",
 }  # fmt: skip
 NO_VALUE: Final = "-"
-"""What stands where there is no number."""
+"""Text of a missing number."""
 
 ResultRow = Mapping[str, Any]
 
 
 class ModelRows(NamedTuple):
-    """One model's lines of one profile, each with the labels of its problem."""
+    """One model's result rows of one profile, each with the labels of its problem."""
 
     name: str
     rows: tuple[ResultRow, ...]
 
     def select(self, task: str, **labels: str) -> list[ResultRow]:
-        """Return the lines of a task with these labels."""
+        """Return the rows of a task with these labels."""
         return [
             line
             for line in self.rows
@@ -40,7 +40,7 @@ class ModelRows(NamedTuple):
 def group_by_model(
     results: pl.DataFrame, problems: Mapping[str, Problem], profile: str
 ) -> Iterator[ModelRows]:
-    """Yield the models of a profile, baselines behind them; one that was asked in two ways stands there twice."""
+    """Yield the models of a profile, baselines last; a model with two sets of parameters occurs twice."""
     by_model: dict[tuple[str, str], list[ResultRow]] = defaultdict(list)
     for row in results.iter_rows(named=True):
         if row["profile"] == profile:
@@ -58,7 +58,7 @@ def group_by_model(
 
 
 def format_mean(values: Iterable[float], digits: int, *, with_count: bool = False, mark: str = "") -> str:
-    """Return the mean with its ``mark``, below it how many there are where that is ``counted``; nothing of nothing."""
+    """Return the mean with its ``mark`` and, ``with_count``, the number of values; ``-`` without values."""
     known = list(values)
     if not known:
         return NO_VALUE

@@ -1,4 +1,4 @@
-"""The EFCB score and the paper's tables of results, in form, with what they need to be read rightly."""
+"""The EFCB score, and result tables in the form of the paper."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _JUDGED: Final = (MASKED, REVERSE, HALLUCINATION)
 _NUMBERS: Final = {MASKED: 5, EASY: 6, HARD: 7, REVERSE: 8, HALLUCINATION: 9}
 _RESAMPLES: Final = 2000
-_MIN_COVERAGE: Final = 0.98  # as of every run; reports and judges have it in rooms of their own
+_MIN_COVERAGE: Final = 0.98  # as for every run; reports and judges define it in their own rooms
 _OPINION: Final = "No judge was validated against people unless the section on judges says so."
 _MEASURES: Final[Mapping[str, Mapping[str, str]]] = {
     MASKED: {
@@ -62,7 +62,7 @@ _MEASURES: Final[Mapping[str, Mapping[str, str]]] = {
 
 
 def result_tables(results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> tuple[Table, ...]:
-    """Return the tables of a run; profiles apart. See :class:`caretbench.suites.base.Suite.result_tables`."""
+    """Return the tables of a run by profile; see :class:`caretbench.suites.base.Suite.result_tables`."""
     found: list[Table] = [*data_tables(problems.values())]
     for profile in PROFILES:
         models = list(group_by_model(results, problems, profile))
@@ -100,7 +100,7 @@ def _tables(
 
 
 def _outcomes(model: ModelRows, profile: Profile, copied: Mapping[str, float]) -> Iterator[ProblemOutcome]:
-    """Yield the values that the score counts; what is not judged is left out."""
+    """Yield the values that the score counts; answers without a judgement are missing."""
     for task in TASKS:
         for line in model.select(task, **efcb_profile(profile).scored_problems.get(task, {})):
             where = (task, str(line["repository"]), str(line["cluster"]))
@@ -113,7 +113,7 @@ def _outcomes(model: ModelRows, profile: Profile, copied: Mapping[str, float]) -
 
 
 def _coverage(model: ModelRows, profile: Profile, problems: Mapping[str, Problem]) -> float:
-    """Of each task's problems that the score counts, the share that has a value: the lowest of the tasks."""
+    """Return the share of counted problems that have a value, the lowest of all tasks."""
     shares = []
     for task in TASKS:
         counted = efcb_profile(profile).scored_problems.get(task, {})
@@ -129,7 +129,7 @@ def _coverage(model: ModelRows, profile: Profile, problems: Mapping[str, Problem
 
 
 def _failed_judges(model: ModelRows, profile: Profile) -> dict[str, str]:
-    """By judged task that the score counts, the reason why it may not: a grader that did not pass its controls."""
+    """Return, by counted judged task, the reason why its judge may not enter the score."""
     found: dict[str, dict[str, None]] = defaultdict(dict)
     for task in _JUDGED:
         for line in model.select(task, **efcb_profile(profile).scored_problems.get(task, {})):
@@ -198,7 +198,7 @@ def _format_estimate(estimate: Estimate | None, task: str, *, marked: bool = Fal
     digits = 2 if task in (MASKED, REVERSE) else 3
     interval = estimate.interval
     value = f"{estimate.value:.{digits}f}" + (f" {REFUSED_MARK}" if marked else "")
-    if interval.method in ("undefined", "constant"):  # no width is not no error
+    if interval.method in ("undefined", "constant"):  # a zero width does not mean no error
         return value
     return f"{value}\n{interval.low:.{digits}f} to {interval.high:.{digits}f}"
 
