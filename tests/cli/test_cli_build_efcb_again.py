@@ -178,8 +178,8 @@ def test_a_repository_without_a_grammar_says_why_it_has_no_questions(tmp_path: P
 @pytest.mark.parametrize(
     ("remote", "numbered", "remedy"),
     [
-        ("https://github.com/owner/name", True, "--github owner/name reads it"),
-        ("", True, "--github OWNER/NAME reads it"),
+        ("https://github.com/owner/name", True, "--github owner/name reads them"),
+        ("", True, "--github OWNER/NAME reads them"),
         ("https://gitlab.com/owner/name", True, ""),
         ("https://github.com/owner/name", False, ""),
     ],

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from caretbench.files import sha256_json
 from caretbench.problem import Profile, Row
-from caretbench.profiles import ProfileRules, Rule
+from caretbench.profiles import ProfileRule, ProfileRules
 from caretbench.suites.efcb.efcb_score import EASY, HARD, MASKED
 
 QueryVariant = Literal["title_and_description", "title_only", "description_only", "scrubbed"]
@@ -33,19 +33,19 @@ class Query(NamedTuple):
 class EfcbProfile(ProfileRules):
     """Rules of EFCB's profiles: construction of questions, and parsing of answers."""
 
-    policy = Rule("Truncation policy where none is named", paper="raw", default="raw")
-    cleans_descriptions = Rule(
-        "How is a change described?",
+    policy = ProfileRule("Truncation policy where none is named", paper="raw", default="raw")
+    cleans_descriptions = ProfileRule(
+        "Description of a change",
         paper=False,
         default=True,
         said=(
             "by title and description as written",
-            "without forms, trailers, references and marks of the review",
+            "without templates, trailers, references and marks of the review",
         ),
     )
-    shows_generated_files = Rule("Are generated files shown?", paper=True, default=False)
-    additional_filters = Rule(
-        "Which changes are accepted?",
+    shows_generated_files = ProfileRule("Generated files shown", paper=True, default=False)
+    additional_filters = ProfileRule(
+        "Accepted changes",
         paper=False,
         default=True,
         said=(
@@ -53,38 +53,36 @@ class EfcbProfile(ProfileRules):
             "the same, without bots, reverts, releases, backports, near-duplicates and changes with little prose",
         ),
     )
-    easy_tiers = Rule[tuple[EasyTier, ...]](
+    easy_tiers = ProfileRule[tuple[EasyTier, ...]](
         "Tiers of GMCQ-Easy", paper=("random",), default=("random", "matched", "adversarial", "resistant")
     )
     # The paper's release shows only the description; according to the paper the title is shown, too.
-    choice_queries = Rule[tuple[QueryVariant, ...]](
-        "Texts by which choices are asked for",
+    choice_queries = ProfileRule[tuple[QueryVariant, ...]](
+        "Query variants of choices",
         paper=("description_only", "title_and_description"),
         default=(DEFAULT_VARIANT,),
     )
-    balanced_choices = Rule(
-        "How are choices drawn?",
+    balanced_choices = ProfileRule(
+        "Selection of choices",
         paper=False,
         default=True,
-        said=("at random, as released", "so that no count finds the right one"),
+        said=("at random, as released", "balanced against attacks that do not understand"),
     )
-    asks_whole_patch = Rule(
-        "What is asked for in MPR-Gen?",
+    asks_whole_patch = ProfileRule(
+        "Requested answer in MPR-Gen",
         paper=True,
         default=False,
         said=("the whole patch", "the hidden lines"),
     )
-    refuses_leaks = Rule(
-        "Is a build refused whose questions are found by counting?", paper=False, default=True
-    )
-    strict_parsing = Rule(
-        "Which letter does an answer to a choice give?",
+    refuses_leaks = ProfileRule("Builds with exceeded leak limits refused", paper=False, default=True)
+    strict_parsing = ProfileRule(
+        "Letter of an answer to a choice",
         paper=False,
         default=True,
         said=('its first character: "A patch that" answers A', "the one that it names as its answer"),
     )
-    scored_problems = Rule[Mapping[str, Mapping[str, str]]](
-        "Problems that the score counts",
+    scored_problems = ProfileRule[Mapping[str, Mapping[str, str]]](
+        "Problems in the score",
         paper={EASY: {"tier": "random", "query": "description_only"}, HARD: {"query": "description_only"}},
         default={EASY: {"tier": "matched"}, MASKED: {"tier": "added"}},
         said=(

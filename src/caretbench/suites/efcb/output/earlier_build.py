@@ -55,8 +55,8 @@ class EarlierBuild(NamedTuple):
         ]
         if other:
             raise DataError(
-                f"{self.folder.path}: contains {self.problem_count} problems of another build ({'; '.join(other)}); use "
-                "another folder with -o, or remove this one"
+                f"{self.folder.path}: contains {self.problem_count} problems of another build ({'; '.join(other)}); use"
+                " another folder with -o, or remove this one"
             )
 
     def replacement_note(self, changes: Mapping[str, int]) -> str:
