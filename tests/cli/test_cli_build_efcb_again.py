@@ -44,7 +44,7 @@ def test_other_options_do_not_replace_a_build(
     done = CommandRun(records, *other, "-o", tasks)
     assert done.told
     assert f"{tasks}: contains 8 problems of another build ({difference}" in done.err
-    assert "give another folder with -o, or remove this one" in done.err
+    assert "use another folder with -o, or remove this one" in done.err
     assert len(done.err.splitlines()) == 1
     assert contents(tasks) == before
 
@@ -197,7 +197,7 @@ def test_missing_descriptions_that_cost_many_changes_have_a_remedy(
     name = "owner/name" if remote else "widgets"
     [line] = [line for line in done.err.splitlines() if "missing description" in line]
     assert line.startswith(f"{name}: 2 of 10 changes are rejected only for a missing description")
-    assert line.endswith(remedy or "a missing description alone")
+    assert line.endswith(remedy or "for a missing description")
     assert "only this filter" in done.out
 
 
