@@ -110,7 +110,7 @@ def compare_runs(
         stratification: Labels by which parts of the problems are tested. A part with all problems is omitted.
 
     Raises:
-        IncomparableError: the runs differ in a setting that ``align`` does not name, or no problem has verdicts in both.
+        IncomparableError: the runs differ in a setting that ``align`` does not name, or have no common verdicts.
         DataError: there are fewer than two models.
     """
     aligned = check_identity(runs, align)

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from caretbench.execution.dispatcher import Dispatcher, open_executor
-from caretbench.judging.criterion_choice import Part
+from caretbench.judging.criterion_choice import CriterionProblems
 from caretbench.models import Opener
 from caretbench.progress import Progress
 from caretbench.runs.asking import Asking
@@ -182,7 +182,11 @@ def _judge_and_score(
 
 
 def _judge(
-    plan: Plan, clients: Clients, parts: Mapping[Session, list[Part]], budget: CostBudget, progress: Progress
+    plan: Plan,
+    clients: Clients,
+    parts: Mapping[Session, list[CriterionProblems]],
+    budget: CostBudget,
+    progress: Progress,
 ) -> list[str]:
     """Ask each judge in turn; return complaints."""
     complaints = []
