@@ -81,7 +81,7 @@ def test_a_criterion_of_ones_own(tmp_path: Path, make_problem: MakeProblem) -> N
         ("$$5", "$ 5", "not a placeholder"),
         ('name = "brevity"\nversion', 'name = "devbench-quality"\nversion', "choose another"),
         ("maximum = 10", "maximum = 0", "maximum"),
-        ('name = "brevity"\nmaximum', 'name = "reasoning"\nmaximum', "none is 'reasoning'"),
+        ('name = "brevity"\nmaximum', 'name = "reasoning"\nmaximum', "none may be 'reasoning'"),
         ('form = "scores"', 'form = "stars"', "form"),
         ("[prompt]", "[prompt", "not TOML"),
     ],

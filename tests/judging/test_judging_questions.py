@@ -101,7 +101,7 @@ def test_context_files_stand_under_their_names(tmp_path: Path, make_problem: Mak
     with pytest.raises(TypeError, match="has no caret"):
         render(criterion("devbench-quality"), question_problem("reverse-qa", "clock"), "x")
     path.write_text(OWN.replace("$patch", "$issue"))
-    with pytest.raises(DataError, match="efcb/reverse-qa/clock: has no issue, which patchy@1 shows"):
+    with pytest.raises(DataError, match="efcb/reverse-qa/clock: has no issue, which patchy@1 needs"):
         sent(criterion(str(path)), "clock", "x")
 
 
@@ -110,7 +110,7 @@ def test_context_files_stand_under_their_names(tmp_path: Path, make_problem: Mak
     [
         ("$answer", "", "no placeholder answer"),
         ("$patch", "$pair", "belong together"),
-        ('form = "scores"', 'form = "claims"', "what they are judged by then"),
+        ('form = "scores"', 'form = "claims"', "is required for the form claims"),
         ('form = "scores"', 'form = "number"\noverall = ["title"]', "names of scores"),
         ('[prompt]', '[[scores]]\nname = "b"\nmaximum = 1\n[prompt]', ""),
         ('form = "scores"', 'form = "number"', ""),

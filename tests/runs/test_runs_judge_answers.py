@@ -103,8 +103,6 @@ def test_checks_name_the_criterion_and_the_profile_decides(make_problem: MakePro
     assert [len(part.problems) for part in own] == [9]  # no choices, no carets
     several = problems_by_criterion(problems, "paper", criterion("devbench-quality"))
     assert [len(part.problems) for part in several] == [1]
-        len(part.problems) for part in problems_by_criterion(problems, "paper", criterion("devbench-quality"))
-    ] == [1]
     with pytest.raises(ValueError, match="judges the statements that another criterion finds"):
         problems_by_criterion(problems, "default", criterion("efcb-claim-support"))
     with pytest.raises(KeyError, match="unknown criterion 'beauty'"):

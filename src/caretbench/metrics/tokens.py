@@ -2,7 +2,8 @@
 
 The released script counts with Python's ``tokenize`` whatever the language is, and with a regular expression
 where that fails. Up to Python 3.11 the module was a lenient line scanner; since 3.12 it is the compiler's own
-strict one and gives other counts. So the lenient rules are implemented here. Only the *number* of tokens matters, so no token is ever built.
+strict one and gives other counts. So the lenient rules are implemented here. Only the *number* of tokens matters, so
+no token is built.
 """
 
 from __future__ import annotations
