@@ -17,10 +17,10 @@ import polars as pl
 
 from caretbench.files import DataError, read_lines, read_rows
 from caretbench.judging.criteria import CLAIMS
-from caretbench.problem import Caret, Completion, Judgement, Missing, Problem, Score
-from caretbench.runs.folder import RunFolder, current_manifest
-from caretbench.runs.judging.ratings import HumanRating, ratings
-from caretbench.runs.verdict import decided, deciding, needs_execution
+from caretbench.problem import Caret, Completion, Judgement, MissingSample, Problem, Score
+from caretbench.runs.judging.ratings import HumanRating, read_ratings
+from caretbench.runs.run_folder import RunFolder, current_manifest
+from caretbench.runs.verdict import decided_outcome, deciding_scores, needs_execution
 from caretbench.suites import baselines_of
 from caretbench.validation.validity import GATE
 
@@ -61,7 +61,7 @@ class LoadedRun:
     problems: Sequence[Problem]
     completions: Sequence[Completion]
     frame: pl.DataFrame
-    missing: Sequence[Missing] = ()
+    missing: Sequence[MissingSample] = ()
     """Requested samples without an answer."""
     judgements: Sequence[Judgement] = ()
     """Judgements; the graders' texts are kept only if they list statements of answers."""
@@ -102,12 +102,16 @@ def load_run(folder: Path, problems: Sequence[Problem]) -> LoadedRun:
             f"{folder}: not scored yet (no scores.jsonl); repeat the command that began the run to continue it"
         )
     manifest = current_manifest(manifest)
-    completions = list(read_rows(folder / "completions.jsonl", Completion, torn_tail=True))
-    scores = read_rows(folder / "scores.jsonl", Score, torn_tail=True)
+    completions = list(read_rows(folder / "completions.jsonl", Completion, allow_partial_last_line=True))
+    scores = read_rows(folder / "scores.jsonl", Score, allow_partial_last_line=True)
     verdicts_path = folder / "validity.jsonl"
     verdicts, older = read_verdicts(verdicts_path) if verdicts_path.exists() else ({}, 0)
     errors_path = folder / "errors.jsonl"
-    missing = list(read_rows(errors_path, Missing, torn_tail=True)) if errors_path.exists() else []
+    missing = (
+        list(read_rows(errors_path, MissingSample, allow_partial_last_line=True))
+        if errors_path.exists()
+        else []
+    )
     frame = build_frame(problems, scores, verdicts)
     run = LoadedRun(folder.name, manifest, problems, completions, frame, missing)
     files = RunFolder(folder)
@@ -118,7 +122,7 @@ def load_run(folder: Path, problems: Sequence[Problem]) -> LoadedRun:
             for row in files.judgements()
         ],
         judgements_missing=missing_counts(files),
-        ratings=ratings(files),
+        ratings=read_ratings(files),
         older_verdicts=older,
     )
 
@@ -135,7 +139,7 @@ def read_verdicts(path: Path) -> tuple[dict[str, str], int]:
         DataError: a row has no problem or no verdict.
     """
     verdicts, gates = {}, {}
-    for number, row in read_lines(path, torn_tail=True):
+    for number, row in read_lines(path, allow_partial_last_line=True):
         try:
             verdicts[str(row["problem_id"])] = str(row["verdict"])
         except KeyError as error:
@@ -156,7 +160,7 @@ def build_frame(
 
     Returns:
         One row per completion, policy and profile. ``passed`` is true if all checks passed, and null without a
-        verdict; ``status`` is that of the decisive check (:func:`caretbench.runs.verdict.decided`).
+        verdict; ``status`` is that of the decisive check (:func:`caretbench.runs.verdict.decided_outcome`).
 
     Raises:
         DataError: a score names an unknown problem.
@@ -222,10 +226,10 @@ def _problem_columns(problem: Problem, verdicts: Mapping[str, str]) -> dict[str,
 
 def _check_columns(scores: Sequence[Score], *, executed: bool) -> dict[str, Any]:
     """Return the verdict of all check scorers of one completion; a check without a verdict outweighs a failure."""
-    checks = deciding(scores, executed=executed)
+    checks = deciding_scores(scores, executed=executed)
     if not checks:
         return dict.fromkeys(("status", "counted", "passed", "stage", "message", "flags"))
-    decision = decided(checks)
+    decision = decided_outcome(checks)
     decisive = checks[decision.decisive]
     messages = (decisive.details.get(key) for key in _MESSAGE_KEYS)
     stage = decisive.details.get("stage")

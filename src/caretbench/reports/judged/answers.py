@@ -24,7 +24,12 @@ from caretbench.reports.judged.acceptance import (
     run_acceptance,
 )
 from caretbench.reports.judged.answer_values import JudgedTexts, mean_parts
-from caretbench.reports.judged.instance_means import Instances, Missing, grader_counts, grader_human_agreement
+from caretbench.reports.judged.instance_means import (
+    Instances,
+    MissingCounts,
+    grader_counts,
+    grader_human_agreement,
+)
 from caretbench.reports.judged.judged_answers import ALL_GRADERS, JudgedAnswers, RatedAnswer, grader_title
 from caretbench.reports.judged.scores import (
     AnswerScoreColumn,
@@ -33,9 +38,9 @@ from caretbench.reports.judged.scores import (
     GraderTrust,
 )
 from caretbench.reports.judged.trust import calibration, consistency
-from caretbench.runs.folder import ModelInfo, RunFolder
-from caretbench.runs.judging.ratings import HumanRating, rated_scores, ratings
+from caretbench.runs.judging.ratings import HumanRating, rated_scores, read_ratings
 from caretbench.runs.judging.result import COVERAGE_WANTED
+from caretbench.runs.run_folder import ModelInfo, RunFolder
 from caretbench.suites.values import REFUSED_MARK
 
 STRATA = ("task", "repository")
@@ -44,7 +49,7 @@ STRATA = ("task", "repository")
 def folder_answer_scores(folder: RunFolder, text_of: TextOf = plain_answer) -> tuple[AnswerScores, ...]:
     """Return the scores of answers in a run's folder, by criterion; the run need not be scored."""
     answers = JudgedAnswers.of(folder, text_of)
-    return answer_scores_of(answers, missing=missing_counts(folder), people=ratings(folder))
+    return answer_scores_of(answers, missing=missing_counts(folder), people=read_ratings(folder))
 
 
 def run_judged_answers(run: LoadedRun, text_of: TextOf = plain_answer) -> JudgedAnswers:
@@ -57,14 +62,14 @@ def run_judged_answers(run: LoadedRun, text_of: TextOf = plain_answer) -> Judged
 
 
 def answer_scores_of(
-    answers: JudgedAnswers, *, missing: Missing | None = None, people: Sequence[HumanRating] = ()
+    answers: JudgedAnswers, *, missing: MissingCounts | None = None, people: Sequence[HumanRating] = ()
 ) -> tuple[AnswerScores, ...]:
     """Return the scores of loaded answers, by criterion; ``people`` are ratings for validation."""
     return tuple(_judged(answers, judged, missing or {}, people) for judged in answers.texts())
 
 
 def _judged(
-    answers: JudgedAnswers, judged: JudgedTexts, missing: Missing, people: Sequence[HumanRating]
+    answers: JudgedAnswers, judged: JudgedTexts, missing: MissingCounts, people: Sequence[HumanRating]
 ) -> AnswerScores:
     several = len(judged.graders) > 1
     verdicts = {key: run_acceptance(answers, judged, key) for key in judged.graders}
@@ -161,7 +166,7 @@ def _means(rows: Sequence[RatedAnswer]) -> dict[str, float]:
 
 
 def _trust(
-    answers: JudgedAnswers, judged: JudgedTexts, key: GraderKey, missing: Missing, verdict: Acceptance
+    answers: JudgedAnswers, judged: JudgedTexts, key: GraderKey, missing: MissingCounts, verdict: Acceptance
 ) -> GraderTrust:
     keys = {key} | {(key[0], after) for after in judged.second.get(key, ())}
     rows = [row for row in answers.judgements if (row.grader, row.parameters) in keys]

@@ -18,7 +18,7 @@ from caretbench.reports.estimates import ReportedNumber
 from caretbench.reports.judged.scores import ControlNumbers, GraderHumanAgreement, GraderNumbers
 from caretbench.runs.judging.ratings import HumanRating, human_agreement
 
-Missing = Mapping[tuple[str, str, str], int]
+MissingCounts = Mapping[tuple[str, str, str], int]
 """Numbers of missing judgements by grader, parameters and criterion."""
 
 
