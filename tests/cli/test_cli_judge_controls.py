@@ -183,7 +183,7 @@ def test_a_score_with_a_grader_that_always_says_4_is_withheld_everywhere(tasks: 
     path = tmp_path / "run"
     code, out, err = run(tasks, path, constant(4))
     assert code == 1
-    reason = "openai/gpt-4.1-mini by efcb-description@1: fails its controls: reference judged right in 0 of"
+    reason = "openai/gpt-4.1-mini by efcb-description@1: fails its controls: reference judged correctly in 0 of"
     assert "the EFCB score is withheld" in err
     assert reason in err
     score = own(path, "efcb-score")
