@@ -10,8 +10,8 @@ from pathlib import Path
 
 from caretbench.execution.workspaces.snapshots import SnapshotStore
 from caretbench.files import write_rows
-from caretbench.projects.running import file_splice, take_projects
-from caretbench.projects.setup.commands import checks_of
+from caretbench.projects.answer_requests import file_splice, take_projects
+from caretbench.projects.setup.command_detection import checks_of
 from caretbench.projects.setup.settings import read_settings
 from caretbench.suites.simcopilot.folder import TaskFolder
 from caretbench.suites.simcopilot.starter import projects, starter_task, tasks_path

@@ -19,7 +19,7 @@ from caretbench.prompts.conversations import PAPER_MARKER, Chat, DevBenchPaper, 
 from caretbench.prompts.marks import fence, following, marker, place, tags
 from caretbench.prompts.strategy import Budget, UnpromptableError
 from caretbench.prompts.templating import examples
-from caretbench.suites import suite
+from caretbench.suites import load_suite
 from caretbench.syntax.faults import fits
 from tests.support.prompt_samples import CARETS, EVERYTHING, as_text
 
@@ -197,7 +197,7 @@ def test_a_prompt_never_exceeds_its_budget(name: str, prefix: str, suffix: str, 
 @pytest.mark.parametrize("name", ["chat", "natural", "left-to-right", "fill", "devbench-paper"])
 def test_hidden_text_is_in_no_prompt(name: str) -> None:
     hiding = 0
-    for problem in suite("devbench").load("starter").problems:
+    for problem in load_suite("devbench").load("starter").problems:
         assert isinstance(problem.splice, InlineSplice)
         before = problem.splice.before.removesuffix(problem.caret.prefix).strip()
         after = problem.splice.after.removeprefix(problem.caret.suffix).strip()

@@ -59,17 +59,19 @@ class SuiteCommands(TyperGroup):
         Raises:
             ValueError: the suite builds no problems.
         """
-        from caretbench.suites import suite, suite_names
+        from caretbench.suites import load_suite, suite_names
 
         if cmd_name not in suite_names():
             return None
-        if not suite(cmd_name).build_about:
+        if not load_suite(cmd_name).build_about:
             known = ", ".join(self.list_commands(ctx))
             raise ValueError(
-                f"{suite(cmd_name).title} builds no problems of its own; suites that do: {known}"
+                f"{load_suite(cmd_name).title} builds no problems of its own; suites that do: {known}"
             )
         house = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-        house.command(cmd_name, help=inspect.getdoc(suite(cmd_name).build))(_command(suite(cmd_name)))
+        house.command(cmd_name, help=inspect.getdoc(load_suite(cmd_name).build))(
+            _command(load_suite(cmd_name))
+        )
         return typer.main.get_command(house)
 
 
@@ -171,7 +173,7 @@ def _build(
     else:
         for line in result.lines:
             say(line)
-    if not result.fit:
+    if not result.usable:
         raise typer.Exit(1)
 
 

@@ -49,7 +49,7 @@ def listing(
 ) -> None:
     """Suites; with a suite, how many problems each of its cells has."""
     from caretbench.profiles import profile_named
-    from caretbench.suites import load_problems, suite, usable_suites
+    from caretbench.suites import load_problems, load_suite, usable_suites
     from caretbench.suites.profile_tables import profile_table
 
     if suite_name is None:
@@ -58,12 +58,12 @@ def listing(
         for error in errors:
             note(str(error))
         return
-    house, counting = suite(suite_name), profile_named(profile)
+    house, counting = load_suite(suite_name), profile_named(profile)
     if profiles or tables:
         _tables([profile_table(house)] if profiles else house.data_tables(data), as_json=as_json)
         return
     loaded = load_problems(house, data)
-    problems = selection(options).of(house, loaded.problems)
+    problems = selection(options).apply(house, loaded.problems)
     if sizes:
         _statistics(house, problems, counting, as_json=as_json)
     elif as_json:

@@ -27,9 +27,9 @@ def pull(
 
     Example: caretbench pull devbench --model gpt-4o
     """
-    from caretbench.suites import suite, usable_suites
+    from caretbench.suites import load_suite, usable_suites
 
-    house = suite(suite_name)
+    house = load_suite(suite_name)
     if not house.pull_about:
         released = ", ".join(one.name for one in usable_suites()[0] if one.pull_about)
         raise ValueError(f"nothing to pull for {suite_name!r}; suites with released data: {released}")

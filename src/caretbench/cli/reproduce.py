@@ -35,7 +35,7 @@ def reproduce(
     from caretbench.runs import verdict as verdicts
     from caretbench.runs.folder import RunFolder
     from caretbench.runs.score import EXECUTION, GOLDEN
-    from caretbench.suites import suite
+    from caretbench.suites import load_suite
 
     folder = RunFolder(run)
     manifest = folder.manifest()
@@ -50,7 +50,7 @@ def reproduce(
     steps: tuple[str, ...] = ()
     if text is not None and completion.model != GOLDEN and isinstance(problem.shown, Caret):
         text, steps = find_policy(manifest.policy).apply(text, problem.shown)
-    request = suite(manifest.suite).program(problem, text, manifest.profile, manifest.variants)
+    request = load_suite(manifest.suite).submitted_request(problem, text, manifest.profile, manifest.variants)
     if request is None:
         result = verdicts.without_program(problem)
     else:
@@ -98,9 +98,9 @@ def _measure(
     Raises:
         Exit: a value is not the stored one.
     """
-    from caretbench.suites import suite
+    from caretbench.suites import load_suite
 
-    found = suite(manifest.suite).measure(problem, completion.text, manifest.profile)
+    found = load_suite(manifest.suite).measure(problem, completion.text, manifest.profile)
     if as_json:
         rows = [{"scorer": one.scorer, "values": dict(one.values), **one.details} for one in found]
         say(

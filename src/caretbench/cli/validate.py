@@ -50,7 +50,7 @@ def validate(
     from caretbench.runs.plans.config import SuiteConfig
     from caretbench.runs.plans.options import tables_of
     from caretbench.runs.validating import validate as carry_out
-    from caretbench.suites import suite
+    from caretbench.suites import load_suite
 
     config = SuiteConfig(name=suite_name, data=data, **tables_of(options)["suite"])
     with Steps(quiet=as_json) as steps:
@@ -66,7 +66,7 @@ def validate(
     if as_json:
         say_json([verdict.model_dump() for verdict in verdicts])
     else:
-        _print(problems, verdicts, suite(suite_name).strata[0], show_all=show_all)
+        _print(problems, verdicts, load_suite(suite_name).strata[0], show_all=show_all)
         say(f"\nverdicts: {output or path}")
     if fail_under is not None and found.share < fail_under:
         raise typer.Exit(1)

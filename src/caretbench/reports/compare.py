@@ -25,11 +25,11 @@ from caretbench.reports.results.identity import (
 )
 from caretbench.reports.results.problem_lists import find_left_out, left_out_of
 from caretbench.reports.strata import SEPARATOR, Stratum, decided, strata_of
-from caretbench.suites.values import ORDINARY, Stratification
+from caretbench.suites.values import DEFAULT_STRATIFICATION, Stratification
 
 NOT_DISTINGUISHABLE = "not distinguishable"
 
-_SINGLE = ORDINARY._replace(crossed=())
+_SINGLE = DEFAULT_STRATIFICATION._replace(crossed=())
 
 _TESTS = {"mcnemar_exact": "exact McNemar", "sign_flip_permutation": "paired permutation"}
 

@@ -22,7 +22,7 @@ from caretbench.problem import Caret, Completion, Judgement, Missing, Problem, S
 from caretbench.runs.folder import RunFolder
 from caretbench.runs.judging.ratings import HumanRating, ratings
 from caretbench.runs.verdict import decided, deciding, needs_execution
-from caretbench.suites import baselines_of
+from caretbench.suites import baselines_of_run
 from caretbench.validation.validity import GATE
 
 LABELS = ("language", "category", "mode")
@@ -83,7 +83,7 @@ class Run:
 def baselines_in(manifest: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of the baselines of a run's manifest, in the order in which they are shown."""
     stated = (info["model"] for info in manifest.get("models") or () if info.get("source") == "baseline")
-    return baselines_of(manifest.get("suite"), stated)
+    return baselines_of_run(manifest.get("suite"), stated)
 
 
 def load_run(folder: Path, problems: Sequence[Problem]) -> Run:

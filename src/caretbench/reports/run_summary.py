@@ -18,7 +18,7 @@ from caretbench.runs.folder import RunFolder
 from caretbench.runs.judging.result import COVERAGE_WANTED
 from caretbench.suites import suite_of_run
 from caretbench.suites.base import Suite
-from caretbench.suites.values import ORDINARY, Stratification
+from caretbench.suites.values import DEFAULT_STRATIFICATION, Stratification
 
 
 def load(folder: Path) -> Run:
@@ -31,7 +31,7 @@ def load(folder: Path) -> Run:
 def of_suite(name: str) -> Stratification:
     """Return the stratification of the named suite; the default one if the suite is not installed."""
     found = suite_of_run(name)
-    return found.stratification if found else ORDINARY
+    return found.stratification if found else DEFAULT_STRATIFICATION
 
 
 def labels_by(options: Sequence[str] | None, problems: Sequence[Problem]) -> list[tuple[str, ...]]:
@@ -51,10 +51,12 @@ def labels_by(options: Sequence[str] | None, problems: Sequence[Problem]) -> lis
 def summarised(run: Run, by: Sequence[tuple[str, ...]] = ()) -> Summary:
     """Return the numbers of a run; ``by`` names further labels to break them down by, alone or crossed."""
     own = suite_of_run(run.manifest.get("suite"))
-    return summarise(run, _extended(own.stratification if own else ORDINARY, by), own)
+    return summarise(run, _extended(own.stratification if own else DEFAULT_STRATIFICATION, by), own)
 
 
-def summarise(run: Run, stratification: Stratification = ORDINARY, suite: Suite | None = None) -> Summary:
+def summarise(
+    run: Run, stratification: Stratification = DEFAULT_STRATIFICATION, suite: Suite | None = None
+) -> Summary:
     """Return the numbers of a run; without its suite there are no tables of the suite's own."""
     source = Source(run, stratification, suite)
     fields: dict[str, Any] = {}

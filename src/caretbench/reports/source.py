@@ -16,9 +16,9 @@ from caretbench.reports.judged.rated_answers import JudgedAnswers
 from caretbench.reports.judged.values import KEY, judged_values
 from caretbench.reports.results.problem_lists import LeftOut, find_left_out
 from caretbench.reports.summary import Column, OwnTable
-from caretbench.suites import naming
+from caretbench.suites import suite_errors
 from caretbench.suites.base import Suite
-from caretbench.suites.values import ORDINARY, OwnChart, Stratification
+from caretbench.suites.values import DEFAULT_STRATIFICATION, Stratification, SuiteChart
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Source:
     """Run with its stratification and its suite, if installed. Values that several sections need are computed once."""
 
     run: Run
-    stratification: Stratification = ORDINARY
+    stratification: Stratification = DEFAULT_STRATIFICATION
     suite: Suite | None = None
 
     @property
@@ -44,16 +44,16 @@ class Source:
         """Suite's own tables."""
         if self.suite is None:
             return ()
-        with naming(self.suite, "result_tables"):
+        with suite_errors(self.suite, "result_tables"):
             found = tuple(self.suite.result_tables(self._results, self._problems, self.seed))
         return tuple(OwnTable(**table._asdict()) for table in found)
 
     @property
-    def own_charts(self) -> tuple[OwnChart, ...]:
+    def own_charts(self) -> tuple[SuiteChart, ...]:
         """Suite's own charts."""
         if self.suite is None:
             return ()
-        with naming(self.suite, "result_charts"):
+        with suite_errors(self.suite, "result_charts"):
             return tuple(self.suite.result_charts(self._results, self._problems, self.seed))
 
     @cached_property

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from caretbench.suites.base import Suite
     from caretbench.suites.values import ProblemSet
 
-GROUP: Final[Literal["caretbench.suites"]] = "caretbench.suites"
+ENTRY_POINT_GROUP: Final[Literal["caretbench.suites"]] = "caretbench.suites"
 """The group of entry points by which a package declares a suite: ``name = "package.module:Class"``."""
 
 _OURS: Final = ("devbench", "simcopilot", "efcb")
@@ -24,10 +24,10 @@ knows them without being installed again."""
 
 _registered: Final[dict[str, type[Suite]]] = {}
 
-AnySuite = TypeVar("AnySuite", bound="type[Suite]")
+SuiteClass = TypeVar("SuiteClass", bound="type[Suite]")
 
 
-def register(suite_class: AnySuite) -> AnySuite:
+def register(suite_class: SuiteClass) -> SuiteClass:
     """Make a suite's class known by its name. To be used as a decorator.
 
     Raises:
@@ -39,16 +39,16 @@ def register(suite_class: AnySuite) -> AnySuite:
             f"the suite {suite_class.name!r} of {suite_class.__module__}: {known.__module__} has one of this name"
         )
     _registered[suite_class.name] = suite_class
-    suite.cache_clear()
+    load_suite.cache_clear()
     return suite_class
 
 
-def suite_names(refused: Callable[[PluginError], None] = lambda _error: None) -> tuple[str, ...]:
+def suite_names(on_error: Callable[[PluginError], None] = lambda _error: None) -> tuple[str, ...]:
     """Return the names of all suites: CaretBench's own first.
 
     ``refused`` is told of packages whose suite takes a name that is taken; they change nothing for the others.
     """
-    return tuple(dict.fromkeys((*_OURS, *installed(GROUP, _OURS, refused), *_registered)))
+    return tuple(dict.fromkeys((*_OURS, *installed(ENTRY_POINT_GROUP, _OURS, on_error), *_registered)))
 
 
 def usable_suites() -> tuple[list[Suite], list[PluginError]]:
@@ -57,14 +57,14 @@ def usable_suites() -> tuple[list[Suite], list[PluginError]]:
     found = []
     for name in suite_names(errors.append):
         try:
-            found.append(suite(name))
+            found.append(load_suite(name))
         except PluginError as error:
             errors.append(error)
     return found, errors
 
 
 @cache
-def suite(name: str) -> Suite:
+def load_suite(name: str) -> Suite:
     """Return the suite with this name.
 
     Raises:
@@ -73,7 +73,7 @@ def suite(name: str) -> Suite:
     """
     if name in _OURS:
         import_module(f"caretbench.suites.{name}.suite")
-    elif (plugin := load(GROUP, name, _OURS, alone=True)) is not None:
+    elif (plugin := load(ENTRY_POINT_GROUP, name, _OURS, alone=True)) is not None:
         return _plugged(plugin)
     found = _registered.get(name)
     if found is None:
@@ -81,29 +81,29 @@ def suite(name: str) -> Suite:
     return _made(found)
 
 
-def load_problems(house: Suite, source: str) -> ProblemSet:
+def load_problems(suite: Suite, source: str) -> ProblemSet:
     """Return the problems of a suite; what another package's suite raises names the suite.
 
     Raises:
         DataError: the data are wrong, or the suite cannot load them.
         MachineError: this machine lacks something.
     """
-    with naming(house, f"--data {source}"):
-        return house.load(source)
+    with suite_errors(suite, f"--data {source}"):
+        return suite.load(source)
 
 
 @contextmanager
-def naming(house: Suite, doing: str) -> Iterator[None]:
+def suite_errors(suite: Suite, action: str) -> Iterator[None]:
     """Name the suite of another package in what its hook raises; errors of our suites stay as they are.
 
     Raises:
         DataError: the hook failed.
         MachineError: this machine lacks something.
     """
-    if house.name in _OURS:
+    if suite.name in _OURS:
         yield
         return
-    whose = f"the suite {house.name!r} of {type(house).__module__}, {doing}"
+    whose = f"the suite {suite.name!r} of {type(suite).__module__}, {action}"
     try:
         yield
     except MachineError as error:
@@ -112,20 +112,22 @@ def naming(house: Suite, doing: str) -> Iterator[None]:
         raise DataError(f"{whose}: {error if isinstance(error, DataError) else one_line(error)}") from error
 
 
-def suite_of_run(name: object) -> Suite | None:
+def suite_of_run(suite_name: object) -> Suite | None:
     """Return the suite that a stored run's manifest names; None where it is not installed here."""
-    return suite(str(name)) if name in suite_names() else None
+    return load_suite(str(suite_name)) if suite_name in suite_names() else None
 
 
-def baselines_of(name: object, stated: Iterable[str] = ()) -> tuple[str, ...]:
+def baselines_of_run(suite_name: object, listed: Iterable[str] = ()) -> tuple[str, ...]:
     """Return the names of a stored run's baselines in the order of reports; ``stated`` are those that the run names.
 
     Of a suite that is not installed here, all baselines of CaretBench count.
     """
-    from caretbench.suites.baselines import NAMES
+    from caretbench.suites.baselines import BASELINE_NAMES
 
-    found = suite_of_run(name)
-    return tuple(dict.fromkeys(("golden", *found.baselines, *stated) if found else (*NAMES, *stated)))
+    found = suite_of_run(suite_name)
+    return tuple(
+        dict.fromkeys(("golden", *found.baselines, *listed) if found else (*BASELINE_NAMES, *listed))
+    )
 
 
 def _plugged(plugin: Plugin) -> Suite:

@@ -17,20 +17,20 @@ from caretbench.options import Option
 from caretbench.problem import Caret, Completion, InlineSplice, Problem, Profile
 from caretbench.profiles import ProfileRules
 from caretbench.progress import Progress
-from caretbench.suites.baselines import BASELINES, Writer
+from caretbench.suites.baselines import BASELINES, BaselineFunction
 from caretbench.suites.build_models import NO_MODELS, BuildModels
-from caretbench.suites.recorded import completion_rows
+from caretbench.suites.completion_files import read_completions
 from caretbench.suites.values import (
-    ORDINARY,
+    DEFAULT_STRATIFICATION,
     BuildResult,
     Measurement,
-    OwnChart,
     ProblemGate,
     ProblemSet,
     Stratification,
+    SuiteChart,
     Table,
 )
-from caretbench.validation.gate import Gate
+from caretbench.validation.program_gate import Gate
 
 if TYPE_CHECKING:
     import polars as pl
@@ -53,11 +53,11 @@ class Suite(ABC):
     strata: ClassVar[tuple[str, ...]]
     """Labels by which results are summarised and ``--select`` chooses; the first is the main one."""
 
-    stratification: ClassVar[Stratification] = ORDINARY
+    stratification: ClassVar[Stratification] = DEFAULT_STRATIFICATION
     """The breakdown of results in reports: tables by label, heat maps, a paper's tables in form."""
     profile_rules: ClassVar[type[ProfileRules]] = ProfileRules
     """The rules of the suite's profiles: where a paper's released code does something else than should be done."""
-    baselines: ClassVar[Mapping[str, Writer]] = BASELINES
+    baselines: ClassVar[Mapping[str, BaselineFunction]] = BASELINES
     """The baselines by name; by default those at carets."""
     contexts: ClassVar[Mapping[str, int]] = {}
     """Ways of showing more of a problem's project than its caret does: names with versions.
@@ -157,7 +157,7 @@ class Suite(ABC):
         del source
         raise ValueError(f"--tables: {self.title} has no tables about its data; see --statistics")
 
-    def in_context(self, problem: Problem, context: str) -> Caret:
+    def caret_in_context(self, problem: Problem, context: str) -> Caret:
         """Return what is shown of a problem in the context of this name. No hidden text is in it.
 
         Raises:
@@ -168,12 +168,12 @@ class Suite(ABC):
 
     # --- answers ----------------------------------------------------------------------------------------------------
 
-    def recorded(
+    def recorded_completions(
         self,
         path: Path,
         problems: Mapping[str, Problem],
         models: Sequence[str],
-        passed_over: Callable[[str], None] = lambda _problem_id: None,
+        on_skipped: Callable[[str], None] = lambda _problem_id: None,
     ) -> Iterator[Completion]:
         """Yield the recorded completions under ``path`` by the chosen models (all when empty) to the problems.
 
@@ -182,7 +182,7 @@ class Suite(ABC):
         Raises:
             DataError: with file and line.
         """
-        return completion_rows(path, problems, models, passed_over)
+        return read_completions(path, problems, models, on_skipped)
 
     @abstractmethod
     def request(self, problem: Problem, text: str | None, profile: Profile) -> AnyRequest | None:
@@ -194,7 +194,7 @@ class Suite(ABC):
             DataError: the problem's project is not here.
         """
 
-    def program(
+    def submitted_request(
         self, problem: Problem, text: str | None, profile: Profile, variants: Mapping[str, str]
     ) -> AnyRequest | None:
         """Return :meth:`request` as it is submitted: with the named builds, and with the answer's lines.
@@ -224,10 +224,10 @@ class Suite(ABC):
         del profile
         if not any(check.kind == "predicate" for check in problem.checks):
             return []
-        faults = self.faults(problem, text or "")
+        faults = self.failed_predicates(problem, text or "")
         return [Measurement("predicates@1", {"passed": float(not faults)}, {"missing": "; ".join(faults)})]
 
-    def faults(self, problem: Problem, text: str) -> Sequence[str]:
+    def failed_predicates(self, problem: Problem, text: str) -> Sequence[str]:
         """Return the predicates that do not hold for ``text`` in its place; empty where there are none."""
         del problem, text
         return ()
@@ -256,7 +256,7 @@ class Suite(ABC):
 
     def result_charts(
         self, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int
-    ) -> tuple[OwnChart, ...]:
+    ) -> tuple[SuiteChart, ...]:
         """Return charts of a run's page in addition to rates and heat maps; arguments as of :meth:`result_tables`."""
         del results, problems, seed
         return ()
@@ -274,7 +274,7 @@ class Suite(ABC):
         """
 
         def program(problem: Problem, text: str) -> ExecutionRequest | None:
-            request = self.program(problem, text, "default", {})
+            request = self.submitted_request(problem, text, "default", {})
             if not (isinstance(problem.shown, Caret) and isinstance(request, ExecutionRequest | None)):
                 raise ValueError(  # noqa: TRY004  the suite's mistake, told in one line
                     f"{problem.id}: no program decides; the suite {self.name} needs a gate of its own"
@@ -282,4 +282,4 @@ class Suite(ABC):
             return request
 
         found = policy(self.rules("default").policy)
-        return Gate(executor().programs, found, program, self.faults, progress)
+        return Gate(executor().programs, found, program, self.failed_predicates, progress)

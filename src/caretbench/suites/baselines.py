@@ -50,10 +50,10 @@ def _copy_context(problem: Problem) -> str:
     return copied + "\n" if caret.prefix.endswith("\n") else copied.lstrip()
 
 
-Writer = Callable[[Problem], str | None]
+BaselineFunction = Callable[[Problem], str | None]
 """From a problem to a baseline's answer; None: it has none for such a problem."""
 
-BASELINES: Mapping[str, Writer] = {
+BASELINES: Mapping[str, BaselineFunction] = {
     "golden": _golden,
     "empty": _empty,
     "stub": stub,
@@ -61,25 +61,25 @@ BASELINES: Mapping[str, Writer] = {
 }
 
 
-OF_QUESTIONS = ("random", "always-a", "longest", "shortest", "consensus", "lexical", "copy")
+QUESTION_BASELINES = ("random", "always-a", "longest", "shortest", "consensus", "lexical", "copy")
 """Names of baselines of suites that ask questions: what needs no understanding may still find the right choice."""
 
-NAMES = (*BASELINES, *OF_QUESTIONS)
+BASELINE_NAMES = (*BASELINES, *QUESTION_BASELINES)
 """All names that are no model's, in the order in which they are shown."""
 
 
-def baseline(
-    name: str, problems: Sequence[Problem], writers: Mapping[str, Writer] = BASELINES
+def baseline_completions(
+    name: str, problems: Sequence[Problem], functions: Mapping[str, BaselineFunction] = BASELINES
 ) -> Iterator[Completion]:
     """Yield the completions of one baseline for every problem that it has an answer to.
 
     Raises:
         KeyError: no such baseline; the message lists the known ones.
     """
-    if name not in writers:
-        raise KeyError(f"unknown baseline {name!r}; known: {', '.join(writers)}")
+    if name not in functions:
+        raise KeyError(f"unknown baseline {name!r}; known: {', '.join(functions)}")
     for problem in problems:
-        if writers is BASELINES and not isinstance(problem.shown, Caret):
+        if functions is BASELINES and not isinstance(problem.shown, Caret):
             continue
-        if (text := writers[name](problem)) is not None:
+        if (text := functions[name](problem)) is not None:
             yield Completion(problem_id=problem.id, model=name, text=text)

@@ -49,7 +49,7 @@ class Selection:
     per_cell: int | None = None
     seed: int = 0
 
-    def of(self, suite: Suite, problems: Sequence[Problem]) -> list[Problem]:
+    def apply(self, suite: Suite, problems: Sequence[Problem]) -> list[Problem]:
         """Return the chosen problems, in their order.
 
         Raises:
@@ -148,7 +148,7 @@ class _Spans:
 
 def _cells(suite: Suite, problems: Iterable[Problem]) -> dict[tuple[str, ...], list[Problem]]:
     problems = list(problems)
-    named = suite.stratification.cells or suite.stratification.main
+    named = suite.stratification.cell_labels or suite.stratification.main_labels
     known = {label for problem in problems for label in problem.labels}
     names = [name for name in named if name in known] or suite.strata[:1]
     cells: dict[tuple[str, ...], list[Problem]] = {}

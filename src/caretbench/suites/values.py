@@ -43,7 +43,7 @@ class Measurement(NamedTuple):
     details: Mapping[str, str] = {}
 
 
-REFUSED_MARK: Final = "(!)"
+FAILED_CONTROLS_MARK: Final = "(!)"
 """Next to a number that depends on a judge that did not pass its controls."""
 
 
@@ -62,7 +62,7 @@ class Table(NamedTuple):
     withheld: tuple[str, ...] = ()
 
 
-class OwnChart(NamedTuple):
+class SuiteChart(NamedTuple):
     """A suite's own chart: a Vega-Lite specification with its data in it."""
 
     title: str
@@ -102,15 +102,15 @@ class Stratification(NamedTuple):
 
     labels: tuple[str, ...] = ("language", "category", "mode")
     crossed: tuple[tuple[str, ...], ...] = (("language", "category"),)
-    bounds: Mapping[str, Mapping[str, tuple[float, ...]]] = {}
-    main: tuple[str, ...] = ("language", "category")
-    cells: tuple[str, ...] = ()
+    paper_bounds: Mapping[str, Mapping[str, tuple[float, ...]]] = {}
+    main_labels: tuple[str, ...] = ("language", "category")
+    cell_labels: tuple[str, ...] = ()
     heat_maps: tuple[tuple[str, ...], ...] = (("language", "category"),)
-    printed_intervals: bool = False
+    paper_intervals: bool = False
     paper_tables: tuple[PaperTable, ...] = ()
 
 
-ORDINARY: Final = Stratification()
+DEFAULT_STRATIFICATION: Final = Stratification()
 """The stratification of a suite that names none."""
 
 
@@ -127,7 +127,7 @@ class BuildResult(NamedTuple):
     lines: tuple[str, ...]
     numbers: Mapping[str, JsonValue]
     notes: tuple[str, ...] = ()
-    fit: bool = True
+    usable: bool = True
 
 
 class ProblemGate(Protocol):

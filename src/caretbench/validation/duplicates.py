@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from caretbench.problem import Caret, Problem
-from caretbench.projects.running import file_splice
+from caretbench.projects.answer_requests import file_splice
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _SHINGLE = 5

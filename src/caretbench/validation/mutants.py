@@ -16,10 +16,10 @@ from caretbench.languages import language as language_named
 from caretbench.problem import InlineSplice, Problem
 from caretbench.syntax.docs.places import Comment, comments
 from caretbench.syntax.parser import encode
-from caretbench.validation.mutation import OPERATORS
-from caretbench.validation.mutation_subject import MutationEdit, MutationSubject
+from caretbench.validation.mutation_operators import OPERATORS
 from caretbench.validation.mutation_tables import mutation_table
-from caretbench.validation.mutation_throws import CRASH, early_throw
+from caretbench.validation.mutation_target import MutationEdit, MutationSubject
+from caretbench.validation.throw_mutations import CRASH, early_throw
 
 REACH_ONLY = frozenset({CRASH})
 """Names of mutants whose failure shows that the place is run, not that anything is checked."""

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 from caretbench.execution.types import Status
 from caretbench.execution.workspaces.workspace import WorkspaceResult
 from caretbench.problem import InlineSplice, Problem
+from caretbench.projects.answer_requests import file_splice
 from caretbench.projects.project_check import ProjectCheck
-from caretbench.projects.running import file_splice
 from caretbench.syntax.faults import fault_count
 from caretbench.syntax.parser import parse
 from caretbench.validation.mutants import REACH_ONLY, mutants, stub, throw_at_start

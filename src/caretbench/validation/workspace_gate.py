@@ -16,9 +16,9 @@ from caretbench.execution.workspaces.snapshots import SnapshotStore
 from caretbench.execution.workspaces.workspace import WorkspaceRequest
 from caretbench.extraction.policies import Policy
 from caretbench.problem import Problem
+from caretbench.projects.answer_requests import file_splice, original, tests_check, workspace_request
 from caretbench.projects.project_check import ProjectCheck, check_project
-from caretbench.projects.reach import Reach, reached
-from caretbench.projects.running import file_splice, original, tests_check, workspace_request
+from caretbench.projects.statement_reach import Reach, reached
 from caretbench.syntax.testing import is_test_path
 from caretbench.validation.duplicates import repeats
 from caretbench.validation.trials import Trial, TrialAnswer, answers, judge, next_answer, undecided

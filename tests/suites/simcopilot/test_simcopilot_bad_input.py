@@ -13,9 +13,9 @@ from caretbench.execution.workspaces.engine import WorkspaceExecutor
 from caretbench.problem import FileSplice
 from caretbench.projects.setup.settings import CheckSettings
 from caretbench.suites.simcopilot.build_types import BuiltTasks, SimCopilotOptions
-from caretbench.suites.simcopilot.builder import Builder
 from caretbench.suites.simcopilot.folder import TaskFolder
 from caretbench.suites.simcopilot.mining.tasks import WantedTasks
+from caretbench.suites.simcopilot.task_builder import Builder
 
 CODE = """\
 def total(orders, limit):

@@ -17,14 +17,14 @@ import caretbench
 from caretbench.errors import DataError
 from caretbench.execution.types import Status
 from caretbench.execution.workspaces.engine import WorkspaceExecutor
-from caretbench.projects.base_runs import base_runs
-from caretbench.projects.running import check_request
-from caretbench.projects.setup.commands import checks_of
+from caretbench.projects.answer_requests import check_request
+from caretbench.projects.reference_runs import base_runs
+from caretbench.projects.setup.command_detection import checks_of
 from caretbench.projects.setup.settings import CheckSettings, read_settings
 from caretbench.suites.simcopilot.build_types import BuiltTasks, SimCopilotOptions
-from caretbench.suites.simcopilot.builder import Builder
 from caretbench.suites.simcopilot.folder import TaskFolder
 from caretbench.suites.simcopilot.mining.tasks import WantedTasks
+from caretbench.suites.simcopilot.task_builder import Builder
 
 SHOP = '''\
 def total(orders, limit):
@@ -158,7 +158,7 @@ def test_tests_that_hang_are_named(
         request = check_request(*arguments, **named)  # type: ignore[arg-type]
         return request.model_copy(update={"limits": request.limits.model_copy(update={"wall_s": 2.0})})
 
-    monkeypatch.setattr("caretbench.projects.base_runs.check_request", hurried)
+    monkeypatch.setattr("caretbench.projects.reference_runs.check_request", hurried)
     hanging = _TEST + "        import time\n        time.sleep(600)\n"
     root = written(tmp_path / "shop", {"shop.py": SHOP, "test_shop.py": hanging})
     with pytest.raises(DataError, match="tests_hang"):

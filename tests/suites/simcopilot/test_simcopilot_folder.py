@@ -7,9 +7,9 @@ import pytest
 from caretbench.execution.workspaces.snapshots import SnapshotStore
 from caretbench.files import DataError, sha256_json, write_rows
 from caretbench.problem import Caret, FileSplice, NoSplice, Problem, Provenance
-from caretbench.suites import suite
+from caretbench.suites import load_suite
 from caretbench.suites.simcopilot.folder import BuildManifest, TaskFolder
-from caretbench.suites.values import ORDINARY
+from caretbench.suites.values import DEFAULT_STRATIFICATION
 from caretbench.validation.validity import Validity
 
 SNAPSHOT = sha256_json(["snapshot 1", []])
@@ -55,13 +55,13 @@ def test_only_what_the_gate_let_through_is_run(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=f"project {SNAPSHOT} is missing"):
         folder.problems()
     folder.snapshot_path(SNAPSHOT).mkdir(parents=True)
-    loaded = suite("simcopilot").load(str(tmp_path))
+    loaded = load_suite("simcopilot").load(str(tmp_path))
     assert [problem.id for problem in loaded.problems] == [task(0).id, task(1).id]
     assert folder.manifest().project == "p"
 
 
 def test_folders_of_something_else_are_refused(tmp_path: Path) -> None:
-    house = suite("simcopilot")
+    house = load_suite("simcopilot")
     with pytest.raises(DataError, match="no folder of tasks"):
         house.load(str(tmp_path))
     with pytest.raises(DataError, match="no such folder"):
@@ -80,10 +80,10 @@ def test_folders_of_something_else_are_refused(tmp_path: Path) -> None:
 def test_the_suite_says_how_reports_break_its_results_down(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    house = suite("simcopilot")
+    house = load_suite("simcopilot")
     found = house.stratification
-    assert found.bounds["reference_distance"] == {"python": (10, 30), "java": (30, 100)}
-    assert ORDINARY.labels == ("language", "category", "mode")
+    assert found.paper_bounds["reference_distance"] == {"python": (10, 30), "java": (30, 100)}
+    assert DEFAULT_STRATIFICATION.labels == ("language", "category", "mode")
     assert house.canonical_label("mode", "completion") == "suffix_hidden"
     assert house.canonical_label("language", "py") == "python"
     assert house.statistics(task(0), "default")["prefix_lines"] == 2

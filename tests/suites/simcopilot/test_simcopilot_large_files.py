@@ -10,12 +10,12 @@ import pytest
 
 from caretbench.execution.workspaces.snapshots import SnapshotStore
 from caretbench.projects import project as project_module
-from caretbench.projects.analyses import analysis_of
 from caretbench.projects.project import read, take
 from caretbench.projects.rules import project_rules
-from caretbench.suites.simcopilot.mining.repeated import Haystack
+from caretbench.projects.snapshot_analysis import analysis_of
 from caretbench.suites.simcopilot.mining.sampling import Drawable, balanced
 from caretbench.suites.simcopilot.mining.tasks import Miner, WantedTasks
+from caretbench.suites.simcopilot.mining.token_search import Haystack
 from caretbench.syntax import SourceFile, analyse
 
 FUNCTION = '''\

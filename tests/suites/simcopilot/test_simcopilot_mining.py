@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from caretbench.extraction.policies import policy
 from caretbench.problem import FileSplice, Problem, Provenance, TestsCheck
 from caretbench.suites.simcopilot.contexts import CONTEXTS, context_of
-from caretbench.suites.simcopilot.mining.repeated import Haystack, tokens_of
 from caretbench.suites.simcopilot.mining.sampling import Drawable, balanced, overlap_groups
 from caretbench.suites.simcopilot.mining.tasks import Miner, Origin, WantedTasks
+from caretbench.suites.simcopilot.mining.token_search import Haystack, tokens_of
 from caretbench.syntax import SourceFile, analyse
 
 PYTHON = '''\

@@ -18,17 +18,17 @@ from caretbench import cli
 from caretbench.execution.workspaces.snapshots import SnapshotStore
 from caretbench.files import write_rows
 from caretbench.problem import FileSplice, Problem, Provenance, TestsCheck
-from caretbench.projects import analyses
+from caretbench.projects import snapshot_analysis
 from caretbench.prompts import strategy
 from caretbench.prompts.strategy import Budget, UnpromptableError
 from caretbench.runs.asking import Asking, prompt_text
 from caretbench.runs.folder import RunFolder
-from caretbench.suites import suite
-from caretbench.suites.showing import showing
+from caretbench.suites import load_suite
 from caretbench.suites.simcopilot.contexts import CONTEXTS, ShownContext, context_of
 from caretbench.suites.simcopilot.mining.candidates import shown
-from caretbench.suites.simcopilot.mining.repeated import tokens_of
 from caretbench.suites.simcopilot.mining.tasks import Miner, Origin, WantedTasks
+from caretbench.suites.simcopilot.mining.token_search import tokens_of
+from caretbench.suites.suite_contexts import suite_context
 from caretbench.syntax import Analysis, SourceFile, analyse, is_test_path
 from tests.support.fakes import FakeClient
 from tests.support.model_server import ModelServer
@@ -260,9 +260,9 @@ def test_a_request_holds_the_context_and_contexts_do_not_mix(
 
 
 def test_what_does_not_fit_is_the_context_first(tasks: Path) -> None:
-    house = suite("simcopilot")
+    house = load_suite("simcopilot")
     problem = house.load(str(tasks)).problems[0]
-    context = showing([house], "prepend_files")
+    context = suite_context([house], "prepend_files")
     roomy, tight = (
         Asking("m", FakeClient(count=len), strategy("fim/qwen2.5-coder"), context=context, prompt_tokens=room)
         for room in (2000, 260)
@@ -275,12 +275,14 @@ def test_what_does_not_fit_is_the_context_first(tasks: Path) -> None:
 
 def test_a_project_is_analysed_once(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     analysed = []
-    real = analyses.read
-    monkeypatch.setattr(analyses, "read", lambda *given, **named: analysed.append(1) or real(*given, **named))
-    house = suite("simcopilot")
+    real = snapshot_analysis.read
+    monkeypatch.setattr(
+        snapshot_analysis, "read", lambda *given, **named: analysed.append(1) or real(*given, **named)
+    )
+    house = load_suite("simcopilot")
     for problem in house.load(str(tasks)).problems:
         for name in house.contexts:
-            house.in_context(problem, name)
+            house.caret_in_context(problem, name)
     assert len(analysed) == 1
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.files import DataError
-from caretbench.suites import suite
+from caretbench.suites import load_suite
 from caretbench.suites.simcopilot.released.spans import (
     Reason,
     ReleasedProgram,
@@ -98,7 +98,7 @@ def test_with_the_programs_there_is_a_table_of_comments(tmp_path: Path) -> None:
     root = write(tmp_path)
     (root / "Python").mkdir()
     (root / "Python" / "one.py").write_text("# a comment\nx = 1\nprint(x)\n")
-    house = suite("simcopilot")
+    house = load_suite("simcopilot")
     assert rows(house.data_tables(str(root)), "comments") == [["1", "0", "0", "up to 10, above 10"]]
     (root / "Python" / "one.py").write_text("x")
     with pytest.raises(DataError, match="ends after its program"):

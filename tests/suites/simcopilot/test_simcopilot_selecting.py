@@ -13,16 +13,16 @@ from caretbench.execution.types import Status
 from caretbench.execution.workspaces.engine import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace import WorkspaceRequest
 from caretbench.problem import TestsCheck
-from caretbench.projects import running
-from caretbench.projects.base_runs import BaseRuns, base_runs
-from caretbench.projects.runners import reversed_order, runs_pytest, selected, watched
-from caretbench.projects.running import check_request
-from caretbench.projects.setup.commands import checks_of
+from caretbench.projects import answer_requests
+from caretbench.projects.answer_requests import check_request
+from caretbench.projects.reference_runs import BaseRuns, base_runs
+from caretbench.projects.runner_options import reversed_order, runs_pytest, selected, watched
+from caretbench.projects.setup.command_detection import checks_of
 from caretbench.projects.setup.settings import CheckSettings
 from caretbench.suites.simcopilot.build_types import SimCopilotOptions
-from caretbench.suites.simcopilot.builder import Builder
 from caretbench.suites.simcopilot.folder import TaskFolder
 from caretbench.suites.simcopilot.mining.tasks import WantedTasks
+from caretbench.suites.simcopilot.task_builder import Builder
 
 PRICES = """\
 def total(orders, limit):
@@ -99,7 +99,9 @@ def test_a_task_is_decided_by_the_tests_that_reach_it(engine: WorkspaceExecutor,
     root = project(tmp_path / "shop", {"prices.py": PRICES, "test_prices.py": TESTS})
     options = SimCopilotOptions(wanted=WantedTasks(modes=("infill",), limit=None), check=_PYTEST)
     built = Builder(engine, decide=False).build(root, TaskFolder(tmp_path / "tasks"), options)
-    chosen = {problem.reference.split("\n")[0]: running.tests_check(problem) for problem in built.candidates}
+    chosen = {
+        problem.reference.split("\n")[0]: answer_requests.tests_check(problem) for problem in built.candidates
+    }
     large = ("test_prices.py::test_total[given0-220]",)
     assert chosen["found += round(order * 9 / 10)"].tests == large
     assert chosen["found += round(order * 9 / 10)"].minimum_tests == 1

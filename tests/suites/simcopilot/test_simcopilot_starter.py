@@ -13,12 +13,12 @@ from caretbench.execution.workspaces.engine import WorkspaceExecutor
 from caretbench.execution.workspaces.snapshots import SnapshotStore
 from caretbench.extraction.policies import policy
 from caretbench.problem import Problem
-from caretbench.projects import running
+from caretbench.projects import answer_requests
+from caretbench.projects.answer_requests import file_splice, original
 from caretbench.projects.project import read, take
-from caretbench.projects.running import file_splice, original
-from caretbench.projects.setup.commands import checks_of
+from caretbench.projects.setup.command_detection import checks_of
 from caretbench.projects.setup.settings import read_settings
-from caretbench.suites import suite
+from caretbench.suites import load_suite
 from caretbench.suites.simcopilot import starter
 from caretbench.suites.simcopilot.mining.tasks import Miner
 from caretbench.validation.workspace_gate import WorkspaceGate
@@ -65,7 +65,7 @@ def test_right_answers_stand_in_their_places_and_suffixes_are_hidden(
         content = original(splice.snapshot, splice.path, store)
         assert splice.content(content, problem.reference) == content
         assert (problem.caret.suffix == "") >= (problem.label("mode") == "suffix_hidden")
-        check = running.tests_check(problem)
+        check = answer_requests.tests_check(problem)
         assert check.minimum_tests or check.output is not None
         assert check.golden_s
 
@@ -96,7 +96,7 @@ def test_the_suite_has_it_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problems: list[Problem]
 ) -> None:
     monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path))
-    found = suite("simcopilot").load("starter")
+    found = load_suite("simcopilot").load("starter")
     assert found.name == "starter"
     assert [problem.id for problem in found.problems] == [problem.id for problem in problems]
 
@@ -120,7 +120,7 @@ def test_an_answer_that_leaves_with_status_0_is_wrong(
         tests_of.command: problem
         for problem in problems
         if problem.label("block") == "statement" and problem.labels["cursor_column"]
-        for tests_of in [running.tests_check(problem)]
+        for tests_of in [answer_requests.tests_check(problem)]
     }
     assert ("python3", "-m", "unittest", "-f") in chosen
     assert {problem.caret.language for problem in chosen.values()} == set(LEAVES)
@@ -129,7 +129,7 @@ def test_an_answer_that_leaves_with_status_0_is_wrong(
         if problem.caret.language == "java" and usable_jdk() is None:
             continue
         for text, status in ((problem.reference, "passed"), (leaves, "incomplete failed compile_error")):
-            request = running.workspace_request(problem, text, store=store)
+            request = answer_requests.workspace_request(problem, text, store=store)
             [result] = engine.submit([request])
             assert result.status.value in status.split(), (problem.id, result.reason)
 

@@ -18,7 +18,7 @@ from caretbench.reports.tables import (
     table_of,
     text_field,
 )
-from caretbench.suites.values import REFUSED_MARK
+from caretbench.suites.values import FAILED_CONTROLS_MARK
 
 
 def answers_tables(judged: AnswersJudged) -> Iterator[ReportTable]:
@@ -75,7 +75,7 @@ def _scores_table(judged: AnswersJudged) -> ReportTable:
         (
             "A number is a mean over instances, with its 95% interval over pull requests. What could not be judged "
             "stands in no mean; below 98% judged the run has failed. An answer without a statement counts as one with "
-            f"a hallucination. {REFUSED_MARK}: the grader did not pass its controls."
+            f"a hallucination. {FAILED_CONTROLS_MARK}: the grader did not pass its controls."
         ),
     )
 
@@ -84,7 +84,7 @@ def _marked(field: Field, column: AnswersColumn) -> Field:
     """Return the field, marked if the graders did not pass their controls."""
     if not column.refused or field.sort is None:
         return field
-    return field.model_copy(update={"text": f"{field.text} {REFUSED_MARK}", "tone": "warning"})
+    return field.model_copy(update={"text": f"{field.text} {FAILED_CONTROLS_MARK}", "tone": "warning"})
 
 
 def _coverage(column: AnswersColumn) -> Field:

@@ -31,7 +31,7 @@ from caretbench.reports.judged.trust import calibration, consistency
 from caretbench.runs.folder import ModelInfo, RunFolder
 from caretbench.runs.judging.ratings import HumanRating, rated_scores, ratings
 from caretbench.runs.judging.result import COVERAGE_WANTED
-from caretbench.suites.values import REFUSED_MARK
+from caretbench.suites.values import FAILED_CONTROLS_MARK
 
 STRATA = ("task", "repository")
 
@@ -97,7 +97,7 @@ def coverage_warnings(found: Iterable[AnswersJudged]) -> Iterator[str]:
 def control_warnings(found: Iterable[AnswersJudged]) -> Iterator[str]:
     """Yield a line on each grader that did not pass its controls."""
     for line in _refusals(found, ("failed", "too_few", "unknown")):
-        yield f"{line}; its scores are marked {REFUSED_MARK}, and no EFCB score contains them"
+        yield f"{line}; its scores are marked {FAILED_CONTROLS_MARK}, and no EFCB score contains them"
 
 
 def control_failures(found: Iterable[AnswersJudged]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from caretbench.judging.choosing import Part, parts
 from caretbench.judging.controls import DEFAULT_CONTROL_PROBLEMS, control_sample, controls
 from caretbench.problem import Completion, Problem, Profile
 from caretbench.runs.folder import RunFolder
-from caretbench.suites import baselines_of
+from caretbench.suites import baselines_of_run
 
 
 class Subject(NamedTuple):
@@ -108,6 +108,8 @@ def control_pool(problems: Sequence[Problem], part: Part, profile: Profile) -> l
 def _baselines(folder: RunFolder) -> tuple[str, ...]:
     """Return the names of the baselines."""
     if not folder.manifest_path.exists():
-        return baselines_of(None)
+        return baselines_of_run(None)
     manifest = folder.manifest()
-    return baselines_of(manifest.suite, (info.model for info in manifest.models if info.source == "baseline"))
+    return baselines_of_run(
+        manifest.suite, (info.model for info in manifest.models if info.source == "baseline")
+    )

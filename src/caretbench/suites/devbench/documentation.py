@@ -36,7 +36,7 @@ def _unqualified(name: str) -> str:
     return re.split(r"\.|::", name)[-1]
 
 
-def missing(program: str, language: str, check: DocumentationCheck) -> list[str]:
+def documentation_faults(program: str, language: str, check: DocumentationCheck) -> list[str]:
     """What the comment in ``program`` lacks, one line each; empty when the check holds."""
     comment = documentation_of(program, language, check.documents)
     if comment is None:

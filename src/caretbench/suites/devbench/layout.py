@@ -29,7 +29,7 @@ def categories() -> Mapping[str, Category]:
     return {name: Category(name=name, **entry) for name, entry in tomllib.loads(text).items()}
 
 
-def category_name(value: str) -> str:
+def canonical_category(value: str) -> str:
     """Return the house's name of a category, from any spelling that users know.
 
     Raises:
@@ -62,7 +62,9 @@ def caret_boundary(prefix: str) -> str:
     return next((name for name, pattern in _BOUNDARIES if pattern.search(line)), "after_other")
 
 
-def labels(language_name: str, category: str, prefix: str, suffix: str) -> dict[str, str | float | list[str]]:
+def problem_labels(
+    language_name: str, category: str, prefix: str, suffix: str
+) -> dict[str, str | float | list[str]]:
     """Return the labels of a problem: language, category, completion mode and caret boundary."""
     return {
         "language": language_name,

@@ -60,7 +60,7 @@ def csharp_variant(program: str) -> str | None:
     return "release" if re.search(rf"namespace\s+[\w.]*({names})", program) else None
 
 
-def join(language: str, released: Mapping[str, str], completion: str | None) -> str | None:
+def paper_program(language: str, released: Mapping[str, str], completion: str | None) -> str | None:
     """Return the program that the released runner would run.
 
     A null completion became the text ``None`` in the scripted languages and an exception elsewhere; here the latter

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from caretbench.files import DataError, read_lines
 from caretbench.problem import Completion, Problem
+from caretbench.suites.completion_files import read_completions
 from caretbench.suites.devbench import layout
 from caretbench.suites.devbench.released import FIELDS
-from caretbench.suites.recorded import completion_rows
 
 
-class Cell(NamedTuple):
+class CompletionFile(NamedTuple):
     """One released file of completions."""
 
     language: str
@@ -22,11 +22,11 @@ class Cell(NamedTuple):
     path: Path
 
 
-def find_cells(root: Path) -> list[Cell]:
+def find_completion_files(root: Path) -> list[CompletionFile]:
     """Return all files of the released layout in or at ``root``, ordered by model, language and category."""
     folder = root / "completions" if (root / "completions").is_dir() else root
     cells = [
-        Cell(language, category.name, path.stem.removeprefix(f"{category.released}-"), path)
+        CompletionFile(language, category.name, path.stem.removeprefix(f"{category.released}-"), path)
         for released_language, language in layout.RELEASED_LANGUAGES.items()
         for category in layout.categories().values()
         for path in sorted(
@@ -55,7 +55,7 @@ def _released_rows(row: dict[str, Any], model: str, problem: Problem, where: str
 
 
 def _released(
-    cells: Sequence[Cell], problems: Mapping[str, Problem], passed_over: Callable[[str], None]
+    cells: Sequence[CompletionFile], problems: Mapping[str, Problem], passed_over: Callable[[str], None]
 ) -> Iterator[Completion]:
     for language, category, model, path in cells:
         for number, row in read_lines(path):
@@ -73,11 +73,11 @@ def _released(
             yield from _released_rows(row, model, problem, where)
 
 
-def recorded(
+def recorded_completions(
     path: Path,
     problems: Mapping[str, Problem],
     models: Sequence[str] = (),
-    passed_over: Callable[[str], None] = lambda _problem_id: None,
+    on_skipped: Callable[[str], None] = lambda _problem_id: None,
 ) -> Iterator[Completion]:
     """Completions of some models, or all, under ``path``: a plain JSONL file, or a folder of the released layout.
 
@@ -87,11 +87,11 @@ def recorded(
         DataError: with file and line, or where a wanted model is not there.
     """
     if path.is_file():
-        yield from completion_rows(path, problems, models, passed_over)
+        yield from read_completions(path, problems, models, on_skipped)
         return
     if not path.is_dir():
         raise DataError(f"{path}: no such file or folder of completions")
-    cells = find_cells(path)
+    cells = find_completion_files(path)
     known = sorted({cell.model for cell in cells})
     if not cells:
         raise DataError(
@@ -101,4 +101,4 @@ def recorded(
         if model not in known:
             raise DataError(f"{path}: no completions of {model!r}; models here: {', '.join(known)}")
     wanted = [cell for cell in cells if not models or cell.model in models]
-    yield from _released(wanted, problems, passed_over)
+    yield from _released(wanted, problems, on_skipped)

@@ -18,17 +18,17 @@ REVISION = "b22ecf8"
 _DISPLAY_MARKS = ("tkinter", "turtle")
 
 
-def newline_after(text: str) -> str:
+def with_trailing_newline(text: str) -> str:
     """``text`` with the newline that a join needs after it, if it has none yet."""
     return text if not text or text.endswith("\n") else text + "\n"
 
 
-def newline_before(text: str) -> str:
+def with_leading_newline(text: str) -> str:
     """``text`` with the newline that a join needs before it, if it has none yet."""
     return text if not text.strip() or text.startswith("\n") else "\n" + text
 
 
-def find_benchmark(root: Path) -> Path:
+def find_benchmark_folder(root: Path) -> Path:
     """Return the ``benchmark`` folder in or at ``root``.
 
     Raises:
@@ -65,22 +65,22 @@ def _problem(row: dict[str, Any], language: str, category: str, where: str) -> P
     prefix, golden, suffix, assertions = (
         row[name] for name in ("prefix", "golden_completion", "suffix", "assertions")
     )
-    shown_suffix = newline_before(suffix)
-    after = newline_after(shown_suffix) + newline_after(assertions)
+    shown_suffix = with_leading_newline(suffix)
+    after = with_trailing_newline(shown_suffix) + with_trailing_newline(assertions)
     program = "\n".join((prefix, golden, suffix, assertions))
     needs = ("display",) if any(mark in program for mark in _DISPLAY_MARKS) else ()
     identity = f"{language}/{category}/{row['id']}"
     return Problem(
         id=identity,
         suite="devbench",
-        shown=Caret(language=language, prefix=newline_after(prefix), suffix=shown_suffix),
+        shown=Caret(language=language, prefix=with_trailing_newline(prefix), suffix=shown_suffix),
         # A completion may end in mid-line, so what follows it starts a line of its own.
         splice=InlineSplice(
-            before=newline_after(prefix), after=after if after.startswith("\n") else "\n" + after
+            before=with_trailing_newline(prefix), after=after if after.startswith("\n") else "\n" + after
         ),
         reference=golden,
         checks=(ProgramCheck(needs=needs),),
-        labels=layout.labels(language, category, prefix, suffix),
+        labels=layout.problem_labels(language, category, prefix, suffix),
         cluster=identity,
         provenance=Provenance(source="github.com/microsoft/devbench", revision=REVISION, licence="MIT"),
         released={"prefix": prefix, "suffix": suffix, "assertions": assertions},
@@ -95,7 +95,7 @@ def load(root: Path) -> list[Problem]:
     """
     problems: list[Problem] = []
     first_seen: dict[str, str] = {}
-    for language, category, path in _cell_files(find_benchmark(root)):
+    for language, category, path in _cell_files(find_benchmark_folder(root)):
         for number, row in read_lines(path):
             where = f"{path}:{number}"
             problem = _problem(row, language, category, where)

@@ -30,7 +30,7 @@ def starter_root() -> Path:
     return Path(str(resources.files("caretbench.suites.devbench") / "starter"))
 
 
-def split(text: str, where: str) -> tuple[str, str, str, str]:
+def split_program(text: str, where: str) -> tuple[str, str, str, str]:
     """Prefix, reference, shown suffix and hidden tests of one file.
 
     Raises:
@@ -73,11 +73,11 @@ def read_problem(path: Path, language: str, category: str, source: str) -> Probl
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: cannot be read ({error})") from None
-    prefix, reference, suffix, tests = split(text, str(path))
+    prefix, reference, suffix, tests = split_program(text, str(path))
     identity = f"{language}/{category}/{path.stem}"
     predicates = tuple(_predicates(path))
     checks: tuple[Check, ...] = (ProgramCheck(), *predicates)
-    labels = layout.labels(language, category, prefix, suffix)
+    labels = layout.problem_labels(language, category, prefix, suffix)
     if category == "code2nl_nl2code":
         labels["direction"] = "code2nl" if predicates else "nl2code"
     return Problem(

@@ -16,7 +16,7 @@ from caretbench.profiles import ProfileRules, Rule
 from caretbench.suites import register
 from caretbench.suites.base import Suite
 from caretbench.suites.devbench import layout, paper, recorded, released, starter
-from caretbench.suites.devbench.documentation import DocumentationCheck, missing
+from caretbench.suites.devbench.documentation import DocumentationCheck, documentation_faults
 from caretbench.suites.devbench.sizes import statistics
 from caretbench.suites.values import Measurement, ProblemSet
 
@@ -78,15 +78,15 @@ class DevBench(Suite):
 
         return pull(source=source, models=models, progress=progress)
 
-    def recorded(
+    def recorded_completions(
         self,
         path: Path,
         problems: Mapping[str, Problem],
         models: Sequence[str],
-        passed_over: Callable[[str], None] = lambda _problem_id: None,
+        on_skipped: Callable[[str], None] = lambda _problem_id: None,
     ) -> Iterator[Completion]:
         """Recorded completions: the released layout or a plain JSONL file."""
-        return recorded.recorded(path, problems, models, passed_over)
+        return recorded.recorded_completions(path, problems, models, on_skipped)
 
     def request(self, problem: Problem, text: str | None, profile: Profile) -> ExecutionRequest | None:
         """The program of one answer; None where it fails without a run (a null answer of a compiled language)."""
@@ -98,7 +98,7 @@ class DevBench(Suite):
         variant = None
         rules = DevBenchProfile(profile)
         if rules.released_texts and problem.released:
-            source = paper.join(name, problem.released, text)
+            source = paper.paper_program(name, problem.released, text)
             if source is not None and name == "csharp":
                 variant = paper.csharp_variant(source)
         else:
@@ -126,12 +126,12 @@ class DevBench(Suite):
             likeness = similarities([(text, problem.reference)])[0]._asdict()
         measurements = [Measurement("similarity@1", likeness)]
         if any(isinstance(check, PredicateCheck) for check in problem.checks):
-            faults = self.faults(problem, text or "")
+            faults = self.failed_predicates(problem, text or "")
             passed = {"passed": float(not faults)}
             measurements.append(Measurement("documentation@1", passed, {"missing": "; ".join(faults)}))
         return measurements
 
-    def faults(self, problem: Problem, text: str) -> list[str]:
+    def failed_predicates(self, problem: Problem, text: str) -> list[str]:
         """What a documentation comment lacks."""
         checks = [check for check in problem.checks if isinstance(check, PredicateCheck)]
         if not checks or not isinstance(problem.splice, InlineSplice):
@@ -140,7 +140,9 @@ class DevBench(Suite):
         return [
             fault
             for check in checks
-            for fault in missing(program, name, DocumentationCheck.model_validate(dict(check.arguments)))
+            for fault in documentation_faults(
+                program, name, DocumentationCheck.model_validate(dict(check.arguments))
+            )
         ]
 
     def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
@@ -151,7 +153,7 @@ class DevBench(Suite):
         """``c_sharp`` and ``C#`` are ``csharp``; released category names are ours."""
         if name == "language":
             return language(value).name
-        return layout.category_name(value) if name == "category" else value
+        return layout.canonical_category(value) if name == "category" else value
 
 
 @cache

@@ -13,9 +13,9 @@ from caretbench.options import Option, Words
 from caretbench.progress import Progress
 from caretbench.projects.setup.settings import CheckSettings, OutputSettings
 from caretbench.suites.simcopilot.build_types import BuiltTasks, SimCopilotOptions
-from caretbench.suites.simcopilot.builder import Builder
 from caretbench.suites.simcopilot.folder import TaskFolder
 from caretbench.suites.simcopilot.mining.tasks import MODES, WantedTasks
+from caretbench.suites.simcopilot.task_builder import Builder
 
 _PER_1000: Final = 30
 """Candidates for each 1,000 lines that the tests reach: large projects give no less than small ones."""

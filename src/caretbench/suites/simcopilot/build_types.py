@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from pydantic import JsonValue
 
 from caretbench.problem import Problem
-from caretbench.projects.running import file_splice
+from caretbench.projects.answer_requests import file_splice
 from caretbench.projects.setup.settings import CheckSettings
 from caretbench.suites.simcopilot.folder import BuildManifest
 from caretbench.suites.simcopilot.mining.tasks import WantedTasks
@@ -98,7 +98,7 @@ def build_result(built: BuiltTasks, output: Path, wall_s: float, *, candidates_o
         lines=(*_lines(built, wall_s), last),
         numbers=_numbers(built, wall_s),
         notes=(*_notes(built),),
-        fit=candidates_only or bool(built.tasks),
+        usable=candidates_only or bool(built.tasks),
     )
 
 

@@ -17,12 +17,12 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from caretbench.problem import Caret, ContextFile, FileSplice, Problem
+from caretbench.projects.answer_requests import file_splice
 from caretbench.projects.retrieval import most_alike
-from caretbench.projects.running import file_splice
+from caretbench.suites.simcopilot.caret_lines import LinePiece, moved
 from caretbench.suites.simcopilot.mining.candidates import shown
-from caretbench.suites.simcopilot.mining.repeated import Haystack, tokens_of
 from caretbench.suites.simcopilot.mining.rules import mining_rules
-from caretbench.suites.simcopilot.moving import LinePiece, moved
+from caretbench.suites.simcopilot.mining.token_search import Haystack, tokens_of
 from caretbench.syntax import Analysis, FileAnalysis, SourceFile, is_test_path
 
 VERSION: Final = 2

@@ -16,9 +16,9 @@ from typing import Literal
 from caretbench.execution.workspaces.snapshots import SnapshotStore
 from caretbench.files import DataError, read_rows
 from caretbench.problem import Caret, FileSplice, Label, Problem, Row, TestsCheck
+from caretbench.projects.answer_requests import file_splice, tests_check
 from caretbench.projects.project import take
-from caretbench.projects.running import file_splice, tests_check
-from caretbench.projects.setup.commands import NamedCheck, checks_of
+from caretbench.projects.setup.command_detection import NamedCheck, checks_of
 from caretbench.projects.setup.settings import ProjectSettings, read_settings
 from caretbench.suites.simcopilot.mining.candidates import shown
 

@@ -18,19 +18,19 @@ from caretbench.metrics.similarity import similarities
 from caretbench.problem import Caret, FileSplice, Problem, Profile
 from caretbench.profiles import ProfileRules, Rule
 from caretbench.progress import Progress
-from caretbench.projects.analyses import analysis_of
-from caretbench.projects.running import file_splice, take_projects, workspace_request
+from caretbench.projects.answer_requests import file_splice, take_projects, workspace_request
+from caretbench.projects.snapshot_analysis import analysis_of
 from caretbench.suites import register
 from caretbench.suites.base import Suite
 from caretbench.suites.build_models import BuildModels
 from caretbench.suites.simcopilot import build, starter
+from caretbench.suites.simcopilot.answer_syntax import fault_of
 from caretbench.suites.simcopilot.build_types import build_result
 from caretbench.suites.simcopilot.contexts import CONTEXTS, VERSION, context_of
 from caretbench.suites.simcopilot.folder import TaskFolder
 from caretbench.suites.simcopilot.released import spans as released
 from caretbench.suites.simcopilot.released.paper import paper
 from caretbench.suites.simcopilot.released.tables import tables
-from caretbench.suites.simcopilot.wellformed import fault_of
 from caretbench.suites.values import BuildResult, Measurement, PaperTable, ProblemSet, Stratification, Table
 from caretbench.validation.workspace_gate import WorkspaceGate
 
@@ -71,14 +71,14 @@ class SimCopilot(Suite):
             ("mode", "cyclomatic"),
             ("mode", "block_lines"),
         ),
-        bounds={
+        paper_bounds={
             "reference_distance": {name: rules.range_bounds for name, rules in paper().languages.items()},
             "comment_distance": {"*": (paper().comments.bound,)},
             "comment_distance_any": {"*": (paper().comments.bound,)},
         },
-        main=("language", "mode"),
+        main_labels=("language", "mode"),
         heat_maps=(("language", "mode", "constructs"), ("constructs", "reference_distance")),
-        printed_intervals=True,
+        paper_intervals=True,
         paper_tables=(
             PaperTable("Overall (the paper's Table 2, in form)", ("language", "mode")),
             PaperTable(
@@ -152,7 +152,7 @@ class SimCopilot(Suite):
         del profile  # the released code has no other rule that could be kept here
         return None if text is None else workspace_request(problem, text)
 
-    def in_context(self, problem: Problem, context: str) -> Caret:
+    def caret_in_context(self, problem: Problem, context: str) -> Caret:
         """What is shown of a problem and of its project; the project is analysed once."""
         splice = file_splice(problem)
         analysis = analysis_of(splice.snapshot, holding=splice.path)

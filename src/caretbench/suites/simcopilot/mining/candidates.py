@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 
 from caretbench.problem import FileSplice
 from caretbench.projects.language_tables import project_tables
-from caretbench.suites.simcopilot.mining.repeated import Haystack, tokens_of
 from caretbench.suites.simcopilot.mining.rules import Cut, mining_rules
+from caretbench.suites.simcopilot.mining.token_search import Haystack, tokens_of
 from caretbench.suites.simcopilot.released.paper import Mode
 from caretbench.syntax import Block, FileAnalysis, Span
 from caretbench.syntax.types import Nesting

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.projects.setup import commands
-from caretbench.projects.setup.commands import checks_of, detect
+from caretbench.projects.setup import command_detection
+from caretbench.projects.setup.command_detection import checks_of, detect
 from caretbench.projects.setup.settings import CheckSettings, OutputSettings, read_settings
 from tests.support.project_files import snapshot
 
@@ -52,7 +52,7 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_files_tell(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands.shutil, "which", lambda tool: f"/usr/bin/{tool}")
+    monkeypatch.setattr(command_detection.shutil, "which", lambda tool: f"/usr/bin/{tool}")
     files, language, name = KINDS[kind]
     found, lacking = detect(snapshot(tmp_path, files), [language])
     assert found is not None
@@ -69,7 +69,7 @@ def test_what_files_tell(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_options_that_switch_tests_on_are_given_to_cmake(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commands.shutil, "which", lambda tool: f"/usr/bin/{tool}")
+    monkeypatch.setattr(command_detection.shutil, "which", lambda tool: f"/usr/bin/{tool}")
     lists = (
         'option(FMT_TEST "Tests." OFF)\noption(FMT_CUDA_TEST "Of another kind." OFF)\n'
         'cmake_dependent_option(PUGIXML_BUILD_TESTS\n  "Build" OFF)\noption(JSON_BuildTests "b" OFF)\n'
@@ -90,7 +90,7 @@ def test_what_a_makefile_prepares_holds_where_no_header_changes(tmp_path: Path) 
 
 
 def test_what_to_do_is_said_where_tests_do_not_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands.shutil, "which", lambda tool: f"/usr/bin/{tool}")
+    monkeypatch.setattr(command_detection.shutil, "which", lambda tool: f"/usr/bin/{tool}")
     [told] = checks_of(snapshot(tmp_path / "a", {"pom.xml": ""}), ["java"])
     assert "--setup 'mvn " in told.advised("tests_fail: 1 of 2")
     [given] = checks_of(snapshot(tmp_path / "b", {"a.py": ""}), ["java"], given=CheckSettings(command="mvn"))
@@ -99,11 +99,13 @@ def test_what_to_do_is_said_where_tests_do_not_pass(tmp_path: Path, monkeypatch:
 
 
 def test_every_row_of_the_table_is_told_by_some_files() -> None:
-    assert {name for _, _, name in KINDS.values()} == {row.name for row in commands.commands()}
+    assert {name for _, _, name in KINDS.values()} == {row.name for row in command_detection.commands()}
 
 
 def test_a_tool_that_is_not_here_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands.shutil, "which", lambda tool: None if tool == "mvn" else f"/usr/bin/{tool}")
+    monkeypatch.setattr(
+        command_detection.shutil, "which", lambda tool: None if tool == "mvn" else f"/usr/bin/{tool}"
+    )
     project = snapshot(tmp_path, {"pom.xml": "", "A.java": ""})
     with pytest.raises(DataError, match=r"Maven, offline would be the command, but mvn is not installed"):
         checks_of(project, ["java"])

@@ -12,9 +12,9 @@ import pytest
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.workspaces.engine import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace import WorkspaceRequest, Workspaces
+from caretbench.projects.instrumentation import MARKS_FILE, mark
 from caretbench.projects.language_tables import mark_table
-from caretbench.projects.marking import MARKS_FILE, mark
-from caretbench.projects.reach import Reach, reached
+from caretbench.projects.statement_reach import Reach, reached
 from caretbench.syntax.faults import is_well_formed
 from caretbench.syntax.parser import parse
 from caretbench.syntax.source import SourceFile

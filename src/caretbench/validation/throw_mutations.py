@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import tree_sitter
 
 from caretbench.syntax.parser import text_of
-from caretbench.validation.mutation_subject import MutationEdit, MutationSubject
+from caretbench.validation.mutation_target import MutationEdit, MutationSubject
 
 _NO_CODE = ("class_body", "declaration_list", "field_declaration_list", "translation_unit")
 CRASH = "crash"

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.projects.setup import commands, python_needs
-from caretbench.projects.setup.commands import checks_of, detect
-from caretbench.projects.setup.needs import advised, setup_command, wanted_setup
+from caretbench.projects.setup import command_detection, python_packages
+from caretbench.projects.setup.command_detection import checks_of, detect
 from caretbench.projects.setup.package_scripts import test_script as script_of
-from caretbench.projects.setup.python_needs import folders, pytest_options, requirements, with_python_path
+from caretbench.projects.setup.project_setup import advised, setup_command, wanted_setup
+from caretbench.projects.setup.python_packages import folders, pytest_options, requirements, with_python_path
 from caretbench.projects.setup.settings import CheckSettings
 from tests.support.project_files import snapshot
 
@@ -66,15 +66,15 @@ def test_the_runner_is_fetched_once(tmp_path: Path) -> None:
 def test_the_runners_bundle_is_taken_where_it_is_built_and_needed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(python_needs, "_has", lambda _python, _module: False)
-    monkeypatch.setattr(commands, "installed", lambda name: name)
+    monkeypatch.setattr(python_packages, "_has", lambda _python, _module: False)
+    monkeypatch.setattr(command_detection, "installed", lambda name: name)
     given = CheckSettings(command="python3 -m pytest -q")
     plain = snapshot(tmp_path, {"conftest.py": ""})
     assert checks_of(plain, ["python"])[0].check.bundle == "tools/pytest"
     assert checks_of(plain, ["python"], given=given)[0].check.bundle == "tools/pytest"
     brought = snapshot(tmp_path / "brought", {"conftest.py": "", ".deps/pytest/__init__.py": ""})
     assert checks_of(brought, ["python"])[0].check.bundle is None
-    monkeypatch.setattr(commands, "installed", lambda _name: None)
+    monkeypatch.setattr(command_detection, "installed", lambda _name: None)
     assert checks_of(plain, ["python"])[0].check.bundle is None
 
 

@@ -18,7 +18,7 @@ from caretbench.files import packaged_table
 from caretbench.problem import ExpectedOutput, TestsCheck
 from caretbench.projects.language_tables import TestCommand, language_commands
 from caretbench.projects.setup.package_scripts import lacking_programs, test_script
-from caretbench.projects.setup.python_needs import is_here, pytest_options, with_python_path
+from caretbench.projects.setup.python_packages import is_here, pytest_options, with_python_path
 from caretbench.projects.setup.settings import CheckSettings
 
 _CLASS = re.compile(r"\{class:([^}]+)\}")

@@ -12,11 +12,11 @@ from caretbench.files import DataError, describe, read_lines
 from caretbench.problem import Completion, CompletionKey, Problem
 
 
-def completion_rows(
+def read_completions(
     path: Path,
     problems: Mapping[str, Problem],
     models: Sequence[str],
-    passed_over: Callable[[str], None] = lambda _problem_id: None,
+    on_skipped: Callable[[str], None] = lambda _problem_id: None,
 ) -> Iterator[Completion]:
     """Yield the completions of a JSONL file that are by the chosen models (all when empty) and about the problems.
 
@@ -27,7 +27,7 @@ def completion_rows(
         path: The file.
         problems: The chosen problems by id.
         models: The models to take; all of them when empty.
-        passed_over: Called with the problem's id of every row that is about none of the problems.
+        on_skipped: Called with the problem's id of every row that is about none of the problems.
 
     Raises:
         DataError: with file and line.
@@ -62,4 +62,4 @@ def completion_rows(
         if completion.problem_id in problems:
             yield completion
         else:
-            passed_over(completion.problem_id)
+            on_skipped(completion.problem_id)

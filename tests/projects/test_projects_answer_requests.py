@@ -16,8 +16,8 @@ from caretbench.problem import (
     Provenance,
     TestsCheck,
 )
-from caretbench.projects import running
-from caretbench.projects.running import original, take_projects, workspace_request
+from caretbench.projects import answer_requests
+from caretbench.projects.answer_requests import original, take_projects, workspace_request
 
 CONTENT = b"def double(x):\r\n    y = 2 * x\r\n    return y\r\n"
 SPAN = CONTENT.index(b"y = 2"), CONTENT.index(b"\r\n    return")
@@ -85,9 +85,9 @@ def test_what_cannot_be_run_so_is_refused(project: tuple[SnapshotStore, Path, st
     store, root, identity = project
     take_projects([(identity, root)], store)
     with pytest.raises(DataError, match="0 checks by tests"):
-        running.tests_check(problem(identity, checks=(ProgramCheck(),)))
+        answer_requests.tests_check(problem(identity, checks=(ProgramCheck(),)))
     with pytest.raises(DataError, match="2 checks by tests"):
-        running.tests_check(problem(identity, checks=(CHECK, CHECK)))
+        answer_requests.tests_check(problem(identity, checks=(CHECK, CHECK)))
     far = FileSplice(snapshot=identity, path="a.py", start=3, end=10_000)
     with pytest.raises(DataError, match="the span ends at 10000"):
         workspace_request(problem(identity, splice=far), "x", store=store)

@@ -25,9 +25,9 @@ from caretbench.execution.workspaces.engine import WorkspaceExecutor
 from caretbench.execution.workspaces.snapshots import Snapshot
 from caretbench.execution.workspaces.workspace import WORKSPACE_LIMITS, WorkspaceRequest, WorkspaceResult
 from caretbench.projects.project import Taken
-from caretbench.projects.runners import runs_pytest
-from caretbench.projects.setup import package_scripts, python_needs
-from caretbench.projects.setup.commands import NamedCheck, detect
+from caretbench.projects.runner_options import runs_pytest
+from caretbench.projects.setup import package_scripts, python_packages
+from caretbench.projects.setup.command_detection import NamedCheck, detect
 from caretbench.projects.setup.settings import CheckSettings
 
 AUTO: Final = "auto"
@@ -54,7 +54,7 @@ def setup_command(
         found = () if checks else (detect(snapshot, ["python"])[0],)
         commands = [check.command for check in (*checks, *found) if check is not None]
         runner = "pytest" if any(runs_pytest([command]) for command in commands) else None
-        parts.append(python_needs.install(snapshot, runner))
+        parts.append(python_packages.install(snapshot, runner))
     if _JAVASCRIPT & set(languages):
         parts.append(package_scripts.install(snapshot))
     return " && ".join(part for part in parts if part) or None

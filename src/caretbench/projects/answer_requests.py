@@ -16,7 +16,7 @@ from caretbench.execution.workspaces.engine import limits_for
 from caretbench.execution.workspaces.snapshots import SnapshotStore
 from caretbench.execution.workspaces.workspace import WORKSPACE_LIMITS, WorkspaceRequest
 from caretbench.problem import FileSplice, Problem, TestsCheck
-from caretbench.projects.runners import in_one_order, runs_pytest, selected
+from caretbench.projects.runner_options import in_one_order, runs_pytest, selected
 
 
 def tests_check(problem: Problem) -> TestsCheck:

@@ -14,7 +14,7 @@ from typing import Final, Literal
 import tree_sitter
 
 from caretbench.problem import FileSplice, Problem
-from caretbench.projects.running import file_splice, original
+from caretbench.projects.answer_requests import file_splice, original
 from caretbench.syntax.faults import fault_count, layout_faults
 from caretbench.syntax.parser import parse
 

@@ -22,15 +22,15 @@ from caretbench.execution.workspaces.workspace import WorkspaceRequest
 from caretbench.extraction.policies import policy
 from caretbench.files import Appender, write_rows
 from caretbench.problem import Problem
-from caretbench.projects.base_runs import BaseRuns, base_runs, select_tests
+from caretbench.projects.answer_requests import check_request
 from caretbench.projects.project import Readable, Taken, chosen_languages, lay_down, read, take
 from caretbench.projects.project_check import ProjectCheck, check_project
-from caretbench.projects.reach import Reach, reached
-from caretbench.projects.runners import is_selected
-from caretbench.projects.running import check_request
-from caretbench.projects.setup.commands import NamedCheck, checks_of
-from caretbench.projects.setup.needs import advised, reaches_nothing, set_up, wanted_setup
+from caretbench.projects.reference_runs import BaseRuns, base_runs, select_tests
+from caretbench.projects.runner_options import is_selected
+from caretbench.projects.setup.command_detection import NamedCheck, checks_of
+from caretbench.projects.setup.project_setup import advised, reaches_nothing, set_up, wanted_setup
 from caretbench.projects.setup.settings import ProjectSettings, read_settings
+from caretbench.projects.statement_reach import Reach, reached
 from caretbench.suites.simcopilot.build_types import BuiltTasks, SimCopilotOptions
 from caretbench.suites.simcopilot.folder import BuildManifest, TaskFolder, locked
 from caretbench.suites.simcopilot.mining.tasks import Miner, Origin

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 import tree_sitter
 
 from caretbench.syntax.parser import text_of
-from caretbench.validation.mutation_subject import MutationEdit, MutationSubject, statement_around
 from caretbench.validation.mutation_tables import SWAPS
-from caretbench.validation.mutation_throws import (
+from caretbench.validation.mutation_target import MutationEdit, MutationSubject, statement_around
+from caretbench.validation.throw_mutations import (
     crashes,
     insertion,
     is_entry,

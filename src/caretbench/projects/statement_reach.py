@@ -19,10 +19,10 @@ from caretbench.execution.types import Status
 from caretbench.execution.workspaces.engine import WorkspaceEngine
 from caretbench.execution.workspaces.snapshots import SnapshotStore
 from caretbench.execution.workspaces.workspace import WorkspaceRequest, WorkspaceResult
+from caretbench.projects.answer_requests import original
+from caretbench.projects.instrumentation import MARKS_FILE, Marked, Marks, mark, marks_in
 from caretbench.projects.language_tables import mark_table
-from caretbench.projects.marking import MARKS_FILE, Marked, Marks, mark, marks_in
-from caretbench.projects.runners import runs_pytest, watched
-from caretbench.projects.running import original
+from caretbench.projects.runner_options import runs_pytest, watched
 from caretbench.syntax.source import SourceFile, language_of
 from caretbench.syntax.types import Nesting, Span
 

@@ -10,6 +10,7 @@ from caretbench.execution.types import Status
 from caretbench.execution.workspaces.engine import WorkspaceEngine
 from caretbench.execution.workspaces.workspace import WorkspaceRequest
 from caretbench.problem import Problem, TestsCheck
+from caretbench.projects.answer_requests import check_request, file_splice, project_key
 from caretbench.projects.project_check import (
     ProjectCheck,
     bounded,
@@ -17,10 +18,9 @@ from caretbench.projects.project_check import (
     failing_tests,
     passed_tests,
 )
-from caretbench.projects.reach import Reach
-from caretbench.projects.runners import reversed_order
-from caretbench.projects.running import check_request, file_splice, project_key
-from caretbench.projects.setup.commands import NamedCheck
+from caretbench.projects.runner_options import reversed_order
+from caretbench.projects.setup.command_detection import NamedCheck
+from caretbench.projects.statement_reach import Reach
 
 _NAMED = 5
 

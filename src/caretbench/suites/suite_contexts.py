@@ -10,7 +10,7 @@ from caretbench.suites.base import Suite
 
 
 @dataclass(frozen=True)
-class Showing:
+class SuiteContext:
     """One context, of every suite of a run. See :class:`caretbench.runs.asking.Context`."""
 
     name: str
@@ -25,10 +25,10 @@ class Showing:
 
     def __call__(self, problem: Problem) -> Caret:
         """What is shown of a problem of one of the suites."""
-        return self.suites[problem.suite].in_context(problem, self.name)
+        return self.suites[problem.suite].caret_in_context(problem, self.name)
 
 
-def showing(suites: Iterable[Suite], name: str | None) -> Showing | None:
+def suite_context(suites: Iterable[Suite], name: str | None) -> SuiteContext | None:
     """Return the context of this name; None where problems are shown as they are, named or not.
 
     Raises:
@@ -45,4 +45,4 @@ def showing(suites: Iterable[Suite], name: str | None) -> Showing | None:
             raise ValueError(f"context {name!r}: {suite.name} does not know it; known: {known}")
         offering[suite.name] = suite
     as_they_are = all(name == next(iter(one.contexts)) for one in offering.values())
-    return None if as_they_are else Showing(name, offering)
+    return None if as_they_are else SuiteContext(name, offering)
