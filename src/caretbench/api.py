@@ -164,9 +164,9 @@ def report(folder: Path | str, *, by: Sequence[tuple[str, ...]] = ()) -> Summary
     Raises:
         DataError: this is no run, or a file of it is malformed.
     """
-    from caretbench.reports.run_summary import load, summarised
+    from caretbench.reports.run_summary import load_run_folder, summarise_run
 
-    return summarised(load(Path(folder)), by)
+    return summarise_run(load_run_folder(Path(folder)), by)
 
 
 def compare(*folders: Path | str, models: Sequence[str] = (), **options: Any) -> ComparisonReport:
@@ -181,12 +181,12 @@ def compare(*folders: Path | str, models: Sequence[str] = (), **options: Any) ->
         ValueError: the runs cannot be compared.
     """
     from caretbench.reports.compare import compare_runs
-    from caretbench.reports.run_summary import load, of_suite
+    from caretbench.reports.run_summary import load_run_folder, suite_stratification
 
     if not folders:
         raise ValueError("nothing to compare: name at least one run's folder")
-    loaded = [load(Path(folder)) for folder in folders]
-    strata = of_suite(str(loaded[0].manifest.get("suite")))
+    loaded = [load_run_folder(Path(folder)) for folder in folders]
+    strata = suite_stratification(str(loaded[0].manifest.get("suite")))
     return compare_runs(loaded, models=models, stratification=strata, **options)
 
 

@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 from caretbench import cli
 from caretbench.files import read_rows
 from caretbench.problem import Completion, Problem, Profile, Score
-from caretbench.reports.judged.rated_answers import JudgedAnswers
-from caretbench.reports.judged.values import judged_values
+from caretbench.reports.judged.judged_answers import JudgedAnswers
+from caretbench.reports.judged.value_table import judged_values
 from caretbench.runs.folder import DataInfo, Manifest, RunFolder
 from caretbench.runs.judging.ratings import HumanRating
 from tests.support.model_server import Behaviour, ModelServer, Recorded, answer, silence

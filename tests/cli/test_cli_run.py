@@ -21,7 +21,7 @@ from caretbench.files import DataError
 from caretbench.models import ChatPrompt, ClientOptions, ModelRequest, Sampling
 from caretbench.problem import Usage
 from caretbench.reports.results.identity import selection_notes
-from caretbench.reports.run_summary import load
+from caretbench.reports.run_summary import load_run_folder
 from caretbench.runs.asking import prompt_text
 from caretbench.runs.folder import RunFolder
 from caretbench.runs.plans.config import RunConfig
@@ -465,7 +465,7 @@ def test_the_choice_of_problems_is_kept_and_compared(tmp_path: Path, models: Mod
     assert len(RunFolder(tmp_path / "two").manifest().selections) == 1
     Done(*common, "--per-cell", "1", "-o", str(tmp_path / "two"))
     assert len(RunFolder(tmp_path / "two").manifest().selections) == 2
-    runs = [load(tmp_path / name) for name in ("one", "two")]
+    runs = [load_run_folder(tmp_path / name) for name in ("one", "two")]
     [note] = selection_notes(runs)
     assert note == (
         "The runs chose their problems differently. one: --select language=python --limit 40 --sample-seed 0; two: "

@@ -12,7 +12,7 @@ from caretbench.cli.score import score
 from caretbench.files import write_rows
 from caretbench.inspect.tasks.suite_tasks import inspect_task
 from caretbench.problem import ChoiceCheck, Completion, Problem
-from caretbench.reports.run_summary import load, summarised
+from caretbench.reports.run_summary import load_run_folder, summarise_run
 from caretbench.runs.folder import RunFolder
 from caretbench.suites import load_suite
 from tests.support.efcb_changes import build_tasks
@@ -101,7 +101,9 @@ def test_choices_have_one_rate_and_open_answers_none(
     found = numbers(log)
     choices = [problem for problem in problems.values() if problem.label("task").startswith("gmcq")]
     for folder in folders:
-        (column,) = (column for column in summarised(load(folder.path)).columns if not column.baseline)
+        (column,) = (
+            column for column in summarise_run(load_run_folder(folder.path)).columns if not column.baseline
+        )
         assert column.overall.pass_at[1].value == pytest.approx(found["pass@1"], rel=1e-14)
         assert column.overall.pass_at[1].problems == len(choices)
     assert 0 < found["pass@1"] < 1

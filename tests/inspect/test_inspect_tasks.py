@@ -12,7 +12,7 @@ from caretbench.files import write_rows
 from caretbench.inspect.tasks.logs import Log, is_log
 from caretbench.inspect.tasks.suite_tasks import inspect_task
 from caretbench.problem import Completion
-from caretbench.reports.run_summary import load, summarised
+from caretbench.reports.run_summary import load_run_folder, summarise_run
 from caretbench.runs.folder import RunFolder
 from caretbench.suites import load_suite
 from tests.support.inspect_runs import answering, numbers, run
@@ -95,7 +95,7 @@ def test_row_by_row_the_same_to_the_last_digit(log: EvalLog, from_log: RunFolder
 def test_the_same_rates_and_means(log: EvalLog, from_log: RunFolder, by_hand: RunFolder) -> None:
     found = numbers(log)
     for folder in (from_log, by_hand):
-        summary = summarised(load(folder.path))
+        summary = summarise_run(load_run_folder(folder.path))
         (column,) = (column for column in summary.columns if not column.baseline)
         ours = {f"pass@{k}": estimate.value for k, estimate in column.overall.pass_at.items()}
         assert ours == {name: found[name] for name in ("pass@1", "pass@2", "pass@3")}
@@ -126,7 +126,7 @@ def test_a_log_becomes_rows_with_all_that_it_knows(log: EvalLog, from_log: RunFo
     assert info.source == "model"
     assert info.parameters == first.parameters
     assert info.settings["sampling"] == {"max_tokens": 800, "temperature": 0.2, "top_p": 1.0}
-    assert summarised(load(from_log.path)).usage[0].output_tokens == 84
+    assert summarise_run(load_run_folder(from_log.path)).usage[0].output_tokens == 84
 
 
 def test_messages_say_which_sample_they_are(log: EvalLog) -> None:

@@ -13,15 +13,15 @@ from caretbench.reports.judged.acceptance import (
     FALSE_ACCEPTANCE,
     FALSE_REFUSAL,
     GOOD,
-    fewest_problems,
-    fewest_right,
     grader_acceptance,
+    min_control_problems,
+    min_correct_controls,
 )
 from caretbench.reports.judged.trust import Calibration, ControlRating
 
 DESCRIPTION, CLAIMS = criterion("efcb-description"), criterion("efcb-claims")
 SCORED, SAID = ("golden", "other-golden", "empty"), ("golden", "false-claim", "other-golden")
-ENOUGH = fewest_problems(3)
+ENOUGH = min_control_problems(3)
 
 
 def rated(
@@ -45,17 +45,17 @@ def at_least(problems: int, count: int, share: float) -> float:
 
 @pytest.mark.parametrize("problems", [1, 3, 10, 32, 33, 60, 120, 500])
 def test_a_good_grader_is_refused_as_seldom_as_is_said(problems: int) -> None:
-    refused = 1 - at_least(problems, fewest_right(problems, 3), GOOD)
+    refused = 1 - at_least(problems, min_correct_controls(problems, 3), GOOD)
     assert refused <= FALSE_REFUSAL / 3
     # And the bound is the tightest one that keeps this.
-    assert 1 - at_least(problems, fewest_right(problems, 3) + 1, GOOD) > FALSE_REFUSAL / 3
+    assert 1 - at_least(problems, min_correct_controls(problems, 3) + 1, GOOD) > FALSE_REFUSAL / 3
 
 
 def test_from_how_many_controls_on_a_bad_grader_is_told_from_a_good_one() -> None:
     assert ENOUGH == 33
     for problems in range(ENOUGH, 200):
-        assert at_least(problems, fewest_right(problems, 3), BAD) <= FALSE_ACCEPTANCE
-    assert at_least(ENOUGH - 1, fewest_right(ENOUGH - 1, 3), BAD) > FALSE_ACCEPTANCE
+        assert at_least(problems, min_correct_controls(problems, 3), BAD) <= FALSE_ACCEPTANCE
+    assert at_least(ENOUGH - 1, min_correct_controls(ENOUGH - 1, 3), BAD) > FALSE_ACCEPTANCE
 
 
 @pytest.mark.parametrize("problems", [ENOUGH, 120])

@@ -17,7 +17,7 @@ from caretbench.judging.asked_controls import (
 )
 from caretbench.judging.criteria import criterion
 from caretbench.problem import Problem
-from caretbench.reports.judged.rated import JudgedTexts, TextValue
+from caretbench.reports.judged.answer_values import JudgedTexts, TextValue
 from caretbench.reports.judged.trust import calibration, consistency
 from tests.support.questions import CHANGES, question_problem
 

@@ -1,7 +1,7 @@
 """The paper's best of three: computed in the summary, and labelled."""
 
 from caretbench.problem import Score
-from caretbench.reports.frame import Run, build_frame
+from caretbench.reports.frame import LoadedRun, build_frame
 from caretbench.reports.output.export import to_markdown
 from caretbench.reports.run_summary import summarise
 from tests.support.report_runs import make_problem
@@ -24,7 +24,7 @@ def rows(passes: dict[str, str]) -> list[Score]:
 
 
 def test_the_tests_choose_among_the_steps() -> None:
-    summary = summarise(Run("r", {}, PROBLEMS, [], build_frame(PROBLEMS, rows(PASSES))))
+    summary = summarise(LoadedRun("r", {}, PROBLEMS, [], build_frame(PROBLEMS, rows(PASSES))))
     [entry] = summary.best_of
     assert [estimate.value for estimate in entry.by_step.values()] == [0.25, 0.25, 0.5]
     assert entry.best.value == 0.5
@@ -35,7 +35,7 @@ def test_the_tests_choose_among_the_steps() -> None:
 
 def test_a_sample_needs_all_three_verdicts() -> None:
     partly = PASSES | {"simcopilot/repair@1": "yy"}
-    [entry] = summarise(Run("r", {}, PROBLEMS, [], build_frame(PROBLEMS, rows(partly)))).best_of
+    [entry] = summarise(LoadedRun("r", {}, PROBLEMS, [], build_frame(PROBLEMS, rows(partly)))).best_of
     assert entry.best.problems == 2
     two = {name: marks for name, marks in PASSES.items() if "repair" not in name}
-    assert summarise(Run("r", {}, PROBLEMS, [], build_frame(PROBLEMS, rows(two)))).best_of == ()
+    assert summarise(LoadedRun("r", {}, PROBLEMS, [], build_frame(PROBLEMS, rows(two)))).best_of == ()

@@ -6,7 +6,7 @@ import pytest
 from caretbench.files import DataError
 from caretbench.problem import Score
 from caretbench.reports.compare import NOT_DISTINGUISHABLE, compare_runs
-from caretbench.reports.frame import Run, build_frame
+from caretbench.reports.frame import LoadedRun, build_frame
 from caretbench.reports.output.comparison import comparison_tables
 from caretbench.reports.results.identity import IncomparableError
 from caretbench.suites.values import Stratification
@@ -19,7 +19,7 @@ PROBLEMS = [
 
 def run_of(
     name: str, passes: list[list[bool]], model: str | None = None, problems=PROBLEMS, **manifest
-) -> Run:
+) -> LoadedRun:
     scores = [
         Score(
             problem_id=problem.id, model=model or name, sample=sample, scorer="execution@1",
@@ -35,7 +35,7 @@ def run_of(
         "profile": "default",
         "isolation": {"level": "namespaces"},
     }
-    return Run(name, fields | manifest, problems, [], build_frame(problems, scores))
+    return LoadedRun(name, fields | manifest, problems, [], build_frame(problems, scores))
 
 
 ALL = [[True]] * 40
@@ -172,7 +172,9 @@ def test_tables_say_what_may_be_said() -> None:
     assert any("Holm" in note for note in report.notes)
 
 
-def asked(name: str, temperature: float, prompt: str, parameters: str, passes=HALF, model: str = "m") -> Run:
+def asked(
+    name: str, temperature: float, prompt: str, parameters: str, passes=HALF, model: str = "m"
+) -> LoadedRun:
     run = run_of(name, passes, model)
     settings = {
         "sampling": {"temperature": temperature, "max_tokens": 800},
@@ -181,7 +183,7 @@ def asked(name: str, temperature: float, prompt: str, parameters: str, passes=HA
     }
     entry = {"model": model, "source": "model", "parameters": parameters, "settings": settings}
     frame = run.frame.with_columns(parameters=pl.lit(parameters))
-    return Run(name, {**run.manifest, "models": [entry]}, run.problems, [], frame)
+    return LoadedRun(name, {**run.manifest, "models": [entry]}, run.problems, [], frame)
 
 
 def test_one_model_asked_in_two_ways_is_compared_and_the_difference_said() -> None:

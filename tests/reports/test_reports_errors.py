@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.problem import Completion, Score
-from caretbench.reports.frame import Run, build_frame
+from caretbench.reports.frame import LoadedRun, build_frame
 from caretbench.reports.output.export import to_markdown
 from caretbench.reports.output.page import render_html
 from caretbench.reports.results.error_classes import AnswerEvidence as Evidence
@@ -118,7 +118,7 @@ def test_shares_leave_the_infrastructure_out() -> None:
         "wrong_output": 1,
     }
     assert (part.total, part.ours) == (4, 1)
-    summary = summarise(Run("r", {"suite": "simcopilot"}, PROBLEMS, completions, frame))
+    summary = summarise(LoadedRun("r", {"suite": "simcopilot"}, PROBLEMS, completions, frame))
     ended, exceptions = error_tables(summary.errors, error_titles(summary.columns))
     assert [head for head in ended.heads if "Unresolved" in head] == ["Unresolved name"]
     assert [field.text for field in ended.rows[0]][:5] == ["m", "Python / infill", "4", "25.0%", "25.0%"]
@@ -143,7 +143,7 @@ def test_the_page_shows_the_failures() -> None:
     from tests.support.report_runs import make_run
 
     frame, completions = run()
-    summary = summarise(Run("r", {"suite": "s"}, PROBLEMS, completions, frame))
+    summary = summarise(LoadedRun("r", {"suite": "s"}, PROBLEMS, completions, frame))
     page = render_html(summary, make_run(per_cell=1, samples=1), samples=0)
     assert "How answers failed" in page
     assert "Run-time exceptions by type" in page

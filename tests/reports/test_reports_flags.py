@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from caretbench.problem import Completion, Score
-from caretbench.reports.frame import Run, build_frame
+from caretbench.reports.frame import LoadedRun, build_frame
 from caretbench.reports.output.export import to_csv, to_json, to_markdown
 from caretbench.reports.output.page import render_html
 from caretbench.reports.output.samples import pack_samples
 from caretbench.reports.output.terminal import print_summary
-from caretbench.reports.results.flags import Flagged
+from caretbench.reports.results.flags import FlaggedAnswers
 from caretbench.reports.run_summary import summarise
 from caretbench.reports.summary import Summary
 from tests.support.report_runs import make_problem
@@ -50,7 +50,7 @@ def rows(model: str, outcomes: Sequence[Sequence[Sample]], profile: str = "defau
     ]  # fmt: skip
 
 
-def run_of(*scores: Sequence[Score]) -> Run:
+def run_of(*scores: Sequence[Score]) -> LoadedRun:
     completions = [
         Completion(
             problem_id=score.problem_id, model=score.model, sample=score.sample, text=f"t{score.sample}"
@@ -60,14 +60,14 @@ def run_of(*scores: Sequence[Score]) -> Run:
         if score.profile == "default"
     ]
     frame = build_frame(PROBLEMS, [score for group in scores for score in group])
-    return Run("small", {"suite": "devbench"}, PROBLEMS, completions, frame)
+    return LoadedRun("small", {"suite": "devbench"}, PROBLEMS, completions, frame)
 
 
-def summary_of(run: Run, manifest: Mapping[str, object] | None = None) -> Summary:
+def summary_of(run: LoadedRun, manifest: Mapping[str, object] | None = None) -> Summary:
     return summarise(replace(run, manifest=dict(run.manifest) | dict(manifest or {})))
 
 
-def flagged(summary: Summary, model: str) -> Flagged:
+def flagged(summary: Summary, model: str) -> FlaggedAnswers:
     return next(entry for entry in summary.flagged if entry.model == model)
 
 

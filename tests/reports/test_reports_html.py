@@ -12,9 +12,9 @@ import pytest
 from caretbench.execution.types import Status
 from caretbench.reports import charts
 from caretbench.reports.compare import compare_runs
-from caretbench.reports.frame import Run
+from caretbench.reports.frame import LoadedRun
 from caretbench.reports.output.page import manifest_facts, render_comparison, render_html
-from caretbench.reports.output.samples import pack_samples, to_island
+from caretbench.reports.output.samples import pack_samples, to_script_json
 from caretbench.reports.run_summary import summarise
 from caretbench.reports.sections import answer_charts, rate_charts
 from caretbench.reports.summary import Summary
@@ -25,17 +25,17 @@ needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here; a
 
 
 @pytest.fixture(scope="module")
-def run() -> Run:
+def run() -> LoadedRun:
     return make_run(per_cell=2, samples=3)
 
 
 @pytest.fixture(scope="module")
-def summary(run: Run) -> Summary:
+def summary(run: LoadedRun) -> Summary:
     return summarise(run)
 
 
 @pytest.fixture(scope="module")
-def html(run: Run, summary: Summary) -> str:
+def html(run: LoadedRun, summary: Summary) -> str:
     return render_html(summary, run, published=True)
 
 
@@ -59,26 +59,26 @@ def test_a_completion_cannot_leave_its_island(html: str) -> None:
 
 
 def test_islands_escape_what_html_reads() -> None:
-    packed = to_island({"text": "</script><!-- & \u2028 \ud800"})
+    packed = to_script_json({"text": "</script><!-- & \u2028 \ud800"})
     assert not set("<>&\u2028") & set(packed)
     assert json.loads(packed)["text"].startswith("</script><!-- & \u2028")
 
 
-def test_identical_completions_stand_once(run: Run) -> None:
+def test_identical_completions_stand_once(run: LoadedRun) -> None:
     packed = pack_samples(run.frame, run.problems, run.completions)
     assert sum(len(entry[2]) for entry in packed["entries"]) == run.frame.height
     assert len(packed["entries"]) < run.frame.height
     assert len(set(packed["strings"])) == len(packed["strings"])
 
 
-def test_a_limit_takes_models_first_and_says_what_is_missing(run: Run) -> None:
+def test_a_limit_takes_models_first_and_says_what_is_missing(run: LoadedRun) -> None:
     packed = pack_samples(run.frame, run.problems, run.completions, limit=20)
     assert len(packed["entries"]) == 20
     assert packed["total"] > 20
     assert {column["model"] for column in packed["columns"]} <= {"gpt-4o", "Ministral-3B"}
 
 
-def test_a_page_without_samples(run: Run, summary: Summary) -> None:
+def test_a_page_without_samples(run: LoadedRun, summary: Summary) -> None:
     assert 'id="sample-data"' not in render_html(summary, run, samples=0)
 
 
@@ -216,7 +216,7 @@ def test_tables_sort_by_number(page) -> None:
     assert table.locator("th[aria-sort=ascending]").count() == 1
 
 
-def test_a_comparison_is_a_page_and_a_section(run: Run, summary: Summary) -> None:
+def test_a_comparison_is_a_page_and_a_section(run: LoadedRun, summary: Summary) -> None:
     comparison = compare_runs([run])
     alone, inside = render_comparison(comparison), render_html(summary, run, samples=0, comparison=comparison)
     assert "Ministral-3B" in alone

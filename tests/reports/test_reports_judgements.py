@@ -11,15 +11,15 @@ from caretbench.extraction.policies import policy
 from caretbench.judging.answers import answer_key, inserted
 from caretbench.judging.controls import controls
 from caretbench.problem import Judgement
-from caretbench.reports.frame import Run
+from caretbench.reports.frame import LoadedRun
 from caretbench.reports.judged.caret_charts import overall_scores, score_map
-from caretbench.reports.judged.caret_tables import judged_tables
-from caretbench.reports.judged.carets import run_sections
-from caretbench.reports.judged.scores import NOT_VALIDATED, CaretsJudged
+from caretbench.reports.judged.caret_tables import caret_score_tables
+from caretbench.reports.judged.carets import run_caret_scores
+from caretbench.reports.judged.scores import NOT_VALIDATED, CaretScores
 from caretbench.reports.output.export import to_csv, to_json, to_markdown
 from caretbench.reports.output.page import render_html
 from caretbench.reports.output.terminal import plain_lines, summary_tables
-from caretbench.reports.published import judged_beside_published
+from caretbench.reports.published import compare_judge_scores
 from caretbench.reports.run_summary import summarise
 from caretbench.reports.summary import Summary
 from caretbench.runs.judging.ratings import HumanRating
@@ -36,7 +36,7 @@ def length_counts(_problem: str, text: str) -> tuple[float, float]:
 
 def judged_run(
     opinions: dict[str, Opinion], per_cell: int = 2, samples: int = 2, baselines: Sequence[str] = ()
-) -> Run:
+) -> LoadedRun:
     run = make_run(per_cell=per_cell, samples=samples)
     manifest = dict(run.manifest) | {
         "policy": "raw@1",
@@ -66,17 +66,17 @@ def judged_run(
 
 
 @pytest.fixture(scope="module")
-def run() -> Run:
+def run() -> LoadedRun:
     return judged_run({"a/judge": length_counts})
 
 
 @pytest.fixture(scope="module")
-def summary(run: Run) -> Summary:
+def summary(run: LoadedRun) -> Summary:
     return summarise(run)
 
 
-def section(run: Run) -> CaretsJudged:
-    [found] = run_sections(run)
+def section(run: LoadedRun) -> CaretScores:
+    [found] = run_caret_scores(run)
     return found
 
 
@@ -84,7 +84,7 @@ def mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def test_every_number_is_a_mean_over_instances(run: Run, summary: Summary) -> None:
+def test_every_number_is_a_mean_over_instances(run: LoadedRun, summary: Summary) -> None:
     [judged] = summary.judged
     assert {column.title for column in judged.columns[:2]} == {"gpt-4o", "Ministral-3B"}
     # Their texts are the controls'; of the other baselines only some texts happen to be judged.
@@ -110,12 +110,12 @@ def test_every_number_is_a_mean_over_instances(run: Run, summary: Summary) -> No
     assert column.samples == column.judged == 144
 
 
-def test_the_same_seed_gives_the_same_numbers(run: Run, summary: Summary) -> None:
-    assert run_sections(run) == summary.judged
+def test_the_same_seed_gives_the_same_numbers(run: LoadedRun, summary: Summary) -> None:
+    assert run_caret_scores(run) == summary.judged
     assert Summary.model_validate_json(to_json(summary)) == summary
 
 
-def test_a_text_without_judgement_lowers_the_share_not_the_mean(run: Run) -> None:
+def test_a_text_without_judgement_lowers_the_share_not_the_mean(run: LoadedRun) -> None:
     column = section(run).columns[0]
     gone = next(row for row in run.completions if row.model == column.model)
     answer = answer_key(gone.text or "")
@@ -132,7 +132,7 @@ def test_a_text_without_judgement_lowers_the_share_not_the_mean(run: Run) -> Non
     assert judged.graders[0].missing == 3
 
 
-def test_controls_show_whether_a_judge_can_be_believed(run: Run) -> None:
+def test_controls_show_whether_a_judge_can_be_believed(run: LoadedRun) -> None:
     [grader] = section(run).graders
     assert grader.control_problems == 72
     assert list(grader.controls) == ["golden", "golden-twice", "other-golden", "empty"]
@@ -175,7 +175,7 @@ def test_several_graders_their_mean_and_how_they_agree() -> None:
     [pair] = judged.pairs
     assert (pair.first, pair.second) == ("a/judge", "b/judge")
     assert pair.spearman is not None
-    titles = [table.title for table in judged_tables(judged)]
+    titles = [table.title for table in caret_score_tables(judged)]
     assert any("b/judge alone" in title for title in titles)
     assert any(title.startswith("Agreement of graders") for title in titles)
 
@@ -202,9 +202,9 @@ def test_the_released_overall_is_the_mean_of_the_means_of_files() -> None:
     assert set(column.overall.scores) == {"total"}
 
 
-def test_it_says_everywhere_that_no_person_was_asked(run: Run, summary: Summary) -> None:
+def test_it_says_everywhere_that_no_person_was_asked(run: LoadedRun, summary: Summary) -> None:
     [judged] = summary.judged
-    for table in judged_tables(judged):
+    for table in caret_score_tables(judged):
         assert NOT_VALIDATED in table.title
         assert NOT_VALIDATED in plain_lines(table)
     assert any(NOT_VALIDATED in text for text in summary.notes)
@@ -242,7 +242,7 @@ def test_table_7_in_form(summary: Summary) -> None:
     assert all(" to " in field.note for field in table.rows[0][1:-1])
 
 
-def test_the_charts_can_be_drawn(run: Run, summary: Summary) -> None:
+def test_the_charts_can_be_drawn(run: LoadedRun, summary: Summary) -> None:
     [judged] = summary.judged
     for chart in (overall_scores(judged), score_map(judged)):
         assert chart is not None
@@ -253,8 +253,8 @@ def test_the_charts_can_be_drawn(run: Run, summary: Summary) -> None:
     )
 
 
-def test_printed_scores_stand_beside_ours(run: Run, summary: Summary) -> None:
-    rows = judged_beside_published(summary)
+def test_printed_scores_stand_beside_ours(run: LoadedRun, summary: Summary) -> None:
+    rows = compare_judge_scores(summary)
     assert len(rows) == 2 * len(LANGUAGES)
     java = next(row for row in rows if row.model == "gpt-4o" and row.label == "java")
     assert (java.printed.value, java.printed.low, java.printed.high) == (9.23, 9.02, 9.43)
@@ -266,7 +266,7 @@ def test_printed_scores_stand_beside_ours(run: Run, summary: Summary) -> None:
     assert "Published judge scores" in render_html(summary, run, published=True, samples=0)
 
 
-def test_people_take_the_place_of_the_note(run: Run) -> None:
+def test_people_take_the_place_of_the_note(run: LoadedRun) -> None:
     seen: set[tuple[str, str]] = set()
     ratings = []
     for row in run.judgements[:60]:
@@ -283,12 +283,12 @@ def test_people_take_the_place_of_the_note(run: Run) -> None:
     assert people.spearman == pytest.approx(1.0)
     assert people.mean_difference > 0
     assert judged.validity == "Spearman 1.00 with people over 60 texts"
-    assert NOT_VALIDATED not in "".join(plain_lines(table) for table in judged_tables(judged))
+    assert NOT_VALIDATED not in "".join(plain_lines(table) for table in caret_score_tables(judged))
     assert not section(replace(run, ratings=ratings[:4])).validated  # two texts say nothing
 
 
 def test_a_run_without_judgements_has_none_of_this() -> None:
     run = make_run(per_cell=1, samples=1)
-    assert run_sections(run) == ()
+    assert run_caret_scores(run) == ()
     summary = summarise(run)
     assert "What the judges said" not in render_html(summary, run, samples=0)

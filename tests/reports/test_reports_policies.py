@@ -8,14 +8,14 @@ import pytest
 from caretbench.metrics.intervals import Interval, plus_minus
 from caretbench.problem import Completion, Score
 from caretbench.reports.estimates import ReportedNumber
-from caretbench.reports.frame import Run, build_frame
+from caretbench.reports.frame import LoadedRun, build_frame
 from caretbench.reports.output.export import to_csv, to_markdown
 from caretbench.reports.output.page import render_html
 from caretbench.reports.results.identity import context_titles
+from caretbench.reports.results.paper_intervals import paper_interval_estimates, paper_table_layouts
 from caretbench.reports.results.post_processing import step_examples
-from caretbench.reports.results.printed import forms_of, printed_estimates
-from caretbench.reports.run_summary import labels_by, summarised
-from caretbench.reports.sections.forms import form_tables, printed_table
+from caretbench.reports.run_summary import breakdown_labels, summarise_run
+from caretbench.reports.sections.paper_layouts import paper_intervals_table, paper_tables
 from caretbench.reports.sections.policies import policies_table
 from caretbench.reports.sections.rate_charts import heat_map
 from caretbench.reports.strata import strata_of
@@ -40,7 +40,7 @@ PROBLEMS = [
 ]  # fmt: skip
 
 
-def run() -> Run:
+def run() -> LoadedRun:
     rows = [
         Score.model_validate(
             {
@@ -57,11 +57,11 @@ def run() -> Run:
     ]  # fmt: skip
     completions = [Completion(problem_id=problem.id, model="m", text="x") for problem in PROBLEMS]
     manifest = {"suite": "simcopilot", "policy": OWN, "further_policies": FURTHER, "profile": "default"}
-    return Run("r", manifest, PROBLEMS, completions, build_frame(PROBLEMS, rows))
+    return LoadedRun("r", manifest, PROBLEMS, completions, build_frame(PROBLEMS, rows))
 
 
 def test_policies_stand_side_by_side_the_runs_own_first() -> None:
-    summary = summarised(run())
+    summary = summarise_run(run())
     assert [column.policy for column in summary.columns] == list(PASSES)
     table = policies_table(summary, "default")
     assert table is not None
@@ -87,7 +87,7 @@ def test_policies_stand_side_by_side_the_runs_own_first() -> None:
 
 def test_the_page_holds_the_policies_and_a_figure_for_each_language() -> None:
     found = run()
-    summary = summarised(found, [("mode", "block")])
+    summary = summarise_run(found, [("mode", "block")])
     page = render_html(summary, found, samples=0)
     assert 'id="policies"' in page
     assert "Python: pass@1 by mode and constructs" in page
@@ -96,12 +96,14 @@ def test_the_page_holds_the_policies_and_a_figure_for_each_language() -> None:
     heat = heat_map(summary.columns[0], "language / mode / constructs")
     assert heat is not None
     assert heat["layer"][0]["encoding"]["y"]["sort"] == ["Python / infill", "Python / suffix hidden"]
-    assert 'id="policies"' not in render_html(summarised(make_run(per_cell=1, samples=1)), found, samples=0)
+    assert 'id="policies"' not in render_html(
+        summarise_run(make_run(per_cell=1, samples=1)), found, samples=0
+    )
 
 
 def test_the_papers_interval_and_wilsons_stand_beside_ours() -> None:
-    summary = summarised(run())
-    table = printed_table(summary.columns[:1], summary.main)
+    summary = summarise_run(run())
+    table = paper_intervals_table(summary.columns[:1], summary.main)
     assert table is not None
     assert [field.text.split(" ")[0] for field in table.rows[0][4:]] == ["75.0"] * 3
     assert table.rows[0][5].note == "30.1 to 95.4"
@@ -111,7 +113,7 @@ def test_the_papers_interval_and_wilsons_stand_beside_ours() -> None:
 
 def test_300_of_382_prints_the_same_by_three_methods() -> None:
     rate = ReportedNumber(value=300 / 382, problems=382, method="wilson")
-    printed = printed_estimates(rate, 0, all_three=True)
+    printed = paper_interval_estimates(rate, 0, all_three=True)
     texts = {
         name: plus_minus(entry.value, Interval(entry.low or 0.0, entry.high or 0.0, "wilson"))
         for name, entry in printed.items()
@@ -120,8 +122,8 @@ def test_300_of_382_prints_the_same_by_three_methods() -> None:
 
 
 def test_the_papers_tables_stand_in_their_form() -> None:
-    summary = summarised(run())
-    found = {table.title: table for table in form_tables(summary.columns[:1], summary.forms)}
+    summary = summarise_run(run())
+    found = {table.title: table for table in paper_tables(summary.columns[:1], summary.paper_tables)}
     overall, reference, construct = (
         next(table for title, table in found.items() if f"{name}, in form" in title)
         for name in ("Table 2", "Table 3", "Tables 5 to 7")
@@ -139,7 +141,7 @@ def test_the_papers_tables_stand_in_their_form() -> None:
 
 def test_under_the_papers_profile_distances_are_cut_at_its_bounds_already() -> None:
     tables_ = (PaperTable("t", ("language", "reference_distance@paper")), PaperTable("u", ("colour",)))
-    assert [form.stratum for form in forms_of(tables_, {"language / reference_distance"})] == [
+    assert [form.stratum for form in paper_table_layouts(tables_, {"language / reference_distance"})] == [
         "language / reference_distance"
     ]
 
@@ -150,7 +152,7 @@ def test_the_steps_are_shown_on_an_answer_that_they_made_right() -> None:
     [infill, _] = found
     assert [step.passed for step in infill.steps] == [None, None, False, True, True, None]
     assert infill.steps[0].text.count("▮") == 1
-    page = render_html(summarised(run()), run(), samples=0)
+    page = render_html(summarise_run(run()), run(), samples=0)
     assert "Post-processing step by step" in page
 
 
@@ -165,17 +167,17 @@ def test_distances_are_cut_at_terciles_and_at_the_papers_bounds() -> None:
 
 
 def test_what_the_parser_found_decides_the_class_of_an_error() -> None:
-    [own, *_] = summarised(run()).errors
+    [own, *_] = summarise_run(run()).errors
     counts = {name: count for part in own.parts for name, count in part.counts.items()}
     assert counts["truncated"] == 1
     assert "unresolved_name" not in counts
-    assert "parses" not in " ".join(summarised(run()).columns[0].similarity_titles)
+    assert "parses" not in " ".join(summarise_run(run()).columns[0].similarity_titles)
 
 
 def test_labels_of_the_problems_can_be_asked_for_and_no_others() -> None:
-    assert labels_by(["mode, block", "language"], PROBLEMS) == [("mode", "block"), ("language",)]
+    assert breakdown_labels(["mode, block", "language"], PROBLEMS) == [("mode", "block"), ("language",)]
     with pytest.raises(ValueError, match="no problem has this label; labels: block, constructs"):
-        labels_by(["colour"], PROBLEMS)
+        breakdown_labels(["colour"], PROBLEMS)
 
 
 def test_models_that_were_asked_in_several_contexts_are_called_by_them() -> None:

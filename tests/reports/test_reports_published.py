@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.reports.published import beside_published, names, printed_cells
+from caretbench.reports.published import compare_with_published, names, published_numbers
 from caretbench.reports.run_summary import summarise
 from caretbench.reports.sections.published import published_table
 from caretbench.reports.summary import Summary
@@ -32,11 +32,11 @@ def test_every_table_of_numbers_ships_with_the_package() -> None:
 
 
 def test_all_nine_models_have_a_name_of_ours() -> None:
-    assert {cell.model for cell in printed_cells("devbench")} == set(names("devbench")["models"].values())
+    assert {cell.model for cell in published_numbers("devbench")} == set(names("devbench")["models"].values())
 
 
 def test_every_printed_cell_of_two_models_finds_ours(paper: Summary) -> None:
-    rows = beside_published(paper)
+    rows = compare_with_published(paper)
     per_model = 7 + 12 + 12 + 6  # Tables 5, 6, 8 and 9
     assert len(rows) == 2 * per_model
     assert {row.table for row in rows} == {"Table 5", "Table 6", "Table 8", "Table 9"}
@@ -44,7 +44,9 @@ def test_every_printed_cell_of_two_models_finds_ours(paper: Summary) -> None:
 
 def test_printed_values_are_rates(paper: Summary) -> None:
     row = next(
-        r for r in beside_published(paper) if (r.table, r.model, r.label) == ("Table 5", "gpt-4o", "all")
+        r
+        for r in compare_with_published(paper)
+        if (r.table, r.model, r.label) == ("Table 5", "gpt-4o", "all")
     )
     assert row.printed == pytest.approx(0.772)
     assert row.low <= row.ours <= row.high
@@ -52,18 +54,18 @@ def test_printed_values_are_rates(paper: Summary) -> None:
 
 def test_default_similarities_stand_beside_nothing() -> None:
     run = make_run(per_cell=1, samples=1, profiles=("default",))
-    rows = beside_published(summarise(run))
+    rows = compare_with_published(summarise(run))
     assert {row.metric for row in rows} == {"pass@1"}
 
 
 def test_the_table_counts_what_agrees(paper: Summary) -> None:
-    table = published_table(beside_published(paper))
+    table = published_table(compare_with_published(paper))
     assert table is not None
     assert "of 74 printed values" in table.caption
 
 
 def test_nothing_published_gives_no_table(paper: Summary) -> None:
-    assert beside_published(paper.model_copy(update={"suite": "private"})) == ()
+    assert compare_with_published(paper.model_copy(update={"suite": "private"})) == ()
 
 
 def test_a_suite_may_bring_numbers_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,11 +79,11 @@ def test_a_suite_may_bring_numbers_of_its_own(tmp_path: Path, monkeypatch: pytes
     )
     monkeypatch.setattr(type(load_suite("efcb")), "published_folder", tmp_path)
     names.cache_clear()
-    printed_cells.cache_clear()
+    published_numbers.cache_clear()
     try:
-        (cell,) = printed_cells("efcb")
+        (cell,) = published_numbers("efcb")
         assert (cell.model, cell.metric, cell.value) == ("Model M", "pass@1", 0.125)
-        assert printed_cells("devbench")
+        assert published_numbers("devbench")
     finally:
         names.cache_clear()
-        printed_cells.cache_clear()
+        published_numbers.cache_clear()

@@ -1,10 +1,10 @@
 """Sections of a report: the registry, and the defaults of a section that gives one table."""
 
-from caretbench.reports.frame import Run
+from caretbench.reports.frame import LoadedRun
+from caretbench.reports.report_source import ReportSource
 from caretbench.reports.run_summary import summarise
-from caretbench.reports.section import PagePart, Section, Shown, groups
+from caretbench.reports.section import PagePart, PageSource, Section, groups
 from caretbench.reports.sections.registry import SECTIONS, in_csv, in_text, on_page
-from caretbench.reports.source import Source
 from caretbench.reports.summary import Summary
 from caretbench.reports.tables import ReportTable, table_of
 from tests.support.report_runs import make_run
@@ -20,17 +20,17 @@ class Problems(Section):
 def test_a_sections_tables_are_its_part_of_the_page() -> None:
     run = make_run(per_cell=1, samples=1)
     summary = summarise(run)
-    part = Problems().page(Shown(summary, run))
+    part = Problems().page(PageSource(summary, run))
     assert part is not None
     assert (part.identity, [table.title for table in part.blocks[0].tables]) == ("count", ["Problems"])
-    assert Section().page(Shown(summary, run)) is None
-    assert Section().compute(Source(run)) == {}
+    assert Section().page(PageSource(summary, run)) is None
+    assert Section().compute(ReportSource(run)) == {}
     [group] = groups(summary)
     assert list(Section().group_page_tables(group)) == []
 
 
 def test_every_field_is_computed_by_one_section() -> None:
-    source = Source(make_run(per_cell=1, samples=1))
+    source = ReportSource(make_run(per_cell=1, samples=1))
     fields = [name for section in SECTIONS for name in section.compute(source)]
     assert len(fields) == len(set(fields))
     assert set(fields) <= set(Summary.model_fields)
@@ -38,11 +38,11 @@ def test_every_field_is_computed_by_one_section() -> None:
 
 def test_published_numbers_are_shown_on_request_only() -> None:
     chosen = {type(section).__name__ for section in in_text(published=False)}
-    assert {type(section).__name__ for section in on_page(published=True)} - chosen == {"Published"}
+    assert {type(section).__name__ for section in on_page(published=True)} - chosen == {"PublishedSection"}
     assert len(in_csv()) == len(SECTIONS)
 
 
 def test_a_run_without_rows_has_a_summary() -> None:
     run = make_run(per_cell=1, samples=1)
-    empty = summarise(Run("r", run.manifest, run.problems, [], run.frame.clear()))
+    empty = summarise(LoadedRun("r", run.manifest, run.problems, [], run.frame.clear()))
     assert (empty.columns, empty.problems, groups(empty)) == ((), 36, ())

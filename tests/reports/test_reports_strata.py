@@ -6,7 +6,7 @@ import io
 import pytest
 
 from caretbench.problem import Score
-from caretbench.reports.frame import Run, build_frame
+from caretbench.reports.frame import LoadedRun, build_frame
 from caretbench.reports.output.export import to_csv, to_markdown
 from caretbench.reports.output.page import render_html
 from caretbench.reports.run_summary import summarise
@@ -95,7 +95,7 @@ def summary(profile: str = "default") -> Summary:
         for number, problem in enumerate(problems())
     ]  # fmt: skip
     frame = build_frame(problems(), rows)
-    return summarise(Run("r", {"suite": "simcopilot"}, problems(), [], frame), stratification=PLAN)
+    return summarise(LoadedRun("r", {"suite": "simcopilot"}, problems(), [], frame), stratification=PLAN)
 
 
 def test_every_form_shows_the_strata_in_their_order() -> None:

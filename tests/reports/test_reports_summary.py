@@ -1,16 +1,17 @@
 """Numbers of a small run, worked out by hand."""
 
+import json
 import math
 
 import polars as pl
 import pytest
 
 from caretbench.problem import Score
-from caretbench.reports.frame import Run, build_frame
+from caretbench.reports.frame import LoadedRun, build_frame
 from caretbench.reports.output.export import to_csv, to_json, to_markdown
 from caretbench.reports.output.terminal import print_summary, summary_tables
 from caretbench.reports.run_summary import summarise
-from caretbench.reports.summary import Summary
+from caretbench.reports.summary import RateCell, Summary
 from tests.support.report_runs import make_problem, make_run
 
 PYTHON = [make_problem("python", "api_usage", number) for number in range(1, 5)]
@@ -35,7 +36,7 @@ def summary_of(
     *scores, manifest: dict | None = None, gate: dict[str, str] | None = None, problems=PROBLEMS
 ) -> Summary:
     frame = build_frame(problems, [score for group in scores for score in group], gate)
-    return summarise(Run("small", {"suite": "devbench"} | (manifest or {}), problems, [], frame))
+    return summarise(LoadedRun("small", {"suite": "devbench"} | (manifest or {}), problems, [], frame))
 
 
 def column(summary: Summary, model: str, profile: str = "default"):
@@ -110,15 +111,15 @@ def test_problems_left_out_are_named_by_cause_and_bound_the_rate() -> None:
     golden = ids(PROBLEMS, *[["passed"]] * 4, ["failed"], ["skipped"])
     model = ids(PROBLEMS, *[["passed"]] * 2, *[["failed"]] * 2, ["failed"], ["skipped"])
     summary = summary_of(verdicts("golden", golden), verdicts("m", model))
-    assert {entry.cause: entry.problems for entry in summary.left_out} == {
+    assert {entry.cause: entry.problems for entry in summary.excluded} == {
         "golden answer does not pass here": (JAVA[0].id,),
         "toolchain or declared need is missing here": (JAVA[1].id,),
     }
     found = column(summary, "m")
-    assert (found.overall.problems, found.overall.left_out, found.coverage) == (4, 2, 1.0)
+    assert (found.overall.problems, found.overall.excluded, found.coverage) == (4, 2, 1.0)
     assert found.overall.pass_at[1].value == 0.5
-    assert found.overall.if_left_out_failed == pytest.approx(2 / 6)
-    assert found.overall.if_left_out_passed == pytest.approx(4 / 6)
+    assert found.overall.if_excluded_failed == pytest.approx(2 / 6)
+    assert found.overall.if_excluded_passed == pytest.approx(4 / 6)
 
 
 def test_what_has_no_verdict_may_have_passed_or_failed() -> None:
@@ -126,7 +127,7 @@ def test_what_has_no_verdict_may_have_passed_or_failed() -> None:
     model = ids(PROBLEMS, *[["passed"]] * 2, *[["failed"]] * 2, *[["sandbox_error"]] * 2)
     overall = column(summary_of(verdicts("golden", golden), verdicts("m", model)), "m").overall
     assert overall.pass_at[1].value == 0.5
-    assert (overall.if_left_out_failed, overall.if_left_out_passed) == pytest.approx((2 / 6, 4 / 6))
+    assert (overall.if_excluded_failed, overall.if_excluded_passed) == pytest.approx((2 / 6, 4 / 6))
 
 
 def test_net_of_empty_takes_away_what_an_empty_answer_passes() -> None:
@@ -214,6 +215,22 @@ def test_models_stand_before_baselines(made_up: Summary) -> None:
 
 def test_the_summary_survives_json(made_up: Summary) -> None:
     assert Summary.model_validate_json(to_json(made_up)) == made_up
+
+
+def test_exports_of_earlier_versions_are_read(made_up: Summary) -> None:
+    def former(value: object) -> object:
+        if isinstance(value, list):
+            return [former(item) for item in value]
+        return (
+            {former_names.get(k, k): former(v) for k, v in value.items()}
+            if isinstance(value, dict)
+            else value
+        )
+
+    former_names = {new: old for kind in (Summary, RateCell) for old, new in kind.former_names.items()}
+    text = json.dumps(former(json.loads(to_json(made_up))))
+    assert '"if_left_out_failed"' in text
+    assert Summary.model_validate_json(text) == made_up
 
 
 def test_the_same_seed_gives_the_same_numbers(made_up: Summary) -> None:

@@ -12,7 +12,7 @@ from caretbench.reports.output.export import to_csv, to_json, to_markdown
 from caretbench.reports.output.page import render_html
 from caretbench.reports.output.terminal import summary_tables
 from caretbench.reports.results.usage import model_usage
-from caretbench.reports.run_summary import load, summarised
+from caretbench.reports.run_summary import load_run_folder, summarise_run
 from caretbench.reports.summary import Summary
 from caretbench.runs.folder import DataInfo, Manifest, ModelInfo, RunFolder
 from tests.support.report_runs import make_problem
@@ -121,8 +121,8 @@ def folder(tmp_path: Path) -> RunFolder:
 
 
 def test_it_shows_in_every_form(folder: RunFolder) -> None:
-    run = load(folder.path)
-    summary = summarised(run)
+    run = load_run_folder(folder.path)
+    summary = summarise_run(run)
     tables = {table.title: table for table in summary_tables(summary)}
     requests = tables["Requests and answers"]
     assert requests.heads == (
@@ -158,8 +158,8 @@ def test_a_run_without_asked_models_has_no_such_part(folder: RunFolder) -> None:
         for row in folder.completions()
     ]
     write_rows(folder.completions_path, rows)
-    run = load(folder.path)
-    summary = summarised(run)
+    run = load_run_folder(folder.path)
+    summary = summarise_run(run)
     assert summary.usage == ()
     assert not [table for table in summary_tables(summary) if "latency" in table.title]
     assert 'id="usage"' not in render_html(summary, run)

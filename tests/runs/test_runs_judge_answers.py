@@ -16,7 +16,7 @@ from caretbench.judging.choosing import Part, parts
 from caretbench.judging.criteria import criterion
 from caretbench.models import ModelRequest
 from caretbench.problem import Completion, Problem, Profile
-from caretbench.reports.judged.rated_answers import JudgedAnswers, RatedAnswer
+from caretbench.reports.judged.judged_answers import JudgedAnswers, RatedAnswer
 from caretbench.runs.folder import DataInfo, Manifest, ModelInfo, RunFolder
 from caretbench.runs.judge import GradingResult, JudgingSettings, NothingToJudgeError, grade, grade_parts
 from caretbench.runs.judging.steps import NOTHING

@@ -13,7 +13,7 @@ from caretbench.files import Appender
 from caretbench.judging.choosing import Part
 from caretbench.judging.criteria import criterion
 from caretbench.models import ModelRequest
-from caretbench.reports.judged.carets import folder_sections
+from caretbench.reports.judged.carets import folder_caret_scores
 from caretbench.runs.folder import DataInfo, Manifest, RunFolder
 from caretbench.runs.judge import JudgingSettings, grade
 from caretbench.suites import load_suite
@@ -47,7 +47,7 @@ def test_nine_thousand_completions_take_2390_judgements(tmp_path: Path, devbench
     assert (result.completions, result.subjects, result.judged) == (9000, 2390, 2390)
     assert len(client.asked) == 2390
     assert spent < 20  # measured: 2 to 3 seconds, a third of it the truncation policy
-    [judged] = folder_sections(folder)
+    [judged] = folder_caret_scores(folder)
     [column] = judged.columns
     assert (column.samples, column.judged, column.overall.scores["total"].problems) == (9000, 9000, 1800)
     assert len(column.strata["language / category"]) == 36

@@ -15,7 +15,7 @@ from caretbench.cli import app
 from caretbench.errors import DataError
 from caretbench.plugins import PluginError
 from caretbench.problem import PredicateCheck
-from caretbench.reports.source import Source
+from caretbench.reports.report_source import ReportSource
 from caretbench.suites import load_suite, suite_names, usable_suites
 from caretbench.suites.base import Suite
 from caretbench.suites.values import ProblemSet, Table
@@ -122,8 +122,8 @@ class Foreign(Suite):
 
 
 def test_a_hook_that_fails_names_its_suite_and_itself() -> None:
-    source = Source(make_run(per_cell=1), suite=Foreign())
+    source = ReportSource(make_run(per_cell=1), suite=Foreign())
     with pytest.raises(
         DataError, match=r"the suite 'foreign' of .*result_tables: RuntimeError: no column 'size'"
     ):
-        _ = source.own
+        _ = source.suite_tables

@@ -32,7 +32,7 @@ first, second = re.findall(r"The sum of (\\d+) and (\\d+)", asked)[-1]
 print(json.dumps({"text": str(int(first) + int(second))}))
 """
 
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
+LoadedRun = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def call(work: Path) -> Run:
+def call(work: Path) -> LoadedRun:
     """Call Python in the folder, the package installed; the exit status must be the expected one."""
 
     def called(*arguments: str, status: int = 0) -> subprocess.CompletedProcess[str]:
@@ -77,7 +77,7 @@ def call(work: Path) -> Run:
 
 
 @pytest.fixture(scope="module")
-def verb(call: Run) -> Run:
+def verb(call: LoadedRun) -> LoadedRun:
     """Call a verb of the command line."""
     return lambda *arguments, **wished: call("-m", "caretbench", *arguments, **wished)
 
@@ -89,26 +89,26 @@ def adder() -> str:
 
 
 @pytest.fixture(scope="module")
-def ran(verb: Run, adder: str, work: Path) -> Path:
+def ran(verb: LoadedRun, adder: str, work: Path) -> Path:
     """A run of the model."""
     verb("run", "toy", "-m", f"adder={adder}", "-o", "one", "--no-html")
     return work / "one"
 
 
-def numbers(verb: Run, folder: str) -> dict[str, float]:
+def numbers(verb: LoadedRun, folder: str) -> dict[str, float]:
     """pass@1 of each column of a report."""
     summary = json.loads(verb("report", folder, "--json", "--no-html").stdout)
     return {column["model"]: column["overall"]["pass_at"]["1"]["value"] for column in summary["columns"]}
 
 
-def test_it_is_listed_and_shown(verb: Run) -> None:
+def test_it_is_listed_and_shown(verb: LoadedRun) -> None:
     assert re.search(r"^toy +whether a model can add$", verb("list").stdout, re.MULTILINE)
     assert "3 of 3 problems" in verb("list", "toy").stdout
     assert json.loads(verb("list", "toy", "--statistics", "--json").stdout)["all"] == {"prefix_lines": 2.0}
     assert "The sum of 1 and 2." in verb("show", "toy", "python/1-2").stdout
 
 
-def test_it_builds_problems_by_its_own_options(verb: Run, work: Path) -> None:
+def test_it_builds_problems_by_its_own_options(verb: LoadedRun, work: Path) -> None:
     assert "--language" in verb("build", "toy", "--help").stdout
     assert "2 problems" in verb("build", "toy", "4+4", "5+5", "--language", "py", "-o", "mine").stdout
     assert verb("list", "toy", "--data", "mine", "--ids").stdout.split() == ["py/4-4", "py/5-5"]
@@ -125,7 +125,7 @@ def generator(server: ModelServer) -> tuple[str, ...]:
     return ("-m", "generator=openai/gpt-4o-mini", "--base-url", f"{server.url}/v1", "--retries", "0")
 
 
-def test_its_build_asks_a_model_once_for_each_problem(verb: Run, work: Path) -> None:
+def test_its_build_asks_a_model_once_for_each_problem(verb: LoadedRun, work: Path) -> None:
     with ModelServer(answer=docstring) as server:
         sums = ("build", "toy", "4+4", "5+5", "-o", "asked", *generator(server))
         assert "2 problems" in verb(*sums).stdout
@@ -142,7 +142,7 @@ def test_its_build_asks_a_model_once_for_each_problem(verb: Run, work: Path) -> 
     assert json.loads(verb("validate", "toy", "--data", "asked", "--json").stdout)[0]["verdict"] == "valid"
 
 
-def test_its_build_goes_on_where_it_was_stopped(verb: Run, work: Path) -> None:
+def test_its_build_goes_on_where_it_was_stopped(verb: LoadedRun, work: Path) -> None:
     """A failed request ends it with 1, a kill anywhere: in both cases only what is missing is asked again."""
     sums = ("build", "toy", "1+1", "2+2", "3+3", "-o", "stopped", "--connections", "1")
     with ModelServer([answer("first"), error(500)], answer="later") as server:
@@ -162,7 +162,7 @@ def test_its_build_goes_on_where_it_was_stopped(verb: Run, work: Path) -> None:
         assert len(server.requests) == 5
 
 
-def test_its_build_is_killed_while_it_asks(verb: Run, work: Path) -> None:
+def test_its_build_is_killed_while_it_asks(verb: LoadedRun, work: Path) -> None:
     sums = ("build", "toy", "1+1", "2+2", "-o", "killed", "--connections", "1")
     with ModelServer([answer("first"), silence()], answer="later") as server:
         command = [sys.executable, "-m", "caretbench", *sums, *generator(server)]
@@ -186,7 +186,7 @@ def until(happened: Callable[[], bool], seconds: float = 120) -> None:
         time.sleep(0.05)
 
 
-def test_a_dry_run_of_its_build_prints_text_and_address(verb: Run, work: Path) -> None:
+def test_a_dry_run_of_its_build_prints_text_and_address(verb: LoadedRun, work: Path) -> None:
     with ModelServer() as server:
         sums = ("build", "toy", "7+7", "-o", "dry", "--dry-run", *generator(server))
         shown = verb(*sums).stdout
@@ -199,7 +199,7 @@ def test_a_dry_run_of_its_build_prints_text_and_address(verb: Run, work: Path) -
     assert not (work / "dry").exists()
 
 
-def test_its_build_refuses_models_and_spends_no_more_than_it_may(verb: Run, work: Path) -> None:
+def test_its_build_refuses_models_and_spends_no_more_than_it_may(verb: LoadedRun, work: Path) -> None:
     (work / "prices.toml").write_text(
         '[models."openai/*"]\ninput_per_million = 0\noutput_per_million = 1000000\n'  # a dollar for a token
     )
@@ -219,17 +219,17 @@ def test_its_build_refuses_models_and_spends_no_more_than_it_may(verb: Run, work
         assert len(server.requests) == 2
 
 
-def test_its_problems_pass_the_gate(verb: Run) -> None:
+def test_its_problems_pass_the_gate(verb: LoadedRun) -> None:
     verdicts = json.loads(verb("validate", "toy", "--json", "--fail-under", "1").stdout)
     assert [row["verdict"] for row in verdicts] == ["valid"] * 3
 
 
-def test_a_model_runs_and_is_reported(verb: Run, ran: Path) -> None:
+def test_a_model_runs_and_is_reported(verb: LoadedRun, ran: Path) -> None:
     found = numbers(verb, ran.name)
     assert (found["adder"], found["golden"], found["empty"]) == (1.0, 1.0, 0.0)
 
 
-def test_its_own_baseline_is_no_model(verb: Run, ran: Path) -> None:
+def test_its_own_baseline_is_no_model(verb: LoadedRun, ran: Path) -> None:
     summary = json.loads(verb("report", ran.name, "--json", "--no-html").stdout)
     assert [column["model"] for column in summary["columns"] if column["baseline"]] == [
         "golden", "empty", "stub", "copy-context", "one",
@@ -240,14 +240,14 @@ def test_its_own_baseline_is_no_model(verb: Run, ran: Path) -> None:
     assert "'one' is the name of a baseline" in refused.stderr
 
 
-def test_its_own_chart_is_on_the_page(verb: Run, ran: Path) -> None:
+def test_its_own_chart_is_on_the_page(verb: LoadedRun, ran: Path) -> None:
     verb("report", ran.name)
     page = (ran / "report.html").read_text("utf-8")
     assert "Sums that were found" in page
     assert "own charts" in page
 
 
-def test_recorded_answers_are_scored_and_compared(verb: Run, ran: Path, work: Path) -> None:
+def test_recorded_answers_are_scored_and_compared(verb: LoadedRun, ran: Path, work: Path) -> None:
     rows = [{"problem_id": f"python/{first}-2", "text": "3"} for first in (1, 3, 5)]
     (work / "three.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     verb("score", "toy", "--completions", "three.jsonl", "-o", "two", "--no-html")
@@ -259,7 +259,7 @@ def test_recorded_answers_are_scored_and_compared(verb: Run, ran: Path, work: Pa
     assert (row["first_rate"], row["second_rate"]) == (1.0, pytest.approx(1 / 3))
 
 
-def test_a_judge_is_asked_by_its_own_criterion(verb: Run, ran: Path) -> None:
+def test_a_judge_is_asked_by_its_own_criterion(verb: LoadedRun, ran: Path) -> None:
     with ModelServer([], answer=json.dumps({"reasoning": "short", "brevity": 5})) as server:
         verb(
             "judge", ran.name, "-m", "grader=openai/gpt-4o-mini", "--base-url", f"{server.url}/v1",
@@ -270,13 +270,13 @@ def test_a_judge_is_asked_by_its_own_criterion(verb: Run, ran: Path) -> None:
     assert "toy-brevity@1" in json.dumps(summary["judged"])
 
 
-def test_an_error_of_its_load_names_it(verb: Run) -> None:
+def test_an_error_of_its_load_names_it(verb: LoadedRun) -> None:
     named = "the suite 'toy' of toy_suite, --data nowhere: nowhere: no such folder"
     for arguments in (("list", "toy"), ("score", "toy"), ("validate", "toy"), ("show", "toy", "x")):
         assert named in verb(*arguments, "--data", "nowhere", status=2).stderr
 
 
-def test_the_python_api_builds_and_validates(call: Run) -> None:
+def test_the_python_api_builds_and_validates(call: LoadedRun) -> None:
     program = (
         "import caretbench as cb\n"
         "print(cb.build('toy', ['2+2', '3+3'], 'by-api', language='py').numbers)\n"
@@ -290,7 +290,7 @@ def test_the_python_api_builds_and_validates(call: Run) -> None:
     assert "roles of build toy: generator" in done[3]
 
 
-def test_the_python_api_runs_it(call: Run, adder: str) -> None:
+def test_the_python_api_runs_it(call: LoadedRun, adder: str) -> None:
     program = (
         "import sys, caretbench as cb\n"
         "model = {'spec': sys.argv[1], 'name': 'adder'}\n"
@@ -301,7 +301,7 @@ def test_the_python_api_runs_it(call: Run, adder: str) -> None:
     assert call("-c", program, adder).stdout.split()[-2:] == ["3", "1.0"]
 
 
-def test_inspect_evaluates_it(call: Run, adder: str, work: Path) -> None:
+def test_inspect_evaluates_it(call: LoadedRun, adder: str, work: Path) -> None:
     call(
         "-m", "inspect_ai", "eval", "caretbench/toy", "--model", adder, "--log-dir", "logs", "--display", "none",
         "--no-log-realtime", "--log-format", "json",

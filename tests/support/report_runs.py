@@ -9,7 +9,7 @@ from typing import Any
 import vl_convert
 
 from caretbench.problem import Caret, Completion, InlineSplice, Problem, ProgramCheck, Provenance, Score
-from caretbench.reports.frame import Run, build_frame
+from caretbench.reports.frame import LoadedRun, build_frame
 
 LANGUAGES = ("python", "javascript", "typescript", "java", "cpp", "c_sharp")
 CATEGORIES = (
@@ -101,7 +101,7 @@ def make_run(
     profiles: tuple[str, ...] = ("default",),
     seed: int = 7,
     name: str = "demo",
-) -> Run:
+) -> LoadedRun:
     randomness = random.Random(seed)  # noqa: S311  # made-up data
     problems = [
         make_problem(language, category, number)
@@ -174,4 +174,4 @@ def make_run(
         "isolation": {"backend": "bubblewrap", "level": "namespaces", "memory": "watchdog", "network": "none"},
         "left_out": {},
     }  # fmt: skip
-    return Run(name, manifest, problems, completions, build_frame(problems, scores, verdicts))
+    return LoadedRun(name, manifest, problems, completions, build_frame(problems, scores, verdicts))

@@ -9,8 +9,8 @@ import pytest
 
 from caretbench.files import read_rows
 from caretbench.problem import Problem
-from caretbench.reports.frame import Run, build_frame, read_verdicts
-from caretbench.reports.notes import older_gate
+from caretbench.reports.frame import LoadedRun, build_frame, read_verdicts
+from caretbench.reports.notes import older_gate_warnings
 from caretbench.validation.validity import GATE, GateLoop, Validity
 from tests.support.make_problem import MakeProblem
 
@@ -71,7 +71,7 @@ def test_verdicts_of_an_older_gate_are_decided_again(tmp_path: Path, make_proble
     assert read_verdicts(path) == ({"a": "valid", "b": "unverified"}, 1)
     gate.run([make_problem("a")], path)
     assert gate.asked == ["a"]
-    run = Run("r", {"suite": "devbench"}, [], [], build_frame([], []), older_verdicts=1)
-    [note] = older_gate(run)
+    run = LoadedRun("r", {"suite": "devbench"}, [], [], build_frame([], []), older_verdicts=1)
+    [note] = older_gate_warnings(run)
     assert "1 verdicts on problems are of an older gate" in note
     assert "`caretbench validate devbench` decides them again" in note

@@ -47,14 +47,14 @@ def compare(
     from caretbench.reports.output.page import render_comparison
     from caretbench.reports.output.terminal import print_tables
     from caretbench.reports.results.identity import ALIGNABLE, Alignable
-    from caretbench.reports.run_summary import labels_by, load, of_suite
+    from caretbench.reports.run_summary import breakdown_labels, load_run_folder, suite_stratification
 
     for name in align or ():
         if name not in ALIGNABLE:
             raise ValueError(f"--align {name!r}: expected one of {', '.join(ALIGNABLE)}")
-    loaded = [load(run) for run in runs]
-    wanted = labels_by(by, loaded[0].problems)
-    strata = of_suite(str(loaded[0].manifest.get("suite")))
+    loaded = [load_run_folder(run) for run in runs]
+    wanted = breakdown_labels(by, loaded[0].problems)
+    strata = suite_stratification(str(loaded[0].manifest.get("suite")))
     labels = tuple(names[0] for names in wanted if len(names) == 1)
     compared = compare_runs(
         loaded,

@@ -143,25 +143,25 @@ def _named(options: Sequence[str]) -> dict[str, str]:
 def _finish(
     plan: JudgingPlan, results: Mapping[str, Mapping[str, GradingResult]], *, html: bool, as_json: bool
 ) -> None:
-    from caretbench.reports.judged.answer_tables import answers_tables
-    from caretbench.reports.judged.answers import control_failures, control_warnings, folder_answers
-    from caretbench.reports.judged.caret_tables import judged_tables
-    from caretbench.reports.judged.carets import folder_sections
+    from caretbench.reports.judged.answer_tables import answer_score_tables
+    from caretbench.reports.judged.answers import control_failures, control_warnings, folder_answer_scores
+    from caretbench.reports.judged.caret_tables import caret_score_tables
+    from caretbench.reports.judged.carets import folder_caret_scores
     from caretbench.reports.output import terminal
-    from caretbench.reports.run_summary import load, summarised, write_html
+    from caretbench.reports.run_summary import load_run_folder, summarise_run, write_html
 
     keys = {part.criterion.key for part in plan.parts}
-    sections = [entry for entry in folder_sections(plan.folder) if entry.criterion in keys]
-    answers = [entry for entry in folder_answers(plan.folder, plan.text_of) if entry.criterion in keys]
+    sections = [entry for entry in folder_caret_scores(plan.folder) if entry.criterion in keys]
+    answers = [entry for entry in folder_answer_scores(plan.folder, plan.text_of) if entry.criterion in keys]
     if as_json:
         found = [*sections, *answers]
         say_json([entry.model_dump(mode="json") | {"validity": entry.validity} for entry in found])
     else:
-        terminal.print_tables([table for section in sections for table in judged_tables(section)])
-        terminal.print_tables([table for section in answers for table in answers_tables(section)])
+        terminal.print_tables([table for section in sections for table in caret_score_tables(section)])
+        terminal.print_tables([table for section in answers for table in answer_score_tables(section)])
     if html and plan.folder.scores_path.exists():
-        run = load(plan.folder.path)
-        path = write_html(plan.folder.path, run, summarised(run))
+        run = load_run_folder(plan.folder.path)
+        path = write_html(plan.folder.path, run, summarise_run(run))
         if not as_json:
             say(f"\nreport: {path}")
     sufficient = _tell(plan, results)

@@ -40,12 +40,12 @@ def report(
     as_json: AsJson = False,
 ) -> None:
     """Show a run. Nothing is computed again but the statistics."""
-    from caretbench.reports.run_summary import labels_by, load, summarised, write_html
+    from caretbench.reports.run_summary import breakdown_labels, load_run_folder, summarise_run, write_html
 
     if form not in _FORMATS:
         raise ValueError(f"--format {form!r}: expected one of {', '.join(_FORMATS)}")
-    loaded = load(run)
-    summary = summarised(loaded, labels_by(by, loaded.problems))
+    loaded = load_run_folder(run)
+    summary = summarise_run(loaded, breakdown_labels(by, loaded.problems))
     print_summary(summary, form="json" if as_json else form, published=published)
     if html:
         path = write_html(run, loaded, summary, output=output, published=published, samples=samples)
@@ -69,10 +69,10 @@ def print_summary(summary: Summary, *, form: str, published: bool = False) -> No
 
 def show(folder: RunFolder, *, html: bool, as_json: bool, quiet: bool = False) -> Summary:
     """Print the run's numbers, unless ``quiet``, and write its page; gives the numbers."""
-    from caretbench.reports.run_summary import load, summarised, write_html
+    from caretbench.reports.run_summary import load_run_folder, summarise_run, write_html
 
-    run = load(folder.path)
-    summary = summarised(run)
+    run = load_run_folder(folder.path)
+    summary = summarise_run(run)
     if not quiet:
         print_summary(summary, form="json" if as_json else "terminal")
     if html:

@@ -28,7 +28,7 @@ def chart_of(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
     return alt.Chart(data)
 
 
-def quiet_axis(label_limit: int = 220, **options: Any) -> alt.Axis:
+def name_axis(label_limit: int = 220, **options: Any) -> alt.Axis:
     """Return an axis of names: labels without ticks and line."""
     return alt.Axis(labelLimit=label_limit, ticks=False, domain=False, **options)
 
@@ -66,7 +66,7 @@ def stacked_shares(rows: Sequence[Mapping[str, Any]], bar: alt.Y, part: alt.Colo
     )
 
 
-def numbered_fields(base: alt.Chart, share: str, number: alt.Text, size: float, corner: int) -> Any:
+def heat_map_marks(base: alt.Chart, share: str, number: alt.Text, size: float, corner: int) -> Any:
     """Return fields coloured by the field ``share``, from 0 to 1, each with its number; gaps are as wide as corners."""
     scale = alt.Scale(domain=[0, 0.5, 1], range=["#b2442f", "#f1e6c8", "#1d6b57"], interpolate="lab")
     fields = base.mark_rect(cornerRadius=corner, stroke="transparent", strokeWidth=corner).encode(
@@ -101,7 +101,7 @@ def tooltips(plain: Mapping[str, str], numbers: Sequence[str], form: str = ".1%"
     return shown + [alt.Tooltip(f"{name}:Q", format=form) for name in numbers]
 
 
-def finished(chart: Any, height: int | Mapping[str, int], description: str) -> Spec:
+def finished_spec(chart: Any, height: int | Mapping[str, int], description: str) -> Spec:
     """Return the specification of a chart as wide as its place, with the page's colours and letters."""
     configured = (
         chart.properties(

@@ -22,8 +22,12 @@ from caretbench.reports.estimates import (
 )
 from caretbench.reports.frame import GROUP, baselines_in, metric_columns, model_titles
 from caretbench.reports.results.identity import context_titles
-from caretbench.reports.results.printed import PaperForm, forms_of, printed_estimates
-from caretbench.reports.results.problem_lists import LeftOut, left_out_of
+from caretbench.reports.results.paper_intervals import (
+    PaperTableLayout,
+    paper_interval_estimates,
+    paper_table_layouts,
+)
+from caretbench.reports.results.problem_lists import ExcludedProblems, excluded_ids
 from caretbench.reports.strata import SEPARATOR, Stratum, decided, strata_of, stratum_name
 from caretbench.reports.summary import Column, RateCell
 from caretbench.suites import suite_of_run
@@ -38,7 +42,7 @@ def columns_of(
     frame: pl.DataFrame,
     problems: Sequence[Problem],
     manifest: Mapping[str, Any],
-    left_out: Sequence[LeftOut],
+    excluded_problems: Sequence[ExcludedProblems],
     stratification: Stratification,
     *,
     rates_only: bool = False,
@@ -49,7 +53,7 @@ def columns_of(
         frame: The table of :func:`caretbench.reports.frame.build_frame`.
         problems: The problems that the run was about; those without any row lower the coverage.
         manifest: The run's manifest; ``seed`` seeds the bootstrap.
-        left_out: The problems that count in no rate.
+        excluded_problems: Problems that count in no rate.
         stratification: By which labels, and by which of them at once.
         rates_only: Leave out similarities, and problems that are only judged: the suite has tables of its own for them.
     """
@@ -62,7 +66,7 @@ def columns_of(
     names = model_titles(frame.select("model", "parameters").unique().iter_rows())
     baselines = baselines_in(manifest)
     seed, suite = int(manifest.get("seed") or 0), suite_of_run(manifest.get("suite"))
-    maker = _Maker(frame, problems, left_out, names, seed, rates_only, baselines, suite)
+    maker = _Maker(frame, problems, excluded_problems, names, seed, rates_only, baselines, suite)
     columns = [
         maker.column(group, _wanted(group, strata, policies, stratification))
         for group in sorted(
@@ -75,15 +79,19 @@ def columns_of(
         for column in columns
     ]
     if stratification.paper_intervals:
-        main, forms = stratum_name(stratification.main_labels), forms_in(columns, stratification)
+        main, forms = stratum_name(stratification.main_labels), paper_tables_in(columns, stratification)
         columns = [_with_printed(column, main, forms, maker.seed) for column in columns]
     return tuple(columns)
 
 
-def forms_in(columns: Sequence[Column], stratification: Stratification) -> tuple[PaperForm, ...]:
+def paper_tables_in(
+    columns: Sequence[Column], stratification: Stratification
+) -> tuple[PaperTableLayout, ...]:
     """Return the forms of the paper's tables whose strata the columns have."""
     return tuple(
-        forms_of(stratification.paper_tables, {name for column in columns for name in column.strata})
+        paper_table_layouts(
+            stratification.paper_tables, {name for column in columns for name in column.strata}
+        )
     )
 
 
@@ -111,7 +119,7 @@ def _group_order(
     return (profile, rank, model.lower(), parameters, place, policy)
 
 
-def _with_printed(column: Column, main: str, forms: Sequence[PaperForm], seed: int) -> Column:
+def _with_printed(column: Column, main: str, forms: Sequence[PaperTableLayout], seed: int) -> Column:
     """Return the column with the intervals that papers print, if one sample per problem makes them meaningful."""
     if column.samples != 1:
         return column
@@ -120,7 +128,9 @@ def _with_printed(column: Column, main: str, forms: Sequence[PaperForm], seed: i
         rate = cell.pass_at.get(1)
         if rate is None:
             return cell
-        return cell.model_copy(update={"printed": printed_estimates(rate, seed, all_three=all_three)})
+        return cell.model_copy(
+            update={"paper_intervals": paper_interval_estimates(rate, seed, all_three=all_three)}
+        )
 
     wanted = {main, *(form.stratum for form in forms)}
     strata = {
@@ -136,7 +146,7 @@ class _Maker:
 
     frame: pl.DataFrame
     problems: Sequence[Problem]
-    left_out: Sequence[LeftOut]
+    excluded_problems: Sequence[ExcludedProblems]
     titles: Mapping[tuple[str, str], str]
     seed: int
     rates_only: bool
@@ -147,7 +157,7 @@ class _Maker:
         """Return the column of one model under one policy and profile."""
         model, parameters, policy, profile = (str(group[name][0]) for name in GROUP)
         there = [problem for problem in self.problems if decided(problem)]
-        excluded = left_out_of(self.left_out, profile)
+        excluded = excluded_ids(self.excluded_problems, profile)
         cells = self._cells(group, profile, excluded)
         eligible = cells.table.filter(pl.col("eligible"))
         samples = int(group.group_by("problem_id").agg(pl.col("sample").n_unique())["sample"].max() or 0)  # type: ignore[arg-type]
@@ -226,10 +236,10 @@ class _Cells:
         return RateCell(
             labels=labels,
             problems=eligible.height,
-            left_out=table.height - eligible.height,
+            excluded=table.height - eligible.height,
             pass_at=pass_at,
-            if_left_out_failed=failed,
-            if_left_out_passed=passed,
+            if_excluded_failed=failed,
+            if_excluded_passed=passed,
             similarity=similarity_estimates(table, self.known, self.seed, resamples),
         )
 

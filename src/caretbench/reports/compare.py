@@ -12,8 +12,8 @@ import polars as pl
 
 from caretbench.files import DataError, sha256_json
 from caretbench.metrics.paired import Comparison, compare, with_holm
-from caretbench.reports.estimates import Reported
-from caretbench.reports.frame import Run
+from caretbench.reports.estimates import ReportValue
+from caretbench.reports.frame import LoadedRun
 from caretbench.reports.results.identity import (
     Alignable,
     IncomparableError,
@@ -23,7 +23,7 @@ from caretbench.reports.results.identity import (
     selection_notes,
     settings_of,
 )
-from caretbench.reports.results.problem_lists import find_left_out, left_out_of
+from caretbench.reports.results.problem_lists import excluded_ids, find_excluded_problems
 from caretbench.reports.strata import SEPARATOR, Stratum, decided, strata_of
 from caretbench.suites.values import DEFAULT_STRATIFICATION, Stratification
 
@@ -34,7 +34,7 @@ _SINGLE = DEFAULT_STRATIFICATION._replace(crossed=())
 _TESTS = {"mcnemar_exact": "exact McNemar", "sign_flip_permutation": "paired permutation"}
 
 
-class ComparisonRow(Reported):
+class ComparisonRow(ReportValue):
     """One model against another on one part of the problems; rates and differences run from 0 to 1.
 
     ``difference`` is the second's pass@1 minus the first's. ``p_value`` is adjusted (Holm) for the number of tests of
@@ -64,7 +64,7 @@ class ComparisonRow(Reported):
         return f"{self.second if self.difference > 0 else self.first} is better"
 
 
-class ComparisonReport(Reported):
+class ComparisonReport(ReportValue):
     """A comparison of runs. ``aligned`` lists what was made equal, or was allowed to differ, for it."""
 
     schema_version: int = 1
@@ -89,7 +89,7 @@ class _Entry:
 
 
 def compare_runs(
-    runs: Sequence[Run],
+    runs: Sequence[LoadedRun],
     *,
     models: Collection[str] = (),
     align: Collection[Alignable] = (),
@@ -139,7 +139,7 @@ def compare_runs(
     )
 
 
-def _equal_problems(runs: Sequence[Run]) -> set[str]:
+def _equal_problems(runs: Sequence[LoadedRun]) -> set[str]:
     """Return the ids of the problems that are identical in every run."""
     hashes = [
         {(problem.id, sha256_json(problem.model_dump(mode="json"))) for problem in run.problems}
@@ -149,14 +149,16 @@ def _equal_problems(runs: Sequence[Run]) -> set[str]:
 
 
 def _entries(
-    run: Run, runs: Sequence[Run], models: Collection[str], same: set[str] | None
+    run: LoadedRun, runs: Sequence[LoadedRun], models: Collection[str], same: set[str] | None
 ) -> Iterator[_Entry]:
     identity = identity_of(run)
     rows = run.frame.filter(
         (pl.col("policy") == identity["policy"]) & (pl.col("profile") == identity["profile"])
     )
-    left_out = left_out_of(find_left_out(run.frame, run.problems, run.manifest), identity["profile"])
-    judged = rows.filter(pl.col("passed").is_not_null() & ~pl.col("problem_id").is_in(list(left_out)))
+    excluded = excluded_ids(
+        find_excluded_problems(run.frame, run.problems, run.manifest), identity["profile"]
+    )
+    judged = rows.filter(pl.col("passed").is_not_null() & ~pl.col("problem_id").is_in(list(excluded)))
     if same is not None:
         judged = judged.filter(pl.col("problem_id").is_in(list(same)))
     several = {
@@ -173,7 +175,7 @@ def _entries(
         yield _Entry(name, rates, str(model), settings_of(run.manifest, str(model), str(parameters)))
 
 
-def _several(runs: Sequence[Run], models: Collection[str], same: set[str] | None) -> list[_Entry]:
+def _several(runs: Sequence[LoadedRun], models: Collection[str], same: set[str] | None) -> list[_Entry]:
     """Return the models to compare."""
     entries = [entry for run in runs for entry in _entries(run, runs, models, same)]
     if len(entries) > 1:
@@ -198,7 +200,7 @@ def _asked_differently(pairs: Iterable[tuple[_Entry, _Entry]]) -> Iterator[str]:
             yield f"{first.name} and {second.name} were asked differently: {'; '.join(differing)}."
 
 
-def _occurrences(runs: Sequence[Run], model: str) -> int:
+def _occurrences(runs: Sequence[LoadedRun], model: str) -> int:
     return sum(model in run.frame["model"] for run in runs)
 
 
@@ -257,7 +259,7 @@ def _adjusted(tests: Sequence[tuple[ComparisonRow, Comparison]]) -> tuple[Compar
     )
 
 
-def _notes(runs: Sequence[Run], tests: Sequence[tuple[ComparisonRow, Comparison]]) -> Iterator[str]:
+def _notes(runs: Sequence[LoadedRun], tests: Sequence[tuple[ComparisonRow, Comparison]]) -> Iterator[str]:
     strata = sum(row.scope != "all" for row, _ in tests)
     yield (
         f"P values are adjusted by Holm's method: {len(tests) - strata} overall tests among each other, {strata} of "

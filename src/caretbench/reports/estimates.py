@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from caretbench.metrics.correlation import pearson, spearman
 from caretbench.metrics.intervals import RESAMPLES, Interval, bootstrap_mean, mean_interval
@@ -22,13 +22,22 @@ from caretbench.reports.frame import LABELS
 Fold = Literal["mean", "any"]
 
 
-class Reported(BaseModel):
-    """Base of everything that a report states: values never change, unknown fields are errors."""
+class ReportValue(BaseModel):
+    """Base class of all values in a report: immutable, and unknown fields are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+    former_names: ClassVar[Mapping[str, str]] = {}
+    """Fields by the names that they have in JSON exports of earlier versions."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rename_fields(cls, data: Any) -> Any:
+        if not cls.former_names or not isinstance(data, Mapping):
+            return data
+        return {cls.former_names.get(name, name): value for name, value in data.items()}
 
 
-class SimilarityColumn(Reported):
+class SimilarityColumn(ReportValue):
     """Column of one metric of the score rows: its name there, its fold over the samples, its titles."""
 
     name: str
@@ -73,7 +82,7 @@ def _title(metric: str) -> str:
     return f"{words[:1].upper()}{words[1:]}{variant}, mean of n"
 
 
-class ReportedNumber(Reported):
+class ReportedNumber(ReportValue):
     """A number with its 95 % interval, over ``problems`` problems; rates and similarities run from 0 to 1."""
 
     value: float
@@ -167,7 +176,7 @@ def mean_estimate(
     return ReportedNumber.of(interval, math.fsum(values) / len(values), len(values))
 
 
-class SimilarityCorrelation(Reported):
+class SimilarityCorrelation(ReportValue):
     """Correlation of similarity and passing, per problem: Pearson's and Spearman's coefficients."""
 
     pearson: float

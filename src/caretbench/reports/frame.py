@@ -55,7 +55,7 @@ _MESSAGE_KEYS = ("stderr", "stderr_tail", "diagnostics", "reason", "message")
 
 
 @dataclass(frozen=True)
-class Run:
+class LoadedRun:
     """Content of a run's folder, with its problems."""
 
     name: str
@@ -86,7 +86,7 @@ def baselines_in(manifest: Mapping[str, Any]) -> tuple[str, ...]:
     return baselines_of_run(manifest.get("suite"), stated)
 
 
-def load_run(folder: Path, problems: Sequence[Problem]) -> Run:
+def load_run(folder: Path, problems: Sequence[Problem]) -> LoadedRun:
     """Read a run's folder (manifest, completions, scores and, where there is one, the gate's verdicts).
 
     Raises:
@@ -110,7 +110,7 @@ def load_run(folder: Path, problems: Sequence[Problem]) -> Run:
     errors_path = folder / "errors.jsonl"
     missing = list(read_rows(errors_path, Missing, torn_tail=True)) if errors_path.exists() else []
     frame = build_frame(problems, scores, verdicts)
-    run = Run(folder.name, manifest, problems, completions, frame, missing)
+    run = LoadedRun(folder.name, manifest, problems, completions, frame, missing)
     files = RunFolder(folder)
     return replace(
         run,

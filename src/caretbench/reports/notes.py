@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from caretbench.reports.frame import Run
+from caretbench.reports.frame import LoadedRun
 from caretbench.reports.results.identity import differences, settings_of
 from caretbench.reports.summary import Column
 from caretbench.runs.judging.result import COVERAGE_WANTED
 from caretbench.validation.validity import GATE
 
 
-def older_gate(run: Run) -> Iterator[str]:
+def older_gate_warnings(run: LoadedRun) -> Iterator[str]:
     """Yield that verdicts of the gate are of an older one."""
     if run.older_verdicts:
         yield (
@@ -33,7 +33,7 @@ def coverage_warnings(columns: Sequence[Column]) -> Iterator[str]:
             )
 
 
-def asked_twice(columns: Sequence[Column], manifest: Mapping[str, Any]) -> Iterator[str]:
+def parameter_difference_notes(columns: Sequence[Column], manifest: Mapping[str, Any]) -> Iterator[str]:
     """Yield the differences between columns of one model, whose titles contain only a hash."""
     for first, second in pairwise(columns):
         if first.model != second.model or first.parameters == second.parameters:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from caretbench.judging.aggregation import TOTAL
 from caretbench.profiles import PROFILES
-from caretbench.reports.estimates import Reported, ReportedNumber
+from caretbench.reports.estimates import ReportedNumber, ReportValue
 from caretbench.reports.judged.scores import JudgedCell
 from caretbench.reports.summary import Column, RateCell, Summary
 from caretbench.suites import load_suite as find_suite
@@ -23,11 +23,11 @@ CellT = TypeVar("CellT", RateCell, JudgedCell)
 JUDGE_METRIC = "judge_score"
 """The name in ``names.toml`` of what a paper's judge gave."""
 
-HALF_DIGIT = 1e-9
+ROUNDING_SLACK = 1e-9
 """Slack for binary fractions where a rounded value is compared with a printed one."""
 
 
-class PrintedCell(Reported):
+class PublishedNumber(ReportValue):
     """One number of a paper's table; ``scale`` brings it to our unit (percentages are 100)."""
 
     table: str
@@ -47,12 +47,12 @@ class PrintedCell(Reported):
         return float(self.printed) / self.scale
 
     @property
-    def half_step(self) -> float:
+    def half_unit(self) -> float:
         """Half a unit of the last printed digit, in our unit."""
         return 0.5 * 10.0 ** -len(self.printed.partition(".")[2]) / self.scale
 
 
-class Beside(Reported):
+class PublishedComparison(ReportValue):
     """Printed number next to ours.
 
     ``low`` and ``high`` bound what our number can be: for pass rates, if all problems excluded here failed or passed;
@@ -76,7 +76,7 @@ class Beside(Reported):
     agrees: bool
 
 
-class BesideJudged(Reported):
+class PublishedJudgeScore(ReportValue):
     """Printed judge's score next to ours, by another grader, so that they need not agree."""
 
     table: str
@@ -99,7 +99,7 @@ def names(name: str) -> Mapping[str, Any]:
 
 
 @cache
-def printed_cells(suite: str) -> tuple[PrintedCell, ...]:
+def published_numbers(suite: str) -> tuple[PublishedNumber, ...]:
     """Return all printed numbers of a suite's paper that name a model and one stratum (or none)."""
     metrics = names(suite).get("metrics", {})
     file = _folder(suite).joinpath(f"{suite}.csv")
@@ -111,7 +111,7 @@ def printed_cells(suite: str) -> tuple[PrintedCell, ...]:
             continue
         stratum, _, label = row["subset"].partition("=")
         cells.append(
-            PrintedCell(
+            PublishedNumber(
                 table=row["table"].replace("_", " ").capitalize(),
                 model=row["model"],
                 stratum=stratum,
@@ -131,7 +131,7 @@ def _bound(row: Mapping[str, str], name: str) -> float | None:
     return float(row[name]) / scale if row[name] else None
 
 
-def beside_published(summary: Summary) -> tuple[Beside, ...]:
+def compare_with_published(summary: Summary) -> tuple[PublishedComparison, ...]:
     """Return every printed number for which this run has one too, table by table.
 
     Pass rates are next to the ``paper`` profile if the run has it, else next to the profile it has; similarities
@@ -149,8 +149,8 @@ def beside_published(summary: Summary) -> tuple[Beside, ...]:
     return tuple(sorted(rows, key=lambda row: (row.table, row.model.lower(), row.metric)))
 
 
-def _column_rows(column: Column, printed_model: str, suite: str) -> Iterator[Beside]:
-    for printed in printed_cells(suite):
+def _column_rows(column: Column, printed_model: str, suite: str) -> Iterator[PublishedComparison]:
+    for printed in published_numbers(suite):
         cell = (
             _find(column.overall, column.strata, printed, suite) if printed.model == printed_model else None
         )
@@ -160,10 +160,10 @@ def _column_rows(column: Column, printed_model: str, suite: str) -> Iterator[Bes
         if estimate is None:
             continue
         low, high = estimate.value, estimate.value
-        if printed.metric == "pass@1" and cell.if_left_out_failed is not None:
-            low, high = cell.if_left_out_failed, cell.if_left_out_passed or high
-        slack = printed.half_step + HALF_DIGIT
-        yield Beside(
+        if printed.metric == "pass@1" and cell.if_excluded_failed is not None:
+            low, high = cell.if_excluded_failed, cell.if_excluded_passed or high
+        slack = printed.half_unit + ROUNDING_SLACK
+        yield PublishedComparison(
             table=printed.table,
             model=column.model,
             parameters=column.parameters,
@@ -182,11 +182,11 @@ def _column_rows(column: Column, printed_model: str, suite: str) -> Iterator[Bes
         )
 
 
-def judged_beside_published(summary: Summary) -> tuple[BesideJudged, ...]:
+def compare_judge_scores(summary: Summary) -> tuple[PublishedJudgeScore, ...]:
     """Return every printed judge's score for which this run has one too, by all graders together."""
     models = {name.lower(): printed for name, printed in names(summary.suite).get("models", {}).items()}
     rows = [
-        BesideJudged(
+        PublishedJudgeScore(
             table=printed.table,
             model=column.model,
             parameters=column.parameters,
@@ -202,7 +202,7 @@ def judged_beside_published(summary: Summary) -> tuple[BesideJudged, ...]:
         )
         for judged in summary.judged
         for column in judged.columns
-        for printed in printed_cells(summary.suite)
+        for printed in published_numbers(summary.suite)
         if printed.metric == JUDGE_METRIC and printed.model == models.get(column.model.lower())
         if (cell := _find(column.overall, column.strata, printed, summary.suite)) is not None
     ]
@@ -210,7 +210,7 @@ def judged_beside_published(summary: Summary) -> tuple[BesideJudged, ...]:
 
 
 def _find(
-    overall: CellT, strata: Mapping[str, tuple[CellT, ...]], printed: PrintedCell, suite: str
+    overall: CellT, strata: Mapping[str, tuple[CellT, ...]], printed: PublishedNumber, suite: str
 ) -> CellT | None:
     """Return our cell for a printed one, whatever the two call it."""
     if printed.label == "all":

@@ -8,11 +8,11 @@ from typing import Any
 
 from caretbench.files import write_atomically
 from caretbench.problem import Problem
-from caretbench.reports.frame import Run, load_run
+from caretbench.reports.frame import LoadedRun, load_run
 from caretbench.reports.judged.answers import control_failures, coverage_warnings
-from caretbench.reports.notes import older_gate
+from caretbench.reports.notes import older_gate_warnings
+from caretbench.reports.report_source import ReportSource
 from caretbench.reports.sections.registry import SECTIONS, in_text
-from caretbench.reports.source import Source
 from caretbench.reports.summary import Summary
 from caretbench.runs.folder import RunFolder
 from caretbench.runs.judging.result import COVERAGE_WANTED
@@ -21,20 +21,20 @@ from caretbench.suites.base import Suite
 from caretbench.suites.values import DEFAULT_STRATIFICATION, Stratification
 
 
-def load(folder: Path) -> Run:
+def load_run_folder(folder: Path) -> LoadedRun:
     """Return the rows of a run with its problems."""
     files = RunFolder(folder)
     files.manifest()
     return load_run(folder, files.problems())
 
 
-def of_suite(name: str) -> Stratification:
+def suite_stratification(name: str) -> Stratification:
     """Return the stratification of the named suite; the default one if the suite is not installed."""
     found = suite_of_run(name)
     return found.stratification if found else DEFAULT_STRATIFICATION
 
 
-def labels_by(options: Sequence[str] | None, problems: Sequence[Problem]) -> list[tuple[str, ...]]:
+def breakdown_labels(options: Sequence[str] | None, problems: Sequence[Problem]) -> list[tuple[str, ...]]:
     """Return the labels that the options ``--by`` name, those of one option together.
 
     Raises:
@@ -48,17 +48,17 @@ def labels_by(options: Sequence[str] | None, problems: Sequence[Problem]) -> lis
     return found
 
 
-def summarised(run: Run, by: Sequence[tuple[str, ...]] = ()) -> Summary:
+def summarise_run(run: LoadedRun, by: Sequence[tuple[str, ...]] = ()) -> Summary:
     """Return the numbers of a run; ``by`` names further labels to break them down by, alone or crossed."""
     own = suite_of_run(run.manifest.get("suite"))
     return summarise(run, _extended(own.stratification if own else DEFAULT_STRATIFICATION, by), own)
 
 
 def summarise(
-    run: Run, stratification: Stratification = DEFAULT_STRATIFICATION, suite: Suite | None = None
+    run: LoadedRun, stratification: Stratification = DEFAULT_STRATIFICATION, suite: Suite | None = None
 ) -> Summary:
     """Return the numbers of a run; without its suite there are no tables of the suite's own."""
-    source = Source(run, stratification, suite)
+    source = ReportSource(run, stratification, suite)
     fields: dict[str, Any] = {}
     for section in SECTIONS:
         fields |= section.compute(source)
@@ -75,7 +75,10 @@ def summarise(
     return summary.model_copy(
         update={
             "warnings": tuple(text for section in sections for text in section.warnings(summary)),
-            "notes": (*older_gate(run), *(text for section in sections for text in section.notes(summary))),
+            "notes": (
+                *older_gate_warnings(run),
+                *(text for section in sections for text in section.notes(summary)),
+            ),
         }
     )
 
@@ -91,7 +94,7 @@ def _extended(stratification: Stratification, by: Sequence[tuple[str, ...]]) -> 
 
 def write_html(
     folder: Path,
-    run: Run,
+    run: LoadedRun,
     summary: Summary,
     *,
     output: Path | None = None,
@@ -111,7 +114,7 @@ def failures(summary: Summary, fail_under: float | None) -> Iterator[str]:
     yield from coverage_warnings(summary.answers)
     yield from control_failures(summary.answers)
     yield from dict.fromkeys(
-        f"{reason}; this run has failed" for table in summary.own for reason in table.withheld
+        f"{reason}; this run has failed" for table in summary.suite_tables for reason in table.withheld
     )
     if not summary.columns:
         yield "no answer was scored: neither a program nor a measurement decides; this run has failed"

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
-from caretbench.reports.frame import Run
+from caretbench.reports.frame import LoadedRun
+from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.post_processing import ShownStep
-from caretbench.reports.results.problem_lists import LeftOut
-from caretbench.reports.source import Source
+from caretbench.reports.results.problem_lists import ExcludedProblems
 from caretbench.reports.summary import Column, Summary
 from caretbench.reports.tables import ReportTable
 
@@ -42,7 +42,7 @@ class PageBlock:
     folded: bool = False
     opened: bool = False
     steps: Sequence[ShownStep] = ()
-    lists: Sequence[LeftOut] = ()
+    lists: Sequence[ExcludedProblems] = ()
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class PagePart:
     blocks: Sequence[PageBlock] = ()
 
 
-class Group(NamedTuple):
+class ColumnGroup(NamedTuple):
     """Columns of one profile and policy, which may share a table."""
 
     profile: str
@@ -76,14 +76,14 @@ class Group(NamedTuple):
         return table.model_copy(update={"title": title})
 
 
-class Shown(NamedTuple):
+class PageSource(NamedTuple):
     """Summary shown on a page, with its run."""
 
     summary: Summary
-    run: Run
+    run: LoadedRun
 
 
-class SectionPlaces(NamedTuple):
+class SectionPositions(NamedTuple):
     """Position of a section in the text output, on the page and in the CSV export, in ascending order."""
 
     text: int = 0
@@ -97,15 +97,15 @@ class Section:
     Sections about one profile and policy use the hooks whose names begin with ``group``.
     """
 
-    places: ClassVar[SectionPlaces] = SectionPlaces()
+    positions: ClassVar[SectionPositions] = SectionPositions()
     part: ClassVar[PagePart | None] = None
     """Anchor, label and heading of its part of the page."""
     published: ClassVar[bool] = False
     """True if the section is shown only with published numbers."""
-    group_place: ClassVar[str] = "details"
+    group_block: ClassVar[str] = "details"
     """The block of the page for its group tables: ``lead``, ``forms``, ``after`` or ``details``."""
 
-    def compute(self, source: Source) -> Mapping[str, Any]:
+    def compute(self, source: ReportSource) -> Mapping[str, Any]:
         """Return values of fields of :class:`~caretbench.reports.summary.Summary`, by name."""
         del source
         return {}
@@ -130,34 +130,34 @@ class Section:
         del summary
         return ()
 
-    def blocks(self, shown: Shown) -> Sequence[PageBlock]:
+    def blocks(self, shown: PageSource) -> Sequence[PageBlock]:
         """Return the blocks of its part of the page; by default its tables."""
         found = list(self.tables(shown.summary))
         return [PageBlock(tables=found)] if found else []
 
-    def page(self, shown: Shown) -> PagePart | None:
+    def page(self, shown: PageSource) -> PagePart | None:
         """Return its part of the page; None where there is nothing to show."""
         blocks = self.blocks(shown) if self.part else []
         return replace(self.part, blocks=blocks) if self.part and blocks else None
 
-    def group_tables(self, group: Group) -> Iterable[ReportTable]:
+    def group_tables(self, group: ColumnGroup) -> Iterable[ReportTable]:
         """Return the tables of one profile and policy."""
         del group
         return ()
 
-    def group_page_tables(self, group: Group) -> Iterable[ReportTable]:
+    def group_page_tables(self, group: ColumnGroup) -> Iterable[ReportTable]:
         """Return the tables of one profile and policy on the page."""
         return self.group_tables(group)
 
-    def group_charts(self, group: Group) -> Iterable[Chart]:
+    def group_charts(self, group: ColumnGroup) -> Iterable[Chart]:
         """Return the charts of one profile and policy."""
         del group
         return ()
 
 
-def groups(summary: Summary) -> tuple[Group, ...]:
+def groups(summary: Summary) -> tuple[ColumnGroup, ...]:
     """Return the columns by profile and policy, in their order."""
     found: dict[tuple[str, str], list[Column]] = {}
     for column in summary.columns:
         found.setdefault((column.profile, column.policy), []).append(column)
-    return tuple(Group(*key, tuple(columns), summary) for key, columns in found.items())
+    return tuple(ColumnGroup(*key, tuple(columns), summary) for key, columns in found.items())

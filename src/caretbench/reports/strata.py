@@ -50,14 +50,14 @@ class Stratum(NamedTuple):
     note: str = ""
 
 
-def shown_label_name(name: str) -> str:
+def label_title(name: str) -> str:
     """Return a label's name in a report."""
     return f"{name.removesuffix(PRESET)} (paper's bounds)" if name.endswith(PRESET) else name
 
 
 def stratum_name(names: Sequence[str]) -> str:
     """Return the name of a stratum by these labels."""
-    return SEPARATOR.join(map(shown_label_name, names))
+    return SEPARATOR.join(map(label_title, names))
 
 
 def decided(problem: Problem) -> bool:
@@ -96,7 +96,7 @@ def _parts(
         for combination in product(*(values[name].get(problem.id, ()) for name in names)):
             held[combination].add(problem.id)
     for combination, ids in sorted(held.items()):
-        labels = dict(zip(map(shown_label_name, names), (text for _, text in combination), strict=True))
+        labels = dict(zip(map(label_title, names), (text for _, text in combination), strict=True))
         yield StratumPart(labels, tuple(place for place, _ in combination), frozenset(ids))
 
 

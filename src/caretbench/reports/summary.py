@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 from pydantic import Field, JsonValue
 
-from caretbench.reports.estimates import Reported, ReportedNumber, SimilarityCorrelation
-from caretbench.reports.judged.scores import AnswersJudged, CaretsJudged
+from caretbench.reports.estimates import ReportedNumber, ReportValue, SimilarityCorrelation
+from caretbench.reports.judged.scores import AnswerScores, CaretScores
 from caretbench.reports.results.errors import ErrorColumn
-from caretbench.reports.results.flags import Flagged
-from caretbench.reports.results.post_processing import BestOf
-from caretbench.reports.results.printed import PaperForm
-from caretbench.reports.results.problem_lists import DiscordantCase, LeftOut
+from caretbench.reports.results.flags import FlaggedAnswers
+from caretbench.reports.results.paper_intervals import PaperTableLayout
+from caretbench.reports.results.post_processing import BestOfThree
+from caretbench.reports.results.problem_lists import DiscordantCase, ExcludedProblems
 from caretbench.reports.results.usage import ModelUsage
 
 
-class RateCell(Reported):
+class RateCell(ReportValue):
     """Numbers of one part of the problems: all of them, a language, a category in a language, ..."""
 
+    former_names: ClassVar[Mapping[str, str]] = {
+        "left_out": "excluded",
+        "if_left_out_failed": "if_excluded_failed",
+        "if_left_out_passed": "if_excluded_passed",
+        "printed": "paper_intervals",
+    }
     labels: Mapping[str, str] = Field(default_factory=dict)
     order: tuple[int, ...] = ()
     """Its place among the cells of its stratum, where their names alone do not tell."""
     problems: int
-    left_out: int
+    excluded: int
     pass_at: Mapping[int, ReportedNumber]
-    if_left_out_failed: float | None = None
-    if_left_out_passed: float | None = None
+    if_excluded_failed: float | None = None
+    if_excluded_passed: float | None = None
     similarity: Mapping[str, ReportedNumber] = Field(default_factory=dict)
-    printed: Mapping[str, ReportedNumber] = Field(default_factory=dict)
+    paper_intervals: Mapping[str, ReportedNumber] = Field(default_factory=dict)
     """pass@1 with the intervals that a paper prints, by method, where the suite wants them."""
 
     @property
@@ -37,7 +44,7 @@ class RateCell(Reported):
         return " / ".join(self.labels.values()) or "all"
 
 
-class Column(Reported):
+class Column(ReportValue):
     """Numbers of one model with one set of parameters, under one policy and one profile."""
 
     model: str
@@ -63,7 +70,7 @@ class Column(Reported):
     correlation: SimilarityCorrelation | None = None
 
 
-class OwnTable(Reported):
+class SuiteTable(ReportValue):
     """Table of results that a suite computes itself for its own score; shown unchanged.
 
     The first line of a cell is its text, what follows is shown below it, smaller. ``withheld``: the reasons why numbers
@@ -78,9 +85,14 @@ class OwnTable(Reported):
     withheld: tuple[str, ...] = ()
 
 
-class Summary(Reported):
+class Summary(ReportValue):
     """Summary of a run. Rates, similarities and coverage run from 0 to 1."""
 
+    former_names: ClassVar[Mapping[str, str]] = {
+        "left_out": "excluded",
+        "own": "suite_tables",
+        "forms": "paper_tables",
+    }
     schema_version: int = 1
     suite: str
     run: str
@@ -88,29 +100,29 @@ class Summary(Reported):
     problems: int
     verdicts: Mapping[str, int] = Field(default_factory=dict)
     columns: tuple[Column, ...]
-    left_out: tuple[LeftOut, ...] = ()
+    excluded: tuple[ExcludedProblems, ...] = ()
     discordant: tuple[DiscordantCase, ...] = ()
     discordant_totals: Mapping[str, int] = Field(default_factory=dict)
     usage: tuple[ModelUsage, ...] = ()
     """Usage of the models that were asked here."""
-    judged: tuple[CaretsJudged, ...] = ()
+    judged: tuple[CaretScores, ...] = ()
     """Judged texts at carets, by criterion."""
-    answers: tuple[AnswersJudged, ...] = ()
+    answers: tuple[AnswerScores, ...] = ()
     """Judged answers to questions, by criterion."""
-    best_of: tuple[BestOf, ...] = ()
+    best_of: tuple[BestOfThree, ...] = ()
     """The paper's best of three, of models that were scored under its three steps."""
     errors: tuple[ErrorColumn, ...] = ()
     """Error classes by model; empty if they were not examined."""
-    flagged: tuple[Flagged, ...] = ()
+    flagged: tuple[FlaggedAnswers, ...] = ()
     """Passes under suspicion, and the rates without them; empty where a run has no flags."""
-    own: tuple[OwnTable, ...] = ()
+    suite_tables: tuple[SuiteTable, ...] = ()
     """The suite's own tables of results."""
     warnings: tuple[str, ...] = ()
     """Warnings about unreliable numbers."""
     main: str = "language / category"
     """Stratum by which policies are compared."""
     heat_maps: tuple[str, ...] = ("language / category",)
-    forms: tuple[PaperForm, ...] = ()
+    paper_tables: tuple[PaperTableLayout, ...] = ()
     """The paper's tables of results, in form."""
     notes: tuple[str, ...] = ()
     manifest: Mapping[str, JsonValue] = Field(default_factory=dict)

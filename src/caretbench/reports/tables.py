@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from caretbench.languages import language
-from caretbench.reports.estimates import Reported, ReportedNumber
+from caretbench.reports.estimates import ReportedNumber, ReportValue
 from caretbench.reports.summary import Column, RateCell
 
 NONE = "-"
 
 
-class Field(Reported):
+class Field(ReportValue):
     """One field of a table: its text, what to sort by, and what a page may draw behind it."""
 
     text: str
@@ -21,7 +21,7 @@ class Field(Reported):
     tone: str = ""
 
 
-class ReportTable(Reported):
+class ReportTable(ReportValue):
     """A table with one text column first; the others contain numbers where ``numeric`` is true."""
 
     title: str
@@ -110,7 +110,7 @@ def _range(estimate: ReportedNumber, digits: int, scale: float = 1.0) -> str:
     return f"{scale * estimate.low:.{digits}f} to {scale * estimate.high:.{digits}f}"
 
 
-def shown_label(stratum: str, value: str) -> str:
+def display_label(stratum: str, value: str) -> str:
     """Return a label as people read it: ``c_sharp`` is C#, and underscores are blanks."""
     if stratum == "language":
         try:
@@ -120,17 +120,17 @@ def shown_label(stratum: str, value: str) -> str:
     return value.replace("_", " ")
 
 
-def shown_name(cell: RateCell) -> str:
+def display_name(cell: RateCell) -> str:
     """Return the labels of a cell as people read them."""
-    return shown_labels(cell.labels)
+    return display_labels(cell.labels)
 
 
-def shown_labels(labels: Mapping[str, str]) -> str:
+def display_labels(labels: Mapping[str, str]) -> str:
     """Return labels as people read them; ``all`` if there are none."""
-    return " / ".join(shown_label(stratum, value) for stratum, value in labels.items()) or "all"
+    return " / ".join(display_label(stratum, value) for stratum, value in labels.items()) or "all"
 
 
-def shown_stratum(name: str) -> str:
+def display_stratum(name: str) -> str:
     """Return a stratum's name as people read it: ``language and category``."""
     *others, last = name.replace("_", " ").split(" / ")
     return f"{', '.join(others)} and {last}" if others else last
@@ -155,12 +155,14 @@ def strata_names(columns: Iterable[Column], *, crossed: bool = False) -> tuple[s
 
 def ordered_names(columns: Iterable[Column], stratum: str) -> list[str]:
     """Return the names of a stratum's cells, as they are read: short before long, words by the alphabet."""
-    places = {shown_name(cell): _place(cell) for column in columns for cell in column.strata.get(stratum, ())}
+    places = {
+        display_name(cell): _place(cell) for column in columns for cell in column.strata.get(stratum, ())
+    }
     return sorted(places, key=lambda name: places[name])
 
 
 def _place(cell: RateCell) -> tuple[tuple[int, str], ...]:
     """Return a sort key by the first label, then the second: parts of numbers by size, words by the alphabet."""
     order = cell.order or (0,) * len(cell.labels)
-    names = (shown_label(name, value).lower() for name, value in cell.labels.items())
+    names = (display_label(name, value).lower() for name, value in cell.labels.items())
     return tuple(zip(order, names, strict=True))

@@ -246,8 +246,8 @@ class Suite(ABC):
 
         Args:
             results: One line per completion, policy and profile: the columns of the report's table, every measured
-                value, and what judges said (:func:`caretbench.reports.judged.values.judged_values`), null where they
-                said nothing.
+                value, and the judges' values (:func:`caretbench.reports.judged.value_table.judged_values`), null where
+                an answer was not judged.
             problems: The run's problems by id.
             seed: Seed of intervals that are drawn.
         """

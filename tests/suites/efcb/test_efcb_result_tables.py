@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from caretbench.problem import Problem
-from caretbench.reports.judged.rated import SILENT, hallucination
+from caretbench.reports.judged.answer_values import SILENT, hallucination
 from caretbench.suites.efcb.output.folder import EfcbFolder
 from caretbench.suites.efcb.suite import Efcb
 from caretbench.suites.efcb.tables.result_tables import result_tables

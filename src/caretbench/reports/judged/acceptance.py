@@ -1,10 +1,9 @@
 """Acceptance of judges by their controls, a condition for a grader's values to enter a score.
 
-A grader is right about a control where it gives the text what is known to be right (``trust.is_right``). It *fails*
-if its number of right controls is so low that a good grader (right with probability ``GOOD``) would fall that low in
-at most ``FALSE_REFUSAL`` of runs (all controls of a criterion together). Where there are too few controls to tell
-such a grader from one that is right about a control in half of the cases (``BAD``), nothing is known, and it is not
-accepted either.
+A judge is correct about a control if it gives the text the known rating (``trust.is_control_correct``). It *fails* if
+its number of correct controls is so low that a good judge (correct with probability ``GOOD``) would have one that low
+in at most ``FALSE_REFUSAL`` of runs (all controls of a criterion together). With too few controls to tell a good judge
+from one that is correct half of the time (``BAD``), the verdict is open, and the judge is not accepted either.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from caretbench.judging.aggregation import GraderKey
 from caretbench.judging.asked_controls import control_names
 from caretbench.judging.criteria import Criterion
 from caretbench.judging.criteria import criterion as find_criterion
-from caretbench.reports.judged.rated import JudgedTexts
-from caretbench.reports.judged.rated_answers import JudgedAnswers, grader_title
+from caretbench.reports.judged.answer_values import JudgedTexts
+from caretbench.reports.judged.judged_answers import JudgedAnswers, grader_title
 from caretbench.reports.judged.trust import Calibration, calibration
 
 VERSION: Final = "controls@1"
@@ -56,17 +55,17 @@ class Acceptance(NamedTuple):
 
 
 @cache
-def fewest_right(problems: int, controls: int) -> int:
+def min_correct_controls(problems: int, controls: int) -> int:
     """Return how often a grader must be right about one of several controls, over this number of problems."""
     return int(np.argmax(bdtr(np.arange(problems + 1), problems, GOOD) > FALSE_REFUSAL / controls))
 
 
 @cache
-def fewest_problems(controls: int) -> int:
+def min_control_problems(controls: int) -> int:
     """Return over how many problems each control must be judged so that a bad grader is told from a good one."""
     last = 0
     for problems in range(1, 200):  # the probability falls with the problems, but not at every step
-        wanted = fewest_right(problems, controls)
+        wanted = min_correct_controls(problems, controls)
         if bdtrc(wanted - 1, problems, BAD) > FALSE_ACCEPTANCE:
             last = problems
     return last + 1
@@ -84,8 +83,10 @@ def grader_acceptance(found: Calibration, criterion: Criterion) -> Acceptance:
     if not any(judged.values()):
         return Acceptance("unknown", "no controls were judged")
     fewest = min(judged.values())
-    if fewest < fewest_problems(len(names)):
-        return Acceptance("too_few", f"too few controls ({fewest}; {fewest_problems(len(names))} are needed)")
+    if fewest < min_control_problems(len(names)):
+        return Acceptance(
+            "too_few", f"too few controls ({fewest}; {min_control_problems(len(names))} are needed)"
+        )
     return Acceptance("accepted")
 
 
@@ -96,7 +97,7 @@ def _faults(found: Calibration, names: tuple[str, ...]) -> Iterator[str]:
             continue
         problems = min(rating.problems, _LARGEST)  # a share that is known so well needs no more
         right = rating.right * problems
-        if right < fewest_right(problems, len(names)) - 1e-9:
+        if right < min_correct_controls(problems, len(names)) - 1e-9:
             yield f"{name} judged right in {round(rating.right * rating.problems)} of {rating.problems}"
     for name in names:
         rating = found.controls.get(name)
@@ -133,7 +134,7 @@ def withheld_by_criterion(answers: JudgedAnswers) -> Mapping[str, str]:
     for judged in answers.texts():
         verdicts = [(key, run_acceptance(answers, judged, key)) for key in judged.graders]
         reasons = [
-            refusal_line(grader_title(key, judged), judged.criterion, verdict)
+            rejection_line(grader_title(key, judged), judged.criterion, verdict)
             for key, verdict in verdicts
             if not verdict.accepted
         ]
@@ -142,7 +143,7 @@ def withheld_by_criterion(answers: JudgedAnswers) -> Mapping[str, str]:
     return found
 
 
-def refusal_line(grader: str, criterion: str, verdict: Acceptance) -> str:
+def rejection_line(grader: str, criterion: str, verdict: Acceptance) -> str:
     """Return the reason in one line, with grader and criterion."""
     what = (
         f"fails its controls: {verdict.reason} (rule {VERSION})"

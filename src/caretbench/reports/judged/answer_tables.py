@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from caretbench.reports.judged.acceptance import FALSE_REFUSAL, GOOD
 from caretbench.reports.judged.answers import STRATA
-from caretbench.reports.judged.caret_tables import people_table
-from caretbench.reports.judged.scores import AnswersColumn, AnswersJudged, GraderTrust
+from caretbench.reports.judged.caret_tables import human_agreement_table
+from caretbench.reports.judged.scores import AnswerScoreColumn, AnswerScores, GraderTrust
 from caretbench.reports.tables import (
     Cells,
     Field,
@@ -21,7 +21,7 @@ from caretbench.reports.tables import (
 from caretbench.suites.values import FAILED_CONTROLS_MARK
 
 
-def answers_tables(judged: AnswersJudged) -> Iterator[ReportTable]:
+def answer_score_tables(judged: AnswerScores) -> Iterator[ReportTable]:
     """Yield the tables of one criterion in the order in which they are read."""
     if judged.columns:
         yield _scores_table(judged)
@@ -34,18 +34,18 @@ def answers_tables(judged: AnswersJudged) -> Iterator[ReportTable]:
     if any(grader.controls for grader in judged.graders):
         yield _controls_table(judged)
     if judged.people:
-        yield people_table(judged.criterion, judged.people)
+        yield human_agreement_table(judged.criterion, judged.people)
 
 
-def _title(judged: AnswersJudged, what: str) -> str:
+def _title(judged: AnswerScores, what: str) -> str:
     return f"{what}, {judged.criterion} ({judged.validity})"
 
 
-def _scale(judged: AnswersJudged) -> str:
+def _scale(judged: AnswerScores) -> str:
     return "share with a hallucination" if judged.hallucinations else f"0 to {judged.maximum:g}"
 
 
-def _scores_table(judged: AnswersJudged) -> ReportTable:
+def _scores_table(judged: AnswerScores) -> ReportTable:
     columns = (*judged.columns, *judged.by_grader)
     names = tuple(dict.fromkeys(name for column in columns for name in column.parts))
     parts = names if len(names) > 1 else ()
@@ -80,19 +80,19 @@ def _scores_table(judged: AnswersJudged) -> ReportTable:
     )
 
 
-def _marked(field: Field, column: AnswersColumn) -> Field:
+def _marked(field: Field, column: AnswerScoreColumn) -> Field:
     """Return the field, marked if the graders did not pass their controls."""
     if not column.refused or field.sort is None:
         return field
     return field.model_copy(update={"text": f"{field.text} {FAILED_CONTROLS_MARK}", "tone": "warning"})
 
 
-def _coverage(column: AnswersColumn) -> Field:
+def _coverage(column: AnswerScoreColumn) -> Field:
     found = share_field(column.coverage, f"{column.rated} of {column.answers}")
     return found.model_copy(update={"tone": "warning"}) if column.failed else found
 
 
-def _stratum_table(judged: AnswersJudged, stratum: str) -> ReportTable:
+def _stratum_table(judged: AnswerScores, stratum: str) -> ReportTable:
     labels = sorted({label for column in judged.columns for label in column.strata.get(stratum, ())})
     rows: list[Cells] = [
         (
@@ -107,7 +107,7 @@ def _stratum_table(judged: AnswersJudged, stratum: str) -> ReportTable:
     )
 
 
-def _graders_table(judged: AnswersJudged) -> ReportTable:
+def _graders_table(judged: AnswerScores) -> ReportTable:
     rows: list[Cells] = [
         (
             grader.title,
@@ -129,7 +129,7 @@ def _graders_table(judged: AnswersJudged) -> ReportTable:
     )
 
 
-def _consistency_table(judged: AnswersJudged) -> ReportTable:
+def _consistency_table(judged: AnswerScores) -> ReportTable:
     rows: list[Cells] = [
         (
             grader.title,
@@ -158,7 +158,7 @@ def _verdict(grader: GraderTrust) -> tuple[str, str]:
     return f"{'failed' if grader.state == 'failed' else 'not known'}: {grader.reason}", "warning"
 
 
-def _controls_table(judged: AnswersJudged) -> ReportTable:
+def _controls_table(judged: AnswerScores) -> ReportTable:
     rows: list[Cells] = []
     for grader in judged.graders:
         for place, (name, control) in enumerate(grader.controls.items()):

@@ -15,18 +15,23 @@ from caretbench.judging.agreement import grader_agreement
 from caretbench.judging.answers import TextOf, plain_answer
 from caretbench.judging.asked_controls import HALLUCINATIONS
 from caretbench.profiles import PROFILES, profile_named
-from caretbench.reports.frame import Run, missing_counts
+from caretbench.reports.frame import LoadedRun, missing_counts
 from caretbench.reports.judged.acceptance import (
     Acceptance,
     State,
     known_criterion,
-    refusal_line,
+    rejection_line,
     run_acceptance,
 )
-from caretbench.reports.judged.common import Instances, Missing, beside_people, grader_counts
-from caretbench.reports.judged.rated import JudgedTexts, mean_parts
-from caretbench.reports.judged.rated_answers import ALL_GRADERS, JudgedAnswers, RatedAnswer, grader_title
-from caretbench.reports.judged.scores import AnswersColumn, AnswersJudged, GraderTrust, HumanNumbers
+from caretbench.reports.judged.answer_values import JudgedTexts, mean_parts
+from caretbench.reports.judged.instance_means import Instances, Missing, grader_counts, grader_human_agreement
+from caretbench.reports.judged.judged_answers import ALL_GRADERS, JudgedAnswers, RatedAnswer, grader_title
+from caretbench.reports.judged.scores import (
+    AnswerScoreColumn,
+    AnswerScores,
+    GraderHumanAgreement,
+    GraderTrust,
+)
 from caretbench.reports.judged.trust import calibration, consistency
 from caretbench.runs.folder import ModelInfo, RunFolder
 from caretbench.runs.judging.ratings import HumanRating, rated_scores, ratings
@@ -36,13 +41,13 @@ from caretbench.suites.values import FAILED_CONTROLS_MARK
 STRATA = ("task", "repository")
 
 
-def folder_answers(folder: RunFolder, text_of: TextOf = plain_answer) -> tuple[AnswersJudged, ...]:
+def folder_answer_scores(folder: RunFolder, text_of: TextOf = plain_answer) -> tuple[AnswerScores, ...]:
     """Return the numbers of every criterion about answers by which a run's folder was judged; it need not be scored."""
     answers = JudgedAnswers.of(folder, text_of)
-    return answers_judged(answers, missing=missing_counts(folder), people=ratings(folder))
+    return answer_scores_of(answers, missing=missing_counts(folder), people=ratings(folder))
 
 
-def run_answers(run: Run, text_of: TextOf = plain_answer) -> JudgedAnswers:
+def run_judged_answers(run: LoadedRun, text_of: TextOf = plain_answer) -> JudgedAnswers:
     """Return the judged answers of a loaded run."""
     problems = {problem.id: problem for problem in run.problems}
     graders = [ModelInfo.model_validate(info) for info in run.manifest.get("graders") or ()]
@@ -51,26 +56,26 @@ def run_answers(run: Run, text_of: TextOf = plain_answer) -> JudgedAnswers:
     return JudgedAnswers(problems, run.completions, run.judgements, graders, profile, seed, text_of)
 
 
-def answers_judged(
+def answer_scores_of(
     answers: JudgedAnswers, *, missing: Missing | None = None, people: Sequence[HumanRating] = ()
-) -> tuple[AnswersJudged, ...]:
+) -> tuple[AnswerScores, ...]:
     """Return the same from loaded answers, with the number of missing judgements and people's ratings."""
     return tuple(_judged(answers, judged, missing or {}, people) for judged in answers.texts())
 
 
 def _judged(
     answers: JudgedAnswers, judged: JudgedTexts, missing: Missing, people: Sequence[HumanRating]
-) -> AnswersJudged:
+) -> AnswerScores:
     several = len(judged.graders) > 1
     verdicts = {key: run_acceptance(answers, judged, key) for key in judged.graders}
     refused = {
-        grader_title(key, judged): refusal_line(grader_title(key, judged), judged.criterion, verdict)
+        grader_title(key, judged): rejection_line(grader_title(key, judged), judged.criterion, verdict)
         for key, verdict in verdicts.items()
         if not verdict.accepted
     }
     together = [row for row in answers.rows() if row.criterion == judged.criterion]
     apart = [row for row in answers.rows(by_grader=True) if row.criterion == judged.criterion]
-    return AnswersJudged(
+    return AnswerScores(
         criterion=judged.criterion,
         maximum=judged.maximum,
         hallucinations=judged.form in HALLUCINATIONS,
@@ -83,7 +88,7 @@ def _judged(
     )
 
 
-def coverage_warnings(found: Iterable[AnswersJudged]) -> Iterator[str]:
+def coverage_warnings(found: Iterable[AnswerScores]) -> Iterator[str]:
     """Return warnings on models with too few judged answers: their runs have failed."""
     for judged in found:
         for column in judged.columns:
@@ -94,23 +99,23 @@ def coverage_warnings(found: Iterable[AnswersJudged]) -> Iterator[str]:
                 )
 
 
-def control_warnings(found: Iterable[AnswersJudged]) -> Iterator[str]:
+def control_warnings(found: Iterable[AnswerScores]) -> Iterator[str]:
     """Yield a line on each grader that did not pass its controls."""
     for line in _refusals(found, ("failed", "too_few", "unknown")):
         yield f"{line}; its scores are marked {FAILED_CONTROLS_MARK}, and no EFCB score contains them"
 
 
-def control_failures(found: Iterable[AnswersJudged]) -> Iterator[str]:
+def control_failures(found: Iterable[AnswerScores]) -> Iterator[str]:
     """Yield a line on each grader that failed its controls, and with it the run."""
     for line in _refusals(found, ("failed",)):
         yield f"{line}; this run has failed"
 
 
-def _refusals(found: Iterable[AnswersJudged], states: Sequence[State]) -> Iterator[str]:
+def _refusals(found: Iterable[AnswerScores], states: Sequence[State]) -> Iterator[str]:
     for judged in found:
         for grader in judged.graders:
             if grader.state in states and grader.judgements:
-                yield refusal_line(grader.title, judged.criterion, Acceptance(grader.state, grader.reason))
+                yield rejection_line(grader.title, judged.criterion, Acceptance(grader.state, grader.reason))
 
 
 # --- models -----------------------------------------------------------------------------------------------------
@@ -118,7 +123,7 @@ def _refusals(found: Iterable[AnswersJudged], states: Sequence[State]) -> Iterat
 
 def _columns(
     rows: Sequence[RatedAnswer], answers: JudgedAnswers, refused: Mapping[str, str]
-) -> Iterator[AnswersColumn]:
+) -> Iterator[AnswerScoreColumn]:
     instances = Instances(answers.problems, answers.seed)
     gathered: dict[tuple[str, str, str], list[RatedAnswer]] = defaultdict(list)
     for row in rows:
@@ -128,7 +133,7 @@ def _columns(
         claims = math.fsum(row.parts.get("claims", 0.0) for row in rated)
         false = math.fsum((row.claim_rate or 0.0) * row.parts.get("claims", 0.0) for row in rated)
         scores, maximum = _means(found), found[0].maximum
-        yield AnswersColumn(
+        yield AnswerScoreColumn(
             model=model,
             parameters=parameters,
             grader=grader,
@@ -189,7 +194,7 @@ def _alpha(judged: JudgedTexts) -> float | None:
     return grader_agreement(graders).alpha
 
 
-def _people(judged: JudgedTexts, people: Sequence[HumanRating]) -> Iterator[HumanNumbers]:
+def _people(judged: JudgedTexts, people: Sequence[HumanRating]) -> Iterator[GraderHumanAgreement]:
     asked = known_criterion(judged.criterion)
     if asked is None:
         return
@@ -204,4 +209,4 @@ def _people(judged: JudgedTexts, people: Sequence[HumanRating]) -> Iterator[Huma
         grader_title(key, judged): {text: value.value for text, value in texts.items()}
         for key, texts in judged.graders.items()
     }
-    yield from beside_people(rows, by_title)
+    yield from grader_human_agreement(rows, by_title)

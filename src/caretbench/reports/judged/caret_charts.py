@@ -11,16 +11,16 @@ from caretbench.reports.charts import (
     Spec,
     bars_with_intervals,
     chart_of,
-    finished,
-    numbered_fields,
-    quiet_axis,
+    finished_spec,
+    heat_map_marks,
+    name_axis,
     tooltips,
 )
-from caretbench.reports.judged.scores import CaretsJudged
-from caretbench.reports.tables import shown_label
+from caretbench.reports.judged.scores import CaretScores
+from caretbench.reports.tables import display_label
 
 
-def overall_scores(judged: CaretsJudged) -> Spec | None:
+def overall_scores(judged: CaretScores) -> Spec | None:
     """Return every model's score with its 95 % interval, best first; None where no model was judged."""
     rows = [
         {
@@ -38,7 +38,7 @@ def overall_scores(judged: CaretsJudged) -> Spec | None:
     rows.sort(key=lambda row: -float(str(row["score"])))
     order = [str(row["model"]) for row in rows]
     base = chart_of(rows).encode(
-        y=alt.Y("model:N", sort=order, title=None, axis=quiet_axis()),
+        y=alt.Y("model:N", sort=order, title=None, axis=name_axis()),
         tooltip=tooltips({"model": "N", "instances": "Q"}, ("score", "low", "high"), ".2f"),
     )
     x = alt.X(
@@ -46,16 +46,16 @@ def overall_scores(judged: CaretsJudged) -> Spec | None:
     )
     kinds = alt.Scale(domain=["model", "baseline"], range=[SERIES[0], OURS])
     bars = bars_with_intervals(base, x, alt.Color("kind:N", scale=kinds, legend=None))
-    return finished(
+    return finished_spec(
         bars, {"step": 26}, f"Judge scores with 95% intervals, {judged.criterion}, {judged.validity}"
     )
 
 
-def score_map(judged: CaretsJudged) -> Spec | None:
+def score_map(judged: CaretScores) -> Spec | None:
     """Return a heat map of scores by language and category (down) and model (across), each field with its number."""
     rows = [
         {
-            "part": " / ".join(shown_label(name, value) for name, value in cell.labels.items()),
+            "part": " / ".join(display_label(name, value) for name, value in cell.labels.items()),
             "model": column.title,
             "score": cell.scores[TOTAL].value,
             "share": cell.scores[TOTAL].value / judged.maximum,
@@ -78,9 +78,9 @@ def score_map(judged: CaretsJudged) -> Spec | None:
             title=None,
             axis=alt.Axis(orient="top", labelAngle=0 if len(models) < 5 else -40, ticks=False, domain=False),
         ),
-        y=alt.Y("part:N", sort=parts, title=None, axis=quiet_axis(260)),
+        y=alt.Y("part:N", sort=parts, title=None, axis=name_axis(260)),
         tooltip=tooltips({"part": "N", "model": "N", "instances": "Q"}, ("score", "low", "high"), ".2f"),
     )
-    fields = numbered_fields(base, "share", alt.Text("score:Q", format=".1f"), 11, 2)
+    fields = heat_map_marks(base, "share", alt.Text("score:Q", format=".1f"), 11, 2)
     description = f"Judge scores by language, category and model, {judged.criterion}, {judged.validity}"
-    return finished(fields, {"step": 20}, description)
+    return finished_spec(fields, {"step": 20}, description)

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from caretbench.judging.aggregation import TOTAL
-from caretbench.reports.judged.rated_answers import ALL_GRADERS
-from caretbench.reports.judged.scores import CaretsJudged, HumanNumbers, JudgedColumn
+from caretbench.reports.judged.judged_answers import ALL_GRADERS
+from caretbench.reports.judged.scores import CaretScoreColumn, CaretScores, GraderHumanAgreement
 from caretbench.reports.tables import (
     NONE,
     Cells,
     Field,
     ReportTable,
     digits_field,
+    display_label,
     number_field,
     percent,
     score_field,
     share_field,
-    shown_label,
     table_of,
     text_field,
     title_field,
@@ -33,7 +33,7 @@ _RELEASED_RULE = (
 )
 
 
-def judged_tables(judged: CaretsJudged) -> Iterator[ReportTable]:
+def caret_score_tables(judged: CaretScores) -> Iterator[ReportTable]:
     """Yield the tables of one criterion in the order in which they are read."""
     if judged.columns:
         yield _by_stratum(judged, judged.columns, "language")
@@ -50,21 +50,21 @@ def judged_tables(judged: CaretsJudged) -> Iterator[ReportTable]:
     if judged.pairs:
         yield _pairs_table(judged)
     if judged.people:
-        yield people_table(judged.criterion, judged.people)
+        yield human_agreement_table(judged.criterion, judged.people)
 
 
-def _title(judged: CaretsJudged, what: str) -> str:
+def _title(judged: CaretScores, what: str) -> str:
     whose = ", answers that passed" if judged.only else ""
     return f"{what}{whose}, {judged.criterion} ({judged.validity})"
 
 
 def _by_stratum(
-    judged: CaretsJudged, columns: Sequence[JudgedColumn], stratum: str, whose: str = ""
+    judged: CaretScores, columns: Sequence[CaretScoreColumn], stratum: str, whose: str = ""
 ) -> ReportTable:
     """Return a table with models down and the values of one label across: Table 7 of DevBench in form."""
     values = sorted(
         {cell.labels[stratum] for column in columns for cell in column.strata.get(stratum, ())},
-        key=lambda value: shown_label(stratum, value).lower(),
+        key=lambda value: display_label(stratum, value).lower(),
     )
     rows: list[Cells] = []
     for column in columns:
@@ -77,12 +77,12 @@ def _by_stratum(
                 share_field(column.judged / column.samples),
             )
         )
-    heads = ("Model", "All", *(shown_label(stratum, value) for value in values), "Judged")
+    heads = ("Model", "All", *(display_label(stratum, value) for value in values), "Judged")
     title = _title(judged, f"Judge scores by {stratum}, 0 to {judged.maximum:g}{whose}")
     return table_of(title, heads, rows, _RELEASED_RULE if judged.released else _RULE)
 
 
-def _parts_table(judged: CaretsJudged) -> ReportTable:
+def _parts_table(judged: CaretScores) -> ReportTable:
     rows: list[Cells] = [
         (
             title_field(column.title, baseline=column.baseline),
@@ -97,7 +97,7 @@ def _parts_table(judged: CaretsJudged) -> ReportTable:
     return table_of(_title(judged, "Judge scores by part"), heads, rows)
 
 
-def _graders_table(judged: CaretsJudged) -> ReportTable:
+def _graders_table(judged: CaretScores) -> ReportTable:
     rows: list[Cells] = [
         (
             grader.title,
@@ -129,7 +129,7 @@ def _share(count: int, whole: int) -> Field:
     return number_field(count, percent(count / whole) if whole else None, str(count) if count else "")
 
 
-def _controls_table(judged: CaretsJudged) -> ReportTable:
+def _controls_table(judged: CaretScores) -> ReportTable:
     rows: list[Cells] = []
     for grader in judged.graders:
         for place, (name, numbers) in enumerate(grader.controls.items()):
@@ -156,7 +156,7 @@ def _controls_table(judged: CaretsJudged) -> ReportTable:
     )
 
 
-def _pairs_table(judged: CaretsJudged) -> ReportTable:
+def _pairs_table(judged: CaretScores) -> ReportTable:
     rows: list[Cells] = [
         (pair.first, pair.second, digits_field(pair.pearson), digits_field(pair.spearman), None, pair.texts)
         for pair in judged.pairs
@@ -167,7 +167,7 @@ def _pairs_table(judged: CaretsJudged) -> ReportTable:
     return table_of(_title(judged, "Agreement of graders"), heads, rows, caption)
 
 
-def people_table(criterion: str, people: Sequence[HumanNumbers]) -> ReportTable:
+def human_agreement_table(criterion: str, people: Sequence[GraderHumanAgreement]) -> ReportTable:
     """Return the table of graders' agreement with people."""
     rows: list[Cells] = [
         (

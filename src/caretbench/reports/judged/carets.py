@@ -30,16 +30,21 @@ from caretbench.judging.answers import inserted
 from caretbench.metrics.intervals import RESAMPLES
 from caretbench.problem import Caret, Completion, CompletionKey, Judgement, Problem
 from caretbench.profiles import PROFILES, profile_named
-from caretbench.reports.frame import Run, baselines_in, missing_counts, model_titles
-from caretbench.reports.judged.common import Instances, Missing, beside_people, grader_numbers
-from caretbench.reports.judged.rated_answers import ALL_GRADERS
+from caretbench.reports.frame import LoadedRun, baselines_in, missing_counts, model_titles
+from caretbench.reports.judged.instance_means import (
+    Instances,
+    Missing,
+    grader_human_agreement,
+    grader_numbers,
+)
+from caretbench.reports.judged.judged_answers import ALL_GRADERS
 from caretbench.reports.judged.scores import (
-    CaretsJudged,
+    CaretScoreColumn,
+    CaretScores,
+    GraderHumanAgreement,
     GraderNumbers,
     GraderPair,
-    HumanNumbers,
     JudgedCell,
-    JudgedColumn,
 )
 from caretbench.runs.folder import RunFolder
 from caretbench.runs.judging.ratings import HumanRating, ratings
@@ -50,7 +55,7 @@ STRATA: tuple[tuple[str, ...], ...] = (("language",), ("category",), ("language"
 _STRATUM_RESAMPLES = 2000
 
 
-def judged_sections(
+def caret_scores_of(
     problems: Sequence[Problem],
     completions: Sequence[Completion],
     judgements: Sequence[Judgement],
@@ -59,7 +64,7 @@ def judged_sections(
     missing: Missing | None = None,
     ratings: Sequence[HumanRating] = (),
     passed: Callable[[], Set[CompletionKey]] = frozenset,
-) -> tuple[CaretsJudged, ...]:
+) -> tuple[CaretScores, ...]:
     """Return the numbers of every criterion that a run was judged by.
 
     Its manifest holds the policy that decides what completions insert, and each criterion's scales (``graders``).
@@ -78,14 +83,14 @@ def judged_sections(
     policy = find_policy(str(manifest["policy"]))
     answers = {entry.completion.key: entry.answer for entry in inserted(completions, known, policy, profile)}
     return tuple(
-        _Section(name, known, answers, passed, judgements, manifest, missing or {}, ratings).judged()
+        _CriterionScores(name, known, answers, passed, judgements, manifest, missing or {}, ratings).judged()
         for name in named
     )
 
 
-def run_sections(run: Run) -> tuple[CaretsJudged, ...]:
+def run_caret_scores(run: LoadedRun) -> tuple[CaretScores, ...]:
     """Return the numbers of every criterion of a loaded run."""
-    return judged_sections(
+    return caret_scores_of(
         run.problems,
         run.completions,
         run.judgements,
@@ -96,7 +101,7 @@ def run_sections(run: Run) -> tuple[CaretsJudged, ...]:
     )
 
 
-def _passed(run: Run) -> Set[CompletionKey]:
+def _passed(run: LoadedRun) -> Set[CompletionKey]:
     rows = run.frame.filter(
         pl.col("passed")
         & (pl.col("policy") == run.manifest["policy"])
@@ -105,7 +110,7 @@ def _passed(run: Run) -> Set[CompletionKey]:
     return set(rows.select("problem_id", "model", "parameters", "sample").iter_rows())
 
 
-def folder_sections(folder: RunFolder) -> tuple[CaretsJudged, ...]:
+def folder_caret_scores(folder: RunFolder) -> tuple[CaretScores, ...]:
     """Return the numbers of every criterion of a run's folder, which need not be scored."""
     problems, manifest = folder.problems(), folder.manifest()
 
@@ -114,7 +119,7 @@ def folder_sections(folder: RunFolder) -> tuple[CaretsJudged, ...]:
         found = passed_of(folder.scores(), known, manifest.policy, manifest.profile)
         return {key for key, value in found.items() if value}
 
-    return judged_sections(
+    return caret_scores_of(
         problems,
         list(folder.completions()),
         [row.model_copy(update={"text": None}) for row in folder.judgements()],
@@ -125,7 +130,7 @@ def folder_sections(folder: RunFolder) -> tuple[CaretsJudged, ...]:
     )
 
 
-class _Section:
+class _CriterionScores:
     """Numbers of one criterion."""
 
     def __init__(
@@ -170,14 +175,14 @@ class _Section:
         values = next((row.values for row in self.rows if row.values), {})
         return {"scores": dict.fromkeys(values, 10.0 / max(1, len(values)))}
 
-    def judged(self) -> CaretsJudged:
+    def judged(self) -> CaretScores:
         """Return all numbers."""
         several = len(self.graders) > 1
         agreement = grader_agreement(list(self.graders.values())) if several else None
         titles = [self.titles[key] for key in self.graders]
         shared = over_graders(list(self.graders.values())) if self.graders else {}
         whose = ALL_GRADERS if several else next(iter(titles), "")
-        return CaretsJudged(
+        return CaretScores(
             criterion=self.criterion,
             scores=self.scales,
             released=self.released,
@@ -206,7 +211,7 @@ class _Section:
 
     # --- models -------------------------------------------------------------------------------------------------
 
-    def _columns(self, grader: str, texts: Mapping[TextKey, TextScores]) -> Iterator[JudgedColumn]:
+    def _columns(self, grader: str, texts: Mapping[TextKey, TextScores]) -> Iterator[CaretScoreColumn]:
         titles = model_titles(self.samples)
         baselines = baselines_in(self.manifest)
         ranks = {name: place for place, name in enumerate(baselines, 1)}
@@ -218,7 +223,7 @@ class _Section:
             if not judged or (baseline and judged < len(answers)):
                 continue  # some of a baseline's texts are those of models: no sample of it
             scores = instance_scores(answers, texts)
-            yield JudgedColumn(
+            yield CaretScoreColumn(
                 model=model,
                 parameters=parameters,
                 title=titles[model, parameters],
@@ -266,10 +271,10 @@ class _Section:
         texts = self.graders.get(key, {})
         return grader_numbers(key, self.titles[key], self.rows, texts, self.problems, missing)
 
-    def _people(self) -> Iterator[HumanNumbers]:
+    def _people(self) -> Iterator[GraderHumanAgreement]:
         ratings = [row for row in self.ratings if set(row.values) == set(self.scales)]
         totals = {
             self.titles[key]: {text: scores.total for text, scores in texts.items()}
             for key, texts in self.graders.items()
         }
-        return beside_people(ratings, totals)
+        return grader_human_agreement(ratings, totals)

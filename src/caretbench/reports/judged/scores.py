@@ -7,22 +7,22 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
-from caretbench.reports.estimates import Reported, ReportedNumber
+from caretbench.reports.estimates import ReportedNumber, ReportValue
 from caretbench.reports.judged.acceptance import VERSION, State
-from caretbench.reports.judged.rated import RULE
+from caretbench.reports.judged.answer_values import RULE
 from caretbench.runs.judging.result import COVERAGE_WANTED
 
 NOT_VALIDATED = "not validated against people"
 
 
-class JudgedCell(Reported):
+class JudgedCell(ReportValue):
     """Scores over one part of the problems; ``total`` first, the sub-scores for the whole only."""
 
     labels: Mapping[str, str] = Field(default_factory=dict)
     scores: Mapping[str, ReportedNumber]
 
 
-class JudgedColumn(Reported):
+class CaretScoreColumn(ReportValue):
     """One model's scores by one grader, or by all of them."""
 
     model: str
@@ -38,7 +38,7 @@ class JudgedColumn(Reported):
     strata: Mapping[str, tuple[JudgedCell, ...]]
 
 
-class ControlNumbers(Reported):
+class ControlNumbers(ReportValue):
     """Control, judged by one grader. Separation: the probability that a reference is rated above the control."""
 
     mean: float
@@ -47,7 +47,7 @@ class ControlNumbers(Reported):
     """Share of problems whose reference is rated above the control of the same problem; ties count half."""
 
 
-class GraderCounts(Reported):
+class GraderCounts(ReportValue):
     """One grader, and how many judgements it gave."""
 
     grader: str
@@ -76,7 +76,7 @@ class GraderNumbers(GraderCounts):
     """True if the controls' means are in the known order."""
 
 
-class GraderPair(Reported):
+class GraderPair(ReportValue):
     """Correlations of two graders' sums over the texts that both judged."""
 
     first: str
@@ -86,7 +86,7 @@ class GraderPair(Reported):
     texts: int
 
 
-class HumanNumbers(Reported):
+class GraderHumanAgreement(ReportValue):
     """Agreement of a grader with people (``human_ratings.jsonl``), over the texts that both rated."""
 
     grader: str
@@ -98,10 +98,10 @@ class HumanNumbers(Reported):
     alpha: float | None
 
 
-class BesidePeople(Reported):
+class JudgedCriterion(ReportValue):
     """Base of the numbers of one criterion, with their validation by people."""
 
-    people: tuple[HumanNumbers, ...] = ()
+    people: tuple[GraderHumanAgreement, ...] = ()
 
     @property
     def validated(self) -> bool:
@@ -118,7 +118,7 @@ class BesidePeople(Reported):
         return f"Spearman {shown} with people over {least.texts} texts"
 
 
-class CaretsJudged(BesidePeople):
+class CaretScores(JudgedCriterion):
     """All numbers of one criterion. ``columns`` are over all graders; ``by_grader`` is empty where there is one."""
 
     criterion: str
@@ -130,8 +130,8 @@ class CaretsJudged(BesidePeople):
     """``passed`` where only answers that passed are judged: the others are neither samples nor missing."""
     policy: str
     profile: str
-    columns: tuple[JudgedColumn, ...]
-    by_grader: tuple[JudgedColumn, ...] = ()
+    columns: tuple[CaretScoreColumn, ...]
+    by_grader: tuple[CaretScoreColumn, ...] = ()
     graders: tuple[GraderNumbers, ...]
     alpha: float | None = None
     """Krippendorff's alpha (ordinal) between the graders."""
@@ -144,7 +144,7 @@ class CaretsJudged(BesidePeople):
         return math.fsum(self.scores.values())
 
 
-class AnswersColumn(Reported):
+class AnswerScoreColumn(ReportValue):
     """One model under one criterion by one grader, or by all of them. ``value`` is the judge's score itself."""
 
     model: str
@@ -189,7 +189,7 @@ class GraderTrust(GraderCounts):
     """Reason why it is not accepted."""
 
 
-class AnswersJudged(BesidePeople):
+class AnswerScores(JudgedCriterion):
     """All numbers of one criterion."""
 
     criterion: str
@@ -201,8 +201,8 @@ class AnswersJudged(BesidePeople):
     hallucinations: bool
     """True if the value is the share of answers with a hallucination, so that less is better."""
     profile: str
-    columns: tuple[AnswersColumn, ...]
-    by_grader: tuple[AnswersColumn, ...] = ()
+    columns: tuple[AnswerScoreColumn, ...]
+    by_grader: tuple[AnswerScoreColumn, ...] = ()
     graders: tuple[GraderTrust, ...]
     alpha: float | None = None
     """Krippendorff's alpha (ordinal) between the graders."""

@@ -16,7 +16,7 @@ from caretbench.judging.asked_controls import GOLDEN, HALLUCINATIONS, asked_cont
 from caretbench.judging.criteria import Criterion
 from caretbench.metrics.agreement import krippendorff_alpha
 from caretbench.problem import Problem
-from caretbench.reports.judged.rated import JudgedTexts, TextValue
+from caretbench.reports.judged.answer_values import JudgedTexts, TextValue
 
 TOP = 0.7
 """Minimum share of the maximum at which a score counts a text as good as the reference: a grader is noisy."""
@@ -114,7 +114,8 @@ def calibration(
         name: ControlRating(
             mean=math.fsum(numbers) / len(numbers),
             problems=len(numbers),
-            right=sum(is_right(name, value, judged.maximum, bad=bad) for value in numbers) / len(numbers),
+            right=sum(is_control_correct(name, value, judged.maximum, bad=bad) for value in numbers)
+            / len(numbers),
             separation=separation(golden, [-value if bad else value for value in numbers]),
             order_effect=float(np.mean(gains[name])) if len(gains[name]) > 1 else None,
             order_error=_standard_error(gains[name]),
@@ -154,7 +155,7 @@ def _standard_error(values: Sequence[float]) -> float | None:
     return float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else None
 
 
-def is_right(name: str, value: float, maximum: float, *, bad: bool) -> bool:
+def is_control_correct(name: str, value: float, maximum: float, *, bad: bool) -> bool:
     """Return whether a control got the correct value; ``bad``: the value is a share of hallucinations."""
     if bad:
         return value < 0.5 if name == GOLDEN else value > 0.5

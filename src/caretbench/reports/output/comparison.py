@@ -8,9 +8,9 @@ from caretbench.reports.compare import ComparisonReport, ComparisonRow
 from caretbench.reports.tables import (
     Field,
     ReportTable,
+    display_stratum,
     number_field,
     share_field,
-    shown_stratum,
     table_of,
     text_field,
 )
@@ -21,7 +21,7 @@ def comparison_tables(report: ComparisonReport) -> list[ReportTable]:
     found = [_table("Overall, on the problems with verdicts on both sides", report.overall)]
     for scope in dict.fromkeys(row.scope for row in report.strata):
         rows = [row for row in report.strata if row.scope == scope]
-        found.append(_table(f"By {shown_stratum(scope)}", rows))
+        found.append(_table(f"By {display_stratum(scope)}", rows))
     return found
 
 

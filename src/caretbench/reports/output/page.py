@@ -16,10 +16,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from caretbench.reports.compare import ComparisonReport
-from caretbench.reports.frame import Run
+from caretbench.reports.frame import LoadedRun
 from caretbench.reports.output.comparison import comparison_tables
-from caretbench.reports.output.samples import DEFAULT_LIMIT, pack_samples, to_island
-from caretbench.reports.section import Chart, Group, PageBlock, PagePart, Shown, groups
+from caretbench.reports.output.samples import DEFAULT_LIMIT, pack_samples, to_script_json
+from caretbench.reports.section import Chart, ColumnGroup, PageBlock, PagePart, PageSource, groups
 from caretbench.reports.sections.registry import SECTIONS, on_page
 from caretbench.reports.summary import Summary
 from caretbench.reports.tables import ReportTable
@@ -27,7 +27,7 @@ from caretbench.reports.tables import ReportTable
 
 def render_html(
     summary: Summary,
-    run: Run,
+    run: LoadedRun,
     *,
     published: bool = False,
     samples: int = DEFAULT_LIMIT,
@@ -41,7 +41,7 @@ def render_html(
     parts = [
         *([_comparison(comparison)] if comparison else []),
         *(_group(f"group-{n}", group) for n, group in enumerate(groups(summary)) if not group.further),
-        *(section.page(Shown(summary, run)) for section in on_page(published=published)),
+        *(section.page(PageSource(summary, run)) for section in on_page(published=published)),
     ]
     return _render(
         f"{summary.suite}: {summary.run}".rstrip(": "),
@@ -64,11 +64,11 @@ def _comparison(comparison: ComparisonReport) -> PagePart:
     return PagePart("comparison", "Comparison", "Comparison", blocks=[block])
 
 
-def _group(identity: str, group: Group) -> PagePart:
-    """Return everything about one profile and policy, in blocks by the sections' ``group_place``."""
+def _group(identity: str, group: ColumnGroup) -> PagePart:
+    """Return everything about one profile and policy, in blocks by the sections' ``group_block``."""
     tables: dict[str, list[ReportTable]] = defaultdict(list)
     for section in SECTIONS:
-        tables[section.group_place] += section.group_page_tables(group)
+        tables[section.group_block] += section.group_page_tables(group)
     label = f"{group.profile.capitalize()} profile"
     blocks = [
         PageBlock(tables=tables["lead"]),
@@ -105,8 +105,8 @@ def _render(
             style=Markup(_asset("report.css")),  # noqa: S704  # a file of this package
             scripts=[Markup(script) for script in scripts],  # noqa: S704  # the bundle and a file of this package
             policy=_policy(scripts),
-            specs=Markup(to_island(specs)) if specs else None,  # noqa: S704  # escaped for this place
-            samples=Markup(to_island(samples)) if samples else None,  # noqa: S704  # escaped for this place
+            specs=Markup(to_script_json(specs)) if specs else None,  # noqa: S704  # escaped for this place
+            samples=Markup(to_script_json(samples)) if samples else None,  # noqa: S704  # escaped for this place
         )
     )
 

@@ -67,7 +67,7 @@ def pack_samples(
     }
 
 
-def to_island(value: Any) -> str:
+def to_script_json(value: Any) -> str:
     """Return JSON that is safe in an HTML script element: no text in it can end the element or start a comment."""
     packed = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":

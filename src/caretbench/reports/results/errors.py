@@ -9,14 +9,14 @@ from typing import Any
 import polars as pl
 
 from caretbench.problem import Completion
-from caretbench.reports.estimates import Reported
+from caretbench.reports.estimates import ReportValue
 from caretbench.reports.frame import GROUP
 from caretbench.reports.results.error_classes import OURS, AnswerEvidence, class_of, error_classes
 
 _PARTS = ("language", "mode")
 
 
-class ErrorPart(Reported):
+class ErrorPart(ReportValue):
     """Error classes of the answers to one part of the problems; ``counts`` by class, exceptions with their types."""
 
     labels: Mapping[str, str]
@@ -37,7 +37,7 @@ class ErrorPart(Reported):
         return folded
 
 
-class ErrorColumn(Reported):
+class ErrorColumn(ReportValue):
     """One model with one set of parameters, under one policy and profile, by language and mode."""
 
     model: str

@@ -12,19 +12,19 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
-from caretbench.reports.estimates import Reported, ReportedNumber, fold_problems, pass_estimates
+from caretbench.reports.estimates import ReportedNumber, ReportValue, fold_problems, pass_estimates
 from caretbench.reports.frame import GROUP
-from caretbench.reports.results.problem_lists import LeftOut, left_out_of
+from caretbench.reports.results.problem_lists import ExcludedProblems, excluded_ids
 
 
-class FlagCount(Reported):
+class FlagCount(ReportValue):
     """Number of answers with one kind of flag, and how many of them passed."""
 
     answers: int
     passes: int
 
 
-class Flagged(Reported):
+class FlaggedAnswers(ReportValue):
     """Flags of one model, under one policy and one profile, over the problems that count in its rates."""
 
     model: str
@@ -44,9 +44,12 @@ class Flagged(Reported):
     """By flag; an answer with two flags counts in both."""
 
 
-def flagged_passes(
-    frame: pl.DataFrame, left_out: Sequence[LeftOut], titles: Mapping[tuple[str, ...], str], seed: int
-) -> Iterator[Flagged]:
+def flagged_answers(
+    frame: pl.DataFrame,
+    excluded_problems: Sequence[ExcludedProblems],
+    titles: Mapping[tuple[str, ...], str],
+    seed: int,
+) -> Iterator[FlaggedAnswers]:
     """Yield the flags of every column with a title next to a flagged one; nothing where a run has no flags."""
     marked = frame.filter(pl.col("flags").list.len() > 0)
     scanned = set(marked.select("policy", "profile").unique().iter_rows())
@@ -54,20 +57,20 @@ def flagged_passes(
         named = dict(zip(GROUP, group, strict=True))
         if (named["policy"], named["profile"]) in scanned:
             rows = frame.filter(pl.all_horizontal(pl.col(name) == value for name, value in named.items()))
-            excluded = left_out_of(left_out, named["profile"])
+            excluded = excluded_ids(excluded_problems, named["profile"])
             judged = rows.filter(~pl.col("problem_id").is_in(list(excluded)) & pl.col("passed").is_not_null())
             if not judged.is_empty():
                 yield _flagged(judged, named, title, seed)
 
 
-def _flagged(judged: pl.DataFrame, named: Mapping[str, str], title: str, seed: int) -> Flagged:
+def _flagged(judged: pl.DataFrame, named: Mapping[str, str], title: str, seed: int) -> FlaggedAnswers:
     marked = judged.filter(pl.col("flags").list.len() > 0)
     answers = Counter(marked["flags"].explode())
     passes = Counter(marked.filter(pl.col("passed"))["flags"].explode())
     honest = judged.with_columns(
         passed=pl.col("passed") & (pl.col("flags").list.len() == 0).fill_null(value=True)
     )
-    return Flagged(
+    return FlaggedAnswers(
         **named,
         title=title,
         answers=marked.height,

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from caretbench.files import DataError
-from caretbench.reports.frame import Run
+from caretbench.reports.frame import LoadedRun
 
 Alignable = Literal["data", "policy", "profile", "variants", "isolation"]
 ALIGNABLE: tuple[Alignable, ...] = ("data", "policy", "profile", "variants", "isolation")
@@ -21,7 +21,7 @@ class IncomparableError(DataError):
     """Error: the runs differ in settings that decide their numbers; the message names them."""
 
 
-def identity_of(run: Run) -> dict[str, str]:
+def identity_of(run: LoadedRun) -> dict[str, str]:
     """Return the settings that must agree, as texts to show."""
     manifest = run.manifest
     data = manifest.get("data")
@@ -36,7 +36,7 @@ def identity_of(run: Run) -> dict[str, str]:
     }
 
 
-def selection_notes(runs: Sequence[Run]) -> Iterator[str]:
+def selection_notes(runs: Sequence[LoadedRun]) -> Iterator[str]:
     """Yield how the problems of the runs were chosen, where that differs and is known."""
     known = [(run.name, chosen) for run in runs if (chosen := run.manifest.get("selections"))]
     if any(chosen != known[0][1] for _, chosen in known):
@@ -51,7 +51,7 @@ def _options(chosen: Mapping[str, Any]) -> str:
     return " ".join(given) or "all"
 
 
-def check_identity(runs: Sequence[Run], align: Collection[Alignable]) -> list[str]:
+def check_identity(runs: Sequence[LoadedRun], align: Collection[Alignable]) -> list[str]:
     """Return the differences that ``align`` allows; refuse all others."""
     first = identity_of(runs[0])
     refused: list[str] = []

@@ -14,9 +14,9 @@ import polars as pl
 
 from caretbench.extraction.policies import policy
 from caretbench.problem import Caret, Completion, Problem
-from caretbench.reports.estimates import Reported, ReportedNumber, mean_estimate
-from caretbench.reports.frame import Run
-from caretbench.reports.results.problem_lists import LeftOut, left_out_of
+from caretbench.reports.estimates import ReportedNumber, ReportValue, mean_estimate
+from caretbench.reports.frame import LoadedRun
+from caretbench.reports.results.problem_lists import ExcludedProblems, excluded_ids
 
 STEPS = ("simcopilot/clean", "simcopilot/trim", "simcopilot/repair")
 """The policies that are the released steps, the first of them the paper's "without post-processing"."""
@@ -31,7 +31,7 @@ _MARK = "▮"
 """Placeholder of the answer in the shown texts."""
 
 
-class BestOf(Reported):
+class BestOfThree(ReportValue):
     """Best of three of one model: pass@1 under each step alone, and if the tests choose among them."""
 
     model: str
@@ -41,7 +41,9 @@ class BestOf(Reported):
     best: ReportedNumber
 
 
-def best_of_steps(frame: pl.DataFrame, left_out: Sequence[LeftOut], seed: int) -> Iterator[BestOf]:
+def best_of_three(
+    frame: pl.DataFrame, excluded_problems: Sequence[ExcludedProblems], seed: int
+) -> Iterator[BestOfThree]:
     """Yield the best of three of every model scored under all three steps, over samples with all verdicts."""
     steps = frame.with_columns(step=pl.col("policy").str.split("@").list.first()).filter(
         pl.col("step").is_in(list(STEPS)) & pl.col("passed").is_not_null()
@@ -49,7 +51,7 @@ def best_of_steps(frame: pl.DataFrame, left_out: Sequence[LeftOut], seed: int) -
     for (model, parameters, profile), part in sorted(
         steps.partition_by("model", "parameters", "profile", as_dict=True).items()
     ):
-        excluded = left_out_of(left_out, str(profile))
+        excluded = excluded_ids(excluded_problems, str(profile))
         complete = (
             part.filter(~pl.col("problem_id").is_in(list(excluded)))
             .group_by("problem_id", "sample")
@@ -75,7 +77,7 @@ def best_of_steps(frame: pl.DataFrame, left_out: Sequence[LeftOut], seed: int) -
         )
         rates = {name: mean_estimate(problems[name].to_list(), problems, seed) for name in (*STEPS, "best")}
         best = rates.pop("best")
-        yield BestOf(
+        yield BestOfThree(
             model=str(model), parameters=str(parameters), profile=str(profile), by_step=rates, best=best
         )
 
@@ -95,7 +97,7 @@ class StepExample(NamedTuple):
     steps: tuple[ShownStep, ...]
 
 
-def step_examples(run: Run) -> tuple[StepExample, ...]:
+def step_examples(run: LoadedRun) -> tuple[StepExample, ...]:
     """Return an example of each language and mode whose answers were scored under all three steps; no baselines.
 
     An answer that the last step made right is preferred, then one of which the steps made the most different texts.

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import polars as pl
 
 from caretbench.problem import Problem
-from caretbench.reports.estimates import Reported
+from caretbench.reports.estimates import ReportValue
 
 GOLDEN_FAILS = "golden answer does not pass here"
 NOT_RUNNABLE = {
@@ -29,7 +29,7 @@ KIND_TITLES: Mapping[Kind, str] = {
 }
 
 
-class LeftOut(Reported):
+class ExcludedProblems(ReportValue):
     """Problems excluded from one profile's rates for one cause; they are listed next to the score, never counted."""
 
     profile: str
@@ -37,14 +37,14 @@ class LeftOut(Reported):
     problems: tuple[str, ...]
 
 
-def left_out_of(left_out: Sequence[LeftOut], profile: str) -> set[str]:
+def excluded_ids(excluded_problems: Sequence[ExcludedProblems], profile: str) -> set[str]:
     """Return the problems that count in no rate of a profile."""
-    return {problem for entry in left_out if entry.profile == profile for problem in entry.problems}
+    return {problem for entry in excluded_problems if entry.profile == profile for problem in entry.problems}
 
 
-def find_left_out(
+def find_excluded_problems(
     frame: pl.DataFrame, problems: Sequence[Problem], manifest: Mapping[str, Any]
-) -> tuple[LeftOut, ...]:
+) -> tuple[ExcludedProblems, ...]:
     """Return the problems excluded by the manifest (``left_out``: problem ids by cause) and by the rows.
 
     A problem is excluded where its reference's row did not pass or where every row of it is ``skipped`` or lacks a
@@ -65,7 +65,7 @@ def find_left_out(
         for problem, cause in causes.items():
             by_cause[cause].append(problem)
         entries += [
-            LeftOut(profile=profile, cause=cause, problems=tuple(sorted(ids)))
+            ExcludedProblems(profile=profile, cause=cause, problems=tuple(sorted(ids)))
             for cause, ids in sorted(by_cause.items(), key=lambda item: (-len(item[1]), item[0]))
         ]
     return tuple(entries)
@@ -88,7 +88,7 @@ def _from_rows(rows: pl.DataFrame) -> dict[str, str]:
     }
 
 
-class DiscordantCase(Reported):
+class DiscordantCase(ReportValue):
     """Completion whose similarity and execution disagree."""
 
     kind: Kind
@@ -104,7 +104,7 @@ class DiscordantCase(Reported):
     status: str | None
 
 
-class DiscordantCases(Reported):
+class DiscordantCases(ReportValue):
     """Listed cases, and the total numbers by kind."""
 
     listed: tuple[DiscordantCase, ...]

@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field
 
 from caretbench.problem import Completion, Latency, Missing
-from caretbench.reports.estimates import Reported
+from caretbench.reports.estimates import ReportValue
 from caretbench.reports.frame import model_titles
 
 TOKENS: Mapping[str, str] = {
@@ -26,7 +26,7 @@ TOKENS: Mapping[str, str] = {
 """Kinds of tokens by the name of their field, as columns of a table; cached ones are part of the input."""
 
 
-class Spread(Reported):
+class RequestTimes(ReportValue):
     """Seconds over requests: the median and the 95th percentile (interpolated linearly)."""
 
     median_s: float
@@ -34,7 +34,7 @@ class Spread(Reported):
     requests: int
 
 
-class ModelUsage(Reported):
+class ModelUsage(ReportValue):
     """Usage of one model with one set of parameters. None: the provider does not tell."""
 
     model: str
@@ -53,8 +53,8 @@ class ModelUsage(Reported):
     """US dollars, of the answers whose price is known."""
     priced: int = 0
     """Answers whose price is known."""
-    first_token: Spread | None = None
-    last_token: Spread | None = None
+    first_token: RequestTimes | None = None
+    last_token: RequestTimes | None = None
     finished: int = 0
     """Answers of which it is known why they ended."""
     stopped_by_length: float | None = None
@@ -108,8 +108,8 @@ def _usage(
         **{name: _total(rows, name) for name in TOKENS},
         cost=math.fsum(prices) if prices else None,
         priced=len(prices),
-        first_token=_spread([latency.first_s for latency in latencies if latency.first_s is not None]),
-        last_token=_spread([latency.last_s for latency in latencies]),
+        first_token=_request_times([latency.first_s for latency in latencies if latency.first_s is not None]),
+        last_token=_request_times([latency.last_s for latency in latencies]),
         finished=len(reasons),
         stopped_by_length=reasons.count("length") / len(reasons) if reasons else None,
         missing=missing,
@@ -136,8 +136,8 @@ def _requests(rows: Sequence[Completion]) -> Iterator[Latency | None]:
         yield from [latency] * math.ceil(count / (1 if usage is None else usage.answers))
 
 
-def _spread(seconds: Sequence[float]) -> Spread | None:
+def _request_times(seconds: Sequence[float]) -> RequestTimes | None:
     if not seconds:
         return None
     median, high = np.quantile(seconds, (0.5, 0.95))
-    return Spread(median_s=float(median), percentile_95_s=float(high), requests=len(seconds))
+    return RequestTimes(median_s=float(median), percentile_95_s=float(high), requests=len(seconds))

@@ -8,11 +8,11 @@ from typing import Any
 import altair as alt
 
 from caretbench.execution.types import Status
-from caretbench.reports.charts import BAD, GOOD, OURS, Spec, finished, quiet_axis, stacked_shares
+from caretbench.reports.charts import BAD, GOOD, OURS, Spec, finished_spec, name_axis, stacked_shares
 from caretbench.reports.results.error_classes import class_title
 from caretbench.reports.results.errors import ErrorColumn, classes_present
 from caretbench.reports.summary import Column
-from caretbench.reports.tables import shown_labels
+from caretbench.reports.tables import display_labels
 
 STATUS_ORDER = (
     "passed", "failed", "runtime_error", "compile_error", "type_error", "unresolved_import", "timeout", "oom",
@@ -42,7 +42,7 @@ def status_shares(columns: Sequence[Column]) -> Spec | None:
     bad = iter(BAD * 2)
     colours = [GOOD if s == "passed" else OURS if s in _MACHINE_FAULTS else next(bad) for s in order]
     shown_order = [status.replace("_", " ") for status in order]
-    bar = alt.Y("model:N", sort=[column.title for column in shown], title=None, axis=quiet_axis())
+    bar = alt.Y("model:N", sort=[column.title for column in shown], title=None, axis=name_axis())
     part = alt.Color(
         "status:N",
         title=None,
@@ -50,7 +50,7 @@ def status_shares(columns: Sequence[Column]) -> Spec | None:
         legend=alt.Legend(orient="bottom", columns=4, symbolType="square"),
     )
     chart = stacked_shares(rows, bar, part, "share of completions")
-    return finished(chart, {"step": 30}, "Completions by status")
+    return finished_spec(chart, {"step": 30}, "Completions by status")
 
 
 def error_shares(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str]) -> Spec | None:
@@ -67,7 +67,7 @@ def error_shares(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...]
             failed = sum(counts.values())
             rows += [
                 {
-                    "bar": f"{titles[key]}, {shown_labels(part.labels)}", "class": class_title(name), "count": count,
+                    "bar": f"{titles[key]}, {display_labels(part.labels)}", "class": class_title(name), "count": count,
                     "place": classes.index(name), "share": count / failed,
                 }
                 for name, count in counts.items()
@@ -109,7 +109,7 @@ def _stacked(rows: Sequence[Mapping[str, Any]], classes: Sequence[str], axis: st
     # The legend begins where the bars do: next to long names there is less room for it.
     columns = 2 if max(len(str(row["bar"])) for row in rows) > 16 else 3
     colours = [GOOD if name == "pass" else next(bad) for name in classes]
-    bar = alt.Y("bar:N", title=None, axis=quiet_axis(320))
+    bar = alt.Y("bar:N", title=None, axis=name_axis(320))
     part = alt.Color(
         "class:N",
         sort=names,
@@ -117,4 +117,4 @@ def _stacked(rows: Sequence[Mapping[str, Any]], classes: Sequence[str], axis: st
         legend=alt.Legend(orient="top", title=None, columns=columns),
     )
     chart = stacked_shares(rows, bar, part, axis)
-    return finished(chart, {"step": 24}, description)
+    return finished_spec(chart, {"step": 24}, description)

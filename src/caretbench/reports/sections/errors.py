@@ -7,21 +7,29 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from caretbench.problem import Question
+from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.error_classes import EXCEPTION, OURS, class_title
 from caretbench.reports.results.errors import ErrorColumn, classes_present, error_columns
-from caretbench.reports.section import Chart, Group, Section
-from caretbench.reports.source import Source
+from caretbench.reports.section import Chart, ColumnGroup, Section
 from caretbench.reports.summary import Column
-from caretbench.reports.tables import Cells, Field, ReportTable, present, share_field, shown_labels, table_of
+from caretbench.reports.tables import (
+    Cells,
+    Field,
+    ReportTable,
+    display_labels,
+    present,
+    share_field,
+    table_of,
+)
 
-MOST_TYPES = 8
+MAX_EXCEPTION_TYPES = 8
 """Maximum number of exception types with a column of their own; the rest are others."""
 
 
-class Errors(Section):
+class ErrorsSection(Section):
     """Section of error classes by model, language and mode; only for programs, not for answers to questions."""
 
-    def compute(self, source: Source) -> Mapping[str, Any]:
+    def compute(self, source: ReportSource) -> Mapping[str, Any]:
         """Return the classes by model, where the answers are at hand and some are programs."""
         run = source.run
         programs = any(not isinstance(problem.shown, Question) for problem in run.problems)
@@ -29,11 +37,11 @@ class Errors(Section):
             return {}
         return {"errors": error_columns(run.frame, run.completions)}
 
-    def group_tables(self, group: Group) -> Iterable[ReportTable]:
+    def group_tables(self, group: ColumnGroup) -> Iterable[ReportTable]:
         """Return shares of the classes, and types of exceptions."""
         return error_tables(group.summary.errors, error_titles(group.columns))
 
-    def group_charts(self, group: Group) -> Iterable[Chart]:
+    def group_charts(self, group: ColumnGroup) -> Iterable[Chart]:
         """Return shares of all answers and of the failures."""
         from caretbench.reports.sections import answer_charts  # Altair takes long to import
 
@@ -61,7 +69,7 @@ def error_tables(
     rows: list[Cells] = [
         (
             titles[column.key],
-            shown_labels(part.labels),
+            display_labels(part.labels),
             part.total,
             *(_share(part.by_class().get(name, 0), part.total) for name in classes),
             part.ours,
@@ -85,7 +93,7 @@ def _exceptions(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...],
     total = sum(by_model.values(), Counter[str]())
     if not total:
         return None
-    types = sorted(total, key=lambda name: (-total[name], name))[:MOST_TYPES]
+    types = sorted(total, key=lambda name: (-total[name], name))[:MAX_EXCEPTION_TYPES]
     rows: list[Cells] = [
         (
             title,

@@ -7,24 +7,24 @@ from typing import Any
 
 from caretbench.execution.scan.tamper import FLAGS
 from caretbench.reports.frame import GROUP
-from caretbench.reports.results.flags import Flagged, flagged_passes
-from caretbench.reports.section import Line, PagePart, Section, SectionPlaces
-from caretbench.reports.source import Source
+from caretbench.reports.report_source import ReportSource
+from caretbench.reports.results.flags import FlaggedAnswers, flagged_answers
+from caretbench.reports.section import Line, PagePart, Section, SectionPositions
 from caretbench.reports.summary import Summary
 from caretbench.reports.tables import ReportTable, number_field, percent, rate_field, table_of, text_field
 
 
-class Flags(Section):
+class FlagsSection(Section):
     """Section of flagged passes."""
 
-    places = SectionPlaces(text=30, page=50, lines=20)
+    positions = SectionPositions(text=30, page=50, lines=20)
     part = PagePart("flagged", "Flagged", "Passes under suspicion")
 
-    def compute(self, source: Source) -> Mapping[str, Any]:
+    def compute(self, source: ReportSource) -> Mapping[str, Any]:
         """Return the flags by model; baselines are answers that no model gave, so they cannot cheat."""
         models = [column for column in source.columns if not column.baseline]
         titles = {tuple(getattr(column, name) for name in GROUP): column.title for column in models}
-        return {"flagged": tuple(flagged_passes(source.run.frame, source.left_out, titles, source.seed))}
+        return {"flagged": tuple(flagged_answers(source.run.frame, source.excluded, titles, source.seed))}
 
     def tables(self, summary: Summary) -> Iterable[ReportTable]:
         """Return pass@1 with and without flagged passes, by model; then the flags by kind."""
@@ -35,7 +35,7 @@ class Flags(Section):
         return (line for entry in summary.flagged for line in _lines(entry))
 
 
-def _rates_table(flagged: Sequence[Flagged]) -> ReportTable:
+def _rates_table(flagged: Sequence[FlaggedAnswers]) -> ReportTable:
     heads = (
         "Model",
         "Profile",
@@ -64,7 +64,7 @@ def _rates_table(flagged: Sequence[Flagged]) -> ReportTable:
     return table_of("Flagged passes", heads, rows, caption)
 
 
-def _kinds_table(flagged: Sequence[Flagged]) -> ReportTable:
+def _kinds_table(flagged: Sequence[FlaggedAnswers]) -> ReportTable:
     meanings = {f"tamper:{name}": meaning for name, meaning in FLAGS.items()}
     rows = [
         (
@@ -87,7 +87,7 @@ def _share(part: int, whole: int) -> str:
     return f"{percent(part / whole)} of its passes" if whole else ""
 
 
-def _lines(entry: Flagged) -> Iterator[Line]:
+def _lines(entry: FlaggedAnswers) -> Iterator[Line]:
     """Yield flagged passes, the rate without them, and the numbers of answers and passes with each flag."""
     common = {name: getattr(entry, name) for name in GROUP} | {"scope": "flagged"}
     yield common | {"metric": "pass@1 without flagged"} | entry.pass_at_1_without.numbers()

@@ -5,28 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from caretbench.reports.judged.answer_tables import answers_tables
-from caretbench.reports.judged.answers import answers_judged, control_warnings, coverage_warnings
-from caretbench.reports.judged.caret_tables import judged_tables
-from caretbench.reports.judged.carets import run_sections
-from caretbench.reports.judged.scores import NOT_VALIDATED, AnswersJudged, CaretsJudged
-from caretbench.reports.section import Chart, Line, PageBlock, PagePart, Section, SectionPlaces, Shown
-from caretbench.reports.source import Source
+from caretbench.reports.judged.answer_tables import answer_score_tables
+from caretbench.reports.judged.answers import answer_scores_of, control_warnings, coverage_warnings
+from caretbench.reports.judged.caret_tables import caret_score_tables
+from caretbench.reports.judged.carets import run_caret_scores
+from caretbench.reports.judged.scores import NOT_VALIDATED, AnswerScores, CaretScores
+from caretbench.reports.report_source import ReportSource
+from caretbench.reports.section import Chart, Line, PageBlock, PagePart, PageSource, Section, SectionPositions
 from caretbench.reports.summary import Summary
 from caretbench.reports.tables import ReportTable
 
 
-class JudgeScores(Section):
+class JudgeScoresSection(Section):
     """Section of scores by criterion, calibration and agreement of the graders."""
 
-    places = SectionPlaces(text=50, page=30, lines=40)
+    positions = SectionPositions(text=50, page=30, lines=40)
     part = PagePart("judged", "Judged", "What the judges said")
 
-    def compute(self, source: Source) -> Mapping[str, Any]:
+    def compute(self, source: ReportSource) -> Mapping[str, Any]:
         """Return the numbers of every criterion, about carets and about questions."""
         run = source.run
-        answers = answers_judged(source.answers, missing=run.judgements_missing, people=run.ratings)
-        return {"judged": run_sections(run), "answers": answers}
+        answers = answer_scores_of(source.answers, missing=run.judgements_missing, people=run.ratings)
+        return {"judged": run_caret_scores(run), "answers": answers}
 
     def warnings(self, summary: Summary) -> Iterator[str]:
         """Yield models with too few values, and graders that did not pass their controls."""
@@ -40,9 +40,9 @@ class JudgeScores(Section):
     def tables(self, summary: Summary) -> Iterator[ReportTable]:
         """Yield the tables criterion by criterion."""
         for judged in summary.judged:
-            yield from judged_tables(judged)
+            yield from caret_score_tables(judged)
         for answers in summary.answers:
-            yield from answers_tables(answers)
+            yield from answer_score_tables(answers)
 
     def lines(self, summary: Summary) -> Iterator[Line]:
         """Yield one line per score and control."""
@@ -51,17 +51,19 @@ class JudgeScores(Section):
         for answers in summary.answers:
             yield from _answer_lines(answers)
 
-    def blocks(self, shown: Shown) -> Sequence[PageBlock]:
+    def blocks(self, shown: PageSource) -> Sequence[PageBlock]:
         """Return a block for each criterion."""
         blocks = [
-            _block(entry, _charts(number, entry), list(judged_tables(entry)))
+            _block(entry, _charts(number, entry), list(caret_score_tables(entry)))
             for number, entry in enumerate(shown.summary.judged)
         ]
-        return blocks + [_block(entry, (), list(answers_tables(entry))) for entry in shown.summary.answers]
+        return blocks + [
+            _block(entry, (), list(answer_score_tables(entry))) for entry in shown.summary.answers
+        ]
 
 
 def _block(
-    entry: CaretsJudged | AnswersJudged, charts: Sequence[Chart], tables: Sequence[ReportTable]
+    entry: CaretScores | AnswerScores, charts: Sequence[Chart], tables: Sequence[ReportTable]
 ) -> PageBlock:
     return PageBlock(
         title=entry.criterion,
@@ -73,7 +75,7 @@ def _block(
     )
 
 
-def _charts(number: int, judged: CaretsJudged) -> list[Chart]:
+def _charts(number: int, judged: CaretScores) -> list[Chart]:
     from caretbench.reports.judged.caret_charts import (  # Altair takes long to import
         overall_scores,
         score_map,
@@ -90,7 +92,7 @@ def _charts(number: int, judged: CaretsJudged) -> list[Chart]:
     ]
 
 
-def judge_notes(judged: Sequence[CaretsJudged | AnswersJudged]) -> Iterator[str]:
+def judge_notes(judged: Sequence[CaretScores | AnswerScores]) -> Iterator[str]:
     """Yield how far the scores are validated, and graders that do not know the controls' order."""
     for section in judged:
         if not section.validated:
@@ -98,7 +100,7 @@ def judge_notes(judged: Sequence[CaretsJudged | AnswersJudged]) -> Iterator[str]
                 f"The scores by {section.criterion} are {NOT_VALIDATED}: they are opinions of "
                 f"{', '.join(grader.title for grader in section.graders)}. See how docs/judging.md validates a judge."
             )
-        for grader in section.graders if isinstance(section, CaretsJudged) else ():
+        for grader in section.graders if isinstance(section, CaretScores) else ():
             if grader.in_order is False:
                 yield (
                     f"{grader.title} does not rate the controls in the order that is known to be right; its scores by "
@@ -106,7 +108,7 @@ def judge_notes(judged: Sequence[CaretsJudged | AnswersJudged]) -> Iterator[str]
                 )
 
 
-def _caret_lines(judged: CaretsJudged) -> Iterator[Line]:
+def _caret_lines(judged: CaretScores) -> Iterator[Line]:
     """Yield judge scores in points, each with how far they are validated."""
     for column in (*judged.columns, *judged.by_grader):
         common = {
@@ -129,7 +131,7 @@ def _caret_lines(judged: CaretsJudged) -> Iterator[Line]:
                     }  # fmt: skip
 
 
-def _answer_lines(answers: AnswersJudged) -> Iterator[Line]:
+def _answer_lines(answers: AnswerScores) -> Iterator[Line]:
     """Yield scores of answers to questions, each with how far they are validated."""
     for column in (*answers.columns, *answers.by_grader):
         common = {

@@ -7,60 +7,60 @@ from typing import Any
 
 import polars as pl
 
+from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.problem_lists import KIND_TITLES, discordant_cases
-from caretbench.reports.section import PageBlock, PagePart, Section, SectionPlaces, Shown
-from caretbench.reports.source import Source
+from caretbench.reports.section import PageBlock, PagePart, PageSource, Section, SectionPositions
 from caretbench.reports.summary import Summary
-from caretbench.reports.tables import ReportTable, number_field, present, shown_label, table_of, text_field
+from caretbench.reports.tables import ReportTable, display_label, number_field, present, table_of, text_field
 
 LISTED_CASES = 40
 """Maximum number of discordant cases of a kind that are listed; their total is always given."""
 
 
-class LeftOutProblems(Section):
+class ExcludedProblemsSection(Section):
     """Section of excluded problems, by cause."""
 
-    places = SectionPlaces(text=40, page=60)
+    positions = SectionPositions(text=40, page=60)
     part = PagePart("left-out", "Left out", "What the rates leave out")
 
-    def compute(self, source: Source) -> Mapping[str, Any]:
+    def compute(self, source: ReportSource) -> Mapping[str, Any]:
         """Return the problems by profile and cause."""
-        return {"left_out": source.left_out}
+        return {"excluded": source.excluded}
 
     def tables(self, summary: Summary) -> Iterable[ReportTable]:
         """Return one table of causes."""
-        return present([left_out_table(summary)])
+        return present([excluded_table(summary)])
 
-    def blocks(self, shown: Shown) -> Sequence[PageBlock]:
+    def blocks(self, shown: PageSource) -> Sequence[PageBlock]:
         """Return the table, and all problems in a folded list."""
-        lists = PageBlock(title="All problems left out", folded=True, lists=shown.summary.left_out)
+        lists = PageBlock(title="All problems left out", folded=True, lists=shown.summary.excluded)
         return [*super().blocks(shown), lists] if lists.lists else []
 
 
-class Discordant(Section):
+class DiscordantSection(Section):
     """Section of answers whose similarity and execution disagree; on the page only."""
 
-    places = SectionPlaces(page=70)
+    positions = SectionPositions(page=70)
     part = PagePart("discordant", "Discordant", "Where similarity misleads")
 
-    def compute(self, source: Source) -> Mapping[str, Any]:
+    def compute(self, source: ReportSource) -> Mapping[str, Any]:
         """Return the listed cases of models, and how many there are."""
         models = source.run.frame.filter(~pl.col("model").is_in(source.run.baselines))
         cases = discordant_cases(models, LISTED_CASES)
         return {"discordant": cases.listed, "discordant_totals": cases.totals}
 
-    def blocks(self, shown: Shown) -> Sequence[PageBlock]:
+    def blocks(self, shown: PageSource) -> Sequence[PageBlock]:
         """Return a table for each kind."""
         found = list(_discordant_tables(shown.summary))
         return [PageBlock(tables=found)] if found else []
 
 
-def left_out_table(summary: Summary) -> ReportTable | None:
+def excluded_table(summary: Summary) -> ReportTable | None:
     """Return problems without a part in the rates, by cause; None where there are none."""
-    if not summary.left_out:
+    if not summary.excluded:
         return None
     rows = [
-        (entry.cause, entry.profile, len(entry.problems), _ids(entry.problems)) for entry in summary.left_out
+        (entry.cause, entry.profile, len(entry.problems), _ids(entry.problems)) for entry in summary.excluded
     ]
     return table_of("Problems left out, by cause", ("Cause", "Profile", "Problems", "Which"), rows)
 
@@ -79,8 +79,8 @@ def _discordant_tables(summary: Summary) -> Iterator[ReportTable]:
             (
                 case.problem_id,
                 case.model,
-                text_field(case.language and shown_label("language", case.language)),
-                text_field(case.category and shown_label("category", case.category)),
+                text_field(case.language and display_label("language", case.language)),
+                text_field(case.category and display_label("category", case.category)),
                 number_field(case.similarity, f"{case.similarity:.2f}"),
                 text_field(case.status),
             )

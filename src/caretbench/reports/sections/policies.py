@@ -5,20 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from caretbench.reports.results.post_processing import STEPS, TITLE, best_of_steps, step_examples
-from caretbench.reports.section import Chart, PageBlock, PagePart, Section, SectionPlaces, Shown, groups
+from caretbench.reports.report_source import ReportSource
+from caretbench.reports.results.post_processing import STEPS, TITLE, best_of_three, step_examples
+from caretbench.reports.section import (
+    Chart,
+    PageBlock,
+    PagePart,
+    PageSource,
+    Section,
+    SectionPositions,
+    groups,
+)
 from caretbench.reports.sections.errors import error_tables, error_titles
 from caretbench.reports.sections.rates import headline
-from caretbench.reports.source import Source
 from caretbench.reports.summary import RateCell, Summary
 from caretbench.reports.tables import (
     Cells,
     ReportTable,
+    display_name,
     models_in,
     pass_columns,
     present,
     rate_field,
-    shown_name,
     table_of,
     title_field,
 )
@@ -26,24 +34,24 @@ from caretbench.reports.tables import (
 _STEPS_ASIDE = "▮: where the answer goes; the paper's Figures 6 and 7, in form"
 
 
-class Policies(Section):
+class PoliciesSection(Section):
     """Section of pass rates of the same answers under several policies."""
 
-    places = SectionPlaces(text=10, page=20)
+    positions = SectionPositions(text=10, page=20)
     part = PagePart(
         "policies", "Policies", "With and without post-processing", "the same answers under several policies"
     )
 
-    def compute(self, source: Source) -> Mapping[str, Any]:
+    def compute(self, source: ReportSource) -> Mapping[str, Any]:
         """Return the paper's best of three, of models that were scored under its three steps."""
-        return {"best_of": tuple(best_of_steps(source.run.frame, source.left_out, source.seed))}
+        return {"best_of": tuple(best_of_three(source.run.frame, source.excluded, source.seed))}
 
     def tables(self, summary: Summary) -> Iterable[ReportTable]:
         """Return a table of policies for each profile, and the best of three."""
         profiles = dict.fromkeys(column.profile for column in summary.columns)
         return present([*(policies_table(summary, profile) for profile in profiles), best_of_table(summary)])
 
-    def blocks(self, shown: Shown) -> Sequence[PageBlock]:
+    def blocks(self, shown: PageSource) -> Sequence[PageBlock]:
         """Return the tables, a chart for each model, examples of the steps, and the further policies one by one."""
         summary = shown.summary
         found = super().blocks(shown)
@@ -81,7 +89,7 @@ def policies_table(summary: Summary, profile: str) -> ReportTable | None:
     cells: dict[tuple[str, str], dict[str, RateCell]] = {}
     for column in columns:
         for cell in (column.overall, *column.strata.get(summary.main, ())):
-            cells.setdefault((column.title, shown_name(cell)), {})[column.policy] = cell
+            cells.setdefault((column.title, display_name(cell)), {})[column.policy] = cell
     rows: list[Cells] = [
         (
             title,

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from caretbench.reports.published import Beside, BesideJudged, beside_published, judged_beside_published
-from caretbench.reports.section import PagePart, Section, SectionPlaces
+from caretbench.reports.published import (
+    PublishedComparison,
+    PublishedJudgeScore,
+    compare_judge_scores,
+    compare_with_published,
+)
+from caretbench.reports.section import PagePart, Section, SectionPositions
 from caretbench.reports.summary import Summary
 from caretbench.reports.tables import (
     Field,
@@ -19,20 +24,20 @@ from caretbench.reports.tables import (
 )
 
 
-class Published(Section):
+class PublishedSection(Section):
     """Section of printed numbers next to ours; only on request."""
 
-    places = SectionPlaces(text=80, page=40)
+    positions = SectionPositions(text=80, page=40)
     part = PagePart("published", "Published", "Published numbers")
     published = True
 
     def tables(self, summary: Summary) -> Iterable[ReportTable]:
         """Return a table of rates and similarities, and one of judge scores."""
-        judged = _judged_table(judged_beside_published(summary))
-        return present([published_table(beside_published(summary)), judged])
+        judged = _judged_table(compare_judge_scores(summary))
+        return present([published_table(compare_with_published(summary)), judged])
 
 
-def published_table(rows: Sequence[Beside]) -> ReportTable | None:
+def published_table(rows: Sequence[PublishedComparison]) -> ReportTable | None:
     """Return printed numbers next to ours; None if nothing is published for what was run."""
     if not rows:
         return None
@@ -58,7 +63,7 @@ def published_table(rows: Sequence[Beside]) -> ReportTable | None:
     return table_of("Published numbers beside ours", heads, fields, caption)
 
 
-def _part(row: Beside | BesideJudged) -> str:
+def _part(row: PublishedComparison | PublishedJudgeScore) -> str:
     return row.label if row.label == "all" else f"{row.stratum} {row.label}"
 
 
@@ -66,13 +71,13 @@ def _published_number(metric: str, value: float) -> Field:
     return number_field(value, f"{value:.4f}" if metric.startswith("cosine") else percent(value, 2))
 
 
-def _published_range(row: Beside) -> str:
+def _published_range(row: PublishedComparison) -> str:
     if row.metric != "pass@1":
         return "as printed" if row.agrees else "differs"
     return f"{percent(row.low)} to {percent(row.high)}"
 
 
-def _judged_table(rows: Sequence[BesideJudged]) -> ReportTable | None:
+def _judged_table(rows: Sequence[PublishedJudgeScore]) -> ReportTable | None:
     if not rows:
         return None
     fields = [

@@ -13,14 +13,20 @@ from caretbench.reports.charts import (
     Spec,
     bars_with_intervals,
     chart_of,
-    finished,
+    finished_spec,
+    heat_map_marks,
     model_colour,
-    numbered_fields,
-    quiet_axis,
+    name_axis,
     tooltips,
 )
 from caretbench.reports.summary import Column, RateCell
-from caretbench.reports.tables import ordered_names, pass_columns, shown_label, shown_name, shown_stratum
+from caretbench.reports.tables import (
+    display_label,
+    display_name,
+    display_stratum,
+    ordered_names,
+    pass_columns,
+)
 
 _SPLIT = "split(datum.label, ' ')"
 """A label of several words, one below the other."""
@@ -32,7 +38,7 @@ def rates_by(columns: Sequence[Column], stratum: str) -> Spec | None:
     models = [column.title for column in judged]
     rows = [
         {
-            "label": shown_name(cell), "model": column.title, "rate": cell.pass_at[1].value,
+            "label": display_name(cell), "model": column.title, "rate": cell.pass_at[1].value,
             "low": cell.pass_at[1].low, "high": cell.pass_at[1].high, "problems": cell.problems,
         }
         for column in judged
@@ -43,7 +49,7 @@ def rates_by(columns: Sequence[Column], stratum: str) -> Spec | None:
         return None
     labels = ordered_names(judged, stratum)
     base = chart_of(rows).encode(
-        y=alt.Y("label:N", sort=labels, title=None, axis=quiet_axis()),
+        y=alt.Y("label:N", sort=labels, title=None, axis=name_axis()),
         yOffset=alt.YOffset("model:N", sort=models, scale=alt.Scale(paddingInner=0.12, paddingOuter=0.08)),
         tooltip=tooltips({"label": "N", "model": "N", "problems": "Q"}, ("rate", "low", "high")),
     )
@@ -52,7 +58,7 @@ def rates_by(columns: Sequence[Column], stratum: str) -> Spec | None:
     )
     bars = bars_with_intervals(base, x, model_colour(models))
     step = max(11, 30 - 4 * len(models)) if len(models) > 1 else 22
-    return finished(bars, {"step": step}, f"pass@1 by {shown_stratum(stratum)} with 95% intervals")
+    return finished_spec(bars, {"step": step}, f"pass@1 by {display_stratum(stratum)} with 95% intervals")
 
 
 def figures(columns: Sequence[Column], stratum: str) -> dict[str, Spec]:
@@ -72,8 +78,8 @@ def figures(columns: Sequence[Column], stratum: str) -> dict[str, Spec]:
         ]
         spec = rates_by(part, stratum)
         if spec is not None:
-            rest = shown_stratum(stratum.partition(" / ")[2])
-            found[f"{shown_label(first, value)}: pass@1 by {rest}"] = spec
+            rest = display_stratum(stratum.partition(" / ")[2])
+            found[f"{display_label(first, value)}: pass@1 by {rest}"] = spec
     return found
 
 
@@ -88,7 +94,7 @@ def policies_of_models(columns: Sequence[Column], stratum: str, most: int = 6) -
         named = [column.model_copy(update={"title": column.policy}) for column in several]
         spec = rates_by(named, stratum) if len(several) > 1 else None
         if spec is not None:
-            found[f"{title}: pass@1 by {shown_stratum(stratum)} ({profile} profile)"] = spec
+            found[f"{title}: pass@1 by {display_stratum(stratum)} ({profile} profile)"] = spec
     return found
 
 
@@ -111,7 +117,7 @@ def heat_map(column: Column, stratum: str = "language / category") -> Spec | Non
     cells = [cell for cell in column.strata.get(stratum, ()) if 1 in cell.pass_at]
     if not cells:
         return None
-    names = [[shown_label(name, value) for name, value in cell.labels.items()] for cell in cells]
+    names = [[display_label(name, value) for name, value in cell.labels.items()] for cell in cells]
     rows = [
         {
             "down": " / ".join(shown[:-1]), "across": shown[-1], "rate": cell.pass_at[1].value,
@@ -132,11 +138,11 @@ def heat_map(column: Column, stratum: str = "language / category") -> Spec | Non
                 orient="bottom", labelAngle=0, labelFontSize=11, ticks=False, domain=False, labelExpr=_SPLIT
             ),
         ),
-        y=alt.Y("down:N", sort=down, title=None, axis=quiet_axis()),
+        y=alt.Y("down:N", sort=down, title=None, axis=name_axis()),
         tooltip=tooltips({"down": "N", "across": "N", "problems": "Q"}, ("rate", "low", "high")),
     )
-    fields = numbered_fields(base, "rate", alt.Text("rate:Q", format=".0%"), 12.5, 3)
-    return finished(fields, {"step": 36}, f"{column.title}: pass@1 by {shown_stratum(stratum)}")
+    fields = heat_map_marks(base, "rate", alt.Text("rate:Q", format=".0%"), 12.5, 3)
+    return finished_spec(fields, {"step": 36}, f"{column.title}: pass@1 by {display_stratum(stratum)}")
 
 
 def _in_order(values: Iterable[tuple[tuple[int, ...], str]]) -> list[str]:
@@ -155,7 +161,7 @@ def similarity_against_passing(columns: Sequence[Column]) -> Spec | None:
         rows += [
             {
                 "model": column.title,
-                "part": shown_name(cell),
+                "part": display_name(cell),
                 "cosine": cell.similarity[cosine].value,
                 "rate": cell.pass_at[1].value,
             }
@@ -190,7 +196,7 @@ def similarity_against_passing(columns: Sequence[Column]) -> Spec | None:
     line = base.transform_regression("cosine", "rate").mark_line(
         clip=True, color=SOFT, strokeDash=[5, 4], strokeWidth=1.5
     )
-    return finished((line + dots).properties(title=title), 320, f"Similarity against pass rate: {title}")
+    return finished_spec((line + dots).properties(title=title), 320, f"Similarity against pass rate: {title}")
 
 
 def _finest(column: Column) -> Sequence[RateCell]:

@@ -7,12 +7,12 @@ from typing import Any
 
 import polars as pl
 
-from caretbench.reports.columns import forms_in
+from caretbench.reports.columns import paper_tables_in
 from caretbench.reports.estimates import ReportedNumber
 from caretbench.reports.frame import GROUP, LABELS
-from caretbench.reports.notes import asked_twice, coverage_warnings, interval_notes
-from caretbench.reports.section import Chart, Group, Line, Section, SectionPlaces
-from caretbench.reports.source import Source
+from caretbench.reports.notes import coverage_warnings, interval_notes, parameter_difference_notes
+from caretbench.reports.report_source import ReportSource
+from caretbench.reports.section import Chart, ColumnGroup, Line, Section, SectionPositions
 from caretbench.reports.strata import stratum_name
 from caretbench.reports.summary import Column, RateCell, Summary
 from caretbench.reports.tables import (
@@ -20,14 +20,14 @@ from caretbench.reports.tables import (
     Cells,
     Field,
     ReportTable,
+    display_name,
+    display_stratum,
     models_in,
     ordered_names,
     pass_columns,
     present,
     rate_field,
     share_field,
-    shown_name,
-    shown_stratum,
     strata_names,
     table_of,
     title_field,
@@ -37,13 +37,13 @@ HEAT_MAPS = 12
 """Maximum number of heat maps: one a model, best first."""
 
 
-class PassRates(Section):
+class PassRatesSection(Section):
     """Section of pass rates of models and baselines."""
 
-    places = SectionPlaces(lines=10)
-    group_place = "lead"
+    positions = SectionPositions(lines=10)
+    group_block = "lead"
 
-    def compute(self, source: Source) -> Mapping[str, Any]:
+    def compute(self, source: ReportSource) -> Mapping[str, Any]:
         """Return the columns, the verdicts of the gate, and the strata that tables and charts show."""
         verdicts = source.run.frame.unique("problem_id").filter(pl.col("verdict").is_not_null())["verdict"]
         return {
@@ -51,7 +51,7 @@ class PassRates(Section):
             "verdicts": dict(verdicts.value_counts().sort("verdict").iter_rows()),
             "main": stratum_name(source.stratification.main_labels),
             "heat_maps": tuple(map(stratum_name, source.stratification.heat_maps)),
-            "forms": forms_in(source.columns, source.stratification),
+            "paper_tables": paper_tables_in(source.columns, source.stratification),
         }
 
     def warnings(self, summary: Summary) -> Iterable[str]:
@@ -60,10 +60,10 @@ class PassRates(Section):
 
     def notes(self, summary: Summary) -> Iterator[str]:
         """Yield notes on differences between columns of one model, and on intervals."""
-        yield from asked_twice(summary.columns, summary.manifest)
+        yield from parameter_difference_notes(summary.columns, summary.manifest)
         yield from interval_notes(summary.columns)
 
-    def group_tables(self, group: Group) -> Iterable[ReportTable]:
+    def group_tables(self, group: ColumnGroup) -> Iterable[ReportTable]:
         """Return the main table, where there are verdicts."""
         judged = pass_columns(group.columns)
         return [headline(judged)] if judged else []
@@ -73,52 +73,52 @@ class PassRates(Section):
         return (line for column in summary.columns for line in _rate_lines(column))
 
 
-class Strata(Section):
+class StrataSection(Section):
     """Section of pass@1 by single labels; by several at once on the page."""
 
-    def group_tables(self, group: Group) -> Iterable[ReportTable]:
+    def group_tables(self, group: ColumnGroup) -> Iterable[ReportTable]:
         """Return a table for each label."""
         return self._tables(group, strata_names(group.columns))
 
-    def group_page_tables(self, group: Group) -> Iterable[ReportTable]:
+    def group_page_tables(self, group: ColumnGroup) -> Iterable[ReportTable]:
         """Return a table for each label, and for labels that are crossed."""
         columns = group.columns
         return self._tables(group, (*strata_names(columns), *strata_names(columns, crossed=True)))
 
-    def _tables(self, group: Group, names: Iterable[str]) -> Iterable[ReportTable]:
+    def _tables(self, group: ColumnGroup, names: Iterable[str]) -> Iterable[ReportTable]:
         return present(stratum_table(group.columns, name) for name in names)
 
-    def group_charts(self, group: Group) -> Iterator[Chart]:
+    def group_charts(self, group: ColumnGroup) -> Iterator[Chart]:
         """Yield bars by single labels, and by three or more."""
         from caretbench.reports.sections import rate_charts  # Altair takes long to import
 
         for name in strata_names(group.columns):
             spec = rate_charts.rates_by(group.columns, name)
-            yield Chart(name, f"pass@1 by {shown_stratum(name)}", spec)
+            yield Chart(name, f"pass@1 by {display_stratum(name)}", spec)
         for name in strata_names(group.columns, crossed=True):
             if name.count(" / ") > 1:
                 for title, found in rate_charts.figures(group.columns, name).items():
                     yield Chart(f"{name}-{title}", title, found)
 
 
-class Statuses(Section):
+class StatusesSection(Section):
     """Section of completions by status."""
 
-    def group_tables(self, group: Group) -> Iterable[ReportTable]:
+    def group_tables(self, group: ColumnGroup) -> Iterable[ReportTable]:
         """Return one table of counts."""
         return present([status_table(group.columns)])
 
-    def group_charts(self, group: Group) -> Iterator[Chart]:
+    def group_charts(self, group: ColumnGroup) -> Iterator[Chart]:
         """Yield shares of the statuses."""
         from caretbench.reports.sections.answer_charts import status_shares  # Altair takes long to import
 
         yield Chart("status", "How completions ended", status_shares(group.columns))
 
 
-class HeatMaps(Section):
+class HeatMapsSection(Section):
     """Section of heat maps of pass@1 by crossed labels, the best models first; on the page only."""
 
-    def group_charts(self, group: Group) -> Iterator[Chart]:
+    def group_charts(self, group: ColumnGroup) -> Iterator[Chart]:
         """Yield a map for each stratum and model."""
         from caretbench.reports.sections.rate_charts import heat_map  # Altair takes long to import
 
@@ -127,7 +127,7 @@ class HeatMaps(Section):
         strata = group.summary.heat_maps
         for stratum in strata:
             for place, column in enumerate(best[: max(1, HEAT_MAPS // max(1, len(strata)))]):
-                title = f"{column.title}: pass@1 by {shown_stratum(stratum)}"
+                title = f"{column.title}: pass@1 by {display_stratum(stratum)}"
                 yield Chart(f"heat-{stratum}-{place}", title, heat_map(column, stratum))
 
 
@@ -149,7 +149,7 @@ def headline(columns: Sequence[Column]) -> ReportTable:
         row += [rate_field(column.overall.pass_at.get(most))] if most > 1 else []
         row += [_part_rate(column.valid)] if valid else []
         row += [_part_rate(column.net_of_empty)] if net else []
-        rows.append([*row, column.overall.problems, column.overall.left_out, share_field(column.coverage)])
+        rows.append([*row, column.overall.problems, column.overall.excluded, share_field(column.coverage)])
     caption = "95% intervals stand below the rates. Baselines are answers that no model gave."
     return table_of("Pass rates", heads, rows, caption)
 
@@ -170,7 +170,7 @@ def stratum_table(columns: Sequence[Column], stratum: str) -> ReportTable | None
     names = ordered_names(judged, stratum)
     if not names:
         return None
-    by_name = [{shown_name(cell): cell for cell in column.strata.get(stratum, ())} for column in judged]
+    by_name = [{display_name(cell): cell for cell in column.strata.get(stratum, ())} for column in judged]
     rows: list[Cells] = [
         (
             name,
@@ -234,6 +234,6 @@ def _labels(cell: RateCell) -> dict[str, str]:
 def _estimates(cell: RateCell) -> Iterator[tuple[str, ReportedNumber]]:
     for k, estimate in cell.pass_at.items():
         yield f"pass@{k}", estimate
-    for method, estimate in cell.printed.items():
+    for method, estimate in cell.paper_intervals.items():
         yield f"pass@1 ({method})", estimate
     yield from cell.similarity.items()

@@ -5,52 +5,57 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from caretbench.reports.section import Section
-from caretbench.reports.sections.errors import Errors
-from caretbench.reports.sections.flags import Flags
-from caretbench.reports.sections.forms import Forms, PrintedIntervals
-from caretbench.reports.sections.judged import JudgeScores
-from caretbench.reports.sections.lists import Discordant, LeftOutProblems
-from caretbench.reports.sections.own import OwnTables
-from caretbench.reports.sections.policies import Policies
-from caretbench.reports.sections.published import Published
-from caretbench.reports.sections.rates import HeatMaps, PassRates, Statuses, Strata
-from caretbench.reports.sections.similarity import SimilarityAgainstPassing, SimilarityMeans
-from caretbench.reports.sections.usage import UsageOfModels
+from caretbench.reports.sections.errors import ErrorsSection
+from caretbench.reports.sections.flags import FlagsSection
+from caretbench.reports.sections.judged import JudgeScoresSection
+from caretbench.reports.sections.lists import DiscordantSection, ExcludedProblemsSection
+from caretbench.reports.sections.paper_layouts import PaperIntervalsSection, PaperTablesSection
+from caretbench.reports.sections.policies import PoliciesSection
+from caretbench.reports.sections.published import PublishedSection
+from caretbench.reports.sections.rates import (
+    HeatMapsSection,
+    PassRatesSection,
+    StatusesSection,
+    StrataSection,
+)
+from caretbench.reports.sections.similarity import SimilarityAgainstPassingSection, SimilarityMeansSection
+from caretbench.reports.sections.suite_tables import SuiteTablesSection
+from caretbench.reports.sections.usage import UsageSection
 
 SECTIONS: tuple[Section, ...] = (
-    PassRates(),
-    PrintedIntervals(),
-    Strata(),
-    SimilarityMeans(),
-    Statuses(),
-    Errors(),
-    HeatMaps(),
-    SimilarityAgainstPassing(),
-    Forms(),
-    OwnTables(),
-    Policies(),
-    JudgeScores(),
-    Published(),
-    Flags(),
-    LeftOutProblems(),
-    Discordant(),
-    UsageOfModels(),
+    PassRatesSection(),
+    PaperIntervalsSection(),
+    StrataSection(),
+    SimilarityMeansSection(),
+    StatusesSection(),
+    ErrorsSection(),
+    HeatMapsSection(),
+    SimilarityAgainstPassingSection(),
+    PaperTablesSection(),
+    SuiteTablesSection(),
+    PoliciesSection(),
+    JudgeScoresSection(),
+    PublishedSection(),
+    FlagsSection(),
+    ExcludedProblemsSection(),
+    DiscordantSection(),
+    UsageSection(),
 )
 
 
 def in_text(*, published: bool) -> list[Section]:
     """Return the sections in the order of the terminal and of Markdown."""
-    return sorted(_chosen(published=published), key=lambda section: section.places.text)
+    return sorted(_chosen(published=published), key=lambda section: section.positions.text)
 
 
 def on_page(*, published: bool) -> list[Section]:
     """Return the sections in the order of the page."""
-    return sorted(_chosen(published=published), key=lambda section: section.places.page)
+    return sorted(_chosen(published=published), key=lambda section: section.positions.page)
 
 
 def in_csv() -> list[Section]:
     """Return the sections in the order of the CSV export."""
-    return sorted(SECTIONS, key=lambda section: section.places.lines)
+    return sorted(SECTIONS, key=lambda section: section.positions.lines)
 
 
 def _chosen(*, published: bool) -> Iterator[Section]:

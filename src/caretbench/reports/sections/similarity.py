@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from caretbench.reports.section import Chart, Group, Section
+from caretbench.reports.section import Chart, ColumnGroup, Section
 from caretbench.reports.summary import Column
 from caretbench.reports.tables import (
     ReportTable,
@@ -16,20 +16,20 @@ from caretbench.reports.tables import (
 )
 
 
-class SimilarityMeans(Section):
+class SimilarityMeansSection(Section):
     """Section of mean similarities to the reference."""
 
-    group_place = "after"
+    group_block = "after"
 
-    def group_tables(self, group: Group) -> Iterable[ReportTable]:
+    def group_tables(self, group: ColumnGroup) -> Iterable[ReportTable]:
         """Return one table, where the scores hold similarities."""
         return present([similarity_table(group.columns)])
 
 
-class SimilarityAgainstPassing(Section):
+class SimilarityAgainstPassingSection(Section):
     """Section of similarity against pass rate, cell by cell; on the page only."""
 
-    def group_charts(self, group: Group) -> Iterator[Chart]:
+    def group_charts(self, group: ColumnGroup) -> Iterator[Chart]:
         """Yield one chart of dots."""
         from caretbench.reports.sections.rate_charts import (
             similarity_against_passing,  # Altair takes long to import

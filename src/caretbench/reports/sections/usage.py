@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from caretbench.reports.results.usage import TOKENS, ModelUsage, Spread, model_usage
-from caretbench.reports.section import Line, PagePart, Section, SectionPlaces
-from caretbench.reports.source import Source
+from caretbench.reports.report_source import ReportSource
+from caretbench.reports.results.usage import TOKENS, ModelUsage, RequestTimes, model_usage
+from caretbench.reports.section import Line, PagePart, Section, SectionPositions
 from caretbench.reports.summary import Summary
 from caretbench.reports.tables import Cells, Field, ReportTable, number_field, present, share_field, table_of
 
 
-class UsageOfModels(Section):
+class UsageSection(Section):
     """Section of requests, tokens, cost and time of the models that were asked here."""
 
-    places = SectionPlaces(text=70, page=80, lines=30)
+    positions = SectionPositions(text=70, page=80, lines=30)
     part = PagePart("usage", "Usage", "What the answers took")
 
-    def compute(self, source: Source) -> Mapping[str, Any]:
+    def compute(self, source: ReportSource) -> Mapping[str, Any]:
         """Return the usage by model."""
         return {"usage": model_usage(source.run.completions, source.run.missing)}
 
@@ -87,7 +87,7 @@ def _cost_field(entry: ModelUsage) -> Field:
     return number_field(entry.cost, f"{entry.cost:.4f}", part)
 
 
-def _seconds_field(spread: Spread | None) -> Field:
+def _seconds_field(spread: RequestTimes | None) -> Field:
     if spread is None:
         return number_field(None)
     return number_field(spread.median_s, f"{spread.median_s:.2f}", f"p95 {spread.percentile_95_s:.2f}")

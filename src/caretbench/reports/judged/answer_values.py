@@ -90,7 +90,9 @@ class JudgedTexts(NamedTuple):
         return _together(found) if found and len(found) == len(self.graders) else None
 
 
-def judged_texts(judgements: Iterable[Judgement], graders: Sequence[ModelInfo]) -> tuple[JudgedTexts, ...]:
+def read_judged_texts(
+    judgements: Iterable[Judgement], graders: Sequence[ModelInfo]
+) -> tuple[JudgedTexts, ...]:
     """Return the judged answers by criterion; texts at carets are passed over.
 
     A criterion by which no answer has a value is there all the same, so that this is seen. A grader without any value

@@ -5,33 +5,33 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from caretbench.reports.section import Chart, PageBlock, PagePart, Section, SectionPlaces, Shown
-from caretbench.reports.source import Source
-from caretbench.reports.summary import OwnTable, Summary
+from caretbench.reports.report_source import ReportSource
+from caretbench.reports.section import Chart, PageBlock, PagePart, PageSource, Section, SectionPositions
+from caretbench.reports.summary import SuiteTable, Summary
 from caretbench.reports.tables import NONE, Field, ReportTable, number_field
 from caretbench.suites import suite_of_run
 
 
-class OwnTables(Section):
+class SuiteTablesSection(Section):
     """Section of tables that a suite computes itself."""
 
-    places = SectionPlaces(text=20, page=10)
+    positions = SectionPositions(text=20, page=10)
 
-    def compute(self, source: Source) -> Mapping[str, Any]:
+    def compute(self, source: ReportSource) -> Mapping[str, Any]:
         """Return the suite's tables."""
-        return {"own": source.own}
+        return {"suite_tables": source.suite_tables}
 
     def tables(self, summary: Summary) -> Iterable[ReportTable]:
         """Return the suite's tables."""
-        return (own_table(entry, summary.baselines) for entry in summary.own)
+        return (suite_table(entry, summary.baselines) for entry in summary.suite_tables)
 
-    def page(self, shown: Shown) -> PagePart | None:
+    def page(self, shown: PageSource) -> PagePart | None:
         """Return a part named after the suite."""
         tables = self.blocks(shown)
-        source = Source(shown.run, suite=suite_of_run(shown.summary.suite))
+        source = ReportSource(shown.run, suite=suite_of_run(shown.summary.suite))
         charts = [
             Chart(f"own-{place}", title, {"description": title} | dict(spec))
-            for place, (title, spec) in enumerate(source.own_charts)
+            for place, (title, spec) in enumerate(source.suite_charts)
         ]
         if not (tables or charts):
             return None
@@ -40,7 +40,7 @@ class OwnTables(Section):
         return PagePart("own", shown.summary.suite, heading, blocks=blocks)
 
 
-def own_table(entry: OwnTable, baselines: Collection[str] = ()) -> ReportTable:
+def suite_table(entry: SuiteTable, baselines: Collection[str] = ()) -> ReportTable:
     """Return a suite's own table; the names of baselines are marked in it."""
     parts = [[text.partition("\n")[::2] for text in row] for row in entry.rows]
     numeric = [all(_numeric(row[place][0]) for row in parts) for place in range(len(entry.columns))]

@@ -12,7 +12,7 @@ from caretbench.judging.answers import TextOf, answered, plain_answer
 from caretbench.judging.choosing import criteria_for
 from caretbench.problem import Completion, Judgement, Problem, Profile
 from caretbench.reports.frame import model_titles
-from caretbench.reports.judged.rated import JudgedTexts, TextValue, judged_texts
+from caretbench.reports.judged.answer_values import JudgedTexts, TextValue, read_judged_texts
 from caretbench.runs.folder import ModelInfo, RunFolder
 from caretbench.suites import baselines_of_run
 
@@ -68,7 +68,7 @@ class JudgedAnswers:
 
     def texts(self) -> tuple[JudgedTexts, ...]:
         """Return the judged answers, controls included, by criterion."""
-        return judged_texts(self.judgements, self.graders)
+        return read_judged_texts(self.judgements, self.graders)
 
     def problems_of(self, criterion: str) -> list[Problem]:
         """Return the problems whose checks name a criterion (by its key), or, if none does, those judged by it."""

@@ -9,7 +9,7 @@ import polars as pl
 
 from caretbench.judging.choosing import criteria_for
 from caretbench.reports.judged.acceptance import withheld_by_criterion
-from caretbench.reports.judged.rated_answers import JudgedAnswers
+from caretbench.reports.judged.judged_answers import JudgedAnswers
 
 KEY = ("problem_id", "model", "parameters", "sample")
 

@@ -10,22 +10,22 @@ import polars as pl
 from caretbench.judging.answers import plain_answer
 from caretbench.problem import Problem
 from caretbench.reports.columns import columns_of
-from caretbench.reports.frame import Run
-from caretbench.reports.judged.answers import run_answers
-from caretbench.reports.judged.rated_answers import JudgedAnswers
-from caretbench.reports.judged.values import KEY, judged_values
-from caretbench.reports.results.problem_lists import LeftOut, find_left_out
-from caretbench.reports.summary import Column, OwnTable
+from caretbench.reports.frame import LoadedRun
+from caretbench.reports.judged.answers import run_judged_answers
+from caretbench.reports.judged.judged_answers import JudgedAnswers
+from caretbench.reports.judged.value_table import KEY, judged_values
+from caretbench.reports.results.problem_lists import ExcludedProblems, find_excluded_problems
+from caretbench.reports.summary import Column, SuiteTable
 from caretbench.suites import suite_errors
 from caretbench.suites.base import Suite
 from caretbench.suites.values import DEFAULT_STRATIFICATION, Stratification, SuiteChart
 
 
 @dataclass(frozen=True)
-class Source:
+class ReportSource:
     """Run with its stratification and its suite, if installed. Values that several sections need are computed once."""
 
-    run: Run
+    run: LoadedRun
     stratification: Stratification = DEFAULT_STRATIFICATION
     suite: Suite | None = None
 
@@ -37,19 +37,19 @@ class Source:
     @cached_property
     def answers(self) -> JudgedAnswers:
         """Judged answers to questions."""
-        return run_answers(self.run, self.suite.judged_text if self.suite else plain_answer)
+        return run_judged_answers(self.run, self.suite.judged_text if self.suite else plain_answer)
 
     @cached_property
-    def own(self) -> tuple[OwnTable, ...]:
+    def suite_tables(self) -> tuple[SuiteTable, ...]:
         """Suite's own tables."""
         if self.suite is None:
             return ()
         with suite_errors(self.suite, "result_tables"):
             found = tuple(self.suite.result_tables(self._results, self._problems, self.seed))
-        return tuple(OwnTable(**table._asdict()) for table in found)
+        return tuple(SuiteTable(**table._asdict()) for table in found)
 
     @property
-    def own_charts(self) -> tuple[SuiteChart, ...]:
+    def suite_charts(self) -> tuple[SuiteChart, ...]:
         """Suite's own charts."""
         if self.suite is None:
             return ()
@@ -65,9 +65,9 @@ class Source:
         return {problem.id: problem for problem in self.run.problems}
 
     @cached_property
-    def left_out(self) -> tuple[LeftOut, ...]:
+    def excluded(self) -> tuple[ExcludedProblems, ...]:
         """Problems that count in no rate, by cause."""
-        return find_left_out(self.run.frame, self.run.problems, self.run.manifest)
+        return find_excluded_problems(self.run.frame, self.run.problems, self.run.manifest)
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
@@ -77,7 +77,7 @@ class Source:
             run.frame,
             run.problems,
             run.manifest,
-            self.left_out,
+            self.excluded,
             self.stratification,
-            rates_only=bool(self.own),
+            rates_only=bool(self.suite_tables),
         )

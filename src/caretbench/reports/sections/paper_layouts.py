@@ -6,21 +6,21 @@ from collections.abc import Iterable, Sequence
 
 from caretbench.metrics.intervals import Interval, plus_minus
 from caretbench.reports.estimates import ReportedNumber
-from caretbench.reports.results.printed import BOOTSTRAP, PARAMETRIC, WILSON, PaperForm
-from caretbench.reports.section import Group, Section
+from caretbench.reports.results.paper_intervals import BOOTSTRAP, PARAMETRIC, WILSON, PaperTableLayout
+from caretbench.reports.section import ColumnGroup, Section
 from caretbench.reports.summary import Column, RateCell
 from caretbench.reports.tables import (
     Cells,
     Field,
     ReportTable,
+    display_label,
+    display_name,
+    display_stratum,
     models_in,
     number_field,
     ordered_names,
     present,
     rate_field,
-    shown_label,
-    shown_name,
-    shown_stratum,
     table_of,
 )
 
@@ -30,44 +30,44 @@ _CAPTION = (
 )
 
 
-class PrintedIntervals(Section):
+class PaperIntervalsSection(Section):
     """Section of pass@1 with the intervals that papers print."""
 
-    group_place = "lead"
+    group_block = "lead"
 
-    def group_tables(self, group: Group) -> Iterable[ReportTable]:
+    def group_tables(self, group: ColumnGroup) -> Iterable[ReportTable]:
         """Return one table by the main labels."""
-        return present([printed_table(group.columns, group.summary.main)])
+        return present([paper_intervals_table(group.columns, group.summary.main)])
 
 
-class Forms(Section):
+class PaperTablesSection(Section):
     """Section of the paper's tables of results, in form; on the page only."""
 
-    group_place = "forms"
+    group_block = "forms"
 
-    def group_page_tables(self, group: Group) -> Iterable[ReportTable]:
+    def group_page_tables(self, group: ColumnGroup) -> Iterable[ReportTable]:
         """Return the tables for which there are numbers."""
-        return form_tables(group.columns, group.summary.forms)
+        return paper_tables(group.columns, group.summary.paper_tables)
 
 
-def printed_table(columns: Sequence[Column], main: str) -> ReportTable | None:
+def paper_intervals_table(columns: Sequence[Column], main: str) -> ReportTable | None:
     """Return pass@1 by the main labels with the intervals of three methods next to ours; None unless requested."""
     rows: list[Cells] = [
         (
             column.title,
-            shown_name(cell),
+            display_name(cell),
             cell.problems,
             rate_field(cell.pass_at.get(1)),
-            *(_with_bounds(cell.printed[method]) for method in (PARAMETRIC, WILSON, BOOTSTRAP)),
+            *(_with_bounds(cell.paper_intervals[method]) for method in (PARAMETRIC, WILSON, BOOTSTRAP)),
         )
         for column in models_in(columns)
         for cell in (column.overall, *column.strata.get(main, ()))
-        if {PARAMETRIC, WILSON, BOOTSTRAP} <= cell.printed.keys()
+        if {PARAMETRIC, WILSON, BOOTSTRAP} <= cell.paper_intervals.keys()
     ]
     if not rows:
         return None
     return table_of(
-        f"pass@1 by {shown_stratum(main)}, with the intervals of three methods",
+        f"pass@1 by {display_stratum(main)}, with the intervals of three methods",
         ("Model", "Part", "Problems", "pass@1", "As the paper prints it", "Wilson", "Bootstrap"),
         rows,
         (
@@ -78,7 +78,7 @@ def printed_table(columns: Sequence[Column], main: str) -> ReportTable | None:
     )
 
 
-def form_tables(columns: Sequence[Column], forms: Sequence[PaperForm]) -> tuple[ReportTable, ...]:
+def paper_tables(columns: Sequence[Column], forms: Sequence[PaperTableLayout]) -> tuple[ReportTable, ...]:
     """Return the tables of a paper, in form; those without numbers are omitted."""
     shown = models_in(columns)
     return tuple(
@@ -88,16 +88,16 @@ def form_tables(columns: Sequence[Column], forms: Sequence[PaperForm]) -> tuple[
     )
 
 
-def _models_across(columns: Sequence[Column], form: PaperForm) -> ReportTable | None:
+def _models_across(columns: Sequence[Column], form: PaperTableLayout) -> ReportTable | None:
     names = ordered_names(columns, form.stratum)
-    cells = [{shown_name(cell): cell for cell in column.strata.get(form.stratum, ())} for column in columns]
+    cells = [{display_name(cell): cell for cell in column.strata.get(form.stratum, ())} for column in columns]
     rows: list[Cells] = [(name, *(_rate(by_name.get(name)) for by_name in cells)) for name in names]
     note = next((note for column in columns if (note := column.strata_notes.get(form.stratum))), "")
     head = form.stratum.replace("_", " ").capitalize()
     return _table(form, (head, *(column.title for column in columns)), rows, note)
 
 
-def _parts_across(columns: Sequence[Column], form: PaperForm) -> ReportTable | None:
+def _parts_across(columns: Sequence[Column], form: PaperTableLayout) -> ReportTable | None:
     """Return a table with the stratum's last label down and the others across; with two labels, models down."""
     by_row: dict[str, dict[str, dict[str, RateCell]]] = {}
     places: dict[str, tuple[int, ...]] = {}
@@ -123,11 +123,13 @@ def _parts_across(columns: Sequence[Column], form: PaperForm) -> ReportTable | N
 
 
 def _divided(cell: RateCell) -> tuple[str, str]:
-    shown = [shown_label(name, value) for name, value in cell.labels.items()]
+    shown = [display_label(name, value) for name, value in cell.labels.items()]
     return " / ".join(shown[:2]), " / ".join(shown[2:])
 
 
-def _table(form: PaperForm, heads: Sequence[str], rows: Sequence[Cells], note: str) -> ReportTable | None:
+def _table(
+    form: PaperTableLayout, heads: Sequence[str], rows: Sequence[Cells], note: str
+) -> ReportTable | None:
     table = table_of(form.title, heads, rows, f"{note} {_CAPTION}".strip())
     return table if any(field.estimate for row in table.rows for field in row) else None
 
@@ -146,7 +148,7 @@ def _with_bounds(estimate: ReportedNumber) -> Field:
 
 
 def _printed(cell: RateCell | None) -> ReportedNumber | None:
-    return cell.printed.get(PARAMETRIC) if cell is not None else None
+    return cell.paper_intervals.get(PARAMETRIC) if cell is not None else None
 
 
 def _plus_minus(estimate: ReportedNumber) -> str:

@@ -15,7 +15,7 @@ from caretbench.judging.controls import CONTROLS, completely_judged, controls
 from caretbench.metrics.intervals import RESAMPLES, bootstrap_mean
 from caretbench.problem import Judgement, Problem
 from caretbench.reports.estimates import ReportedNumber
-from caretbench.reports.judged.scores import ControlNumbers, GraderNumbers, HumanNumbers
+from caretbench.reports.judged.scores import ControlNumbers, GraderHumanAgreement, GraderNumbers
 from caretbench.runs.judging.ratings import HumanRating, human_agreement
 
 Missing = Mapping[tuple[str, str, str], int]
@@ -77,14 +77,14 @@ def grader_counts(rows: Sequence[Judgement]) -> dict[str, Any]:
     }
 
 
-def beside_people(
+def grader_human_agreement(
     rows: Sequence[HumanRating], graders: Mapping[str, Mapping[TextKey, float]]
-) -> Iterator[HumanNumbers]:
+) -> Iterator[GraderHumanAgreement]:
     """Yield the agreement of graders, by title, with people; without those that share fewer than three texts."""
     for title, judged in graders.items():
         found = human_agreement(rows, judged)
         if found is not None:
-            yield HumanNumbers(grader=title, **found._asdict())
+            yield GraderHumanAgreement(grader=title, **found._asdict())
 
 
 def grader_numbers(
