@@ -9,14 +9,21 @@ import pytest
 from caretbench.errors import DataError
 from caretbench.execution.workspaces.snapshots import SnapshotStore
 from caretbench.problem import FileSplice, Provenance, TestsCheck
-from caretbench.projects.project import Readable, Taken, languages_in, lay_down, read, take
-from caretbench.suites.simcopilot.mining.tasks import Miner, Origin, WantedTasks
+from caretbench.projects.project import (
+    AnalysedProject,
+    StoredProject,
+    analyse_project,
+    export_snapshot,
+    project_languages,
+    store_project,
+)
+from caretbench.suites.simcopilot.mining.tasks import ProjectMiner, TaskOrigin, TaskSampling
 
 CODE = "def f(items):\n    for item in items:\n        if item.size > 3:\n            item.close(3)\n    return 1\n"
 
 
-def taken(root: Path, store: Path, *ignore: str) -> Taken:
-    return take(root, SnapshotStore(store), ignore)
+def taken(root: Path, store: Path, *ignore: str) -> StoredProject:
+    return store_project(root, SnapshotStore(store), ignore)
 
 
 @pytest.fixture
@@ -27,8 +34,8 @@ def project(tmp_path: Path) -> Path:
     return root
 
 
-def readable(project: Path, *exclude: str) -> Readable:
-    return read(taken(project, project.parent / "store"), ["python"], exclude)
+def readable(project: Path, *exclude: str) -> AnalysedProject:
+    return analyse_project(taken(project, project.parent / "store"), ["python"], exclude)
 
 
 def test_links_that_lead_outside_are_left_out_and_named(project: Path, tmp_path: Path) -> None:
@@ -41,13 +48,13 @@ def test_links_that_lead_outside_are_left_out_and_named(project: Path, tmp_path:
     found = taken(project, tmp_path / "store")
     assert found.files == {"a.py"}
     assert found.snapshot.entries.keys() == {"a.py", "inside.py"}
-    assert found.left_out == {
+    assert found.excluded == {
         "up.py": "a link that leads out of the project",
         "far.py": "a link that leads out of the project",
         "folder": "a link that leads out of the project",
         "pipe.py": "neither file, link nor folder",
     }
-    over = read(found, ["python"]).passed_over
+    over = analyse_project(found, ["python"]).skipped
     assert over.keys() == {"up.py", "far.py", "pipe.py"}
 
 
@@ -65,10 +72,10 @@ def test_what_tests_may_need_is_taken_and_not_mined(project: Path, tmp_path: Pat
         (project / path).write_text(CODE)
     found = taken(project, tmp_path / "store")
     assert len(found.files) == 6
-    assert languages_in(found) == ("python",)
-    files = read(found, ["python"], ["tools/*"])
+    assert project_languages(found) == ("python",)
+    files = analyse_project(found, ["python"], ["tools/*"])
     assert files.mined == {"python": ("a.py",)}
-    assert files.passed_over == {
+    assert files.skipped == {
         "api_pb2.py": "written by a tool",
         "node_modules/x/a.py": "in node_modules/, which is not mined",
         "tools/a.py": "excluded by tools/*",
@@ -90,7 +97,7 @@ def test_files_that_cannot_be_mined_are_named(project: Path, content: bytes, sai
     (project / "b.py").write_bytes(content)
     files = readable(project)
     assert files.mined == {"python": ("a.py",)}
-    [(path, reason)] = files.passed_over.items()
+    [(path, reason)] = files.skipped.items()
     assert path == "b.py"
     assert re.search(said, reason), reason
 
@@ -109,11 +116,11 @@ def test_files_that_cannot_be_mined_are_named(project: Path, content: bytes, sai
 def test_files_as_they_come_are_mined_and_put_together_again(project: Path, content: bytes) -> None:
     (project / "a.py").write_bytes(content)
     found = taken(project, project.parent / "store")
-    files = read(found, ["python"])
-    miner = Miner(files.analysis)
-    chosen = miner.choose(miner.find(["a.py"]), WantedTasks(limit=None), ["a.py"])
-    origin = Origin("p", found.snapshot.id, Provenance(source="p"), TestsCheck(command=("true",)))
-    problems = miner.problems(chosen, origin)
+    files = analyse_project(found, ["python"])
+    miner = ProjectMiner(files.analysis)
+    chosen = miner.sample_candidates(miner.find_candidates(["a.py"]), TaskSampling(limit=None), ["a.py"])
+    origin = TaskOrigin("p", found.snapshot.id, Provenance(source="p"), TestsCheck(command=("true",)))
+    problems = miner.make_problems(chosen, origin)
     assert problems
     for problem in problems:
         assert isinstance(problem.splice, FileSplice)
@@ -130,16 +137,16 @@ def test_what_is_no_project_is_refused(project: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="an empty folder"):
         taken(tmp_path / "empty", store)
     with pytest.raises(DataError, match="no file of java"):
-        read(taken(project, store), ["java"])
+        analyse_project(taken(project, store), ["java"])
 
 
 def test_a_snapshot_is_laid_down_once_and_whole(project: Path, tmp_path: Path) -> None:
     snapshot = taken(project, tmp_path / "store").snapshot
     place = tmp_path / "out" / "snapshots" / snapshot.id
     (place.parent / f".{snapshot.id}.12345").mkdir(parents=True)  # what a killed build leaves
-    lay_down(snapshot, place)
+    export_snapshot(snapshot, place)
     assert (place / "a.py").read_text() == CODE
     (place / "a.py").write_text("changed")
-    lay_down(snapshot, place)
+    export_snapshot(snapshot, place)
     assert (place / "a.py").read_text() == "changed"
     assert [path.name for path in place.parent.iterdir()] == [snapshot.id]

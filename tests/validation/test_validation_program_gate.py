@@ -9,7 +9,7 @@ from caretbench.execution.types import ExecutionRequest, Status
 from caretbench.extraction.policies import policy
 from caretbench.problem import Problem
 from caretbench.suites import load_suite
-from caretbench.validation.program_gate import Gate
+from caretbench.validation.program_gate import ProgramGate
 from caretbench.validation.validity import Validity
 from tests.support.fakes import FakeExecutor
 from tests.support.make_problem import MakeProblem
@@ -20,7 +20,7 @@ Decide = Callable[[ExecutionRequest], Status]
 def judge(path: Path, problem: Problem, decide: Decide) -> tuple[Validity, FakeExecutor]:
     house = load_suite("devbench")
     executor = FakeExecutor(decide)
-    gate = Gate(
+    gate = ProgramGate(
         executor, policy(), lambda p, text: house.request(p, text, "default"), house.failed_predicates
     )
     [verdict] = gate.run([problem], path / "verdicts.jsonl")
@@ -79,7 +79,7 @@ def test_a_golden_answer_must_pass_every_time(
 
 def test_a_repeated_problem_is_invalid(tmp_path: Path, make_problem: MakeProblem) -> None:
     house = load_suite("devbench")
-    gate = Gate(
+    gate = ProgramGate(
         FakeExecutor(lambda r: Status.PASSED if golden(r) else Status.FAILED),
         policy(), lambda p, text: house.request(p, text, "default"), house.failed_predicates,
     )  # fmt: skip

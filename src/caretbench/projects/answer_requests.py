@@ -16,7 +16,7 @@ from caretbench.execution.workspaces.engine import limits_for
 from caretbench.execution.workspaces.snapshots import SnapshotStore
 from caretbench.execution.workspaces.workspace import WORKSPACE_LIMITS, WorkspaceRequest
 from caretbench.problem import FileSplice, Problem, TestsCheck
-from caretbench.projects.runner_options import in_one_order, runs_pytest, selected
+from caretbench.projects.runner_options import runs_pytest, with_selected_tests, without_shuffling
 
 
 def tests_check(problem: Problem) -> TestsCheck:
@@ -61,11 +61,13 @@ def check_request(check: TestsCheck, snapshot: str, *, identity: str = "") -> Wo
         expected=check.output,
         limits=limits_for(check.golden_s) if check.golden_s is not None else WORKSPACE_LIMITS,
     )
-    request = in_one_order(request)
-    return selected(request, check.tests) if check.tests and runs_pytest(check.command) else request
+    request = without_shuffling(request)
+    return (
+        with_selected_tests(request, check.tests) if check.tests and runs_pytest(check.command) else request
+    )
 
 
-def project_key(check: TestsCheck, snapshot: str) -> str:
+def check_key(check: TestsCheck, snapshot: str) -> str:
     """Return the command of a check in a project as it is, as the gate knows it: what ran already is not run again."""
     return repr(check_request(check, snapshot, identity="project"))
 
@@ -78,14 +80,14 @@ def workspace_request(problem: Problem, text: str, *, store: SnapshotStore | Non
     """
     splice = file_splice(problem)
     try:
-        content = splice.content(original(splice.snapshot, splice.path, store), text)
+        content = splice.content(original_file(splice.snapshot, splice.path, store), text)
     except ValueError as error:
         raise DataError(f"{problem.id}: {error}") from None
     request = check_request(tests_check(problem), splice.snapshot, identity=problem.id)
     return request.model_copy(update={"patch": {**request.patch, splice.path: content}})
 
 
-def original(snapshot: str, path: str, store: SnapshotStore | None = None) -> bytes:
+def original_file(snapshot: str, path: str, store: SnapshotStore | None = None) -> bytes:
     """Return a file of a project as it was.
 
     Raises:
@@ -99,7 +101,7 @@ def _read(folder: Path, snapshot: str, path: str) -> bytes:
     return SnapshotStore(folder).get(snapshot).read(path)
 
 
-def take_projects(places: Iterable[tuple[str, Path]], store: SnapshotStore | None = None) -> None:
+def store_projects(folders: Iterable[tuple[str, Path]], store: SnapshotStore | None = None) -> None:
     """Make sure that projects are in the store: those that are not yet are taken in.
 
     ``places`` are names of snapshots, and the folders that hold them as plain files.
@@ -108,7 +110,7 @@ def take_projects(places: Iterable[tuple[str, Path]], store: SnapshotStore | Non
         DataError: a folder is not there, or does not hold what the name says.
     """
     store = store or SnapshotStore()
-    for identity, place in places:
+    for identity, place in folders:
         with contextlib.suppress(DataError):
             store.get(identity)
             continue

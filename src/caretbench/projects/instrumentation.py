@@ -19,22 +19,22 @@ from caretbench.errors import DataError
 from caretbench.execution.sandbox.program import WORK
 from caretbench.execution.workspaces.workspace import WorkspaceResult
 from caretbench.languages import language, node_kinds
-from caretbench.projects.language_tables import MarkTable, mark_table
+from caretbench.projects.language_tables import InstrumentationTable, instrumentation_table
 from caretbench.syntax.blocks import statement_lists
 from caretbench.syntax.parser import has_error, parse
 from caretbench.syntax.queries import captures
 from caretbench.syntax.source import SourceFile
 from caretbench.syntax.types import Span
 
-MARKS_FILE = ".caretbench-marks"
+EXECUTION_LOG = ".caretbench-marks"
 """Where marks are left, in the project."""
 
-_PLACE = f"{WORK}/{MARKS_FILE}"
+_PLACE = f"{WORK}/{EXECUTION_LOG}"
 _LINE = re.compile(rb"^(\d+) (\d+)$", re.MULTILINE)
 _FUTURE = "future_import_statement"
 
 
-class Marked(NamedTuple):
+class InstrumentedFile(NamedTuple):
     """A file with marks: its number, its text, and the statements that are marked, in the order of the text."""
 
     number: int
@@ -42,14 +42,14 @@ class Marked(NamedTuple):
     spans: tuple[Span, ...]
 
 
-def mark(source: SourceFile, number: int) -> Marked:
+def instrument(source: SourceFile, number: int) -> InstrumentedFile:
     """Put a mark before every statement of a file.
 
     Raises:
         DataError: the file does not parse.
         KeyError: its language has no marks.
     """
-    table = mark_table(source.language)
+    table = instrumentation_table(source.language)
     if table is None:
         raise KeyError(source.language)
     tree = parse(source.data, source.grammar)
@@ -58,23 +58,23 @@ def mark(source: SourceFile, number: int) -> Marked:
     nodes = sorted(_statements(tree.root_node, source, table), key=lambda node: node.start_byte)
     numbers = {"@file": str(number), "@size": str(len(nodes) + 1), "@place": _PLACE}
     definition = _filled(table.definition, numbers)
-    parts = [definition] if nodes and table.at == "head" else []
+    parts = [definition] if nodes and table.definition_position == "head" else []
     position = 0
     for n, node in enumerate(nodes):
         parts.append(source.text((position, node.start_byte)))
         call = _filled(table.call, {**numbers, "@n": str(n)})
-        if n == 0 and table.at == "first":
+        if n == 0 and table.definition_position == "first":
             call = definition + call
         parts.append(_before(source, node, call))
         position = node.start_byte
     parts.append(source.text((position, len(source.data))))
-    if nodes and table.at == "foot":
+    if nodes and table.definition_position == "foot":
         parts.append(f"\n{definition}\n")
     spans = tuple(Span(node.start_byte, node.end_byte) for node in nodes)
-    return Marked(number, "".join(parts).encode("utf-8", "surrogatepass"), spans)
+    return InstrumentedFile(number, "".join(parts).encode("utf-8", "surrogatepass"), spans)
 
 
-class Marks(NamedTuple):
+class ExecutedStatements(NamedTuple):
     """The marks that a command left: numbers of files and of their statements.
 
     Args:
@@ -83,13 +83,13 @@ class Marks(NamedTuple):
             the runner tells nothing of single tests. A mark of ``hit`` that no test has belongs to none alone.
     """
 
-    hit: frozenset[tuple[int, int]]
-    tests: Mapping[str, frozenset[tuple[int, int]]]
+    executed: frozenset[tuple[int, int]]
+    by_test: Mapping[str, frozenset[tuple[int, int]]]
 
 
-def marks_in(result: WorkspaceResult) -> Marks:
+def executed_statements(result: WorkspaceResult) -> ExecutedStatements:
     """What marks a command left, and by which tests."""
-    data = result.file(MARKS_FILE) or b""
+    data = result.file(EXECUTION_LOG) or b""
     counts = Counter((int(file), int(statement)) for file, statement in _LINE.findall(data))
     shared = {mark for mark, count in counts.items() if count > 1}  # by several processes
     tests: dict[str, set[tuple[int, int]]] = {}
@@ -102,7 +102,9 @@ def marks_in(result: WorkspaceResult) -> Marks:
                 shared |= marks
             else:
                 tests.setdefault(found.test, set()).update(marks)
-    return Marks(frozenset(counts), {name: frozenset(marks - shared) for name, marks in tests.items()})
+    return ExecutedStatements(
+        frozenset(counts), {name: frozenset(marks - shared) for name, marks in tests.items()}
+    )
 
 
 class _Line(BaseModel):
@@ -131,10 +133,12 @@ def _is_compound(node: tree_sitter.Node) -> bool:
     return node.type in compound or any(child.type == ":" for child in node.children)
 
 
-def _statements(root: tree_sitter.Node, source: SourceFile, table: MarkTable) -> Iterator[tree_sitter.Node]:
+def _statements(
+    root: tree_sitter.Node, source: SourceFile, table: InstrumentationTable
+) -> Iterator[tree_sitter.Node]:
     """Yield the statements before which a mark may stand."""
     allowed = {one.span: set(one.statements) for one in statement_lists(root, source.grammar)}
-    constant = _constant_bodies(root, source, table.constant) if table.constant else []
+    constant = _constant_bodies(root, source, table.constant_header) if table.constant_header else []
     for node in captures(root, source.grammar, "blocks").get("statements", []):
         if _is_class_body(node):
             continue
@@ -145,15 +149,15 @@ def _statements(root: tree_sitter.Node, source: SourceFile, table: MarkTable) ->
             inside = any(span.start <= child.start_byte < span.end for span in constant)
             directive = child.type.startswith("preproc_")  # it has lines of its own
             before = child.prev_named_sibling
-            follows = before is not None and before.type in table.not_behind
-            if child.type not in table.unmarked and not (inside or follows or directive):
+            follows = before is not None and before.type in table.attached_nodes
+            if child.type not in table.excluded_nodes and not (inside or follows or directive):
                 yield child
 
 
-def _head(children: list[tree_sitter.Node], table: MarkTable) -> int:
+def _head(children: list[tree_sitter.Node], table: InstrumentationTable) -> int:
     """Return how many statements come first by rule: docstrings, directives, imports from the future."""
     head = 0
-    if not table.text_first:
+    if not table.leading_strings:
         return head
     for n, child in enumerate(children):
         inner = child.named_children[0] if child.named_child_count else None

@@ -11,7 +11,7 @@ from caretbench.languages import languages
 from caretbench.languages.tables import LanguageTable, read_table
 
 
-class MarkTable(LanguageTable):
+class InstrumentationTable(LanguageTable):
     """How marks are left in a language.
 
     ``call`` is a statement, in which ``@file`` and ``@n`` become numbers. ``definition`` is one line, or several where
@@ -25,11 +25,11 @@ class MarkTable(LanguageTable):
 
     call: str
     definition: str
-    at: Literal["head", "foot", "first"]
-    unmarked: frozenset[str] = frozenset()
-    not_behind: frozenset[str] = frozenset()
-    text_first: bool = False
-    constant: str | None = None
+    definition_position: Literal["head", "foot", "first"]
+    excluded_nodes: frozenset[str] = frozenset()
+    attached_nodes: frozenset[str] = frozenset()
+    leading_strings: bool = False
+    constant_header: str | None = None
 
 
 class TestCommand(LanguageTable):
@@ -40,17 +40,17 @@ class TestCommand(LanguageTable):
     name: str
     languages: tuple[str, ...] = ()
     """By default the one of the folder."""
-    last: bool = False
+    fallback: bool = False
     """It is tried after the commands of all languages."""
-    files: tuple[str, ...] = ()
-    any: tuple[str, ...] = ()
-    holds: Mapping[str, str] = {}
-    tells: Mapping[str, str] = {}
-    absent: tuple[str, ...] = ()
-    script: bool = False
-    target: str | None = None
-    tools: tuple[str, ...] = ()
-    module: str | None = None
+    required_files: tuple[str, ...] = ()
+    any_file: tuple[str, ...] = ()
+    required_text: Mapping[str, str] = {}
+    any_text: Mapping[str, str] = {}
+    absent_files: tuple[str, ...] = ()
+    package_script: bool = False
+    make_target: str | None = None
+    required_tools: tuple[str, ...] = ()
+    python_module: str | None = None
     """A Python module that the command needs from a bundle or the project's setup."""
     command: str
     prepare: str | None = None
@@ -70,8 +70,8 @@ class MiningTable(LanguageTable):
     what others wrote. ``fields_are_global``: there are no variables outside of classes.
     """
 
-    stub: re.Pattern[str]
-    imports: re.Pattern[str]
+    stub_body: re.Pattern[str]
+    import_statement: re.Pattern[str]
     fields_are_global: bool = False
 
 
@@ -81,7 +81,7 @@ class ProjectTable(LanguageTable):
     rank: int
     """Position among languages with equally many files."""
     mining: MiningTable
-    marks: MarkTable
+    instrumentation: InstrumentationTable
     commands: tuple[TestCommand, ...] = ()
 
 
@@ -93,13 +93,13 @@ def project_tables() -> Mapping[str, ProjectTable]:
     return dict(sorted(found.items(), key=lambda entry: entry[1].rank))
 
 
-def mark_table(language: str) -> MarkTable | None:
+def instrumentation_table(language: str) -> InstrumentationTable | None:
     """Return how sources of a language are marked; None where they are not."""
     table = project_tables().get(language)
-    return table.marks if table is not None else None
+    return table.instrumentation if table is not None else None
 
 
-def language_commands(*, last: bool) -> tuple[TestCommand, ...]:
+def language_commands(*, fallback: bool) -> tuple[TestCommand, ...]:
     """Return the commands of all languages, in the order in which they are tried: the last ones, or all others."""
     tables = project_tables()
     return tuple(
@@ -107,5 +107,5 @@ def language_commands(*, last: bool) -> tuple[TestCommand, ...]:
         for name in languages()
         if name in tables
         for row in tables[name].commands
-        if row.last is last
+        if row.fallback is fallback
     )

@@ -29,27 +29,27 @@ _LEAST_LONG: Final = 5
 
 
 @dataclass(frozen=True)
-class Taken:
+class StoredProject:
     """A project in the store: its snapshot, the files that belong to it, and what was left out with reasons."""
 
     snapshot: Snapshot
     files: frozenset[str]
-    left_out: Mapping[str, str] = field(default_factory=dict)
+    excluded: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Readable:
+class AnalysedProject:
     """The files of some languages, analysed together: those to mine, and why others are not mined."""
 
     analysis: Analysis
     mined: Mapping[str, tuple[str, ...]]
     """By language: the paths, sorted."""
-    passed_over: Mapping[str, str]
-    lines: Mapping[str, int]
+    skipped: Mapping[str, str]
+    line_counts: Mapping[str, int]
     """Lines of the mined files, by language."""
 
 
-def take(root: Path, store: SnapshotStore, ignore: Collection[str] = ()) -> Taken:
+def store_project(root: Path, store: SnapshotStore, ignore: Collection[str] = ()) -> StoredProject:
     """Take a project into the store.
 
     Links that lead outside, sockets and the like are left out, each with its reason.
@@ -68,7 +68,7 @@ def take(root: Path, store: SnapshotStore, ignore: Collection[str] = ()) -> Take
     files = frozenset(path for path, entry in snapshot.entries.items() if entry.kind == "file")
     if not files:
         raise DataError(f"{root}: an empty folder; give the folder of a project")
-    return Taken(snapshot, files, left_out)
+    return StoredProject(snapshot, files, left_out)
 
 
 def _unfit(root: Path, patterns: tuple[str, ...]) -> Iterator[tuple[str, str]]:
@@ -106,24 +106,24 @@ def _matches(path: str, name: str, patterns: Iterable[str]) -> bool:
     return any(fnmatch.fnmatchcase(place, pattern) for place, pattern in places)
 
 
-def languages_in(taken: Taken) -> tuple[str, ...]:
+def project_languages(project: StoredProject) -> tuple[str, ...]:
     """Return the languages of a project that can be mined, the one with the most files first."""
     counts = dict.fromkeys(project_tables(), 0)
-    for path in taken.files:
+    for path in project.files:
         name = language_of(path)
         if name in counts and _place_fault(path, ()) is None:
             counts[name] += 1
     return tuple(name for name in sorted(counts, key=lambda name: -counts[name]) if counts[name])
 
 
-def chosen_languages(taken: Taken, chosen: Collection[str]) -> tuple[str, ...]:
+def chosen_languages(project: StoredProject, chosen: Collection[str]) -> tuple[str, ...]:
     """Return the languages to mine: the chosen ones, all of the project by default.
 
     Raises:
         DataError: one is not mined, or the project has none.
     """
     known = project_tables()
-    names = tuple(dict.fromkeys(language_named(name).name for name in chosen)) or languages_in(taken)
+    names = tuple(dict.fromkeys(language_named(name).name for name in chosen)) or project_languages(project)
     for name in names:
         if name not in known:
             raise DataError(f"{name} is not mined; known: {', '.join(known)}")
@@ -132,9 +132,13 @@ def chosen_languages(taken: Taken, chosen: Collection[str]) -> tuple[str, ...]:
     return names
 
 
-def read(
-    taken: Taken, languages: Collection[str], exclude: Collection[str] = (), *, most_lines: int | None = None
-) -> Readable:
+def analyse_project(
+    project: StoredProject,
+    languages: Collection[str],
+    exclude: Collection[str] = (),
+    *,
+    max_lines: int | None = None,
+) -> AnalysedProject:
     """Read and analyse the files of these languages; test files too, for what they tell about names.
 
     Files that match ``exclude`` or have more than ``most_lines`` are not mined.
@@ -142,16 +146,18 @@ def read(
     Raises:
         DataError: there is no file of these languages.
     """
-    passed_over = {path: reason for path, reason in taken.left_out.items() if language_of(path) in languages}
+    passed_over = {
+        path: reason for path, reason in project.excluded.items() if language_of(path) in languages
+    }
     sources = []
-    for path in sorted(taken.files):
+    for path in sorted(project.files):
         language = language_of(path)
         if language not in languages:
             continue
         reason = _place_fault(path, exclude)
         source = None
         if reason is None:
-            source, reason = _source(taken.snapshot, path, most_lines or project_rules().files.most_lines)
+            source, reason = _source(project.snapshot, path, max_lines or project_rules().files.most_lines)
         if source is None:
             passed_over[path] = reason or "cannot be read"
         else:
@@ -171,7 +177,7 @@ def read(
         mined[source.language].append(source.path)
         lines[source.language] += line_count(source)
     by_language = {name: tuple(paths) for name, paths in mined.items()}
-    return Readable(analysis, by_language, dict(sorted(passed_over.items())), lines)
+    return AnalysedProject(analysis, by_language, dict(sorted(passed_over.items())), lines)
 
 
 def line_count(source: SourceFile) -> int:
@@ -209,7 +215,7 @@ def _source(snapshot: Snapshot, path: str, most_lines: int) -> tuple[SourceFile 
     return source, ""
 
 
-def lay_down(snapshot: Snapshot, place: Path) -> None:
+def export_snapshot(snapshot: Snapshot, place: Path) -> None:
     """The snapshot as plain files at ``place``, whole or not at all; nothing happens where it is there already."""
     if place.is_dir():
         return

@@ -65,10 +65,10 @@ class ProjectCheck(NamedTuple):
 
     request: WorkspaceRequest
     fault: str = ""
-    machine: bool = False
-    flaky: tuple[str, ...] = ()
-    held_up: tuple[str, ...] = ()
-    tests: int = 0
+    is_machine_fault: bool = False
+    flaky_tests: tuple[str, ...] = ()
+    passed_alone: tuple[str, ...] = ()
+    test_count: int = 0
     cpu_s: float = 0.0
     wall_s: float = 0.0
 
@@ -100,12 +100,12 @@ def _prepared(engine: WorkspaceEngine, found: ProjectCheck, prepare: tuple[str, 
 
 def _without_flaky(engine: WorkspaceEngine, request: WorkspaceRequest, runs: int) -> ProjectCheck:
     found = _check(engine, request, runs)
-    flaky = found.flaky
-    without = deselected(request.command, flaky) if flaky else None
+    flaky = found.flaky_tests
+    without = without_tests(request.command, flaky) if flaky else None
     if without is None:
         return found
     again = _check(engine, request.model_copy(update={"command": without}), runs)
-    return again if again.fault else again._replace(flaky=flaky)
+    return again if again.fault else again._replace(flaky_tests=flaky)
 
 
 def _check(engine: WorkspaceEngine, request: WorkspaceRequest, runs: int) -> ProjectCheck:
@@ -125,7 +125,7 @@ def _check(engine: WorkspaceEngine, request: WorkspaceRequest, runs: int) -> Pro
     if not failed:
         if all(_no_tests(result) for result in results):
             return ProjectCheck(request, _runs_nothing(results[0]))
-        return bounded(request, *results)._replace(held_up=held_up)
+        return passing_check(request, *results)._replace(passed_alone=held_up)
     ours = all(result.status.is_machine_fault for result in failed)
     if ours or len(failed) == len(results):
         return ProjectCheck(request, _why(failed[0]), ours, cpu_s=cpu_s, wall_s=wall_s)
@@ -133,17 +133,17 @@ def _check(engine: WorkspaceEngine, request: WorkspaceRequest, runs: int) -> Pro
     said = ", ".join(names[:_NAMED]) or _why(failed[0])
     passed = len(results) - len(failed)
     fault = f"tests_flaky: {passed} of {len(results)} runs pass; not always: {said}"
-    return ProjectCheck(request, fault, flaky=names, cpu_s=cpu_s, wall_s=wall_s)
+    return ProjectCheck(request, fault, flaky_tests=names, cpu_s=cpu_s, wall_s=wall_s)
 
 
-def bounded(request: WorkspaceRequest, *passed: WorkspaceResult) -> ProjectCheck:
+def passing_check(request: WorkspaceRequest, *passed: WorkspaceResult) -> ProjectCheck:
     """What follows from runs that passed: as many tests have to run, in bounds by the time they took."""
     cpu_s = max(result.cpu_s for result in passed)
-    tests = min(passed_tests(result) for result in passed)
+    tests = min(passed_test_count(result) for result in passed)
     limits = limits_for(cpu_s, least_s=_LEAST_CPU_S, floor=request.limits)
     changes = {"limits": limits, "minimum_tests": max(request.minimum_tests, tests)}
     wall_s = max(result.wall_s for result in passed)
-    return ProjectCheck(request.model_copy(update=changes), tests=tests, cpu_s=cpu_s, wall_s=wall_s)
+    return ProjectCheck(request.model_copy(update=changes), test_count=tests, cpu_s=cpu_s, wall_s=wall_s)
 
 
 def _not_passed(results: Sequence[WorkspaceResult]) -> list[WorkspaceResult]:
@@ -174,7 +174,7 @@ def _runs_nothing(result: WorkspaceResult) -> str:
     return f"no_tests: the command ends well, but runs no test{why}; name the one that runs them"
 
 
-def passed_tests(result: WorkspaceResult) -> int:
+def passed_test_count(result: WorkspaceResult) -> int:
     """Return how many tests passed, by reports or the runner's last words; 0 where neither tells."""
     if result.tests:
         return result.counts.passed
@@ -225,7 +225,7 @@ def _first_error(result: WorkspaceResult) -> str:
 # --- leaving tests out ------------------------------------------------------------------------------------------------
 
 
-def deselected(command: Sequence[str], names: Sequence[str]) -> tuple[str, ...] | None:
+def without_tests(command: Sequence[str], names: Sequence[str]) -> tuple[str, ...] | None:
     """Return the command without these tests (``CLASS::NAME``); None where its runner has no option for that.
 
     Tests are chosen by their own name alone: one of the same name in another class is left out too.

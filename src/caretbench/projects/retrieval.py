@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-LINES: Final = 20
+LINES_PER_PART: Final = 20
 _WORD: Final = re.compile(r"[A-Za-z]+|\d+")
 _PIECE: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
-Numbered = tuple[tuple[int, str], ...]
+NumberedLines = tuple[tuple[int, str], ...]
 
 
 def words(text: str) -> list[str]:
@@ -18,12 +18,16 @@ def words(text: str) -> list[str]:
     return [piece.lower() for word in _WORD.findall(text) for piece in _PIECE.findall(word)]
 
 
-def most_alike(query: str, files: Sequence[tuple[str, Numbered]], count: int) -> list[tuple[str, Numbered]]:
+def most_similar_parts(
+    query: str, files: Sequence[tuple[str, NumberedLines]], count: int
+) -> list[tuple[str, NumberedLines]]:
     """Return at most ``count`` parts of 20 lines that share words with the query, the most alike last."""
     import bm25s
 
     parts = [
-        (path, lines[start : start + LINES]) for path, lines in files for start in range(0, len(lines), LINES)
+        (path, lines[start : start + LINES_PER_PART])
+        for path, lines in files
+        for start in range(0, len(lines), LINES_PER_PART)
     ]
     corpus = [words("\n".join(text for _, text in lines)) for _, lines in parts]
     filled = [n for n, found in enumerate(corpus) if found]

@@ -16,9 +16,9 @@ from typing import Final
 from caretbench.execution.sandbox.program import WORK
 from caretbench.execution.workspaces.workspace import WorkspaceRequest
 
-TOOLS: Final = ".caretbench-tools"
+TOOLS_FOLDER: Final = ".caretbench-tools"
 """The folder of our files, in the copy."""
-_TESTS: Final = f"{TOOLS}/tests.json"
+_TESTS: Final = f"{TOOLS_FOLDER}/tests.json"
 _PYTEST: Final = "caretbench_tests"
 _UNITTEST: Final = "sitecustomize"
 _STARTS_PYTEST = re.compile(r"(?:^|[\s/;&])(?:pytest|py\.test)(?=$|[\s;&])")
@@ -30,7 +30,7 @@ def runs_pytest(command: Sequence[str]) -> bool:
     return _STARTS_PYTEST.search(" ".join(command)) is not None
 
 
-def in_one_order(request: WorkspaceRequest) -> WorkspaceRequest:
+def without_shuffling(request: WorkspaceRequest) -> WorkspaceRequest:
     """The command with its tests in the order in which they stand: what shuffles them under pytest is switched off."""
     if not runs_pytest(request.command):
         return request
@@ -38,7 +38,7 @@ def in_one_order(request: WorkspaceRequest) -> WorkspaceRequest:
     return request.model_copy(update={"environment": {**request.environment, "PYTEST_ADDOPTS": options}})
 
 
-def selected(request: WorkspaceRequest, tests: Sequence[str]) -> WorkspaceRequest:
+def with_selected_tests(request: WorkspaceRequest, tests: Sequence[str]) -> WorkspaceRequest:
     """The command of pytest with these tests alone, by their ids, in its own order; others are not even set up.
 
     A test that is not there is an error, so that an answer cannot make tests vanish.
@@ -47,17 +47,17 @@ def selected(request: WorkspaceRequest, tests: Sequence[str]) -> WorkspaceReques
     return _with_plugin(request, {"CARETBENCH_TESTS": f"{WORK}/{_TESTS}"}, patch)
 
 
-def is_selected(request: WorkspaceRequest) -> bool:
+def has_selected_tests(request: WorkspaceRequest) -> bool:
     """Return whether a command runs chosen tests alone."""
     return _TESTS in request.patch
 
 
-def watched(request: WorkspaceRequest, place: str) -> WorkspaceRequest:
+def with_reach_recording(request: WorkspaceRequest, path: str) -> WorkspaceRequest:
     """The command of pytest with lines in the file ``place`` of the project that tell which test reaches which mark."""
-    return _with_plugin(request, {"CARETBENCH_REACH": f"{WORK}/{place}"})
+    return _with_plugin(request, {"CARETBENCH_REACH": f"{WORK}/{path}"})
 
 
-def reversed_order(request: WorkspaceRequest) -> WorkspaceRequest | None:
+def with_reversed_order(request: WorkspaceRequest) -> WorkspaceRequest | None:
     """Return the command with its tests in another order; None where its runner has no way to do that.
 
     pytest and unittest run them from the last to the first, CTest shuffles them.
@@ -84,8 +84,8 @@ def _with_tools(
     return request.model_copy(
         update={
             "environment": {**request.environment, **said},
-            "patch": {**request.patch, f"{TOOLS}/{module}.py": _text(module), **patch},
-            "python_path": (TOOLS, *request.python_path),
+            "patch": {**request.patch, f"{TOOLS_FOLDER}/{module}.py": _text(module), **patch},
+            "python_path": (TOOLS_FOLDER, *request.python_path),
         }
     )
 

@@ -19,10 +19,16 @@ from caretbench.execution.types import Status
 from caretbench.execution.workspaces.engine import WorkspaceEngine
 from caretbench.execution.workspaces.snapshots import SnapshotStore
 from caretbench.execution.workspaces.workspace import WorkspaceRequest, WorkspaceResult
-from caretbench.projects.answer_requests import original
-from caretbench.projects.instrumentation import MARKS_FILE, Marked, Marks, mark, marks_in
-from caretbench.projects.language_tables import mark_table
-from caretbench.projects.runner_options import runs_pytest, watched
+from caretbench.projects.answer_requests import original_file
+from caretbench.projects.instrumentation import (
+    EXECUTION_LOG,
+    ExecutedStatements,
+    InstrumentedFile,
+    executed_statements,
+    instrument,
+)
+from caretbench.projects.language_tables import instrumentation_table
+from caretbench.projects.runner_options import runs_pytest, with_reach_recording
 from caretbench.syntax.source import SourceFile, language_of
 from caretbench.syntax.types import Nesting, Span
 
@@ -32,7 +38,7 @@ _PATIENCE = 4.0
 
 
 @dataclass(frozen=True)
-class Reach:
+class StatementReach:
     """What the tests reach.
 
     Args:
@@ -46,12 +52,12 @@ class Reach:
 
     statements: Mapping[str, Sequence[tuple[Span, bool]]] = field(default_factory=dict)
     unknown: Mapping[str, str] = field(default_factory=dict)
-    tests: Mapping[tuple[str, int], frozenset[str]] = field(default_factory=dict)
+    tests_by_statement: Mapping[tuple[str, int], frozenset[str]] = field(default_factory=dict)
     all_tests: tuple[str, ...] = ()
     runs: int = 0
     cpu_s: float = 0.0
 
-    def covers(self, path: str, start: int, end: int) -> bool:
+    def reaches(self, path: str, start: int, end: int) -> bool:
         """Whether the tests execute something of the bytes ``start`` to ``end``; True, too, where that is unknown.
 
         A span that lies within a statement (a condition) is executed as soon as that is.
@@ -62,12 +68,12 @@ class Reach:
         return not looked_at or any(self.statements[path][n][1] for n in looked_at)
 
     @property
-    def nothing(self) -> bool:
+    def reaches_nothing(self) -> bool:
         """Return whether it is known of every file that the tests execute nothing of it."""
         hits = (hit for statements in self.statements.values() for _, hit in statements)
         return bool(self.statements) and not self.unknown and not any(hits)
 
-    def tests_of(self, path: str, start: int, end: int) -> tuple[str, ...]:
+    def tests_reaching(self, path: str, start: int, end: int) -> tuple[str, ...]:
         """Return the tests that execute something of the bytes ``start`` to ``end``, in their order.
 
         Empty where that is not known of each statement, or where it is all of them.
@@ -75,7 +81,7 @@ class Reach:
         found: set[str] = set()
         for n in self._looked_at(path, start, end):
             if self.statements[path][n][1]:
-                tests = self.tests.get((path, n))
+                tests = self.tests_by_statement.get((path, n))
                 if tests is None:
                     return ()
                 found |= tests
@@ -101,7 +107,7 @@ class Reach:
             for path, statements in self.statements.items()
         }
 
-    def lines(self, path: str, source: SourceFile) -> frozenset[int]:
+    def executed_lines(self, path: str, source: SourceFile) -> frozenset[int]:
         """Return the lines, from 1, of the statements that are executed, without those of inner ones that are not."""
         found: set[int] = set()
         for span, hit in self.statements.get(path, ()):
@@ -113,44 +119,46 @@ class Reach:
         return frozenset(found)
 
 
-def reached(
+def measure_reach(
     engine: WorkspaceEngine,
     request: WorkspaceRequest,
     paths: Iterable[str],
     *,
     store: SnapshotStore | None = None,
-) -> Reach:
+) -> StatementReach:
     """Find out what the tests of a project reach in these files; test code had better not be among ``paths``.
 
     Raises:
         DataError: the project is not here, or has no such file.
     """
-    marked: dict[str, Marked] = {}
+    marked: dict[str, InstrumentedFile] = {}
     unknown: dict[str, str] = {}
     for path in sorted(set(paths)):
         language = language_of(path)
-        if language is None or mark_table(language) is None:
+        if language is None or instrumentation_table(language) is None:
             unknown[path] = f"no marks are known for {language or 'this language'}"
             continue
         try:
-            marked[path] = mark(SourceFile(path, original(request.snapshot, path, store)), len(marked))
+            marked[path] = instrument(
+                SourceFile(path, original_file(request.snapshot, path, store)), len(marked)
+            )
         except DataError as error:
             unknown[path] = str(error)
     probe = _Probe(engine, request, marked)
     marks = probe.run(tuple(marked), unknown)
     known = {path: one for path, one in marked.items() if path not in unknown}
     statements = {
-        path: [(span, (one.number, n) in marks.hit) for n, span in enumerate(one.spans)]
+        path: [(span, (one.number, n) in marks.executed) for n, span in enumerate(one.spans)]
         for path, one in known.items()
     }
     paths_by_number = {one.number: path for path, one in known.items()}
     tests: dict[tuple[str, int], set[str]] = {}
-    for name, own in marks.tests.items():
+    for name, own in marks.by_test.items():
         for number, n in own:
             if number in paths_by_number:
                 tests.setdefault((paths_by_number[number], n), set()).add(name)
     by_place = {place: frozenset(names) for place, names in tests.items()}
-    return Reach(statements, unknown, by_place, tuple(marks.tests), probe.runs, probe.cpu_s)
+    return StatementReach(statements, unknown, by_place, tuple(marks.by_test), probe.runs, probe.cpu_s)
 
 
 @dataclass
@@ -159,24 +167,24 @@ class _Probe:
 
     engine: WorkspaceEngine
     request: WorkspaceRequest
-    marked: Mapping[str, Marked]
+    marked: Mapping[str, InstrumentedFile]
     runs: int = 0
     cpu_s: float = 0.0
 
-    def run(self, paths: Sequence[str], unknown: dict[str, str]) -> Marks:
+    def run(self, paths: Sequence[str], unknown: dict[str, str]) -> ExecutedStatements:
         """Return the marks of all files; those of single tests only where one run tells of all files."""
         if paths and runs_pytest(self.request.command):
             result = self._once(paths, by_test=True)
-            if result.status is Status.PASSED and result.file(MARKS_FILE) is not None:
-                return marks_in(result)
-        return Marks(self._by_halves(paths, unknown), {})
+            if result.status is Status.PASSED and result.file(EXECUTION_LOG) is not None:
+                return executed_statements(result)
+        return ExecutedStatements(self._by_halves(paths, unknown), {})
 
     def _by_halves(self, paths: Sequence[str], unknown: dict[str, str]) -> frozenset[tuple[int, int]]:
         if not paths:
             return frozenset()
         result = self._once(paths)
         if result.status is Status.PASSED:
-            return marks_in(result).hit
+            return executed_statements(result).executed
         if len(paths) == 1:
             unknown[paths[0]] = f"with marks in it the tests do not pass: {result.status.value}"
             return frozenset()
@@ -190,14 +198,14 @@ class _Probe:
         request = self.request.model_copy(
             update={
                 "id": f"reach {self.runs}",
-                "patch": {**self.request.patch, **patch, MARKS_FILE: b""},
-                "results": (*self.request.results, MARKS_FILE),
+                "patch": {**self.request.patch, **patch, EXECUTION_LOG: b""},
+                "results": (*self.request.results, EXECUTION_LOG),
                 "limits": limits.model_copy(update=longer),
                 "expected": None,
                 "result_bytes": _MOST_BYTES,
             }
         )
-        [result] = self.engine.submit([watched(request, MARKS_FILE) if by_test else request])
+        [result] = self.engine.submit([with_reach_recording(request, EXECUTION_LOG) if by_test else request])
         self.runs += 1
         self.cpu_s += result.cpu_s
         return result

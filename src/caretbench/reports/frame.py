@@ -23,7 +23,7 @@ from caretbench.runs.folder import RunFolder
 from caretbench.runs.judging.ratings import HumanRating, ratings
 from caretbench.runs.verdict import decided, deciding, needs_execution
 from caretbench.suites import baselines_of_run
-from caretbench.validation.validity import GATE
+from caretbench.validation.validity import GATE_VERSION
 
 LABELS = ("language", "category", "mode")
 """Labels by which every suite's numbers are broken down, where its problems carry them."""
@@ -142,7 +142,7 @@ def read_verdicts(path: Path) -> tuple[dict[str, str], int]:
         except KeyError as error:
             raise DataError(f"{path}:{number}: the row has no {error}") from None
         gates[row["problem_id"]] = row.get("gate", 1)
-    return verdicts, sum(gate != GATE for gate in gates.values())
+    return verdicts, sum(gate != GATE_VERSION for gate in gates.values())
 
 
 def build_frame(

@@ -10,14 +10,14 @@ from caretbench.reports.frame import LoadedRun
 from caretbench.reports.results.identity import differences, settings_of
 from caretbench.reports.summary import Column
 from caretbench.runs.judging.result import COVERAGE_WANTED
-from caretbench.validation.validity import GATE
+from caretbench.validation.validity import GATE_VERSION
 
 
 def older_gate_warnings(run: LoadedRun) -> Iterator[str]:
     """Yield that verdicts of the gate are of an older one."""
     if run.older_verdicts:
         yield (
-            f"{run.older_verdicts} verdicts on problems are of an older gate (this one is version {GATE}): "
+            f"{run.older_verdicts} verdicts on problems are of an older gate (this one is version {GATE_VERSION}): "
             f"`caretbench validate {run.manifest.get('suite')}` decides them again, and scoring the run again takes "
             "them over."
         )

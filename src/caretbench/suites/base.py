@@ -30,7 +30,7 @@ from caretbench.suites.values import (
     SuiteChart,
     Table,
 )
-from caretbench.validation.program_gate import Gate
+from caretbench.validation.program_gate import ProgramGate
 
 if TYPE_CHECKING:
     import polars as pl
@@ -282,4 +282,4 @@ class Suite(ABC):
             return request
 
         found = policy(self.rules("default").policy)
-        return Gate(executor().programs, found, program, self.failed_predicates, progress)
+        return ProgramGate(executor().programs, found, program, self.failed_predicates, progress)

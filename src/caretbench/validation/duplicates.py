@@ -12,7 +12,7 @@ from caretbench.projects.answer_requests import file_splice
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _SHINGLE = 5
-THRESHOLD = 0.85
+JACCARD_THRESHOLD = 0.85
 # A shingle in so many problems is boilerplate of the language: it finds no candidates (it still counts).
 _COMMON = 60
 
@@ -27,7 +27,7 @@ def shingles(text: str) -> frozenset[int]:
     )
 
 
-def near_duplicates(problems: Sequence[Problem], threshold: float = THRESHOLD) -> dict[str, str]:
+def near_duplicates(problems: Sequence[Problem], threshold: float = JACCARD_THRESHOLD) -> dict[str, str]:
     """Problems that repeat an earlier one of the same language: id -> id of the earlier one.
 
     Two problems are near-duplicates when the Jaccard index of their token 5-grams (prefix, reference and suffix
@@ -65,7 +65,7 @@ def _within(group: Iterable[Problem], threshold: float) -> dict[str, str]:
 _WINDOW_LINES = 5
 
 
-def repeats(problems: Iterable[Problem]) -> dict[str, str]:
+def near_duplicate_spans(problems: Iterable[Problem]) -> dict[str, str]:
     """Problems that repeat an earlier one elsewhere: id -> id of the earlier one.
 
     Compared are the reference and five lines on either side. The same place in another mode, and places that overlap
@@ -83,7 +83,7 @@ def repeats(problems: Iterable[Problem]) -> dict[str, str]:
         shared = Counter(index for gram in grams for index in holders[gram])
         for index, count in shared.items():
             other, theirs = earlier[index]
-            if count >= THRESHOLD * (len(grams) + len(theirs) - count) and _elsewhere(place, other):
+            if count >= JACCARD_THRESHOLD * (len(grams) + len(theirs) - count) and _elsewhere(place, other):
                 found[problem.id] = found.get(other.id, other.id)
                 break
         for gram in grams:

@@ -16,17 +16,17 @@ from caretbench.languages import language as language_named
 from caretbench.problem import InlineSplice, Problem
 from caretbench.syntax.docs.places import Comment, comments
 from caretbench.syntax.parser import encode
-from caretbench.validation.mutation_operators import OPERATORS
+from caretbench.validation.mutation_operators import MUTATION_OPERATORS
 from caretbench.validation.mutation_tables import mutation_table
-from caretbench.validation.mutation_target import MutationEdit, MutationSubject
-from caretbench.validation.throw_mutations import CRASH, early_throw
+from caretbench.validation.mutation_target import MutationEdit, MutationTarget
+from caretbench.validation.throw_mutations import CRASH, throw_before_first_statement
 
-REACH_ONLY = frozenset({CRASH})
+REACH_ONLY_MUTANTS = frozenset({CRASH})
 """Names of mutants whose failure shows that the place is run, not that anything is checked."""
 VAGUE_COMMENT = "vague_comment"
 """The name of mutants of comments: running the program cannot kill them."""
 
-MOST_OF_A_KIND = 3
+MAX_PER_KIND = 3
 """More throws at other places, say, would prove nothing new."""
 VAGUE_WORDS = "Does something."
 
@@ -47,12 +47,12 @@ def _splice(problem: Problem) -> InlineSplice:
     return problem.splice
 
 
-def _subject(problem: Problem) -> MutationSubject:
+def _subject(problem: Problem) -> MutationTarget:
     splice = _splice(problem)
     start = len(encode(splice.before))
     program = encode(splice.program(problem.reference))
     language = language_named(problem.caret.language).name
-    return MutationSubject(program, language, start, start + len(encode(problem.reference)))
+    return MutationTarget(program, language, start, start + len(encode(problem.reference)))
 
 
 def _comments_of(problem: Problem) -> list[Comment]:
@@ -64,7 +64,7 @@ def _comments_of(problem: Problem) -> list[Comment]:
     return [comment for comment in found if comment.start < end and start < comment.end]
 
 
-def only_comment(problem: Problem) -> bool:
+def is_only_comment(problem: Problem) -> bool:
     """Return whether the reference is nothing but comments or a docstring, which no execution can check.
 
     Raises:
@@ -95,11 +95,11 @@ def _vague_comments(problem: Problem) -> list[Mutant]:
     return [Mutant(VAGUE_COMMENT, lead + body + tail)]
 
 
-def _in_turn(subject: MutationSubject) -> list[MutationEdit]:
+def _in_turn(subject: MutationTarget) -> list[MutationEdit]:
     """Return the first change of every kind, then the second of every kind, up to the third; crashes last."""
-    kinds = [list(islice(operator(subject), MOST_OF_A_KIND)) for operator in OPERATORS]
+    kinds = [list(islice(operator(subject), MAX_PER_KIND)) for operator in MUTATION_OPERATORS]
     edits = [edit for row in zip_longest(*kinds) for edit in row if edit is not None]
-    return sorted(edits, key=lambda edit: edit.name in REACH_ONLY)
+    return sorted(edits, key=lambda edit: edit.name in REACH_ONLY_MUTANTS)
 
 
 def mutants(problem: Problem, limit: int = 12) -> list[Mutant]:
@@ -111,14 +111,14 @@ def mutants(problem: Problem, limit: int = 12) -> list[Mutant]:
     Raises:
         TypeError: the problem asks a question, or is not spliced into one program.
     """
-    if only_comment(problem):
+    if is_only_comment(problem):
         return _vague_comments(problem)[:limit]
     subject = _subject(problem)
     found: dict[str, Mutant] = {}
     for edit in _in_turn(subject):
         if len(found) >= limit:
             break
-        text = subject.after(edit)
+        text = subject.mutated_reference(edit)
         key = text.strip()
         if key and key != problem.reference.strip() and key not in found and subject.parses_after(edit):
             found[key] = Mutant(edit.name, text)
@@ -134,8 +134,12 @@ def throw_at_start(problem: Problem) -> Mutant | None:
         TypeError: the problem asks a question, or is not spliced into one program.
     """
     subject = _subject(problem)
-    edit = early_throw(subject)
-    return Mutant(edit.name, subject.after(edit)) if edit is not None and subject.parses_after(edit) else None
+    edit = throw_before_first_statement(subject)
+    return (
+        Mutant(edit.name, subject.mutated_reference(edit))
+        if edit is not None and subject.parses_after(edit)
+        else None
+    )
 
 
 def stub(problem: Problem) -> str:

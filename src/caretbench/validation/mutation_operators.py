@@ -12,16 +12,16 @@ from collections.abc import Callable, Iterator
 import tree_sitter
 
 from caretbench.syntax.parser import text_of
-from caretbench.validation.mutation_tables import SWAPS
-from caretbench.validation.mutation_target import MutationEdit, MutationSubject, statement_around
+from caretbench.validation.mutation_tables import OPERATOR_SWAPS
+from caretbench.validation.mutation_target import MutationEdit, MutationTarget, enclosing_statement
 from caretbench.validation.throw_mutations import (
-    crashes,
-    insertion,
-    is_entry,
-    late_throw,
-    own_functions,
-    statements,
-    throws,
+    crash_edits,
+    insertion_points,
+    is_main_function,
+    reference_functions,
+    statement_insertion,
+    throw_at_end,
+    throw_edits,
 )
 
 _IMPORTS = frozenset({
@@ -34,7 +34,7 @@ _TYPE_ARGUMENTS = re.compile(r"<[\s\S]*>")
 _WHOLE_NUMBER = re.compile(r"(?!0[xXbBoO_])(\d+)([\s\S]*)")
 
 
-def _return_of_nothing(subject: MutationSubject, function: tree_sitter.Node) -> str | None:
+def _return_of_nothing(subject: MutationTarget, function: tree_sitter.Node) -> str | None:
     """What follows ``return`` so that a function gives nothing of use; None where that would not compile."""
     table = subject.table
     if not table.typed:
@@ -51,43 +51,43 @@ def _return_of_nothing(subject: MutationSubject, function: tree_sitter.Node) -> 
     return "" if declared in table.returns_nothing else f" {value}"
 
 
-def _stubs(subject: MutationSubject) -> Iterator[MutationEdit]:
-    for function, body in own_functions(subject):
+def _stubs(subject: MutationTarget) -> Iterator[MutationEdit]:
+    for function, body in reference_functions(subject):
         returned = _return_of_nothing(subject, function)
         if subject.language == "python":
             yield MutationEdit("default_return", body.start_byte, body.end_byte, "pass")
         elif returned is not None:
             inner = f" return{returned}; " if returned else ""
             yield MutationEdit("default_return", body.start_byte, body.end_byte, f"{{{inner}}}")
-    first = next(statements(subject), None)
-    around = subject.function_around(first) if first is not None else None
-    if first is None or around is None or is_entry(around):
+    first = next(insertion_points(subject), None)
+    around = subject.enclosing_function(first) if first is not None else None
+    if first is None or around is None or is_main_function(around):
         return
-    if not subject.holds(subject.functions[around.id][1]):
+    if not subject.contains(subject.functions[around.id][1]):
         returned = _return_of_nothing(subject, around)
         if returned is not None:
             leaving = subject.table.early_return.replace("@", returned)
-            yield insertion(subject, first, "default_return", leaving)
+            yield statement_insertion(subject, first, "default_return", leaving)
 
 
-def _conditions(subject: MutationSubject) -> Iterator[MutationEdit]:
-    for node in subject.nodes("condition"):
+def _conditions(subject: MutationTarget) -> Iterator[MutationEdit]:
+    for node in subject.captured_nodes("condition"):
         negated = subject.table.negation.replace("@", text_of(node))
         yield MutationEdit("condition", node.start_byte, node.end_byte, negated)
 
 
-def _negations(subject: MutationSubject) -> Iterator[MutationEdit]:
-    for node in subject.nodes("negation"):
+def _negations(subject: MutationTarget) -> Iterator[MutationEdit]:
+    for node in subject.captured_nodes("negation"):
         operand = node.named_children[-1] if node.named_children else None
         if operand is not None:
             yield MutationEdit("condition", node.start_byte, node.end_byte, f"({text_of(operand)})")
 
 
-def _swaps(kind: str) -> Callable[[MutationSubject], Iterator[MutationEdit]]:
-    def edits(subject: MutationSubject) -> Iterator[MutationEdit]:
-        for node in subject.nodes(kind):
+def _swaps(kind: str) -> Callable[[MutationTarget], Iterator[MutationEdit]]:
+    def edits(subject: MutationTarget) -> Iterator[MutationEdit]:
+        for node in subject.captured_nodes(kind):
             text = " ".join(text_of(node).split())
-            statement = statement_around(node)
+            statement = enclosing_statement(node)
             around = statement.type if statement is not None else ""
             endless = around.startswith(("while", "do_")) or (
                 kind == "arithmetic" and around.startswith("for_")
@@ -96,25 +96,25 @@ def _swaps(kind: str) -> Callable[[MutationSubject], Iterator[MutationEdit]]:
             joins_text = (
                 kind == "arithmetic" and subject.table.typed and any(mark in operands for mark in "\"'")
             )
-            if text in SWAPS[kind] and not endless and not joins_text:
-                yield MutationEdit(kind, node.start_byte, node.end_byte, SWAPS[kind][text])
+            if text in OPERATOR_SWAPS[kind] and not endless and not joins_text:
+                yield MutationEdit(kind, node.start_byte, node.end_byte, OPERATOR_SWAPS[kind][text])
 
     return edits
 
 
 def _is_message(node: tree_sitter.Node) -> bool:
-    statement = statement_around(node)
+    statement = enclosing_statement(node)
     return statement is not None and text_of(statement).startswith(_MESSAGES)
 
 
-def _numbers(subject: MutationSubject) -> Iterator[MutationEdit]:
-    for node in sorted(subject.nodes("number"), key=lambda node: _is_message(node)):
+def _numbers(subject: MutationTarget) -> Iterator[MutationEdit]:
+    for node in sorted(subject.captured_nodes("number"), key=lambda node: _is_message(node)):
         if hit := _WHOLE_NUMBER.fullmatch(text_of(node)):
             yield MutationEdit("number", node.start_byte, node.end_byte, f"{int(hit[1]) + 1}{hit[2]}")
 
 
-def _strings(subject: MutationSubject) -> Iterator[MutationEdit]:
-    for node in sorted(subject.nodes("string"), key=lambda node: _is_message(node)):
+def _strings(subject: MutationTarget) -> Iterator[MutationEdit]:
+    for node in sorted(subject.captured_nodes("string"), key=lambda node: _is_message(node)):
         parent = node.parent
         ancestors = {parent.type if parent is not None else ""}
         while parent is not None:
@@ -129,10 +129,10 @@ def _strings(subject: MutationSubject) -> Iterator[MutationEdit]:
             yield MutationEdit("string", closing, closing, "x")
 
 
-def _returned_values(subject: MutationSubject) -> Iterator[MutationEdit]:
+def _returned_values(subject: MutationTarget) -> Iterator[MutationEdit]:
     table = subject.table
-    for node in subject.nodes("returned"):
-        function = subject.function_around(node)
+    for node in subject.captured_nodes("returned"):
+        function = subject.enclosing_function(node)
         declared = subject.return_type(function) if function is not None and table.typed else None
         if table.typed and declared is None:
             continue
@@ -140,15 +140,15 @@ def _returned_values(subject: MutationSubject) -> Iterator[MutationEdit]:
         yield MutationEdit("return_value", node.start_byte, node.end_byte, value)
 
 
-def _no_items(subject: MutationSubject) -> Iterator[MutationEdit]:
+def _no_items(subject: MutationTarget) -> Iterator[MutationEdit]:
     """Loops that find nothing: the one change for the head of a loop over what a call gives."""
-    for node in subject.nodes("iterable"):
+    for node in subject.captured_nodes("iterable"):
         nothing = _nothing_to_loop_over(subject, node)
         if nothing is not None:
             yield MutationEdit("no_items", node.start_byte, node.end_byte, nothing)
 
 
-def _nothing_to_loop_over(subject: MutationSubject, node: tree_sitter.Node) -> str | None:
+def _nothing_to_loop_over(subject: MutationTarget, node: tree_sitter.Node) -> str | None:
     """What holds no item of the type that the loop declares; None where that is not known."""
     template = subject.table.no_items
     if template is None or "@" not in template:
@@ -163,20 +163,20 @@ def _nothing_to_loop_over(subject: MutationSubject, node: tree_sitter.Node) -> s
     return template.replace("@", element) + bracket + dimensions
 
 
-def _no_rounds(subject: MutationSubject) -> Iterator[MutationEdit]:
+def _no_rounds(subject: MutationTarget) -> Iterator[MutationEdit]:
     """Loops that end before they begin, whatever their condition says."""
-    for node in subject.nodes("loop_condition"):
+    for node in subject.captured_nodes("loop_condition"):
         never = subject.table.never.replace("@", text_of(node))
         yield MutationEdit("no_rounds", node.start_byte, node.end_byte, never)
 
 
-def _dropped(subject: MutationSubject) -> Iterator[MutationEdit]:
-    for node in subject.nodes("statement"):
+def _dropped(subject: MutationTarget) -> Iterator[MutationEdit]:
+    for node in subject.captured_nodes("statement"):
         if node.named_child_count and node.named_children[0].type != "string":
             yield MutationEdit("dropped_statement", node.start_byte, node.end_byte, subject.table.nothing)
 
 
-def _dropped_lines(subject: MutationSubject) -> Iterator[MutationEdit]:
+def _dropped_lines(subject: MutationTarget) -> Iterator[MutationEdit]:
     marks = ("#", "//", "/*", "*", "import ", "from ", "using ", "return", "def ", "class ", "assert")
     position = subject.start
     for line in subject.program[subject.start : subject.end].splitlines(keepends=True):
@@ -185,9 +185,9 @@ def _dropped_lines(subject: MutationSubject) -> Iterator[MutationEdit]:
         position += len(line)
 
 
-OPERATORS: tuple[Callable[[MutationSubject], Iterator[MutationEdit]], ...] = (
+MUTATION_OPERATORS: tuple[Callable[[MutationTarget], Iterator[MutationEdit]], ...] = (
     _stubs,
-    throws,
+    throw_edits,
     _conditions,
     _numbers,
     _swaps("boolean"),
@@ -201,7 +201,7 @@ OPERATORS: tuple[Callable[[MutationSubject], Iterator[MutationEdit]], ...] = (
     _dropped_lines,
     _no_items,
     _no_rounds,
-    late_throw,
-    crashes,
+    throw_at_end,
+    crash_edits,
 )
 """All kinds of change, the likeliest to kill first."""

@@ -55,7 +55,7 @@ def mutation_table(language: str) -> MutationTable:
     return table
 
 
-SWAPS: Mapping[str, Mapping[str, str]] = {
+OPERATOR_SWAPS: Mapping[str, Mapping[str, str]] = {
     "comparison": {
         "==": "!=", "!=": "==", "===": "!==", "!==": "===", "<": ">=", ">=": "<", ">": "<=", "<=": ">",
         "is": "is not", "is not": "is", "in": "not in", "not in": "in",

@@ -26,7 +26,7 @@ class MutationEdit(NamedTuple):
     text: str
 
 
-def statement_around(node: tree_sitter.Node) -> tree_sitter.Node | None:
+def enclosing_statement(node: tree_sitter.Node) -> tree_sitter.Node | None:
     """Return the statement or declaration that a node is, or stands in."""
     found: tree_sitter.Node | None = node
     while found is not None and not found.type.endswith(("_statement", "_declaration")):
@@ -36,7 +36,7 @@ def statement_around(node: tree_sitter.Node) -> tree_sitter.Node | None:
     return found
 
 
-class MutationSubject:
+class MutationTarget:
     """A golden program and the bytes ``start`` to ``end`` of it that are the reference."""
 
     def __init__(self, program: bytes, language: str, start: int, end: int) -> None:
@@ -53,24 +53,26 @@ class MutationSubject:
             if "function" in match
         }
 
-    def nodes(self, capture: str) -> list[tree_sitter.Node]:
+    def captured_nodes(self, capture: str) -> list[tree_sitter.Node]:
         """Return the captured nodes within the reference, in the order of the text, outside of assertions.
 
         An assertion that the reference itself holds would be killed by its own change.
         """
-        found = [node for node in self._captures.get(capture, []) if self.holds(node)]
-        return sorted((node for node in found if not self.asserts(node)), key=lambda node: node.start_byte)
+        found = [node for node in self._captures.get(capture, []) if self.contains(node)]
+        return sorted(
+            (node for node in found if not self.is_assertion(node)), key=lambda node: node.start_byte
+        )
 
-    def asserts(self, node: tree_sitter.Node) -> bool:
+    def is_assertion(self, node: tree_sitter.Node) -> bool:
         """Return whether a node is, or stands in, an assertion."""
-        statement = statement_around(node)
+        statement = enclosing_statement(node)
         return statement is not None and _ASSERTION.match(text_of(statement)) is not None
 
-    def holds(self, node: tree_sitter.Node) -> bool:
+    def contains(self, node: tree_sitter.Node) -> bool:
         """Return whether the node lies within the reference."""
         return self.start <= node.start_byte and node.end_byte <= self.end
 
-    def after(self, edit: MutationEdit) -> str:
+    def mutated_reference(self, edit: MutationEdit) -> str:
         """Return the reference after a change."""
         changed = self._changed(edit)
         rest = len(self.program) - self.end
@@ -89,15 +91,15 @@ class MutationSubject:
         before = self.program[line_start : node.start_byte].decode("utf-8", "surrogatepass")
         return None if before.strip() else before
 
-    def function_at(self, node: tree_sitter.Node | None) -> tree_sitter.Node | None:
+    def innermost_function(self, node: tree_sitter.Node | None) -> tree_sitter.Node | None:
         """Return the innermost function that ``node`` is or lies in."""
         while node is not None and node.id not in self.functions:
             node = node.parent
         return node
 
-    def function_around(self, node: tree_sitter.Node) -> tree_sitter.Node | None:
+    def enclosing_function(self, node: tree_sitter.Node) -> tree_sitter.Node | None:
         """Return the innermost function that holds ``node``."""
-        return self.function_at(node.parent)
+        return self.innermost_function(node.parent)
 
     def return_type(self, function: tree_sitter.Node) -> str | None:
         """The declared type of what a function returns, blanks and modifiers left out; None where none can be made.

@@ -22,11 +22,11 @@ from caretbench.extraction.policies import Policy
 from caretbench.files import sha256_text
 from caretbench.problem import Caret, Problem
 from caretbench.validation.duplicates import near_duplicates
-from caretbench.validation.mutants import REACH_ONLY, mutants, stub
-from caretbench.validation.validity import GateLoop, Validity
+from caretbench.validation.mutants import REACH_ONLY_MUTANTS, mutants, stub
+from caretbench.validation.validity import ResumableGate, Validity
 
 GOLDEN_RUNS = 3
-MUTANTS_A_ROUND = 2
+MUTANTS_PER_ROUND = 2
 # Verdicts are stored after so many problems. The answers of a round are waited for together, and a mutant that hangs
 # holds up its round, so chunks are large; programs that ran before a stop are known to the cache.
 _CHUNK = 300
@@ -48,19 +48,19 @@ class GateOutcome(NamedTuple):
     """How an answer fared: the execution status, and the predicates that failed."""
 
     status: Status
-    faults: tuple[str, ...]
-    module: str | None
+    failed_predicates: tuple[str, ...]
+    missing_module: str | None
     wall_s: float = 0.0
 
     @property
     def passed(self) -> bool:
         """Return whether all checks hold."""
-        return self.status is Status.PASSED and not self.faults
+        return self.status is Status.PASSED and not self.failed_predicates
 
     @property
     def killed(self) -> bool:
         """Return whether the answer compiled and then failed."""
-        return self.status.kills_mutant or (self.status is Status.PASSED and bool(self.faults))
+        return self.status.kills_mutant or (self.status is Status.PASSED and bool(self.failed_predicates))
 
 
 GateOutcomes = Mapping[GateAnswer, GateOutcome]
@@ -69,7 +69,7 @@ _Tried = dict[str, dict[GateAnswer, GateOutcome]]
 
 
 @dataclass
-class Gate(GateLoop):
+class ProgramGate(ResumableGate):
     """The gate for problems whose answers are run as programs.
 
     ``request`` is the program of an answer (None where it fails without a run), ``faults`` are the predicates that do
@@ -79,16 +79,16 @@ class Gate(GateLoop):
     executor: Executor
     policy: Policy
     request: Callable[[Problem, str], ExecutionRequest | None]
-    faults: Callable[[Problem, str], Sequence[str]]
+    failed_predicates: Callable[[Problem, str], Sequence[str]]
     progress: Callable[[int], None] = field(default=lambda _count: None)
 
-    def decide(self, problems: Sequence[Problem], beside: Sequence[Problem] = ()) -> Iterator[Validity]:
+    def decide(self, problems: Sequence[Problem], all_problems: Sequence[Problem] = ()) -> Iterator[Validity]:
         """Yield the verdicts, chunk by chunk."""
         if asked := next((problem for problem in problems if not isinstance(problem.shown, Caret)), None):
             raise ValueError(
                 f"{asked.id}: this gate is for answers at a caret; a suite of questions has its own"
             )
-        repeated = near_duplicates(beside or problems)
+        repeated = near_duplicates(all_problems or problems)
         for start in range(0, len(problems), _CHUNK):
             yield from self._decide(problems[start : start + _CHUNK], repeated)
 
@@ -110,7 +110,7 @@ class Gate(GateLoop):
             answers = [
                 (problem, GateAnswer(mutant.name, mutant.text))
                 for problem in waiting
-                for mutant in islice(queues[problem.id], MUTANTS_A_ROUND)
+                for mutant in islice(queues[problem.id], MUTANTS_PER_ROUND)
             ]
             self._try(answers, outcomes)
             asked = {problem.id for problem, _ in answers}
@@ -143,10 +143,10 @@ class Gate(GateLoop):
         """Return the outcome of an answer without a program: it fails, unless predicates alone decide."""
         if any(check.kind == "program" for check in problem.checks):
             return GateOutcome(Status.RUNTIME_ERROR, (), None)
-        return GateOutcome(Status.PASSED, tuple(self.faults(problem, answer.text)), None)
+        return GateOutcome(Status.PASSED, tuple(self.failed_predicates(problem, answer.text)), None)
 
     def _outcome(self, problem: Problem, answer: GateAnswer, result: ExecutionResult) -> GateOutcome:
-        faults = self.faults(problem, answer.text) if result.status is Status.PASSED else ()
+        faults = self.failed_predicates(problem, answer.text) if result.status is Status.PASSED else ()
         return GateOutcome(result.status, tuple(faults), result.missing_module, result.run_s)
 
 
@@ -170,7 +170,10 @@ def _machine(outcomes: GateOutcomes) -> list[str]:
     """Why this machine cannot say: no toolchain, a missing package."""
     faults = (one for one in _goldens(outcomes) if one.status.for_reference.is_machine_fault)
     return sorted(
-        {f"golden_not_run: {one.status}" + (f" {one.module}" if one.module else "") for one in faults}
+        {
+            f"golden_not_run: {one.status}" + (f" {one.missing_module}" if one.missing_module else "")
+            for one in faults
+        }
     )
 
 
@@ -196,7 +199,7 @@ def _objections(problem: Problem, outcomes: GateOutcomes, policy: Policy) -> lis
 def _killer(outcomes: GateOutcomes) -> str | None:
     """Return a wrong answer that compiled and failed; one that proves more than reach, if there is one."""
     killed = [answer.name for answer, one in outcomes.items() if answer.name != "golden" and one.killed]
-    return next((name for name in killed if name not in REACH_ONLY), killed[0] if killed else None)
+    return next((name for name in killed if name not in REACH_ONLY_MUTANTS), killed[0] if killed else None)
 
 
 def _verdict(problem: Problem, outcomes: GateOutcomes, policy: Policy, repeats: str | None) -> Validity:
@@ -206,7 +209,7 @@ def _verdict(problem: Problem, outcomes: GateOutcomes, policy: Policy, repeats: 
     doubts = _machine(outcomes)
     killer = _killer(outcomes)
     tried = sum(answer.name not in _FIRST for answer in outcomes)
-    if not objections and not doubts and (killer is None or killer in REACH_ONLY):
+    if not objections and not doubts and (killer is None or killer in REACH_ONLY_MUTANTS):
         # A throw at top level ends any program, whatever it asserts.
         doubts.append(
             f"no_killing_mutant: {tried} tried" if killer is None else f"only_reached: killed by {killer}"

@@ -14,7 +14,7 @@ from caretbench.problem import Problem, Row
 
 Verdict = Literal["valid", "unverified", "invalid"]
 
-GATE: Final = 2
+GATE_VERSION: Final = 2
 """Version of the rules. 2: a mutant that writes too much (``OUTPUT_LIMIT``) is killed, in programs too."""
 
 
@@ -39,14 +39,14 @@ def verdicts_path(suite_name: str, data_hash: str) -> Path:
     return cache_folder() / "validity" / f"{suite_name}-{data_hash[:16]}.jsonl"
 
 
-class GateLoop(ABC):
+class ResumableGate(ABC):
     """A gate that goes on after a stop. A kind of problem is a subclass with a strategy of its own, ``decide``."""
 
     progress: Callable[[int], None]
     """Called with the number of problems that were decided since the last call."""
 
     @abstractmethod
-    def decide(self, problems: Sequence[Problem], beside: Sequence[Problem] = ()) -> Iterator[Validity]:
+    def decide(self, problems: Sequence[Problem], all_problems: Sequence[Problem] = ()) -> Iterator[Validity]:
         """Yield a verdict on each problem as soon as it is there, in any order.
 
         ``beside`` are all problems of the set, of which one may repeat another; by default ``problems`` alone.
@@ -62,11 +62,11 @@ class GateLoop(ABC):
         """
         with Appender(path) as appender:
             stored = {row.problem_id: row for row in read_rows(path, Validity, torn_tail=True)}
-            known = {name: row for name, row in stored.items() if row.gate == GATE}
+            known = {name: row for name, row in stored.items() if row.gate == GATE_VERSION}
             waiting = [problem for problem in problems if problem.id not in known]
             self.progress(len(problems) - len(waiting))
             for decided in self.decide(waiting, problems):
-                verdict = decided.model_copy(update={"gate": GATE})
+                verdict = decided.model_copy(update={"gate": GATE_VERSION})
                 appender.append(verdict)
                 known[verdict.problem_id] = verdict
                 self.progress(1)

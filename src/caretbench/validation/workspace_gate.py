@@ -16,17 +16,24 @@ from caretbench.execution.workspaces.snapshots import SnapshotStore
 from caretbench.execution.workspaces.workspace import WorkspaceRequest
 from caretbench.extraction.policies import Policy
 from caretbench.problem import Problem
-from caretbench.projects.answer_requests import file_splice, original, tests_check, workspace_request
+from caretbench.projects.answer_requests import file_splice, original_file, tests_check, workspace_request
 from caretbench.projects.project_check import ProjectCheck, check_project
-from caretbench.projects.statement_reach import Reach, reached
+from caretbench.projects.statement_reach import StatementReach, measure_reach
 from caretbench.syntax.testing import is_test_path
-from caretbench.validation.duplicates import repeats
-from caretbench.validation.trials import Trial, TrialAnswer, answers, judge, next_answer, undecided
-from caretbench.validation.validity import GateLoop, Validity, Verdict
+from caretbench.validation.duplicates import near_duplicate_spans
+from caretbench.validation.trials import (
+    Trial,
+    TrialAnswer,
+    next_answer,
+    trial_answers,
+    verdict_of_result,
+    verdict_without_kill,
+)
+from caretbench.validation.validity import ResumableGate, Validity, Verdict
 
 
 @dataclass
-class WorkspaceGate(GateLoop):
+class WorkspaceGate(ResumableGate):
     """The gate for problems that a project's tests check.
 
     ``policy`` must leave golden answers unchanged. ``reach`` is what the tests reach, where that is known already;
@@ -37,18 +44,18 @@ class WorkspaceGate(GateLoop):
     engine: WorkspaceEngine
     policy: Policy
     store: SnapshotStore | None = None
-    reach: Reach | None = None
-    known: Callable[[WorkspaceRequest], ProjectCheck | None] = field(default=lambda _request: None)
+    reach: StatementReach | None = None
+    known_checks: Callable[[WorkspaceRequest], ProjectCheck | None] = field(default=lambda _request: None)
     progress: Callable[[int], None] = field(default=lambda _count: None)
     _projects: dict[str, ProjectCheck] = field(default_factory=dict, repr=False)
 
-    def decide(self, problems: Sequence[Problem], beside: Sequence[Problem] = ()) -> Iterator[Validity]:
+    def decide(self, problems: Sequence[Problem], all_problems: Sequence[Problem] = ()) -> Iterator[Validity]:
         """Yield the verdicts, each when it is there.
 
         Raises:
             DataError: a project is not here, or damaged, or a problem is not in a file.
         """
-        repeated = repeats(beside or problems)
+        repeated = near_duplicate_spans(all_problems or problems)
         trials = deque[Trial]()
         for group in self._by_project(problems).values():
             left = []
@@ -66,12 +73,12 @@ class WorkspaceGate(GateLoop):
         """Return the command for an answer, with the patched file."""
         return workspace_request(problem, text, store=self.store)
 
-    def original(self, problem: Problem) -> bytes:
+    def original_file(self, problem: Problem) -> bytes:
         """Return the file that holds a problem's span, as it is."""
         splice = file_splice(problem)
-        return original(splice.snapshot, splice.path, self.store)
+        return original_file(splice.snapshot, splice.path, self.store)
 
-    def reached(self, request: WorkspaceRequest, problems: Sequence[Problem]) -> Collection[str]:
+    def reached_problems(self, request: WorkspaceRequest, problems: Sequence[Problem]) -> Collection[str]:
         """Return the ids of the problems that the project's tests reach, as far as can be told."""
         reach = self.reach
         if reach is None and all(tests_check(problem).tests for problem in problems):
@@ -79,15 +86,15 @@ class WorkspaceGate(GateLoop):
         splices = {problem.id: file_splice(problem) for problem in problems}
         if reach is None:
             paths = (splice.path for splice in splices.values())
-            reach = reached(self.engine, request, paths, store=self.store)
-        return {name for name, span in splices.items() if reach.covers(span.path, span.start, span.end)}
+            reach = measure_reach(self.engine, request, paths, store=self.store)
+        return {name for name, span in splices.items() if reach.reaches(span.path, span.start, span.end)}
 
     def _project(self, problem: Problem) -> ProjectCheck:
         """Return the project's own tests, run once for all its problems."""
         command = self._command(problem)
         key = repr(command)
         if key not in self._projects:
-            self._projects[key] = self.known(command) or check_project(self.engine, command)
+            self._projects[key] = self.known_checks(command) or check_project(self.engine, command)
         return self._projects[key]
 
     def _command(self, problem: Problem) -> WorkspaceRequest:
@@ -108,7 +115,7 @@ class WorkspaceGate(GateLoop):
     def _before_running(self, problem: Problem, repeated: str | None) -> list[str]:
         splice = file_splice(problem)
         found = []
-        if splice.content(self.original(problem), problem.reference) != self.original(problem):
+        if splice.content(self.original_file(problem), problem.reference) != self.original_file(problem):
             found.append("golden_not_in_place: the reference is not what stands in the span")
         if self.policy.apply(problem.reference, problem.caret).text != problem.reference:
             found.append("extraction_changes_golden")
@@ -124,17 +131,17 @@ class WorkspaceGate(GateLoop):
         """Yield the verdicts that the project's own tests decide; what is left has to be tried."""
         project = self._project(problems[0])
         if project.fault:
-            verdict: Verdict = "unverified" if project.machine else "invalid"
+            verdict: Verdict = "unverified" if project.is_machine_fault else "invalid"
             for problem in problems:
                 yield Validity(problem_id=problem.id, verdict=verdict, reasons=(project.fault,))
             return
-        ids = self.reached(project.request, problems)
+        ids = self.reached_problems(project.request, problems)
         for problem in problems:
             if problem.id not in ids:
                 reasons = ("not_reached: no test runs it",)
                 yield Validity(problem_id=problem.id, verdict="invalid", reasons=reasons)
             else:
-                trials.append(Trial(problem, project, answers(problem, self.original(problem))))
+                trials.append(Trial(problem, project, trial_answers(problem, self.original_file(problem))))
 
     def _try(self, waiting: deque[Trial]) -> Iterator[Validity]:
         """Keep the engine fed: an answer's result puts its problem's next answer in the queue."""
@@ -146,7 +153,7 @@ class WorkspaceGate(GateLoop):
                 trial = waiting.popleft()
                 answer = next_answer(trial)
                 if answer is None:
-                    decided.append(undecided(trial))
+                    decided.append(verdict_without_kill(trial))
                     continue
                 request = self._request(trial, answer)
                 under_way[request.id] = (trial, answer)
@@ -155,7 +162,7 @@ class WorkspaceGate(GateLoop):
         while waiting:
             for result in self.engine.submit(requests()):
                 trial, answer = under_way.pop(result.id)
-                verdict = judge(trial, answer, result)
+                verdict = verdict_of_result(trial, answer, result)
                 if verdict is None:
                     waiting.append(trial)
                 else:

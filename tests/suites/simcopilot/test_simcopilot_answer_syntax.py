@@ -19,7 +19,7 @@ SPANS = {
 
 @pytest.fixture(autouse=True)
 def project(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answer_syntax, "original", lambda _snapshot, path: FILES[path].encode())
+    monkeypatch.setattr(answer_syntax, "original_file", lambda _snapshot, path: FILES[path].encode())
     answer_syntax._faults.cache_clear()
 
 
@@ -54,4 +54,4 @@ def problem(path: str) -> Problem:
     ],
 )
 def test_a_file_is_faulty_where_it_was_not_before(path: str, answer: str, fault: str) -> None:
-    assert answer_syntax.fault_of(problem(path), answer) == fault
+    assert answer_syntax.syntax_fault(problem(path), answer) == fault

@@ -50,8 +50,8 @@ def test_only_what_the_gate_let_through_is_run(tmp_path: Path) -> None:
     folder = made(tmp_path)
     with pytest.raises(DataError, match="its build has not ended"):
         folder.problems()
-    assert folder.finish() == 1
-    assert folder.finish(unverified=True) == 2
+    assert folder.write_problems() == 1
+    assert folder.write_problems(unverified=True) == 2
     with pytest.raises(DataError, match=f"project {SNAPSHOT} is missing"):
         folder.problems()
     folder.snapshot_path(SNAPSHOT).mkdir(parents=True)

@@ -19,7 +19,7 @@ from caretbench.execution.workspaces.snapshots import Snapshot
 from caretbench.files import packaged_table
 from caretbench.problem import Row
 
-MANIFEST: Final = "package.json"
+PACKAGE_JSON: Final = "package.json"
 _SYSTEM: Final = "/usr/local/bin:/usr/bin:/bin"
 """Where a program has to lie to be found behind walls."""
 _ASSIGNS = re.compile(r"\w+=")
@@ -55,7 +55,7 @@ def script_rules() -> ScriptRules:
     return ScriptRules.model_validate(packaged_table("caretbench.projects.setup", "package_scripts.toml"))
 
 
-class Script(NamedTuple):
+class PackageScript(NamedTuple):
     """A shell line that tests a project, the programs that it starts itself, and the report that it writes."""
 
     line: str
@@ -63,27 +63,27 @@ class Script(NamedTuple):
     junit: tuple[str, ...]
 
 
-def manifest(snapshot: Snapshot) -> Mapping[str, object]:
+def read_package_json(snapshot: Snapshot) -> Mapping[str, object]:
     """What ``package.json`` holds; empty where it is not there or malformed."""
-    if MANIFEST not in snapshot.entries:
+    if PACKAGE_JSON not in snapshot.entries:
         return {}
     try:
-        found = json.loads(snapshot.read(MANIFEST).decode("utf-8-sig"))
+        found = json.loads(snapshot.read(PACKAGE_JSON).decode("utf-8-sig"))
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
 
 
-def test_script(snapshot: Snapshot) -> Script | None:
+def test_script(snapshot: Snapshot) -> PackageScript | None:
     """Return the test script of a project, and the one before it; None where there is none."""
-    known = dict(_listed(manifest(snapshot), "scripts"))
+    known = dict(_listed(read_package_json(snapshot), "scripts"))
     if "test" not in known or _NOT_WRITTEN.search(known["test"]):
         return None
     before = _parts("pretest", known, ()) if "pretest" in known else []
     parts = _first_tests([part for part in [*before, *_parts("test", known, ())] if part])
     if not parts:
         return None
-    held = manifest(snapshot)
+    held = read_package_json(snapshot)
     programs = tuple(dict.fromkeys(name for part in parts for name in _programs(part, known, ())))
     said = [_said(part, held) for part in parts]
     junit = tuple(dict.fromkeys(report for _, report in said if report))
@@ -91,10 +91,10 @@ def test_script(snapshot: Snapshot) -> Script | None:
         junit = ()  # one of several runners writes no report: the last words of all are counted
         said = [_said(part, held, report=False) for part in parts]
     line = " && ".join(text for text, _ in said)
-    return Script(f'export PATH="$PWD/node_modules/.bin:$PATH"; {line}', programs, junit)
+    return PackageScript(f'export PATH="$PWD/node_modules/.bin:$PATH"; {line}', programs, junit)
 
 
-def lacking_programs(snapshot: Snapshot, script: Script) -> tuple[str, ...]:
+def missing_programs(snapshot: Snapshot, script: PackageScript) -> tuple[str, ...]:
     """Return the programs of a script that neither the project's packages nor this machine has."""
     return tuple(
         name
@@ -220,13 +220,13 @@ def _programs(part: str, scripts: Mapping[str, str], above: tuple[str, ...]) -> 
 # --- what it needs ----------------------------------------------------------------------------------------------
 
 
-def install(snapshot: Snapshot) -> str | None:
+def install_command(snapshot: Snapshot) -> str | None:
     """Return the command that fetches what a project's tests need; None where it names no package.
 
     Packages that no test needs would take most of the room. They are no dependencies while the others are fetched, and
     the project's file is put back afterwards.
     """
-    held = manifest(snapshot)
+    held = read_package_json(snapshot)
     named = [(field, name, version) for field in _FIELDS for name, version in _listed(held, field)]
     left_out = [f"{field}[{name}]" for field, name, version in named if _is_unneeded(field, name, version)]
     if len(left_out) == len(named):
@@ -234,7 +234,7 @@ def install(snapshot: Snapshot) -> str | None:
     fetch = "npm install --no-save --ignore-scripts --no-audit --no-fund --legacy-peer-deps"
     if not left_out:
         return fetch
-    return f"cp {MANIFEST} /tmp/ && npm pkg delete {shlex.join(left_out)} && {fetch} && cp /tmp/{MANIFEST} ."
+    return f"cp {PACKAGE_JSON} /tmp/ && npm pkg delete {shlex.join(left_out)} && {fetch} && cp /tmp/{PACKAGE_JSON} ."
 
 
 def _is_unneeded(field: str, name: str, version: str) -> bool:

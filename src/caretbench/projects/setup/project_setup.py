@@ -24,10 +24,10 @@ from caretbench.execution.workspaces.archives import (
 from caretbench.execution.workspaces.engine import WorkspaceExecutor
 from caretbench.execution.workspaces.snapshots import Snapshot
 from caretbench.execution.workspaces.workspace import WORKSPACE_LIMITS, WorkspaceRequest, WorkspaceResult
-from caretbench.projects.project import Taken
+from caretbench.projects.project import StoredProject
 from caretbench.projects.runner_options import runs_pytest
 from caretbench.projects.setup import package_scripts, python_packages
-from caretbench.projects.setup.command_detection import NamedCheck, detect
+from caretbench.projects.setup.command_detection import NamedCheck, detect_command
 from caretbench.projects.setup.settings import CheckSettings
 
 AUTO: Final = "auto"
@@ -51,25 +51,28 @@ def setup_command(
     """The command that fetches what a project's tests need, by what its files name; None where they name nothing."""
     parts = []
     if "python" in languages:
-        found = () if checks else (detect(snapshot, ["python"])[0],)
+        found = () if checks else (detect_command(snapshot, ["python"])[0],)
         commands = [check.command for check in (*checks, *found) if check is not None]
         runner = "pytest" if any(runs_pytest([command]) for command in commands) else None
-        parts.append(python_packages.install(snapshot, runner))
+        parts.append(python_packages.install_command(snapshot, runner))
     if _JAVASCRIPT & set(languages):
-        parts.append(package_scripts.install(snapshot))
+        parts.append(package_scripts.install_command(snapshot))
     return " && ".join(part for part in parts if part) or None
 
 
-def wanted_setup(
-    said: str | None, snapshot: Snapshot, languages: Collection[str], checks: Sequence[CheckSettings] = ()
+def resolve_setup(
+    requested: str | None,
+    snapshot: Snapshot,
+    languages: Collection[str],
+    checks: Sequence[CheckSettings] = (),
 ) -> str | None:
     """Return the setup to run; for the word ``auto`` what the project's files tell.
 
     Raises:
         DataError: they tell nothing.
     """
-    if said is None or said.strip() != AUTO:
-        return said
+    if requested is None or requested.strip() != AUTO:
+        return requested
     found = setup_command(snapshot, languages, checks)
     if found is None:
         raise DataError(
@@ -78,12 +81,12 @@ def wanted_setup(
     return found
 
 
-def advised(
+def with_setup_hint(
     faults: Mapping[str, str],
     snapshot: Snapshot,
     languages: Collection[str],
     checks: Sequence[CheckSettings],
-    done: str | None,
+    finished_setup: str | None,
 ) -> str:
     """Faults in one line, with what to write where packages are missing; ``done`` is the setup that ran."""
     said = "; ".join(f"{name}: {reason}" if name else reason for name, reason in faults.items())
@@ -94,8 +97,8 @@ def advised(
         )
     if not _LACKS.search(said):
         return said
-    if done is not None:
-        return f"{said}; the setup that ran was `{done}`: name what is missing there"
+    if finished_setup is not None:
+        return f"{said}; the setup that ran was `{finished_setup}`: name what is missing there"
     command = setup_command(snapshot, languages, checks)
     if command is None:
         return said
@@ -105,7 +108,7 @@ def advised(
     return f"{said}; if packages are missing, {added}{built}"
 
 
-def reaches_nothing(entry: NamedCheck) -> str:
+def reaches_nothing_message(entry: NamedCheck) -> str:
     """Why a check whose tests run no line to mine is left out."""
     tests = entry.check.minimum_tests
     counted = f"{tests} tests pass" if tests else "the command ends well"
@@ -120,7 +123,9 @@ _LIMITS: Final = WORKSPACE_LIMITS.model_copy(
 )
 
 
-def set_up(engine: WorkspaceExecutor, taken: Taken, command: str, bundle: str | None = None) -> Taken:
+def run_setup(
+    engine: WorkspaceExecutor, project: StoredProject, command: str, bundle: str | None = None
+) -> StoredProject:
     """Return the project with what the command left in it; the files that belong to the project stay the same ones.
 
     ``bundle`` names packages that the command may use, such as a test framework to compile tests against.
@@ -130,7 +135,7 @@ def set_up(engine: WorkspaceExecutor, taken: Taken, command: str, bundle: str | 
     """
     request = WorkspaceRequest(
         id="setup",
-        snapshot=taken.snapshot.id,
+        snapshot=project.snapshot.id,
         command=packing(command),
         environment={"HOME": "/tmp/home"},  # noqa: S108  a path inside the sandbox
         bundle=bundle,
@@ -142,10 +147,10 @@ def set_up(engine: WorkspaceExecutor, taken: Taken, command: str, bundle: str | 
     [result] = engine.submit([request])
     _check(result, command)
     try:
-        snapshot = taken_over(engine.spaces.store, taken.snapshot, result.files)
+        snapshot = taken_over(engine.spaces.store, project.snapshot, result.files)
     except DataError as error:
         raise DataError(f"setup {command!r}: {error}") from None
-    return Taken(snapshot, taken.files, taken.left_out)
+    return StoredProject(snapshot, project.files, project.excluded)
 
 
 def _check(result: WorkspaceResult, command: str) -> None:

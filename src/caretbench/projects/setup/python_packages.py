@@ -22,7 +22,7 @@ from caretbench.execution.bundles.pip import sandbox_python
 from caretbench.execution.sandbox.program import WORK
 from caretbench.execution.workspaces.snapshots import Snapshot
 
-PACKAGES: Final = ".deps"
+PACKAGES_FOLDER: Final = ".deps"
 """The folder of the project into which a setup installs Python packages; it is looked in, and never mined."""
 _GROUPS: Final[tuple[str, ...]] = ("test", "tests", "testing", "pytest", "unittest")
 _ELSE_GROUPS: Final[tuple[str, ...]] = ("dev", "develop", "development")
@@ -43,21 +43,21 @@ _UNWANTED: Final = re.compile(r"--cov\b|--cov[-=]|--no-cov|--numprocesses|--dist
 _TAKES_VALUE: Final = frozenset({"-n", "--numprocesses", "--dist", "--cov-report", "--cov-config"})
 
 
-def folders(snapshot: Snapshot) -> tuple[str, ...]:
+def import_folders(snapshot: Snapshot) -> tuple[str, ...]:
     """Return the folders of a project that Python has to look in: its packages' (``src``), and those of its setup.
 
     The root is among them where a setup may have installed a copy; else runners that are started as modules look there.
     """
     own = any(re.fullmatch(r"src/(?:[^/]*/)?[^/]*\.py", path) for path in snapshot.entries)
     found = ["src"] if own and "src/__init__.py" not in snapshot.entries else []
-    if any(path.startswith(f"{PACKAGES}/") for path in snapshot.entries):
-        found = [*(found or ["."]), PACKAGES]  # what is mined goes before a copy that was installed
+    if any(path.startswith(f"{PACKAGES_FOLDER}/") for path in snapshot.entries):
+        found = [*(found or ["."]), PACKAGES_FOLDER]  # what is mined goes before a copy that was installed
     return tuple(found)
 
 
-def is_here(snapshot: Snapshot, module: str) -> bool:
+def is_importable(snapshot: Snapshot, module: str) -> bool:
     """Whether a project's tests find a module without a bundle: in the project, or in the Python that runs them."""
-    places = (f"{folder}/{module}/__init__.py".removeprefix("./") for folder in folders(snapshot))
+    places = (f"{folder}/{module}/__init__.py".removeprefix("./") for folder in import_folders(snapshot))
     return any(place in snapshot.entries for place in places) or _has(sandbox_python(), module)
 
 
@@ -76,7 +76,7 @@ def with_python_path(
     snapshot: Snapshot, environment: Mapping[str, str], bundle: str | None = None
 ) -> Mapping[str, str]:
     """An environment in which Python finds the project's folders; as it is where it says itself where to look."""
-    found = folders(snapshot)
+    found = import_folders(snapshot)
     if not found or "PYTHONPATH" in environment:
         return environment
     places = [f"{WORK}/{folder}" for folder in found]
@@ -116,13 +116,13 @@ def requirements(snapshot: Snapshot, runner: str | None = None) -> tuple[str, ..
     return tuple(dict.fromkeys(kept))
 
 
-def install(snapshot: Snapshot, runner: str | None = None) -> str | None:
+def install_command(snapshot: Snapshot, runner: str | None = None) -> str | None:
     """Return the command that fetches it; None where the project needs nothing."""
     needed = requirements(snapshot, runner)
     if not needed:
         return None
     words = [part for one in needed for part in (one.split(" ", 1) if one.startswith("-r ") else [one])]
-    pip = f"python3 -m pip install --no-compile --target {PACKAGES}"
+    pip = f"python3 -m pip install --no-compile --target {PACKAGES_FOLDER}"
     asks = any(_ASKS.search(_text(snapshot, path) or "") for path in snapshot.entries if path.endswith(".py"))
     built = any(path in snapshot.entries for path in ("pyproject.toml", "setup.py"))
     # whoever asks for its own version wants to be installed; a history that tells the version is no part of a snapshot

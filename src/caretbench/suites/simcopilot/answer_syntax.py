@@ -14,25 +14,25 @@ from typing import Final, Literal
 import tree_sitter
 
 from caretbench.problem import FileSplice, Problem
-from caretbench.projects.answer_requests import file_splice, original
+from caretbench.projects.answer_requests import file_splice, original_file
 from caretbench.syntax.faults import fault_count, layout_faults
 from caretbench.syntax.parser import parse
 
-Fault = Literal["", "syntax", "indentation", "truncated"]
+SyntaxFault = Literal["", "syntax", "indentation", "truncated"]
 
 _CLOSERS: Final = {"(": ")", "[": "]", "{": "}", "${": "}"}
 _BLOCKS: Final = 3
 """At most so many blocks that were open before the answer are closed to see whether it was cut off."""
 
 
-def fault_of(problem: Problem, text: str) -> Fault:
+def syntax_fault(problem: Problem, text: str) -> SyntaxFault:
     """What is wrong with the file once ``text`` stands in it; empty where nothing is that was not wrong before.
 
     Raises:
         DataError: the problem's project is not here.
     """
     splice, language = file_splice(problem), problem.caret.language
-    before = original(splice.snapshot, splice.path)
+    before = original_file(splice.snapshot, splice.path)
     allowed = _faults(splice.snapshot, splice.path, language)
     tree = parse(splice.content(before, text), language)
     excess = fault_count(tree, language) - sum(allowed)
@@ -48,7 +48,7 @@ def fault_of(problem: Problem, text: str) -> Fault:
 @lru_cache(maxsize=1024)
 def _faults(snapshot: str, path: str, language: str) -> tuple[int, int]:
     """Return the faults of a file as it was: those that are none of layout, and those that are."""
-    tree = parse(original(snapshot, path), language)
+    tree = parse(original_file(snapshot, path), language)
     layout = layout_faults(tree, language)
     return fault_count(tree, language) - layout, layout
 

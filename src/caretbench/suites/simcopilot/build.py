@@ -14,8 +14,8 @@ from caretbench.progress import Progress
 from caretbench.projects.setup.settings import CheckSettings, OutputSettings
 from caretbench.suites.simcopilot.build_types import BuiltTasks, SimCopilotOptions
 from caretbench.suites.simcopilot.folder import TaskFolder
-from caretbench.suites.simcopilot.mining.tasks import MODES, WantedTasks
-from caretbench.suites.simcopilot.task_builder import Builder
+from caretbench.suites.simcopilot.mining.tasks import MODES, TaskSampling
+from caretbench.suites.simcopilot.task_builder import TaskBuilder
 
 _PER_1000: Final = 30
 """Candidates for each 1,000 lines that the tests reach: large projects give no less than small ones."""
@@ -65,7 +65,7 @@ def build(sources: Sequence[str], output: Path, options: Mapping[str, Any], prog
     wanted = _options(options)
     indexes = _indexes(options["index"]) if options["setup"] or options["index"] else None
     engine = WorkspaceExecutor(options["jobs"], spaces=Workspaces(index=indexes))
-    builder = Builder(engine, decide=not options["candidates_only"])
+    builder = TaskBuilder(engine, validate=not options["candidates_only"])
     builder.progress = progress
     try:
         return builder.build(Path(sources[0]), TaskFolder(output), wanted)
@@ -81,9 +81,9 @@ def _options(options: Mapping[str, Any]) -> SimCopilotOptions:
     limit = options["max_candidates"]
     return SimCopilotOptions(
         languages=tuple(options["language"] or ()),
-        wanted=WantedTasks(
+        sampling=TaskSampling(
             tuple(mode for mode in MODES if mode in named),
-            WantedTasks.limit if limit is None else limit or None,
+            TaskSampling.limit if limit is None else limit or None,
             options["per_file"],
             options["seed"],
             _PER_1000 if limit is None else 0,

@@ -14,7 +14,7 @@ from caretbench.problem import Problem
 from caretbench.projects.answer_requests import file_splice
 from caretbench.projects.setup.settings import CheckSettings
 from caretbench.suites.simcopilot.folder import BuildManifest
-from caretbench.suites.simcopilot.mining.tasks import WantedTasks
+from caretbench.suites.simcopilot.mining.tasks import TaskSampling
 from caretbench.suites.values import BuildResult
 from caretbench.text_tables import aligned
 from caretbench.validation.validity import Validity
@@ -25,7 +25,7 @@ class SimCopilotOptions:
     """What the user chose."""
 
     languages: tuple[str, ...] = ()
-    wanted: WantedTasks = field(default_factory=WantedTasks)
+    sampling: TaskSampling = field(default_factory=TaskSampling)
     check: CheckSettings | None = None
     setup: str | None = None
     exclude: tuple[str, ...] = ()
@@ -35,14 +35,14 @@ class SimCopilotOptions:
         """As it stands in the manifest."""
         return {
             "languages": list(self.languages),
-            "modes": list(self.wanted.modes),
-            "limit": self.wanted.limit,
-            "per_file": self.wanted.per_file,
+            "modes": list(self.sampling.modes),
+            "limit": self.sampling.limit,
+            "per_file": self.sampling.per_file,
             "check": self.check.model_dump(mode="json") if self.check else None,
             "setup": self.setup,
             "exclude": list(self.exclude),
             "unverified": self.unverified,
-            **({"per_1000": self.wanted.per_1000} if self.wanted.per_1000 else {}),
+            **({"per_1000": self.sampling.per_1000} if self.sampling.per_1000 else {}),
         }
 
 
@@ -52,9 +52,9 @@ class BuiltTasks(NamedTuple):
     manifest: BuildManifest
     candidates: tuple[Problem, ...]
     verdicts: Mapping[str, Validity]
-    tasks: int
+    task_count: int
 
-    def number_of(self, verdict: str) -> int:
+    def verdict_count(self, verdict: str) -> int:
         """Return how many candidates have this verdict."""
         return sum(row.verdict == verdict for row in self.verdicts.values())
 
@@ -74,7 +74,7 @@ class BuiltTasks(NamedTuple):
         return table
 
     @property
-    def counted(self) -> int:
+    def counted_tasks(self) -> int:
         """Valid tasks in files of which it is known what the tests reach: those that the yield counts."""
         unknown = self.manifest.unknown_reach
         return sum(
@@ -93,12 +93,12 @@ def build_result(built: BuiltTasks, output: Path, wall_s: float, *, candidates_o
     if candidates_only:
         last = f"\n{output}: {len(built.candidates)} candidates; the same command without --candidates-only decides"
     else:
-        last = f"\n{output}: {built.tasks} tasks; caretbench run simcopilot --data {output} -m …"
+        last = f"\n{output}: {built.task_count} tasks; caretbench run simcopilot --data {output} -m …"
     return BuildResult(
         lines=(*_lines(built, wall_s), last),
         numbers=_numbers(built, wall_s),
         notes=(*_notes(built),),
-        usable=candidates_only or bool(built.tasks),
+        usable=candidates_only or bool(built.task_count),
     )
 
 
@@ -113,12 +113,12 @@ def _numbers(built: BuiltTasks, wall_s: float) -> dict[str, JsonValue]:
     return {
         "project": manifest.project,
         "candidates": len(built.candidates),
-        "verdicts": {name: built.number_of(name) for name in _VERDICTS},
+        "verdicts": {name: built.verdict_count(name) for name in _VERDICTS},
         "reasons": dict(built.reasons()),
-        "tasks": built.tasks,
+        "tasks": built.task_count,
         "lines": dict(manifest.lines),
         "reached_lines": dict(manifest.reached_lines),
-        "valid_per_1000_reached_lines": round(1000 * built.counted / reached, 1) if reached else None,
+        "valid_per_1000_reached_lines": round(1000 * built.counted_tasks / reached, 1) if reached else None,
         "not_candidates": dict(manifest.rejected),
         "passed_over": dict(manifest.passed_over),
         "unknown_reach": dict(manifest.unknown_reach),
@@ -165,13 +165,13 @@ def _lines(built: BuiltTasks, wall_s: float) -> Iterator[str]:
         yield ""
         yield from aligned(rows, ("mode", *_VERDICTS, "candidates"))
         yield from (f"  {reason} ({count})" for reason, count in built.reasons().most_common())
-    if built.tasks:
+    if built.task_count:
         cpu_s = _cpu_s(built)
         per = ""
         if reached:
             more = manifest.rejected.get("not_drawn", 0)
             bound = f" ({more} more candidates were not drawn: --max-candidates)" if more else ""
-            per = f"{1000 * built.counted / reached:.0f} valid per 1,000 reached lines{bound}; "
+            per = f"{1000 * built.counted_tasks / reached:.0f} valid per 1,000 reached lines{bound}; "
         yield (
             f"\n{per}this run took {wall_s:.0f} s; the gate's commands took {cpu_s:.0f} s of CPU, "
             f"{cpu_s / max(1, len(built.verdicts)):.2f} s for each candidate"

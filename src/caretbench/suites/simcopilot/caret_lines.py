@@ -5,21 +5,23 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from caretbench.problem import FileSplice
-from caretbench.suites.simcopilot.mining.candidates import shown
+from caretbench.suites.simcopilot.mining.candidates import visible_text
 from caretbench.syntax import FileAnalysis
 
 _MOVED: Final = frozenset({"function", "method", "class"})
 _ABOVE: Final = ("#", "//", "@", "[", "/*", "*")
 
 
-class LinePiece(NamedTuple):
+class LinePart(NamedTuple):
     """A line, or at the caret a part of one, with its number in the file."""
 
     line: int
     text: str
 
 
-def moved(file: FileAnalysis, splice: FileSplice, *, move: bool) -> tuple[list[LinePiece], list[LinePiece]]:
+def split_at_caret(
+    file: FileAnalysis, splice: FileSplice, *, move_declarations: bool
+) -> tuple[list[LinePart], list[LinePart]]:
     """Return the lines before and behind the caret, without the span itself.
 
     With ``move`` every function and class around the caret stands, with the comments and decorators above it, at the
@@ -31,7 +33,7 @@ def moved(file: FileAnalysis, splice: FileSplice, *, move: bool) -> tuple[list[L
     first = source.line_at(splice.start)
     last = source.line_at(max(splice.start, splice.end - 1))
     order = list(range(1, len(source.line_starts) + 1))
-    if move:
+    if move_declarations:
         for scope in file.scopes_around((splice.start, splice.end)):
             if scope.kind in _MOVED:
                 order = _to_the_end(file, order, scope.span)
@@ -40,16 +42,16 @@ def moved(file: FileAnalysis, splice: FileSplice, *, move: bool) -> tuple[list[L
     for line in order:
         start, end = starts[line - 1], starts[line]
         if line == first:
-            before.append(LinePiece(line, shown(source.data[start : splice.start])))
+            before.append(LinePart(line, visible_text(source.data[start : splice.start])))
         if line == last:
-            after.append(LinePiece(line, shown(source.data[splice.end : end])))
+            after.append(LinePart(line, visible_text(source.data[splice.end : end])))
             behind = True
         if first <= line <= last:
             continue
-        text = shown(source.data[start:end])
+        text = visible_text(source.data[start:end])
         if text:  # the file's last line may lack its end, and stand before others now
             ends = text.endswith("\n") or line == order[-1]
-            (after if behind else before).append(LinePiece(line, text if ends else f"{text}\n"))
+            (after if behind else before).append(LinePart(line, text if ends else f"{text}\n"))
     return before, after
 
 

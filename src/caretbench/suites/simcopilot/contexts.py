@@ -18,23 +18,23 @@ from typing import Final, NamedTuple
 
 from caretbench.problem import Caret, ContextFile, FileSplice, Problem
 from caretbench.projects.answer_requests import file_splice
-from caretbench.projects.retrieval import most_alike
-from caretbench.suites.simcopilot.caret_lines import LinePiece, moved
-from caretbench.suites.simcopilot.mining.candidates import shown
+from caretbench.projects.retrieval import most_similar_parts
+from caretbench.suites.simcopilot.caret_lines import LinePart, split_at_caret
+from caretbench.suites.simcopilot.mining.candidates import visible_text
 from caretbench.suites.simcopilot.mining.rules import mining_rules
-from caretbench.suites.simcopilot.mining.token_search import Haystack, tokens_of
+from caretbench.suites.simcopilot.mining.token_search import TokenSearch, split_tokens
 from caretbench.syntax import Analysis, FileAnalysis, SourceFile, is_test_path
 
-VERSION: Final = 2
+CONTEXT_VERSION: Final = 2
 """Of what is shown: a change of it is a new one. 2: the project's name, where a format has a place for it."""
 
-MOST_BYTES: Final = 200_000
+MAX_CONTEXT_BYTES: Final = 200_000
 """Of other files; the most distant ones stay out."""
 _FUNCTIONS: Final = ("function", "method")
 _QUERY_LINES: Final = 20
 _PARTS: Final = 6
 
-Place = tuple[str, int]
+LineOrigin = tuple[str, int]
 """A file and a line of it, from 1."""
 
 
@@ -42,12 +42,12 @@ class ShownContext(NamedTuple):
     """What is shown, and where its lines come from: those of prefix and suffix, and those of each other file."""
 
     caret: Caret
-    prefix: tuple[Place, ...]
-    suffix: tuple[Place, ...]
-    files: tuple[tuple[Place, ...], ...] = ()
+    prefix_origins: tuple[LineOrigin, ...]
+    suffix_origins: tuple[LineOrigin, ...]
+    file_origins: tuple[tuple[LineOrigin, ...], ...] = ()
 
 
-class FilePart(NamedTuple):
+class FileExcerpt(NamedTuple):
     """Lines of another file, in their order."""
 
     path: str
@@ -59,7 +59,7 @@ class FilePart(NamedTuple):
         return "".join(f"{line}\n" for _, line in self.lines)
 
 
-class ContextSubject(NamedTuple):
+class ContextProblem(NamedTuple):
     """A problem in its project."""
 
     problem: Problem
@@ -76,30 +76,30 @@ class ContextSubject(NamedTuple):
         """Return whether what stands behind the caret is hidden."""
         return self.problem.labels.get("mode") == "suffix_hidden"
 
-    def hidden(self) -> list[list[str]]:
+    def hidden_tokens(self) -> list[list[str]]:
         """Return the tokens of the texts that no prompt may hold, where they are long enough to be told from chance."""
         data, splice = self.file.source.data, self.splice
         texts = [self.problem.reference]
         if self.hides_suffix:
             around = self.file.scopes_around((splice.start, splice.end))
             ends = [scope.span.end for scope in around if scope.kind in _FUNCTIONS]
-            texts += [shown(data[splice.end : end]) for end in ends[:1]]
+            texts += [visible_text(data[splice.end : end]) for end in ends[:1]]
         least = mining_rules().blocks.repeated_tokens
-        return [tokens for text in texts if len(tokens := tokens_of(text)) >= least]
+        return [tokens for text in texts if len(tokens := split_tokens(text)) >= least]
 
 
-def without(source: SourceFile, hidden: Sequence[list[str]]) -> FilePart:
+def without_hidden_text(source: SourceFile, hidden: Sequence[list[str]]) -> FileExcerpt:
     """Return a file without the lines in which hidden text stands."""
-    lines = list(enumerate(shown(source.data).removesuffix("\n").split("\n"), 1))
+    lines = list(enumerate(visible_text(source.data).removesuffix("\n").split("\n"), 1))
     while found := _holding("\n".join(line for _, line in lines), hidden):
         lines = [line for n, line in enumerate(lines) if n not in found]
-    return FilePart(source.path, tuple(lines))
+    return FileExcerpt(source.path, tuple(lines))
 
 
 @lru_cache(maxsize=256)
-def _haystack(text: str) -> Haystack:
+def _haystack(text: str) -> TokenSearch:
     """Files are looked through for one problem after the other."""
-    return Haystack(text)
+    return TokenSearch(text)
 
 
 def _holding(text: str, hidden: Sequence[list[str]]) -> set[int]:
@@ -113,9 +113,9 @@ def _holding(text: str, hidden: Sequence[list[str]]) -> set[int]:
     }
 
 
-def others(one: ContextSubject) -> list[FilePart]:
+def other_files(one: ContextProblem) -> list[FileExcerpt]:
     """Return the other files of the caret's language, tests apart, the nearest last, without hidden text."""
-    hidden = one.hidden()
+    hidden = one.hidden_tokens()
     home = PurePosixPath(one.splice.path).parts
 
     def shared(path: str) -> int:
@@ -128,10 +128,10 @@ def others(one: ContextSubject) -> list[FilePart]:
         for path, file in one.analysis.files.items()
         if path != one.splice.path and file.source.language == language and not is_test_path(path, language)
     ]
-    found: list[FilePart] = []
-    room = MOST_BYTES
+    found: list[FileExcerpt] = []
+    room = MAX_CONTEXT_BYTES
     for path in sorted(paths, key=lambda path: (-shared(path), path)):
-        part = without(one.analysis[path].source, hidden)
+        part = without_hidden_text(one.analysis[path].source, hidden)
         room -= len(part.text)
         if room < 0:
             break
@@ -140,7 +140,7 @@ def others(one: ContextSubject) -> list[FilePart]:
 
 
 def _context(
-    one: ContextSubject, pieces: tuple[Sequence[LinePiece], Sequence[LinePiece]], parts: Sequence[FilePart]
+    one: ContextProblem, pieces: tuple[Sequence[LinePart], Sequence[LinePart]], parts: Sequence[FileExcerpt]
 ) -> ShownContext:
     before, after = pieces
     project = one.problem.labels.get("project")
@@ -161,20 +161,20 @@ def _context(
     )
 
 
-def _as_is(one: ContextSubject) -> ShownContext:
-    return _context(one, moved(one.file, one.splice, move=False), ())
+def _as_is(one: ContextProblem) -> ShownContext:
+    return _context(one, split_at_caret(one.file, one.splice, move_declarations=False), ())
 
 
-def _prepend_files(one: ContextSubject) -> ShownContext:
-    return _context(one, moved(one.file, one.splice, move=False), others(one))
+def _prepend_files(one: ContextProblem) -> ShownContext:
+    return _context(one, split_at_caret(one.file, one.splice, move_declarations=False), other_files(one))
 
 
-def _move_enclosing(one: ContextSubject) -> ShownContext:
-    before, after = moved(one.file, one.splice, move=True)
-    return _context(one, (_without_hidden(one, before), after), others(one))
+def _move_enclosing(one: ContextProblem) -> ShownContext:
+    before, after = split_at_caret(one.file, one.splice, move_declarations=True)
+    return _context(one, (_without_hidden(one, before), after), other_files(one))
 
 
-def _without_hidden(one: ContextSubject, before: list[LinePiece]) -> list[LinePiece]:
+def _without_hidden(one: ContextProblem, before: list[LinePart]) -> list[LinePart]:
     """What comes before the caret, without what of its outermost function stood behind it and is hidden there.
 
     Lines that have moved before the caret go out, too, where hidden text stands in them again.
@@ -186,7 +186,7 @@ def _without_hidden(one: ContextSubject, before: list[LinePiece]) -> list[LinePi
         ends = [source.line_at(max(0, s.span.end - 1)) for s in around if s.kind in _FUNCTIONS]
         hidden_to = ends[0] if ends else last
         before = [piece for piece in before if not last < piece.line <= hidden_to]
-    hidden = one.hidden()
+    hidden = one.hidden_tokens()
     while True:
         found = _holding("".join(piece.text for piece in before), hidden)
         kept = [piece for n, piece in enumerate(before) if n not in found or piece.line <= last]
@@ -195,16 +195,16 @@ def _without_hidden(one: ContextSubject, before: list[LinePiece]) -> list[LinePi
         before = kept
 
 
-def _retrieval(one: ContextSubject) -> ShownContext:
+def _retrieval(one: ContextProblem) -> ShownContext:
     caret = one.problem.caret
     behind = [] if one.hides_suffix else caret.suffix.split("\n")[: _QUERY_LINES // 2]
     query = "\n".join((*caret.prefix.split("\n")[-_QUERY_LINES:], *behind))
-    pools = [(part.path, part.lines) for part in others(one)]
-    parts = [FilePart(path, lines) for path, lines in most_alike(query, pools, _PARTS)]
-    return _context(one, moved(one.file, one.splice, move=False), parts)
+    pools = [(part.path, part.lines) for part in other_files(one)]
+    parts = [FileExcerpt(path, lines) for path, lines in most_similar_parts(query, pools, _PARTS)]
+    return _context(one, split_at_caret(one.file, one.splice, move_declarations=False), parts)
 
 
-CONTEXTS: Final[Mapping[str, Callable[[ContextSubject], ShownContext]]] = MappingProxyType(
+CONTEXTS: Final[Mapping[str, Callable[[ContextProblem], ShownContext]]] = MappingProxyType(
     {
         "as_is": _as_is,
         "prepend_files": _prepend_files,
@@ -215,7 +215,7 @@ CONTEXTS: Final[Mapping[str, Callable[[ContextSubject], ShownContext]]] = Mappin
 """The strategies by name."""
 
 
-def context_of(name: str, problem: Problem, analysis: Analysis) -> ShownContext:
+def build_context(name: str, problem: Problem, analysis: Analysis) -> ShownContext:
     """What is shown of a problem under a strategy.
 
     Raises:
@@ -224,4 +224,4 @@ def context_of(name: str, problem: Problem, analysis: Analysis) -> ShownContext:
     """
     if name not in CONTEXTS:
         raise KeyError(f"unknown context {name!r}; known: {', '.join(CONTEXTS)}")
-    return CONTEXTS[name](ContextSubject(problem, file_splice(problem), analysis))
+    return CONTEXTS[name](ContextProblem(problem, file_splice(problem), analysis))

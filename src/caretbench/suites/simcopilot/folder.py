@@ -116,7 +116,7 @@ class TaskFolder:
             return {}
         return {row.problem_id: row for row in read_rows(self.validity_path, Validity, torn_tail=True)}
 
-    def finish(self, *, unverified: bool = False) -> int:
+    def write_problems(self, *, unverified: bool = False) -> int:
         """Write the tasks to run; gives how many there are. Candidates that the gate has not seen stay out."""
         wanted = {"valid", "unverified"} if unverified else {"valid"}
         fit = {name for name, row in self.validity().items() if row.verdict in wanted}
@@ -146,7 +146,7 @@ class TaskFolder:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def folder_lock(folder: Path) -> Iterator[None]:
     """The folder for this process alone.
 
     Raises:

@@ -17,10 +17,10 @@ from caretbench.execution.workspaces.snapshots import SnapshotStore
 from caretbench.files import DataError, read_rows
 from caretbench.problem import Caret, FileSplice, Label, Problem, Row, TestsCheck
 from caretbench.projects.answer_requests import file_splice, tests_check
-from caretbench.projects.project import take
-from caretbench.projects.setup.command_detection import NamedCheck, checks_of
+from caretbench.projects.project import store_project
+from caretbench.projects.setup.command_detection import NamedCheck, project_checks
 from caretbench.projects.setup.settings import ProjectSettings, read_settings
-from caretbench.suites.simcopilot.mining.candidates import shown
+from caretbench.suites.simcopilot.mining.candidates import visible_text
 
 _DIGITS = 8
 
@@ -43,13 +43,13 @@ class StarterTask(Row):
     labels: Mapping[str, Label]
 
 
-def projects() -> Mapping[str, Path]:
+def sample_projects() -> Mapping[str, Path]:
     """Return the sample projects, by name."""
     root = Path(str(resources.files("caretbench"))) / "samples"
     return {path.name: path for path in sorted(root.iterdir()) if path.is_dir()}
 
 
-def tasks_path(project: str) -> Path:
+def starter_tasks_path(project: str) -> Path:
     """Where the tasks of a sample project lie in the package."""
     return Path(str(resources.files("caretbench.suites.simcopilot"))) / "starter_tasks" / f"{project}.jsonl"
 
@@ -62,22 +62,24 @@ def load(store: SnapshotStore | None = None) -> list[Problem]:
     """
     store = store or SnapshotStore()
     found = []
-    for name, root in projects().items():
-        if tasks_path(name).is_file():
+    for name, root in sample_projects().items():
+        if starter_tasks_path(name).is_file():
             found += _load(name, root, store)
     return found
 
 
 def _load(name: str, root: Path, store: SnapshotStore) -> list[Problem]:
     settings = read_settings(root)
-    snapshot = take(root, store, settings.ignore).snapshot
-    checks = {entry.name: entry.check for entry in checks_of(snapshot, (), settings=settings.checks)}
+    snapshot = store_project(root, store, settings.ignore).snapshot
+    checks = {entry.name: entry.check for entry in project_checks(snapshot, (), settings=settings.checks)}
     texts: dict[str, bytes] = {}
     problems = []
-    for task in read_rows(tasks_path(name), StarterTask):
+    for task in read_rows(starter_tasks_path(name), StarterTask):
         data = texts.setdefault(task.path, snapshot.read(task.path))
         if _digest(data) != task.sha256 or task.check not in checks:
-            raise DataError(f"{tasks_path(name)}: not made of the {name} that lies beside it; mine it again")
+            raise DataError(
+                f"{starter_tasks_path(name)}: not made of the {name} that lies beside it; mine it again"
+            )
         measured = {"minimum_tests": task.minimum_tests, "golden_s": task.golden_s}
         check = checks[task.check].model_copy(update=measured)
         problems.append(_problem(task, settings, snapshot.id, data, check))
@@ -93,14 +95,14 @@ def _problem(
         suite="simcopilot",
         shown=Caret(
             language=task.language,
-            prefix=shown(data[: task.start]),
-            suffix="" if task.mode == "suffix_hidden" else shown(data[task.end :]),
+            prefix=visible_text(data[: task.start]),
+            suffix="" if task.mode == "suffix_hidden" else visible_text(data[task.end :]),
             path=task.path,
         ),
         splice=FileSplice(
             snapshot=snapshot, path=task.path, start=task.start, end=task.end, newline=task.newline
         ),
-        reference=shown(data[task.start : task.end]),
+        reference=visible_text(data[task.start : task.end]),
         checks=(check,),
         labels=task.labels,
         cluster=name,
@@ -116,7 +118,7 @@ def starter_task(problem: Problem, content: bytes, checks: Sequence[NamedCheck])
         DataError: the problem is no mined task, or no check names its file.
     """
     splice, decides = file_splice(problem), tests_check(problem)
-    check = next((entry for entry in checks if entry.decides(splice.path)), None)
+    check = next((entry for entry in checks if entry.applies_to(splice.path)), None)
     if check is None:
         raise DataError(f"{problem.id}: no check of the project names {splice.path}")
     return StarterTask.model_validate(

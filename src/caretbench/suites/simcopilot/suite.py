@@ -18,19 +18,19 @@ from caretbench.metrics.similarity import similarities
 from caretbench.problem import Caret, FileSplice, Problem, Profile
 from caretbench.profiles import ProfileRules, Rule
 from caretbench.progress import Progress
-from caretbench.projects.answer_requests import file_splice, take_projects, workspace_request
-from caretbench.projects.snapshot_analysis import analysis_of
+from caretbench.projects.answer_requests import file_splice, store_projects, workspace_request
+from caretbench.projects.snapshot_analysis import analyse_snapshot
 from caretbench.suites import register
 from caretbench.suites.base import Suite
 from caretbench.suites.build_models import BuildModels
 from caretbench.suites.simcopilot import build, starter
-from caretbench.suites.simcopilot.answer_syntax import fault_of
+from caretbench.suites.simcopilot.answer_syntax import syntax_fault
 from caretbench.suites.simcopilot.build_types import build_result
-from caretbench.suites.simcopilot.contexts import CONTEXTS, VERSION, context_of
+from caretbench.suites.simcopilot.contexts import CONTEXT_VERSION, CONTEXTS, build_context
 from caretbench.suites.simcopilot.folder import TaskFolder
 from caretbench.suites.simcopilot.released import spans as released
-from caretbench.suites.simcopilot.released.paper import paper
-from caretbench.suites.simcopilot.released.tables import tables
+from caretbench.suites.simcopilot.released.paper import paper_rules
+from caretbench.suites.simcopilot.released.tables import released_tables
 from caretbench.suites.values import BuildResult, Measurement, PaperTable, ProblemSet, Stratification, Table
 from caretbench.validation.workspace_gate import WorkspaceGate
 
@@ -72,9 +72,9 @@ class SimCopilot(Suite):
             ("mode", "block_lines"),
         ),
         paper_bounds={
-            "reference_distance": {name: rules.range_bounds for name, rules in paper().languages.items()},
-            "comment_distance": {"*": (paper().comments.bound,)},
-            "comment_distance_any": {"*": (paper().comments.bound,)},
+            "reference_distance": {name: rules.range_bounds for name, rules in paper_rules().languages.items()},
+            "comment_distance": {"*": (paper_rules().comments.bound,)},
+            "comment_distance_any": {"*": (paper_rules().comments.bound,)},
         },
         main_labels=("language", "mode"),
         heat_maps=(("language", "mode", "constructs"), ("constructs", "reference_distance")),
@@ -98,7 +98,7 @@ class SimCopilot(Suite):
 
     profile_rules = SimCopilotProfile
 
-    contexts = MappingProxyType(dict.fromkeys(CONTEXTS, VERSION))
+    contexts = MappingProxyType(dict.fromkeys(CONTEXTS, CONTEXT_VERSION))
 
     def load(self, source: str) -> ProblemSet:
         """``starter``, or the folder that ``caretbench build simcopilot`` wrote.
@@ -120,7 +120,7 @@ class SimCopilot(Suite):
         folder = TaskFolder(root)
         problems = folder.problems()
         projects = dict.fromkeys(file_splice(problem).snapshot for problem in problems)
-        take_projects((identity, folder.snapshot_path(identity)) for identity in projects)
+        store_projects((identity, folder.snapshot_path(identity)) for identity in projects)
         return ProblemSet.of(root.resolve().name, problems)
 
     def build(
@@ -145,7 +145,7 @@ class SimCopilot(Suite):
 
     def data_tables(self, source: str) -> tuple[Table, ...]:
         """Return the paper's tables about the released spans and labels."""
-        return tables(released.load(Path(source)))
+        return released_tables(released.load(Path(source)))
 
     def request(self, problem: Problem, text: str | None, profile: Profile) -> WorkspaceRequest | None:
         """Return the project's tests, with ``text`` in its place."""
@@ -155,12 +155,12 @@ class SimCopilot(Suite):
     def caret_in_context(self, problem: Problem, context: str) -> Caret:
         """What is shown of a problem and of its project; the project is analysed once."""
         splice = file_splice(problem)
-        analysis = analysis_of(splice.snapshot, holding=splice.path)
+        analysis = analyse_snapshot(splice.snapshot, required_file=splice.path)
         if splice.path not in analysis.files:
             raise DataError(
                 f"{problem.id}: {splice.path} cannot be analysed, so no context can be found for it"
             )
-        return context_of(context, problem, analysis).caret
+        return build_context(context, problem, analysis).caret
 
     def gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> WorkspaceGate:
         """Return the gate for tests in projects."""
@@ -172,7 +172,7 @@ class SimCopilot(Suite):
         [likeness] = similarities([(text, problem.reference)])
         measured = [Measurement("similarity@1", likeness._asdict())]
         if text is not None and isinstance(problem.splice, FileSplice):
-            fault = fault_of(problem, text)
+            fault = syntax_fault(problem, text)
             measured.append(Measurement("syntax@1", {"parses": float(not fault)}, {"fault": fault}))
         return measured
 

@@ -23,17 +23,29 @@ from caretbench.extraction.policies import policy
 from caretbench.files import Appender, write_rows
 from caretbench.problem import Problem
 from caretbench.projects.answer_requests import check_request
-from caretbench.projects.project import Readable, Taken, chosen_languages, lay_down, read, take
+from caretbench.projects.project import (
+    AnalysedProject,
+    StoredProject,
+    analyse_project,
+    chosen_languages,
+    export_snapshot,
+    store_project,
+)
 from caretbench.projects.project_check import ProjectCheck, check_project
-from caretbench.projects.reference_runs import BaseRuns, base_runs, select_tests
-from caretbench.projects.runner_options import is_selected
-from caretbench.projects.setup.command_detection import NamedCheck, checks_of
-from caretbench.projects.setup.project_setup import advised, reaches_nothing, set_up, wanted_setup
+from caretbench.projects.reference_runs import ReferenceRuns, run_checks, select_tests
+from caretbench.projects.runner_options import has_selected_tests
+from caretbench.projects.setup.command_detection import NamedCheck, project_checks
+from caretbench.projects.setup.project_setup import (
+    reaches_nothing_message,
+    resolve_setup,
+    run_setup,
+    with_setup_hint,
+)
 from caretbench.projects.setup.settings import ProjectSettings, read_settings
-from caretbench.projects.statement_reach import Reach, reached
+from caretbench.projects.statement_reach import StatementReach, measure_reach
 from caretbench.suites.simcopilot.build_types import BuiltTasks, SimCopilotOptions
-from caretbench.suites.simcopilot.folder import BuildManifest, TaskFolder, locked
-from caretbench.suites.simcopilot.mining.tasks import Miner, Origin
+from caretbench.suites.simcopilot.folder import BuildManifest, TaskFolder, folder_lock
+from caretbench.suites.simcopilot.mining.tasks import ProjectMiner, TaskOrigin
 from caretbench.validation.workspace_gate import WorkspaceGate
 from caretbench.versions import versions
 
@@ -43,7 +55,7 @@ _POLICY = "block"
 
 
 @dataclass
-class Builder:
+class TaskBuilder:
     """Builds one folder of tasks.
 
     Without ``decide`` the build ends with candidates; ``progress`` is told of steps: name, how many more, how many in
@@ -51,7 +63,7 @@ class Builder:
     """
 
     engine: WorkspaceExecutor
-    decide: bool = True
+    validate: bool = True
     progress: Progress = lambda _step, _added, _total: None
     _known: dict[str, ProjectCheck] = field(default_factory=dict, repr=False)
     """What became of a project's own tests in this process, by the command."""
@@ -69,22 +81,22 @@ class Builder:
                 something else.
         """
         settings = read_settings(root) if root.is_dir() else ProjectSettings()
-        taken = take(root, self.store, settings.ignore)
-        with locked(folder.path):
+        taken = store_project(root, self.store, settings.ignore)
+        with folder_lock(folder.path):
             manifest = self._begun(folder, taken, settings, options)
             if manifest is None:
                 manifest = self._mine(root, taken, settings, folder, options)
             candidates = tuple(folder.candidates())
-            if self.decide:
+            if self.validate:
                 self._decide(folder, candidates)
             verdicts = folder.validity()
-            tasks = folder.finish(unverified=options.unverified) if self.decide else 0
+            tasks = folder.write_problems(unverified=options.unverified) if self.validate else 0
         return BuiltTasks(manifest, candidates, verdicts, tasks)
 
     # --- going on --------------------------------------------------------------------------------------------
 
     def _begun(
-        self, folder: TaskFolder, taken: Taken, settings: ProjectSettings, options: SimCopilotOptions
+        self, folder: TaskFolder, taken: StoredProject, settings: ProjectSettings, options: SimCopilotOptions
     ) -> BuildManifest | None:
         """Return the manifest of a build with the same project and options that was begun here."""
         if not folder.manifest_path.exists():
@@ -95,7 +107,7 @@ class Builder:
             return None
         manifest = folder.manifest()
         wanted = _stored(options, settings, taken.snapshot.id)
-        if dict(manifest.options) != wanted or manifest.seed != options.wanted.seed:
+        if dict(manifest.options) != wanted or manifest.seed != options.sampling.seed:
             names = {*wanted, *manifest.options}
             changed = sorted(n for n in names if manifest.options.get(n) != wanted.get(n)) or ["seed"]
             raise DataError(
@@ -109,7 +121,7 @@ class Builder:
     def _mine(
         self,
         root: Path,
-        taken: Taken,
+        taken: StoredProject,
         settings: ProjectSettings,
         folder: TaskFolder,
         options: SimCopilotOptions,
@@ -117,31 +129,41 @@ class Builder:
         project_snapshot = taken.snapshot.id
         languages = chosen_languages(taken, options.languages)
         exclude = (*settings.exclude, *options.exclude)
-        readable = read(taken, languages, exclude, most_lines=settings.most_lines)
+        readable = analyse_project(taken, languages, exclude, max_lines=settings.most_lines)
         if not any(readable.mined.values()):
             raise DataError(f"{root}: no file of {' or '.join(languages)} can be mined{_first(readable)}")
         named = (options.check,) if options.check else settings.checks
-        command = wanted_setup(options.setup or settings.setup, taken.snapshot, languages, named)
+        command = resolve_setup(options.setup or settings.setup, taken.snapshot, languages, named)
         if command:
             self.progress("setup", 0, 1)
             bundle = next((check.bundle for check in named if check.bundle), None)
-            taken = set_up(self.engine, taken, command, bundle)
+            taken = run_setup(self.engine, taken, command, bundle)
             self.progress("setup", 1, None)
-        advice = partial(advised, snapshot=taken.snapshot, languages=languages, checks=named, done=command)
+        advice = partial(
+            with_setup_hint,
+            snapshot=taken.snapshot,
+            languages=languages,
+            checks=named,
+            finished_setup=command,
+        )
         try:
-            checks = checks_of(taken.snapshot, languages, given=options.check, settings=settings.checks)
+            checks = project_checks(
+                taken.snapshot, languages, from_user=options.check, settings=settings.checks
+            )
         except DataError as error:
             raise DataError(advice({"": str(error)})) from None
         base = self._base_runs(taken.snapshot.id, checks)
         if not base.checks:
-            raise DataError(f"{root}: its tests do not pass three times as it is: {advice(base.dropped)}")
-        self._known |= base.projects
+            raise DataError(
+                f"{root}: its tests do not pass three times as it is: {advice(base.excluded_checks)}"
+            )
+        self._known |= base.project_checks
         name = settings.name or root.resolve().name
         mined = self._candidates(name, taken, settings, readable, base, options)
-        dropped = {**base.dropped, **mined.dropped}
+        dropped = {**base.excluded_checks, **mined.dropped}
         if len(mined.dropped) == len(base.checks):
             raise DataError(f"{root}: " + "; ".join(f"{check}: {why}" for check, why in dropped.items()))
-        lay_down(taken.snapshot, folder.snapshot_path(taken.snapshot.id))
+        export_snapshot(taken.snapshot, folder.snapshot_path(taken.snapshot.id))
         folder.validity_path.unlink(missing_ok=True)
         write_rows(folder.candidates_path, mined.problems)
         manifest = BuildManifest(
@@ -151,39 +173,39 @@ class Builder:
             languages=languages,
             command=base.checks[0].check.command,
             options=_stored(options, settings, project_snapshot),
-            seed=options.wanted.seed,
+            seed=options.sampling.seed,
             versions=versions(),
-            lines=readable.lines,
+            lines=readable.line_counts,
             reached_lines=mined.reached,
-            passed_over=readable.passed_over,
+            passed_over=readable.skipped,
             rejected=mined.rejected,
             unknown_reach=mined.unknown,
             dropped_checks=dropped,
-            flaky_tests=base.flaky,
-            order_dependent=base.order,
+            flaky_tests=base.flaky_tests,
+            order_dependent=base.order_dependent,
         )
         folder.write_manifest(manifest)
         return manifest
 
-    def _base_runs(self, snapshot: str, checks: Sequence[NamedCheck]) -> BaseRuns:
+    def _base_runs(self, snapshot: str, checks: Sequence[NamedCheck]) -> ReferenceRuns:
         """Run the tests as they are."""
         title = "tests as they are"
         self.progress(title, 0, len(checks))
-        return base_runs(self.engine, snapshot, checks, lambda done: self.progress(title, done, None))
+        return run_checks(self.engine, snapshot, checks, lambda done: self.progress(title, done, None))
 
     def _candidates(
         self,
         name: str,
-        taken: Taken,
+        taken: StoredProject,
         settings: ProjectSettings,
-        readable: Readable,
-        base: BaseRuns,
+        readable: AnalysedProject,
+        base: ReferenceRuns,
         options: SimCopilotOptions,
     ) -> _Mined:
-        miner = Miner(readable.analysis)
+        miner = ProjectMiner(readable.analysis)
         paths = {path for mined in readable.mined.values() for path in mined}
         self.progress("files", 0, len(paths))
-        found = miner.find(paths)
+        found = miner.find_candidates(paths)
         self.progress("files", len(paths), len(paths))
         problems: list[Problem] = []
         rejected = Counter(found.rejected)
@@ -192,46 +214,52 @@ class Builder:
         dropped: dict[str, str] = {}
         waiting = set(paths)
         for entry in base.checks:
-            own = {path for path in waiting if entry.decides(path)}
+            own = {path for path in waiting if entry.applies_to(path)}
             waiting -= own
             if not own:
                 continue
             reach = self._reached(entry, taken.snapshot.id, own)
-            if reach.nothing:
-                dropped[entry.name] = reaches_nothing(entry)
+            if reach.reaches_nothing:
+                dropped[entry.name] = reaches_nothing_message(entry)
                 rejected["not_reached"] += sum(len(found.candidates[path]) for path in own)
                 continue
             unknown.update(reach.unknown)
-            part = miner.reached(found, own, reach.covers)
+            part = miner.without_unreached(found, own, reach.reaches)
             by_path = {path: readable.analysis[path].source for path in own}
-            hit = {path: len(reach.lines(path, source)) for path, source in by_path.items()}
+            hit = {path: len(reach.executed_lines(path, source)) for path, source in by_path.items()}
             for path, count in hit.items():
                 lines[by_path[path].language] += count
-            chosen = miner.choose(part, options.wanted.of_check(entry.limit, sum(hit.values())), own)
+            chosen = miner.sample_candidates(
+                part, options.sampling.for_check(entry.limit, sum(hit.values())), own
+            )
             rejected["not_reached"] += part.rejected["not_reached"] - found.rejected["not_reached"]
             rejected["not_drawn"] += sum(len(part.candidates[path]) for path in own) - len(chosen)
             by_file = {path: entry.check_for(path) for path in own}
-            origin = Origin(name, taken.snapshot.id, settings.provenance(name), entry.check, by_file)
-            made = miner.problems(chosen, origin)
-            problems += made if entry.name in base.order else self._selected(made, entry, reach)
+            origin = TaskOrigin(name, taken.snapshot.id, settings.provenance(name), entry.check, by_file)
+            made = miner.make_problems(chosen, origin)
+            problems += made if entry.name in base.order_dependent else self._selected(made, entry, reach)
         rejected["no_check"] += sum(len(found.candidates[path]) for path in waiting)
         counts = {reason: count for reason, count in sorted(rejected.items()) if count}
         return _Mined(problems, counts, lines, dict(sorted(unknown.items())), dropped)
 
-    def _reached(self, entry: NamedCheck, snapshot: str, own: set[str]) -> Reach:
+    def _reached(self, entry: NamedCheck, snapshot: str, own: set[str]) -> StatementReach:
         self.progress("reach", 0, None)
-        found = reached(self.engine, check_request(entry.check_for(*own), snapshot), own, store=self.store)
+        found = measure_reach(
+            self.engine, check_request(entry.check_for(*own), snapshot), own, store=self.store
+        )
         self.progress("reach", len(own), None)
         return found
 
-    def _selected(self, problems: Sequence[Problem], entry: NamedCheck, reach: Reach) -> Sequence[Problem]:
+    def _selected(
+        self, problems: Sequence[Problem], entry: NamedCheck, reach: StatementReach
+    ) -> Sequence[Problem]:
         """Return the same, decided by the tests that reach them, where those are known."""
         if not reach.all_tests:
             return problems
         self.progress("tests of tasks", 0, None)
         found = select_tests(self.engine, problems, entry.check, reach)
-        self.progress("tests of tasks", len(found.projects), None)
-        self._known |= found.projects
+        self.progress("tests of tasks", len(found.project_checks), None)
+        self._known |= found.project_checks
         return found.problems
 
     # --- verdicts --------------------------------------------------------------------------------------------
@@ -241,28 +269,28 @@ class Builder:
             self.engine,
             policy(_POLICY),
             store=self.store,
-            reach=Reach(),  # what is not reached was left out when candidates were found
-            known=self._project,
+            reach=StatementReach(),  # what is not reached was left out when candidates were found
+            known_checks=self._project,
         )
         with Appender(folder.validity_path) as appender:
             known = folder.validity()
             waiting = [problem for problem in candidates if problem.id not in known]
             self.progress("candidates", len(candidates) - len(waiting), len(candidates))
-            for verdict in gate.decide(waiting, beside=candidates):
+            for verdict in gate.decide(waiting, all_problems=candidates):
                 appender.append(verdict)
                 self.progress("candidates", 1, None)
 
     def _project(self, request: WorkspaceRequest) -> ProjectCheck | None:
         """What became of the project's own tests; chosen ones, which passed with all others, run once."""
         known = self._known.get(repr(request))
-        if known is None and is_selected(request):
+        if known is None and has_selected_tests(request):
             return check_project(self.engine, request, runs=1)
         return known
 
 
-def _first(readable: Readable) -> str:
+def _first(readable: AnalysedProject) -> str:
     """Return the first file that was passed over, with the reason, as the end of a message."""
-    return next((f": {path}: {why}" for path, why in readable.passed_over.items()), "")
+    return next((f": {path}: {why}" for path, why in readable.skipped.items()), "")
 
 
 def _stored(options: SimCopilotOptions, settings: ProjectSettings, snapshot: str) -> dict[str, JsonValue]:

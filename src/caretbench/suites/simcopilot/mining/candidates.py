@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 
 from caretbench.problem import FileSplice
 from caretbench.projects.language_tables import project_tables
-from caretbench.suites.simcopilot.mining.rules import Cut, mining_rules
-from caretbench.suites.simcopilot.mining.token_search import Haystack, tokens_of
+from caretbench.suites.simcopilot.mining.rules import CutKind, mining_rules
+from caretbench.suites.simcopilot.mining.token_search import TokenSearch, split_tokens
 from caretbench.suites.simcopilot.released.paper import Mode
 from caretbench.syntax import Block, FileAnalysis, Span
 from caretbench.syntax.types import Nesting
@@ -26,7 +26,7 @@ _ACTS: Final = frozenset({
     "call_expression", "comprehension", "stream_pipeline", "if_condition", "elif_condition", "loop_header",
     "loop_body", "switch_case", "try_body", "handler", "lambda",
 })  # fmt: skip
-_RANK: Final[dict[Cut, int]] = {"body": 0, "header": 1, "run": 2, "statement": 3}
+_RANK: Final[dict[CutKind, int]] = {"body": 0, "header": 1, "run": 2, "statement": 3}
 _PUNCTUATION: Final = b" \t\r\n{}()[];,"
 """What is no code by itself, left over beside a comment."""
 BOM: Final = b"\xef\xbb\xbf"
@@ -43,13 +43,13 @@ class Candidate(NamedTuple):
     block: Block
 
 
-def newline_of(data: bytes) -> str:
+def dominant_newline(data: bytes) -> str:
     """What ends most lines."""
     pairs = data.count(b"\r\n")
     return "\r\n" if pairs and 2 * pairs >= data.count(b"\n") else "\n"
 
 
-def shown(data: bytes) -> str:
+def visible_text(data: bytes) -> str:
     """Return a part of a file as a model sees it: line feeds at the ends of lines, no byte-order mark."""
     return data.removeprefix(BOM).decode("utf-8").replace("\r\n", "\n")
 
@@ -63,7 +63,7 @@ class FileMiner:
         self.data = analysis.source.data
         self.rules = mining_rules()
         self.patterns = project_tables()[self.source.language].mining
-        self.newline = newline_of(self.data)
+        self.newline = dominant_newline(self.data)
         self._acts = sorted(block.span for block in analysis.blocks if block.kind in _ACTS)
         kinds = self.rules.blocks.kinds
         bodies = [one for one in analysis.blocks if kinds.get(one.kind) == "body" and one.statements]
@@ -89,7 +89,7 @@ class FileMiner:
 
     # --- cutting ---------------------------------------------------------------------------------------------
 
-    def _cut(self) -> Iterator[tuple[Candidate, Cut]]:
+    def _cut(self) -> Iterator[tuple[Candidate, CutKind]]:
         for block in self.analysis.blocks:
             cut = self.rules.blocks.kinds.get(block.kind)
             if cut is None or not self._in_construct(block, cut):
@@ -104,7 +104,7 @@ class FileMiner:
                 whole = Span(span.start, end)
                 yield Candidate(self.source.path, "suffix_hidden", block.kind, whole, closing, block), cut
 
-    def _in_construct(self, block: Block, cut: Cut) -> bool:
+    def _in_construct(self, block: Block, cut: CutKind) -> bool:
         """In a function, a loop or a condition; in a script, a statement of the file itself that declares nothing."""
         if cut in ("header", "body") or self._around.innermost(*block.span) is not None:
             return True
@@ -126,7 +126,7 @@ class FileMiner:
         """Where docstrings end, by where they begin."""
         return {c.start: c.end for c in self.analysis.comments if c.kind == "docstring"}
 
-    def _hidden(self, block: Block, cut: Cut, span: Span) -> tuple[int, str] | None:
+    def _hidden(self, block: Block, cut: CutKind, span: Span) -> tuple[int, str] | None:
         """Where the nearest incomplete construct ends, and what closes it; None where a reader could not tell."""
         if cut == "header":
             return self._statement_end(span)
@@ -165,7 +165,7 @@ class FileMiner:
 
     # --- refusing --------------------------------------------------------------------------------------------
 
-    def _objection(self, candidate: Candidate, cut: Cut) -> str:
+    def _objection(self, candidate: Candidate, cut: CutKind) -> str:
         """Why a candidate makes no task; empty where it does."""
         span, rules = candidate.span, self.rules.blocks
         lines = self.source.line_at(span.end - 1) - self.source.line_at(span.start) + 1
@@ -174,8 +174,8 @@ class FileMiner:
         raw = self.data[span.start : span.end]
         if not self._round_trips(candidate, raw):
             return "does_not_round_trip"
-        text = shown(raw)
-        tokens = tokens_of(text)
+        text = visible_text(raw)
+        tokens = split_tokens(text)
         fewest = rules.fewest_header_tokens if cut == "header" else rules.fewest_tokens
         if len(tokens) < fewest:
             return "too_short"
@@ -186,7 +186,7 @@ class FileMiner:
         if not self._code_in(span):
             return "comments_only"
         bare = text.strip().removesuffix(candidate.closing).strip()
-        if self.patterns.stub.fullmatch(bare):
+        if self.patterns.stub_body.fullmatch(bare):
             return "accessor_or_stub"
         if cut != "header" and not self._acts_in(span) and not self._decides(candidate):
             return "no_control_flow_or_call"
@@ -197,16 +197,16 @@ class FileMiner:
         return ""
 
     def _round_trips(self, candidate: Candidate, raw: bytes) -> bool:
-        text = shown(raw)
+        text = visible_text(raw)
         if not text.strip() or BOM in raw[:3]:
             return False
-        splice = splice_of(candidate, "", self.data, self.newline)
+        splice = candidate_splice(candidate, "", self.data, self.newline)
         alone = splice.model_copy(update={"start": 0, "end": len(raw)})  # the file around it is not looked at
         return alone.content(raw, text) == raw
 
     def _is_imports(self, text: str) -> bool:
         lines = [line.strip() for line in text.split("\n") if line.strip()]
-        return all(self.patterns.imports.match(line) for line in lines)
+        return all(self.patterns.import_statement.match(line) for line in lines)
 
     def _code_in(self, span: Span) -> bool:
         comments, position = self.analysis.comments, span.start
@@ -249,14 +249,14 @@ class FileMiner:
         return any(last <= start or (behind and first >= end) for first, last in self._haystack.find(tokens))
 
     @cached_property
-    def _haystack(self) -> Haystack:
-        return Haystack(self.data.decode("utf-8"))
+    def _haystack(self) -> TokenSearch:
+        return TokenSearch(self.data.decode("utf-8"))
 
 
-def splice_of(candidate: Candidate, snapshot: str, data: bytes, most: str | None = None) -> FileSplice:
+def candidate_splice(candidate: Candidate, snapshot: str, data: bytes, most: str | None = None) -> FileSplice:
     """Where the answer to a candidate goes; its lines end as those of the block do, or of the file (``most`` lines)."""
     raw = data[candidate.span.start : candidate.span.end]
-    newline = newline_of(raw) if b"\n" in raw else most or newline_of(data)
+    newline = dominant_newline(raw) if b"\n" in raw else most or dominant_newline(data)
     return FileSplice(
         snapshot=snapshot,
         path=candidate.path,

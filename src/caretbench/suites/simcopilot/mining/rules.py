@@ -9,7 +9,7 @@ from typing import Literal
 from caretbench.files import packaged_table
 from caretbench.problem import Row
 
-Cut = Literal["header", "body", "run", "statement"]
+CutKind = Literal["header", "body", "run", "statement"]
 
 
 class BlockRules(Row):
@@ -19,7 +19,7 @@ class BlockRules(Row):
     fewest_header_tokens: int
     most_lines: int
     repeated_tokens: int
-    kinds: Mapping[str, Cut]
+    kinds: Mapping[str, CutKind]
 
 
 class ConstructRules(Row):

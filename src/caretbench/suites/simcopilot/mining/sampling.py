@@ -17,7 +17,7 @@ from caretbench.files import sha256_text
 Cell = tuple[str, str, str]
 
 
-class Drawable(NamedTuple):
+class SampledCandidate(NamedTuple):
     """A candidate as sampling sees it: its unique name, its file, and the cells that it would fill."""
 
     name: str
@@ -25,8 +25,12 @@ class Drawable(NamedTuple):
     cells: tuple[Cell, ...]
 
 
-def balanced(
-    candidates: Sequence[Drawable], *, limit: int | None = None, per_file: int | None = None, seed: int = 0
+def balanced_sample(
+    candidates: Sequence[SampledCandidate],
+    *,
+    limit: int | None = None,
+    per_file: int | None = None,
+    seed: int = 0,
 ) -> list[str]:
     """Return the names of the chosen candidates, in the order in which they were drawn.
 
@@ -34,7 +38,7 @@ def balanced(
 
     The names of the candidates are unique, and each has a cell.
     """
-    by_cell: dict[Cell, list[Drawable]] = defaultdict(list)
+    by_cell: dict[Cell, list[SampledCandidate]] = defaultdict(list)
     for candidate in candidates:
         for cell in candidate.cells:
             by_cell[cell].append(candidate)
@@ -66,7 +70,7 @@ def balanced(
 class _Waiting:
     """A cell's candidates by file, so that a file whose count grows is moved once, however many it still has."""
 
-    def __init__(self, members: Sequence[Drawable], rank: Mapping[str, str]) -> None:
+    def __init__(self, members: Sequence[SampledCandidate], rank: Mapping[str, str]) -> None:
         self._files: dict[str, list[tuple[str, str]]] = defaultdict(list)
         for one in members:
             self._files[one.path].append((rank[one.name], one.name))
@@ -76,7 +80,7 @@ class _Waiting:
         self._queue = [(0, names[-1], path) for path, names in self._files.items()]
         heapq.heapify(self._queue)
 
-    def next(self, taken: set[str], in_file: Counter[str], per_file: int | None) -> Drawable | None:
+    def next(self, taken: set[str], in_file: Counter[str], per_file: int | None) -> SampledCandidate | None:
         """Return the first that is free, of the file with the fewest tasks; it does not come again."""
         while self._queue:
             count, first, path = heapq.heappop(self._queue)

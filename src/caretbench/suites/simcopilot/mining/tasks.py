@@ -9,9 +9,19 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from caretbench.problem import Caret, Problem, Provenance, TestsCheck
-from caretbench.suites.simcopilot.mining.candidates import Candidate, FileMiner, shown, splice_of
-from caretbench.suites.simcopilot.mining.labels import constructs, labels_of_candidate
-from caretbench.suites.simcopilot.mining.sampling import Cell, Drawable, balanced, overlap_groups
+from caretbench.suites.simcopilot.mining.candidates import (
+    Candidate,
+    FileMiner,
+    candidate_splice,
+    visible_text,
+)
+from caretbench.suites.simcopilot.mining.labels import candidate_labels, paper_constructs
+from caretbench.suites.simcopilot.mining.sampling import (
+    Cell,
+    SampledCandidate,
+    balanced_sample,
+    overlap_groups,
+)
 from caretbench.suites.simcopilot.released.paper import Mode
 from caretbench.syntax import Analysis
 
@@ -20,7 +30,7 @@ _REFERENCES: Final = ("local_variable", "global_variable", "function", "class", 
 
 
 @dataclass(frozen=True)
-class WantedTasks:
+class TaskSampling:
     """How many tasks are wanted, and which.
 
     At most ``limit`` of each check (None: all) and ``per_file`` of one file; more than ``limit`` where the check's
@@ -33,7 +43,7 @@ class WantedTasks:
     seed: int = 0
     per_1000: int = 0
 
-    def of_check(self, limit: int | None, reached: int) -> WantedTasks:
+    def for_check(self, limit: int | None, reached: int) -> TaskSampling:
         """What is wanted of a check whose tests reach so many lines; ``limit`` is its own, where it has one."""
         if limit is not None or self.limit is None:
             return replace(self, limit=self.limit if limit is None else limit)
@@ -41,18 +51,18 @@ class WantedTasks:
 
 
 @dataclass(frozen=True)
-class Origin:
+class TaskOrigin:
     """Where tasks come from: what all problems of one check of one project have in common."""
 
     project: str
     snapshot: str
     provenance: Provenance
     check: TestsCheck
-    by_file: Mapping[str, TestsCheck] = field(default_factory=dict)
+    checks_by_file: Mapping[str, TestsCheck] = field(default_factory=dict)
     """Other checks, by file."""
 
 
-class FoundTasks(NamedTuple):
+class MinedCandidates(NamedTuple):
     """All candidates of a project by file, and how many blocks each rule refused."""
 
     candidates: Mapping[str, tuple[Candidate, ...]]
@@ -60,24 +70,24 @@ class FoundTasks(NamedTuple):
 
 
 @dataclass
-class Miner:
+class ProjectMiner:
     """Mines the files of one analysis."""
 
     analysis: Analysis
     _digests: dict[str, str] = field(default_factory=dict)
 
-    def find(self, paths: Collection[str]) -> FoundTasks:
+    def find_candidates(self, paths: Collection[str]) -> MinedCandidates:
         """Return the candidates in these files; ``paths`` may come in any order."""
         rejected: Counter[str] = Counter()
         candidates = {}
         for path in sorted(paths):
             candidates[path], refused = FileMiner(self.analysis[path]).mine()
             rejected += refused
-        return FoundTasks(candidates, rejected)
+        return MinedCandidates(candidates, rejected)
 
-    def reached(
-        self, found: FoundTasks, paths: Collection[str], covers: Callable[[str, int, int], bool]
-    ) -> FoundTasks:
+    def without_unreached(
+        self, found: MinedCandidates, paths: Collection[str], reaches: Callable[[str, int, int], bool]
+    ) -> MinedCandidates:
         """Without the candidates in some files that the tests do not reach.
 
         ``covers`` says whether the tests run something of the bytes from here to there of a file.
@@ -85,23 +95,29 @@ class Miner:
         rejected = Counter(found.rejected)
         kept = dict(found.candidates)
         for path in paths:
-            kept[path] = tuple(one for one in found.candidates[path] if covers(path, *one.span))
+            kept[path] = tuple(one for one in found.candidates[path] if reaches(path, *one.span))
             rejected["not_reached"] += len(found.candidates[path]) - len(kept[path])
-        return FoundTasks(kept, rejected)
+        return MinedCandidates(kept, rejected)
 
-    def choose(self, found: FoundTasks, wanted: WantedTasks, paths: Collection[str]) -> list[Candidate]:
+    def sample_candidates(
+        self, found: MinedCandidates, sampling: TaskSampling, paths: Collection[str]
+    ) -> list[Candidate]:
         """Return the chosen candidates of some files, in the order of files and places."""
         by_name = {
-            self.name(candidate): candidate
+            self.candidate_name(candidate): candidate
             for path in sorted(paths)
             for candidate in found.candidates.get(path, ())
-            if candidate.mode in wanted.modes
+            if candidate.mode in sampling.modes
         }
-        drawable = [Drawable(name, one.path, tuple(self._cells(one))) for name, one in by_name.items()]
-        names = balanced(drawable, limit=wanted.limit, per_file=wanted.per_file, seed=wanted.seed)
+        drawable = [
+            SampledCandidate(name, one.path, tuple(self._cells(one))) for name, one in by_name.items()
+        ]
+        names = balanced_sample(
+            drawable, limit=sampling.limit, per_file=sampling.per_file, seed=sampling.seed
+        )
         return sorted((by_name[name] for name in names), key=lambda one: (one.path, one.span, one.mode))
 
-    def name(self, candidate: Candidate) -> str:
+    def candidate_name(self, candidate: Candidate) -> str:
         """``PATH#SHA8:START-END:MODE``; the hash is that of the file, start and end count its bytes."""
         digest = self._digests.get(candidate.path)
         if digest is None:
@@ -111,11 +127,11 @@ class Miner:
         return f"{candidate.path}#{digest}:{start}-{end}:{candidate.mode}"
 
     def _cells(self, candidate: Candidate) -> Iterator[Cell]:
-        held = constructs(self.analysis[candidate.path], candidate.span)
+        held = paper_constructs(self.analysis[candidate.path], candidate.span)
         for name in [name for name in held if name in _REFERENCES] or ["none"]:
             yield candidate.mode, candidate.kind, name
 
-    def problems(self, candidates: Sequence[Candidate], origin: Origin) -> list[Problem]:
+    def make_problems(self, candidates: Sequence[Candidate], origin: TaskOrigin) -> list[Problem]:
         """Return the problems of chosen candidates."""
         groups = overlap_groups([(one.path, *one.span) for one in candidates])
         firsts: dict[int, str] = {}
@@ -126,24 +142,24 @@ class Miner:
             for candidate, group in zip(candidates, groups, strict=True)
         ]
 
-    def _problem(self, candidate: Candidate, origin: Origin, group: str) -> Problem:
+    def _problem(self, candidate: Candidate, origin: TaskOrigin, group: str) -> Problem:
         analysis = self.analysis[candidate.path]
         data = analysis.source.data
         start, end = candidate.span
         hidden = candidate.mode == "suffix_hidden"
         return Problem(
-            id=f"{origin.project}/{self.name(candidate)}",
+            id=f"{origin.project}/{self.candidate_name(candidate)}",
             suite="simcopilot",
             shown=Caret(
                 language=analysis.source.language,
-                prefix=shown(data[:start]),
-                suffix="" if hidden else shown(data[end:]),
+                prefix=visible_text(data[:start]),
+                suffix="" if hidden else visible_text(data[end:]),
                 path=candidate.path,
             ),
-            splice=splice_of(candidate, origin.snapshot, data),
-            reference=shown(data[start:end]),
-            checks=(origin.by_file.get(candidate.path, origin.check),),
-            labels=labels_of_candidate(analysis, candidate, origin.project),
+            splice=candidate_splice(candidate, origin.snapshot, data),
+            reference=visible_text(data[start:end]),
+            checks=(origin.checks_by_file.get(candidate.path, origin.check),),
+            labels=candidate_labels(analysis, candidate, origin.project),
             cluster=origin.project,
             overlap_group=group,
             provenance=origin.provenance,

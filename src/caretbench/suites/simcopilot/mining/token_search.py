@@ -20,12 +20,12 @@ _SCANS: Final = 40
 """An index costs about as much as so many times reading the text."""
 
 
-def tokens_of(text: str) -> list[str]:
+def split_tokens(text: str) -> list[str]:
     """Words and single signs, without blanks."""
     return _TOKEN.findall(text)
 
 
-class Haystack:
+class TokenSearch:
     """A text in which others are looked for by their tokens.
 
     The first few times it is read from begin to end; then it gets an index, so that looking up all blocks of a file
@@ -44,7 +44,7 @@ class Haystack:
 
     @cached_property
     def _joined(self) -> str:
-        return _BETWEEN + _BETWEEN.join(tokens_of(self.text)) + _BETWEEN
+        return _BETWEEN + _BETWEEN.join(split_tokens(self.text)) + _BETWEEN
 
     @cached_property
     def _places(self) -> NDArray[numpy.int64]:
@@ -57,7 +57,7 @@ class Haystack:
     def _grams(self) -> tuple[NDArray[numpy.int64], NDArray[numpy.int64]]:
         """Hashes of all grams, sorted, and the number of the first token of each: those of equal ones ascend."""
         words: dict[str, str] = {}
-        tokens = [words.setdefault(token, token) for token in tokens_of(self.text)]
+        tokens = [words.setdefault(token, token) for token in split_tokens(self.text)]
         count = max(0, len(tokens) - _GRAM + 1)
         hashes = numpy.fromiter((_hash(tokens, n) for n in range(count)), numpy.int64, count)
         order = numpy.argsort(hashes, kind="stable")

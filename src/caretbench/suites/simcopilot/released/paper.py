@@ -12,7 +12,7 @@ from caretbench.problem import Row
 Mode = Literal["infill", "suffix_hidden"]
 
 
-class LanguageRules(Row):
+class ReleasedLanguage(Row):
     """Where a language's released files lie, and which of its references count; ``*`` stands for all scopes."""
 
     spans: str
@@ -24,7 +24,7 @@ class LanguageRules(Row):
     range_bounds: tuple[float, ...]
 
 
-class Construct(Row):
+class PaperConstruct(Row):
     """A construct of Table 1: the scopes and the reasons that the released labels give it."""
 
     title: str
@@ -39,22 +39,22 @@ class ModeRules(Row):
     field: str
 
 
-class Comments(Row):
+class CommentRules(Row):
     """Where the distance to the last comment is cut, in lines."""
 
     bound: float
 
 
-class Paper(Row):
+class PaperRules(Row):
     """All rules."""
 
-    languages: Mapping[str, LanguageRules]
-    constructs: Mapping[str, Construct]
+    languages: Mapping[str, ReleasedLanguage]
+    constructs: Mapping[str, PaperConstruct]
     modes: Mapping[Mode, ModeRules]
-    comments: Comments
+    comments: CommentRules
 
 
 @cache
-def paper() -> Paper:
+def paper_rules() -> PaperRules:
     """Return the rules by which the paper's tables come out."""
-    return Paper.model_validate(packaged_table("caretbench.suites.simcopilot.released", "paper.toml"))
+    return PaperRules.model_validate(packaged_table("caretbench.suites.simcopilot.released", "paper.toml"))

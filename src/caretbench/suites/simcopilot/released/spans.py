@@ -14,7 +14,7 @@ from typing import NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from caretbench.files import DataError, describe
-from caretbench.suites.simcopilot.released.paper import LanguageRules, Mode, paper
+from caretbench.suites.simcopilot.released.paper import Mode, ReleasedLanguage, paper_rules
 
 
 class ReleasedSpan(NamedTuple):
@@ -50,7 +50,7 @@ class ReleasedReference(NamedTuple):
         return abs(self.line - self.definition)
 
 
-class Reason(NamedTuple):
+class ReleasedReason(NamedTuple):
     """What construct a line belongs to, in the released words."""
 
     category: str
@@ -65,7 +65,7 @@ class ReleasedProgram(NamedTuple):
     output: str
     spans: tuple[ReleasedSpan, ...]
     references: tuple[ReleasedReference, ...]
-    reasons: tuple[Reason, ...]
+    reasons: tuple[ReleasedReason, ...]
     source: str | None = None
 
 
@@ -81,7 +81,7 @@ _LINES: TypeAdapter[list[tuple[int, int]]] = TypeAdapter(list[tuple[int, int]])
 
 def is_released(root: Path) -> bool:
     """Return whether a folder holds released spans."""
-    return any((root / rules.spans).is_file() for rules in paper().languages.values())
+    return any((root / rules.spans).is_file() for rules in paper_rules().languages.values())
 
 
 def load(root: Path) -> tuple[ReleasedProgram, ...]:
@@ -91,10 +91,10 @@ def load(root: Path) -> tuple[ReleasedProgram, ...]:
         DataError: a file is missing or malformed, or a span cannot be; with file and line where there is one.
     """
     if not is_released(root):
-        wanted = ", ".join(rules.spans for rules in paper().languages.values())
+        wanted = ", ".join(rules.spans for rules in paper_rules().languages.values())
         raise DataError(f"{root}: no released spans here; expected {wanted}")
     found = []
-    for language, rules in paper().languages.items():
+    for language, rules in paper_rules().languages.items():
         if (root / rules.spans).is_file():
             found += [_program(root, language, rules, record) for record in _records(root / rules.spans)]
     return tuple(found)
@@ -110,14 +110,14 @@ def _records(path: Path) -> list[object]:
     return records
 
 
-def _program(root: Path, language: str, rules: LanguageRules, value: object) -> ReleasedProgram:
+def _program(root: Path, language: str, rules: ReleasedLanguage, value: object) -> ReleasedProgram:
     path = root / rules.spans
     try:
         record = _Record.model_validate(value)
         fields = record.model_extra or {}
         spans = tuple(
             ReleasedSpan(record.name, language, mode, start, end)
-            for mode, mode_rules in paper().modes.items()
+            for mode, mode_rules in paper_rules().modes.items()
             for start, end in _LINES.validate_python(fields.get(mode_rules.field))
         )
     except ValidationError as error:
@@ -134,7 +134,7 @@ def _program(root: Path, language: str, rules: LanguageRules, value: object) -> 
     return ReleasedProgram(record.name, language, record.output, spans, references, reasons, source)
 
 
-def _source(root: Path, name: str, rules: LanguageRules) -> str | None:
+def _source(root: Path, name: str, rules: ReleasedLanguage) -> str | None:
     """Return the program's text: beside the spans, in ``Python/`` or ``example_code/Python/``, at any depth."""
     for folder in (root / rules.sources, root / "example_code" / rules.sources, root / "sources"):
         path = next(iter(sorted(folder.rglob(f"{name}{rules.suffix}"))), None) if folder.is_dir() else None
@@ -177,6 +177,6 @@ def _references(path: Path) -> Iterator[ReleasedReference]:
         yield ReleasedReference(row["name"], line, definition, row["scope"])
 
 
-def _reasons(path: Path) -> Iterator[Reason]:
+def _reasons(path: Path) -> Iterator[ReleasedReason]:
     for number, row in _rows(path, {"category": ("reason_category",), "line": ("usage_line",)}):
-        yield Reason(row["category"], _line(path, number, row["line"]))
+        yield ReleasedReason(row["category"], _line(path, number, row["line"]))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from caretbench.languages import language
 from caretbench.metrics.binning import bin_of, bin_title
 from caretbench.problem import Label
-from caretbench.suites.simcopilot.released.paper import Mode, paper
+from caretbench.suites.simcopilot.released.paper import Mode, paper_rules
 from caretbench.suites.simcopilot.released.spans import ReleasedProgram, ReleasedReference, ReleasedSpan
 from caretbench.suites.values import Table
 from caretbench.syntax.docs.places import comments
@@ -15,20 +15,20 @@ from caretbench.syntax.docs.places import comments
 _ALL = "*"
 
 
-def labels_of(program: ReleasedProgram, span: ReleasedSpan) -> dict[str, Label]:
+def released_labels(program: ReleasedProgram, span: ReleasedSpan) -> dict[str, Label]:
     """Return the labels of a released task.
 
     ``language`` and ``mode``; ``constructs``, the constructs of Table 1 that the span holds (several at once);
     ``reference_distance``, lines to the furthest reference that the paper counts, where there is one;
     ``comment_distance``, lines to the nearest comment before the span, where the program's text is there and has one.
     """
-    references = list(references_in(program, span))
+    references = list(counted_references(program, span))
     reasons = {reason.category for reason in program.reasons if span.covers(reason.line)}
     scopes = {reference.scope for reference in references}
-    known = paper().constructs.items()
+    known = paper_rules().constructs.items()
     held = [name for name, one in known if scopes & {*one.scopes} or reasons & {*one.reasons}]
     labels: dict[str, Label] = {"language": span.language, "mode": span.mode, "constructs": held}
-    distance = furthest(references, paper().languages[program.language].ranged)
+    distance = furthest_distance(references, paper_rules().languages[program.language].ranged)
     if distance is not None:
         labels["reference_distance"] = float(distance)
     to_comment = comment_distance(program.source, span) if program.source is not None else None
@@ -37,16 +37,16 @@ def labels_of(program: ReleasedProgram, span: ReleasedSpan) -> dict[str, Label]:
     return labels
 
 
-def references_in(program: ReleasedProgram, span: ReleasedSpan) -> Iterator[ReleasedReference]:
+def counted_references(program: ReleasedProgram, span: ReleasedSpan) -> Iterator[ReleasedReference]:
     """The references of a span that the paper counts: those on the line of their definition only where it says so."""
-    same_line = paper().languages[program.language].same_line
+    same_line = paper_rules().languages[program.language].same_line
     for reference in program.references:
         counted = reference.distance or _ALL in same_line or reference.scope in same_line
         if counted and span.covers(reference.line):
             yield reference
 
 
-def furthest(references: Sequence[ReleasedReference], scopes: Sequence[str]) -> int | None:
+def furthest_distance(references: Sequence[ReleasedReference], scopes: Sequence[str]) -> int | None:
     """Lines to the furthest definition among references of the given scopes; None without any."""
     distances = [entry.distance for entry in references if _ALL in scopes or entry.scope in scopes]
     return max(distances, default=None)
@@ -62,12 +62,12 @@ def comment_distance(source: str, span: ReleasedSpan) -> int | None:
 
 _NONE = "-"
 
-Labelled = tuple[ReleasedSpan, dict[str, Label]]
-Set = tuple[str, Mode, list[Labelled]]
+LabelledSpan = tuple[ReleasedSpan, dict[str, Label]]
+TaskSet = tuple[str, Mode, list[LabelledSpan]]
 """The tasks of one language and mode."""
 
 
-def tables(programs: Sequence[ReleasedProgram]) -> tuple[Table, ...]:
+def released_tables(programs: Sequence[ReleasedProgram]) -> tuple[Table, ...]:
     """Return all tables that the data at hand allow; that of comments needs the programs themselves."""
     sets = list(_sets(programs))
     found = [_spans(sets, programs), _constructs(sets), _ranges(sets)]
@@ -76,11 +76,11 @@ def tables(programs: Sequence[ReleasedProgram]) -> tuple[Table, ...]:
     return tuple(found)
 
 
-def _sets(programs: Sequence[ReleasedProgram]) -> Iterator[Set]:
-    for name in paper().languages:
-        for mode in paper().modes:
+def _sets(programs: Sequence[ReleasedProgram]) -> Iterator[TaskSet]:
+    for name in paper_rules().languages:
+        for mode in paper_rules().modes:
             tasks = [
-                (span, labels_of(program, span))
+                (span, released_labels(program, span))
                 for program in programs
                 if program.language == name
                 for span in program.spans
@@ -91,10 +91,10 @@ def _sets(programs: Sequence[ReleasedProgram]) -> Iterator[Set]:
 
 
 def _title(name: str, mode: Mode) -> str:
-    return f"{language(name).title} {paper().modes[mode].title}"
+    return f"{language(name).title} {paper_rules().modes[mode].title}"
 
 
-def _spans(sets: Sequence[Set], programs: Sequence[ReleasedProgram]) -> Table:
+def _spans(sets: Sequence[TaskSet], programs: Sequence[ReleasedProgram]) -> Table:
     rows = [
         (
             _title(name, mode),
@@ -111,8 +111,8 @@ def _spans(sets: Sequence[Set], programs: Sequence[ReleasedProgram]) -> Table:
     return Table("tasks", title, ("", "Programs", "Tasks", "Lines, mean", "Of one line"), tuple(rows))
 
 
-def _constructs(sets: Sequence[Set]) -> Table:
-    constructs = paper().constructs
+def _constructs(sets: Sequence[TaskSet]) -> Table:
+    constructs = paper_rules().constructs
     rows = []
     for name, mode, tasks in sets:
         held = [labels["constructs"] for _, labels in tasks]
@@ -124,7 +124,7 @@ def _constructs(sets: Sequence[Set]) -> Table:
 
 
 def _binned(
-    sets: Sequence[Set], label: str, bounds_of: Callable[[str], Sequence[float]]
+    sets: Sequence[TaskSet], label: str, bounds_of: Callable[[str], Sequence[float]]
 ) -> list[tuple[str, ...]]:
     rows = []
     for name, mode, tasks in sets:
@@ -137,20 +137,20 @@ def _binned(
     return rows
 
 
-def _ranges(sets: Sequence[Set]) -> Table:
-    rows = _binned(sets, "reference_distance", lambda name: paper().languages[name].range_bounds)
+def _ranges(sets: Sequence[TaskSet]) -> Table:
+    rows = _binned(sets, "reference_distance", lambda name: paper_rules().languages[name].range_bounds)
     heads = ("", "Short", "Medium", "Long", "Without", "Lines")
     title = "Tasks by distance to the furthest reference (the paper's bounds)"
     return Table("ranges", title, heads, tuple(rows))
 
 
-def _comments(sets: Sequence[Set]) -> Table:
+def _comments(sets: Sequence[TaskSet]) -> Table:
     """Only tasks with a reference that counts: those without are missing from the paper's table."""
     counted = [
         (name, mode, [(span, labels) for span, labels in tasks if "reference_distance" in labels])
         for name, mode, tasks in sets
     ]
-    rows = _binned(counted, "comment_distance", lambda _: (paper().comments.bound,))
+    rows = _binned(counted, "comment_distance", lambda _: (paper_rules().comments.bound,))
     heads = ("", "Short", "Long", "Without", "Lines")
     title = "Tasks by distance to the comment before (the paper's bound)"
     return Table("comments", title, heads, tuple(rows))
