@@ -19,9 +19,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from caretbench.files import read_rows, write_atomically
-from caretbench.sources.mining import Period, mine_git
+from caretbench.sources.git_mining import MiningPeriod, mine_git
 from caretbench.sources.pull_request import PullRequest
-from caretbench.sources.source_tree import SourceTrees
+from caretbench.sources.source_files import SourceFilesByRepository
 from caretbench.suites.efcb.attacks.attackers import (
     SURE,
     Attackers,
@@ -163,15 +163,15 @@ def sample(name: str, clone: Path, folder: Path, changes: int, edits: int) -> Sa
     kept = folder / f"{name.replace('/', '+')}.npz"
     if not kept.exists():
         records = folder / f"{name.replace('/', '+')}.jsonl"
-        mine_git(clone, records, Period(limit=3000), name=name)
+        mine_git(clone, records, MiningPeriod(limit=3000), name=name)
         pulls = list(read_rows(records, PullRequest))
         backgrounds = Backgrounds(pulls)
         rows: list[np.ndarray] = []
         numbers: list[int] = []
-        newest = sorted(accepted(pulls, "default").pulls, key=lambda pull: pull.newest_first)[:changes]
-        with SourceTrees({name: clone}) as trees:
+        newest = sorted(accepted(pulls, "default").pulls, key=lambda pull: pull.merge_order)[:changes]
+        with SourceFilesByRepository({name: clone}) as trees:
             for number, pull in enumerate(newest):
-                patch = Patch(render(pull), trees.of(pull))
+                patch = Patch(render(pull), trees.file_reader(pull))
                 drawn = patch.edits(rng(0, "learn attackers", f"{pull.repo} {pull.merge_sha}"), edits)
                 rows.append(edit_differences(patch, drawn, backgrounds.without(pull.repo, pull)))
                 numbers += [number] * len(drawn)

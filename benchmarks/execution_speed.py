@@ -9,7 +9,7 @@ does meets them all alike:
   the launcher inside saw it, the sandbox's not counted;
 * limit: the program's process alone, as ours ran it.
 
-Medians over the golden answers of a sample. Needs root, a version 1 hierarchy for accounting, and DevBench's data.
+Medians over the references of a sample. Needs root, a version 1 hierarchy for accounting, and DevBench's data.
 Usage: python benchmarks/execution_speed.py DATA [PROGRAMS] [LANGUAGE ...]
 """
 

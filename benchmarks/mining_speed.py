@@ -18,11 +18,11 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from caretbench.sources.git.access import opened
 from caretbench.sources.git.diffs import SkippedCommit, read_diffs
+from caretbench.sources.git.git_repository import open_repository
 from caretbench.sources.git.history import list_commits
 from caretbench.sources.git.patch_stream import PatchLimits
-from caretbench.sources.mining import Period, mine_git
+from caretbench.sources.git_mining import MiningPeriod, mine_git
 
 FILES = 300
 LINES = 250
@@ -95,7 +95,7 @@ def generate(folder: Path, count: int) -> None:
 def measure(clone: Path, count: int, folder: Path) -> None:
     """Read and parse the newest commits, then mine them; say what it cost."""
     begin = spent()
-    with opened(clone) as repository:
+    with open_repository(clone) as repository:
         shas = [commit.sha for commit in list_commits(repository) if commit.parents][:count]
         kinds: Counter[str] = Counter()
         size = 0
@@ -105,7 +105,7 @@ def measure(clone: Path, count: int, folder: Path) -> None:
     parsed = spent()
     parsing = peak()
     out = folder / "pull_requests.jsonl"
-    mined = mine_git(clone, out, Period(limit=count))
+    mined = mine_git(clone, out, MiningPeriod(limit=count))
     sys.stdout.write(
         f"{clone}: {len(shas)} commits, {size / 1e6:.1f} M characters of patches ({dict(kinds)})\n"
         f"  reading and parsing {parsed - begin:.2f} s CPU, peak memory {parsing:.0f} MB\n"

@@ -60,7 +60,7 @@ def costs(checkout: Path, folder: Path, data: Path, language: str, model: str) -
     recorded = ["--completions", str(data / "completions"), "--model", model, "--baseline", "none"]
     return {
         "references": cost(
-            checkout, cache, [*chosen, "--baseline", "golden", "--no-cache", "-o", "references"]
+            checkout, cache, [*chosen, "--baseline", "reference", "--no-cache", "-o", "references"]
         ),
         "empty cache": cost(checkout, cache, [*chosen, *recorded, "-o", "empty"]),
         "full cache": cost(checkout, cache, [*chosen, *recorded, "-o", "full"]),

@@ -18,7 +18,7 @@ SUITE = {"name": "devbench", "select": "language=python", "limit": 3}
 
 def config(output: Path, **fields: Any) -> caretbench.RunConfig:
     return caretbench.RunConfig.model_validate(
-        {"suites": [SUITE], "baselines": ["golden", "empty"], "execute": False, "output": output} | fields
+        {"suites": [SUITE], "baselines": ["reference", "empty"], "execute": False, "output": output} | fields
     )
 
 
@@ -43,7 +43,7 @@ def test_a_run_is_generated_scored_reported_and_compared(tmp_path: Path) -> None
     result = caretbench.run(config(tmp_path / "run", models=models), opener=opened)
     [folder] = result.folders
     assert result.complaints == []
-    assert {row.model for row in folder.completions()} == {"fake/a", "second", "golden", "empty"}
+    assert {row.model for row in folder.completions()} == {"fake/a", "second", "reference", "empty"}
     summary = caretbench.report(folder.path)
     assert {column.model for column in summary.columns} >= {"fake/a", "second"}
     assert [problem.id for problem in folder.problems()]

@@ -13,7 +13,7 @@ from benchmarks.safety_net.checkout import PROBLEMS, choose
 from benchmarks.safety_net.server import answer
 from benchmarks.safety_net.values import cleaned, differences, digest, flat, of_run, of_validity
 
-KEY = {"problem_id": "a", "model": "golden", "parameters": "none", "sample": 0}
+KEY = {"problem_id": "a", "model": "reference", "parameters": "none", "sample": 0}
 SCORE = {
     **KEY, "scorer": "execution@1", "policy": "syntax@1", "profile": "default", "counted": True, "outcome": "passed",
     "values": {"passed": 1.0}, "details": {"cpu_s": 0.5, "run_s": 0.7, "cached": False, "flags": ["tamper:exit"]},
@@ -75,7 +75,7 @@ def test_a_report_is_flattened_by_the_names_of_its_parts() -> None:
     report = {
         "columns": [
             {
-                "model": "golden", "policy": "block@2", "overall": {"value": 1 / 3, "warning": "few problems"},
+                "model": "reference", "policy": "block@2", "overall": {"value": 1 / 3, "warning": "few problems"},
                 "strata": {"mode": [{"labels": {"mode": "infill"}, "problems": 4, "similarity": {"line": 0.5}}]},
             },
         ],
@@ -90,7 +90,7 @@ def test_a_report_is_flattened_by_the_names_of_its_parts() -> None:
 
 
 def test_checks_are_hashed_without_times_and_empty_fields() -> None:
-    assert cleaned({"golden_s": 0.4, "needs": [], "kind": "tests", "prepare": None}) == {"kind": "tests"}
+    assert cleaned({"reference_s": 0.4, "needs": [], "kind": "tests", "prepare": None}) == {"kind": "tests"}
 
 
 def test_verdicts_of_the_gate_keep_the_names_of_reasons() -> None:

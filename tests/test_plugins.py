@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.extraction import POLICIES, policies, policy
+from caretbench.extraction import POLICIES, policy, policy_names
 from caretbench.models import ChatPrompt
 from caretbench.plugins import PluginError
 from caretbench.problem import Caret
@@ -103,7 +103,7 @@ def test_the_example_of_the_page_works_when_it_is_installed(install: Install) ->
     install("tidy", blocks["python"], entry_points_of(blocks["toml"]), "tidy-completer")
     check_the_example("nearby", "terse", "no_repetition")
     assert strategies()[-1] == "terse"
-    assert policies() == (*POLICIES, "no_repetition")
+    assert policy_names() == (*POLICIES, "no_repetition")
     assert preprocessors() == ("nearby",)
 
 

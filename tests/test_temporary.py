@@ -14,7 +14,7 @@ import pytest
 
 from caretbench import temporary
 from caretbench.execution.cache.verdicts import opened as opened_cache
-from caretbench.sources.git.access import opened as opened_clone
+from caretbench.sources.git.git_repository import open_repository as opened_clone
 from caretbench.temporary import remove_leftovers, temporary_folder
 from tests.support.efcb_changes import write_history
 
@@ -22,7 +22,7 @@ HOLDING = """
 import sys
 from pathlib import Path
 from caretbench.execution.cache.verdicts import opened as cache
-from caretbench.sources.git.access import opened as clone
+from caretbench.sources.git.git_repository import opened as clone
 with clone(Path(sys.argv[1])), cache(None, use_cache=False):
     print("held", flush=True)
     sys.stdin.read()

@@ -8,9 +8,11 @@ every check leaves a *score*. Each class here is one line of a JSONL file, and t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
+
+from caretbench.versions import current_model, current_text
 
 SCHEMA_VERSION: Literal[1] = 1
 
@@ -19,6 +21,10 @@ Profile = Literal["paper", "default"]
 
 Label = str | float | list[str]
 """One value, a raw number (binned only when summarised), or several values at once."""
+
+
+ModelName = Annotated[str, AfterValidator(current_model)]
+"""Name of a model or of a baseline."""
 
 
 class Row(BaseModel):
@@ -146,7 +152,7 @@ class TestsCheck(Row):
     the reports ``junit`` (paths or patterns) must have passed, and ``output``, where given, must be printed.
     ``prepare`` runs once in the project as it is, to save time: ``command`` finds what it left, and does all without
     it. ``tests`` names the tests that reach the span; empty: all. ``bundle`` names the packages that are bound
-    read-only, and ``golden_s`` the CPU seconds that the reference took, from which limits follow.
+    read-only, and ``reference_s`` the CPU seconds that the reference took, from which limits follow.
     """
 
     __test__ = False  # not a test itself
@@ -162,7 +168,12 @@ class TestsCheck(Row):
     minimum_tests: int = Field(default=0, ge=0)
     output: ExpectedOutput | None = None
     bundle: str | None = None
-    golden_s: float | None = Field(default=None, ge=0)
+    reference_s: float | None = Field(default=None, ge=0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_current_fields(cls, row: Any) -> Any:
+        return {current_text(name): value for name, value in row.items()} if isinstance(row, dict) else row
 
 
 class ChoiceCheck(Row):
@@ -279,7 +290,7 @@ class Completion(Row):
 
     schema_version: Literal[1] = SCHEMA_VERSION
     problem_id: str
-    model: str = Field(pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")  # names are printed: no control characters
+    model: ModelName = Field(pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")  # names are printed: no control characters
     parameters: str = "none"
     """Hash of the sampling parameters and the prompt; ``recorded`` or ``none`` where there were none of ours."""
     sample: int = Field(default=0, ge=0, lt=1 << 31)
@@ -364,7 +375,7 @@ class Score(Row):
 
     schema_version: Literal[1] = SCHEMA_VERSION
     problem_id: str
-    model: str
+    model: ModelName
     parameters: str = "none"
     sample: int = Field(default=0, ge=0)
     scorer: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def aligned(rows: Sequence[Sequence[str]], header: Sequence[str]) -> list[str]:
+def align_columns(rows: Sequence[Sequence[str]], header: Sequence[str]) -> list[str]:
     """Return the header and the rows as lines with aligned columns."""
     table = [list(header), *[list(row) for row in rows]]
     widths = [max(len(row[column]) for row in table) for column in range(len(header))]

@@ -16,7 +16,7 @@ from caretbench.execution.sandbox.bubblewrap import find_bubblewrap
 from caretbench.runs.folder import RunFolder
 from caretbench.suites import load_suite
 from caretbench.suites.selection import Selection, parse_select
-from caretbench.text_tables import aligned
+from caretbench.text_tables import align_columns
 from tests.support.command_run import in_own_process
 from tests.support.command_run import in_this_process as caretbench
 
@@ -111,7 +111,7 @@ def test_scoring_without_running_anything(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     models = {column["model"] for column in json.loads(done.stdout)["columns"]}
-    assert models == {"mine", "golden", "empty", "stub", "copy-context"}
+    assert models == {"mine", "reference", "empty", "stub", "copy-context"}
     assert (folder / "report.html").exists()
     other = caretbench("score", "devbench", "--no-execute", "--profile", "paper", "-o", str(folder))
     assert other.returncode == 2
@@ -188,8 +188,8 @@ def test_unknown_problems_are_named_and_changed_answers_refused(tmp_path: Path) 
     done = in_own_process(*command)
     assert done.returncode == 2
     assert "another answer of mine" in done.stderr
-    mine.rename(tmp_path / "golden.jsonl")
-    done = in_own_process(*(part.replace("mine.jsonl", "golden.jsonl") for part in command))
+    mine.rename(tmp_path / "reference.jsonl")
+    done = in_own_process(*(part.replace("mine.jsonl", "reference.jsonl") for part in command))
     assert done.returncode == 2
     assert "is the name of a baseline" in done.stderr
 
@@ -293,4 +293,4 @@ def test_selections_are_parsed() -> None:
 
 
 def test_columns_are_aligned() -> None:
-    assert aligned([["a", "bbb"]], ("head", "x")) == ["head  x", "a     bbb"]
+    assert align_columns([["a", "bbb"]], ("head", "x")) == ["head  x", "a     bbb"]

@@ -99,7 +99,7 @@ def test_an_agreeing_grader(tmp_path: Path) -> None:
         assert (column["answers"], column["rated"], column["value"]["value"]) == (6, 6, pytest.approx(mean))
         [grader] = sections[key]["graders"]
         assert {name: control["right"] for name, control in grader["controls"].items()} == {
-            "golden": 1.0, "other-golden": 1.0, "empty": 1.0,
+            "reference": 1.0, "other-reference": 1.0, "empty": 1.0,
         }  # fmt: skip
         assert grader["in_order"] is True
         assert (grader["consistency"]["same"], grader["consistency"]["order_effect"]) == (1.0, 0.0)
@@ -108,7 +108,7 @@ def test_an_agreeing_grader(tmp_path: Path) -> None:
     assert column["value"]["value"] == 0.5
     [grader] = sections[CLAIMS]["graders"]
     assert (grader["precision"], grader["recall"], grader["in_order"]) == (1.0, 1.0, True)
-    assert set(grader["controls"]) == {"golden", "false-claim", "other-golden"}
+    assert set(grader["controls"]) == {"reference", "false-claim", "other-reference"}
     for section in sections.values():
         assert section["validity"] == "not validated against people"
     for title in ("Judged answers", "Calibration by controls", "Consistency over repeats", "Graders"):
@@ -132,7 +132,7 @@ def test_a_contrary_grader_is_found_out(tmp_path: Path) -> None:
         assert grader["in_order"] is False
         assert {control["right"] for control in grader["controls"].values()} == {0.0}
     [grader] = sections[CLAIMS]["graders"]
-    assert (grader["controls"]["golden"]["right"], grader["in_order"]) == (0.0, False)
+    assert (grader["controls"]["reference"]["right"], grader["in_order"]) == (0.0, False)
     assert grader["precision"] < 0.7
 
 

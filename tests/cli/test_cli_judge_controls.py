@@ -183,13 +183,13 @@ def test_a_score_with_a_grader_that_always_says_4_is_withheld_everywhere(tasks: 
     path = tmp_path / "run"
     code, out, err = run(tasks, path, constant(4))
     assert code == 1
-    reason = "openai/gpt-4.1-mini by efcb-description@1: fails its controls: golden judged right in 0 of"
+    reason = "openai/gpt-4.1-mini by efcb-description@1: fails its controls: reference judged right in 0 of"
     assert "the EFCB score is withheld" in err
     assert reason in err
     score = own(path, "efcb-score")
     places = {name: place for place, name in enumerate(score["columns"])}
     rows = {row[0]: row for row in score["rows"] if row[1] == "macro"}
-    for name in ("m", "golden", "empty"):
+    for name in ("m", "reference", "empty"):
         if any(rows[name][places[task]] == "-" for task in ("MPR-Gen", "Reverse-QA", "Reverse-QA-Hallu")):
             continue
         for column in ("EFCB score", "Chance-corrected"):

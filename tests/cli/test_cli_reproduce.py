@@ -24,7 +24,7 @@ def test_the_flags_of_an_answer_are_shown(tmp_path: Path) -> None:
     folder, mine = tmp_path / "run", tmp_path / "mine.jsonl"
     mine.write_text(json.dumps({"problem_id": IDENTITY, "text": "    import os\n    os._exit(0)\n"}) + "\n")
     _, scored = caretbench(
-        "score", "devbench", "--completions", str(mine), "--select", f"id={IDENTITY}", "--baseline", "golden", "-o",
+        "score", "devbench", "--completions", str(mine), "--select", f"id={IDENTITY}", "--baseline", "reference", "-o",
         str(folder), "--json",
     )  # fmt: skip
     [entry] = json.loads(scored)["flagged"]
@@ -34,7 +34,7 @@ def test_the_flags_of_an_answer_are_shown(tmp_path: Path) -> None:
     assert "flags: tamper:early_exit" in shown
     _, shown = caretbench("reproduce", str(folder), IDENTITY, "--model", "mine", "--json")
     assert json.loads(shown)["flags"] == ["tamper:early_exit"]
-    _, shown = caretbench("reproduce", str(folder), IDENTITY, "--model", "golden", "--json")
+    _, shown = caretbench("reproduce", str(folder), IDENTITY, "--model", "reference", "--json")
     assert json.loads(shown)["flags"] == []
 
 

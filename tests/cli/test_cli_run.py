@@ -93,7 +93,7 @@ def test_a_run_asks_scores_and_reports(tmp_path: Path, models: Models, prices: s
     )
     assert done.code == 0, done.err
     columns = json.loads(done.out)["columns"]
-    assert [column["model"] for column in columns] == ["m", "golden", "empty", "stub", "copy-context"]
+    assert [column["model"] for column in columns] == ["m", "reference", "empty", "stub", "copy-context"]
     assert columns[0]["samples"] == 2
     [info] = RunFolder(folder).manifest().models[:1]
     assert (info.model, info.source, info.settings["prompt"]) == ("m", "model", "chat@1")
@@ -141,7 +141,7 @@ def test_two_models_stand_in_one_report_and_are_open_one_at_a_time(tmp_path: Pat
         (("devbench", "-m", "gpt-4o"), "expected PROVIDER/MODEL"),
         (("devbench", "-m", "grader=gpt-4o", "-m", "fake/a"), "expected PROVIDER/MODEL"),
         (("devbench", "-m", "fake/a", "-m", "fake/a"), "two models are called 'fake/a'"),
-        (("devbench", "-m", "golden=fake/a"), "is the name of a baseline"),
+        (("devbench", "-m", "reference=fake/a"), "is the name of a baseline"),
         (("devbench", "-m", "fake/a", "--temperature", "hot"), "--temperature 'hot': expected a number"),
         (
             ("devbench", "-m", "fake/a", "--temperature", "-1"),
@@ -335,7 +335,7 @@ def test_the_completions_of_a_run_can_be_scored_under_another_policy(tmp_path: P
 
 RUN_FILE = """
 max_cost = 100.0
-baselines = ["golden"]
+baselines = ["reference"]
 execute = false
 
 [prices."fake/*"]
@@ -380,7 +380,7 @@ def test_a_run_file_makes_a_folder_for_each_suite_and_profile(tmp_path: Path, mo
     assert folders == ["devbench-starter-default", "devbench-starter-paper"]
     for name in folders:
         manifest = RunFolder(tmp_path / "out" / name).manifest()
-        assert [info.model for info in manifest.models] == ["fake/a", "b", "golden"]
+        assert [info.model for info in manifest.models] == ["fake/a", "b", "reference"]
     counts = [len(client.samples_asked) for client in models.opened if client.asked]
     assert counts == [15, 3]
     assert models.opened[-1].asked[0].sampling == Sampling(max_tokens=50, temperature=None, seed=5)
@@ -451,7 +451,7 @@ def test_a_flag_that_says_the_default_wins_over_a_run_file(tmp_path: Path, model
     done = Done(str(path), "-o", str(out), "--no-html", "--score", "--baseline", "all")
     assert done.code == 0, done.err
     scored = {row.model for row in RunFolder(out / "devbench-starter-default").scores()}
-    assert scored == {"fake/a", "b", "golden", "empty", "stub", "copy-context"}
+    assert scored == {"fake/a", "b", "reference", "empty", "stub", "copy-context"}
 
 
 def test_the_choice_of_problems_is_kept_and_compared(tmp_path: Path, models: Models) -> None:

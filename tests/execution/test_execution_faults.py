@@ -34,7 +34,7 @@ from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
 from caretbench.files import cache_folder
 from caretbench.problem import Score
 from caretbench.runs.folder import RunFolder
-from caretbench.runs.score import EXECUTION, GOLDEN
+from caretbench.runs.score import EXECUTION, REFERENCE
 from tests.support import fault_programs
 from tests.support.fault_programs import completions, languages, problems, requests, score, wanted
 from tests.support.project_files import open_folder
@@ -89,7 +89,7 @@ def check_rows(folder: Path, copies: int = COPIES) -> None:
 
 
 def known(row: Score) -> str:
-    return "passed" if row.model == GOLDEN else row.model.removeprefix("says ")
+    return "passed" if row.model == REFERENCE else row.model.removeprefix("says ")
 
 
 # --- processes that are killed --------------------------------------------------------------------------------

@@ -405,8 +405,8 @@ def test_only_what_would_come_out_the_same_is_kept(
 
 def test_limits_follow_the_reference() -> None:
     def bounds(wall_s: float, cpu_s: float, factor: float = 5.0) -> tuple[float, float]:
-        golden = WorkspaceResult(id="g", status=Status.PASSED, wall_s=wall_s, cpu_s=cpu_s)
-        limits = limits_from(golden, factor=factor, floor=Limits(wall_s=20, cpu_s=10, memory_mb=99))
+        reference = WorkspaceResult(id="g", status=Status.PASSED, wall_s=wall_s, cpu_s=cpu_s)
+        limits = limits_from(reference, factor=factor, floor=Limits(wall_s=20, cpu_s=10, memory_mb=99))
         assert limits.memory_mb == 99
         return limits.wall_s, limits.cpu_s
 
@@ -415,8 +415,8 @@ def test_limits_follow_the_reference() -> None:
     assert bounds(4.4, 2.9) == (30, 15)
     assert bounds(100, 50, factor=2) == (240, 120)
     assert bounds(10_000, 10_000) == (3600, 3600)
-    golden = WorkspaceResult(id="g", status=Status.PASSED, wall_s=1, cpu_s=1)
-    assert limits_from(golden) == WORKSPACE_LIMITS
+    reference = WorkspaceResult(id="g", status=Status.PASSED, wall_s=1, cpu_s=1)
+    assert limits_from(reference) == WORKSPACE_LIMITS
 
 
 # --- snapshots that are in use or damaged ---------------------------------------------------------------------

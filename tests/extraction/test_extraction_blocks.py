@@ -141,5 +141,5 @@ def test_right_answers_stay_as_they_are(language: str, text: str) -> None:
     assert answers
     random.Random(0).shuffle(answers)  # noqa: S311  a sample of a test
     for start, end, hidden in answers[:60]:
-        prefix, golden = data[:start].decode(), data[start:end].decode()
-        assert apply(prefix, "" if hidden else data[end:].decode(), golden, language) == golden
+        prefix, reference = data[:start].decode(), data[start:end].decode()
+        assert apply(prefix, "" if hidden else data[end:].decode(), reference, language) == reference

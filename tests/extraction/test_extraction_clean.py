@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from caretbench.extraction import Surroundings, clean
-from caretbench.extraction.clean import released_clean
+from caretbench.extraction.clean import strip_released_fence
 
 HERE = Surroundings("def f(a):\n", "\nprint(f(1))\n", "python")
 SCRIPT = Surroundings("function f(a) {\n", "\n}\n", "javascript")
@@ -140,8 +140,8 @@ def test_no_chatter(text: str) -> None:
 
 
 def test_released_cleaning() -> None:
-    assert released_clean("```python\na\nb\n```\nwords") == "a\nb"
-    assert released_clean("  ```\na\n  ```  ") == "a"
+    assert strip_released_fence("```python\na\nb\n```\nwords") == "a\nb"
+    assert strip_released_fence("  ```\na\n  ```  ") == "a"
     for untouched in ("```python\na", "a\n```\nb\n```", "", "words\n```\na\n```"):
-        assert released_clean(untouched) == untouched
-    assert released_clean(released_clean("```\na\n```")) == "a"
+        assert strip_released_fence(untouched) == untouched
+    assert strip_released_fence(strip_released_fence("```\na\n```")) == "a"

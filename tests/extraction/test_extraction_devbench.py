@@ -83,12 +83,12 @@ def test_fenced_reference_answers_come_back(
 ) -> None:
     failures = []
     for row in released:
-        golden = row["golden_completion"].removesuffix("\n")
-        if not golden.strip():
+        reference = row["golden_completion"].removesuffix("\n")
+        if not reference.strip():
             continue
-        text = fence.format(language=row["language"].replace("c_sharp", "csharp"), code=golden)
+        text = fence.format(language=row["language"].replace("c_sharp", "csharp"), code=reference)
         extracted = policy("clean").apply(text, _caret(row)).text
-        if extracted != golden:
+        if extracted != reference:
             failures.append(row["id"])
     assert failures == kept
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from caretbench.extraction import DEFAULT_POLICY, POLICIES, policy
 from caretbench.extraction import cuts as cuts_module
-from caretbench.extraction.surroundings import Surroundings
+from caretbench.extraction.caret_surroundings import Surroundings
 from caretbench.problem import Caret
 from caretbench.profiles import PROFILES, rules_of
 
@@ -135,8 +135,8 @@ def test_cuts_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuts_module, "parse", counting)
     text = "    a = 1\n" * 2 + "    b = )\n" * 3000
     around = Surroundings("def f():\n", "\nf()\n", "python")
-    assert cuts_module.longest_fit(text, around) == "    a = 1\n    a = 1"
-    assert calls <= cuts_module.MOST_CUTS + 1
+    assert cuts_module.longest_parsing_cut(text, around) == "    a = 1\n    a = 1"
+    assert calls <= cuts_module.MAX_CUTS + 1
 
 
 REPAIRING = {"block", "simcopilot/clean", "simcopilot/trim", "simcopilot/repair"}

@@ -79,7 +79,7 @@ def rows_of(folder: RunFolder, problems: dict[str, Problem]) -> dict[tuple[str, 
     """All values of each answer to ``problems``."""
     rows: dict[tuple[str, int], dict[str, object]] = {}
     for row in folder.scores():
-        if row.model != "golden" and row.problem_id in problems:
+        if row.model != "reference" and row.problem_id in problems:
             rows.setdefault((row.problem_id, row.sample), {}).update(row.values)
     return rows
 

@@ -75,7 +75,7 @@ def rows_of(folder: RunFolder) -> dict[tuple[str, int], dict[str, object]]:
     """What the score stage says of each answer: the outcome, and all values in one mapping."""
     rows: dict[tuple[str, int], dict[str, object]] = {}
     for row in folder.scores():
-        if row.model != "golden":
+        if row.model != "reference":
             said = rows.setdefault((row.problem_id, row.sample), {})
             said |= dict(row.values) | ({"outcome": row.outcome} if row.outcome else {})
     return rows

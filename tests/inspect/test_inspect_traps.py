@@ -154,7 +154,7 @@ def test_rows_without_a_verdict_are_in_no_rate_and_in_the_coverage() -> None:
     rows = [
         row("a", 1, 1, 0.5), row("a", 0, 1, 0.7),
         row("b", 1, 1, 0.2), row("b", NAN, 0, 0.4),  # the sandbox failed
-        row("c", NAN, NAN, 1.0), row("c", NAN, NAN, 1.0),  # left out: the golden answer does not pass
+        row("c", NAN, NAN, 1.0), row("c", NAN, NAN, 1.0),  # left out: the reference does not pass
         row("d", NAN, 0, NAN), row("d", NAN, 0, NAN),  # no answer
     ]  # fmt: skip
     found = metric()(rows)
@@ -186,7 +186,7 @@ def test_each_program_runs_once_for_its_verdict(monkeypatch: pytest.MonkeyPatch,
     log = run(task, answering(lambda _identity, epoch: f"while True: {epoch}\n"), tmp_path)
     runs = Counter(request.source for request in executor.asked)
     assert set(runs.values()) == {1}
-    assert len(runs) == 2 + 4  # the golden answers, and each of the answers
+    assert len(runs) == 2 + 4  # the references, and each of the answers
     assert numbers(log)["pass@1"] == 0.0
     assert numbers(log)["coverage"] == 1.0
 

@@ -20,7 +20,7 @@ from caretbench.reports.judged.acceptance import (
 from caretbench.reports.judged.trust import Calibration, ControlRating
 
 DESCRIPTION, CLAIMS = criterion("efcb-description"), criterion("efcb-claims")
-SCORED, SAID = ("golden", "other-golden", "empty"), ("golden", "false-claim", "other-golden")
+SCORED, SAID = ("reference", "other-reference", "empty"), ("reference", "false-claim", "other-reference")
 ENOUGH = min_control_problems(3)
 
 
@@ -83,7 +83,7 @@ def test_good_graders_pass_and_graders_that_guess_at_one_control_do_not(problems
 def test_the_reason_says_what_was_wrong() -> None:
     verdict = grader_acceptance(rated(120, 1.0, 0.25, 0.0), DESCRIPTION)
     assert verdict.state == "failed"
-    assert verdict.reason == "other-golden judged right in 30 of 120; empty judged right in 0 of 120"
+    assert verdict.reason == "other-reference judged right in 30 of 120; empty judged right in 0 of 120"
     assert grader_acceptance(rated(120, 1.0, 1.0, 1.0), DESCRIPTION) == ("accepted", "")
     assert grader_acceptance(rated(120, 1.0, 1.0, 1.0, names=SAID), CLAIMS).accepted
     missing = grader_acceptance(rated(120, 1.0, 1.0, 1.0, names=SAID), DESCRIPTION)
@@ -102,8 +102,8 @@ def test_a_few_controls_prove_a_fault_and_no_virtue() -> None:
 def test_who_likes_what_is_shown_first_is_refused() -> None:
     verdict = grader_acceptance(rated(40, 1.0, 1.0, 1.0, effect=0.4), DESCRIPTION)
     assert verdict.state == "failed"
-    assert "golden gains 40% of the scale by being shown first" in verdict.reason
+    assert "reference gains 40% of the scale by being shown first" in verdict.reason
     worse = grader_acceptance(rated(40, 1.0, 1.0, 1.0, effect=-0.4), DESCRIPTION)
-    assert "golden loses 40% of the scale by being shown first" in worse.reason
+    assert "reference loses 40% of the scale by being shown first" in worse.reason
     assert grader_acceptance(rated(9, 1.0, 1.0, 1.0, effect=0.4), DESCRIPTION).state == "too_few"
     assert grader_acceptance(rated(40, 1.0, 1.0, 1.0, effect=0.2), DESCRIPTION).accepted

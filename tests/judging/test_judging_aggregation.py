@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caretbench.judging.aggregation import by_grader, instance_scores, over_graders
-from caretbench.judging.agreement import grader_agreement, in_order, repeat_spread, separation
+from caretbench.judging.aggregation import instance_scores, mean_over_graders, scores_by_grader
+from caretbench.judging.agreement import controls_in_order, grader_agreement, repeat_spread, separation
 from caretbench.problem import Judgement
 
 TOTALS = st.lists(st.integers(0, 10).map(float), min_size=1, max_size=12)
@@ -33,15 +33,15 @@ def test_repeats_then_graders_then_samples() -> None:
         judged("two", "a", 0, 0).model_copy(update={"criterion": "other@1"}),
         judged("two", "b", 0, 0).model_copy(update={"values": {}, "fault": "none"}),
     ]
-    graders = by_grader(rows, "c@1")
+    graders = scores_by_grader(rows, "c@1")
     assert list(graders) == [("g", "p"), ("h", "p")]
     first, second = graders.values()
     assert first["one", "a"].means == {"relevance": 4.5, "helpfulness": 4.0, "total": 8.5}
     assert first["one", "a"].sums == (10.0, 7.0)
     assert ("two", "b") not in first
-    both = over_graders([first, second])
+    both = mean_over_graders([first, second])
     assert {text: scores.total for text, scores in both.items()} == {("one", "a"): 5.25, ("one", "b"): 2.5}
-    assert over_graders([first]) == first
+    assert mean_over_graders([first]) == first
     # Three samples, two of them the same text; the text that was not judged does not count.
     samples = [("one", "a"), ("one", "a"), ("one", "b"), ("two", "b"), ("two", "a")]
     assert instance_scores(samples, first) == {"one": (8.5 + 8.5 + 1.0) / 3, "two": 6.0}
@@ -50,12 +50,12 @@ def test_repeats_then_graders_then_samples() -> None:
 
 def test_graders_that_agree_and_one_that_does_not() -> None:
     rows = [judged(str(n), "a", n / 2, n / 2, grader=name) for n in range(11) for name in "gh"]
-    same = grader_agreement(list(by_grader(rows, "c@1").values()))
+    same = grader_agreement(list(scores_by_grader(rows, "c@1").values()))
     assert same.alpha == pytest.approx(1.0)
     assert same.texts == 11
     assert same.pairs[0][2:] == (pytest.approx(1.0), pytest.approx(1.0), 11)
     reversed_rows = [judged(str(n), "a", 5 - n / 2, 5 - n / 2, grader="i") for n in range(11)]
-    three = grader_agreement(list(by_grader(rows + reversed_rows, "c@1").values()))
+    three = grader_agreement(list(scores_by_grader(rows + reversed_rows, "c@1").values()))
     assert three.alpha is not None
     assert three.alpha < 0.1
     assert [(pair.first, pair.second) for pair in three.pairs] == [(0, 1), (0, 2), (1, 2)]
@@ -63,10 +63,10 @@ def test_graders_that_agree_and_one_that_does_not() -> None:
 
 
 def test_the_spread_of_repeats() -> None:
-    steady = by_grader([judged("one", "a", 2, 2), judged("two", "a", 1, 1)], "c@1")
+    steady = scores_by_grader([judged("one", "a", 2, 2), judged("two", "a", 1, 1)], "c@1")
     assert repeat_spread(steady["g", "p"]) is None
     rows = [judged("one", "a", 2, 2), judged("one", "a", 3, 3, repeat=1), judged("two", "a", 0, 0)]
-    assert repeat_spread(by_grader(rows, "c@1")["g", "p"]) == pytest.approx(math.sqrt(2))
+    assert repeat_spread(scores_by_grader(rows, "c@1")["g", "p"]) == pytest.approx(math.sqrt(2))
 
 
 def test_separation_by_hand() -> None:
@@ -78,13 +78,13 @@ def test_separation_by_hand() -> None:
 
 
 @given(TOTALS, TOTALS)
-def test_separation_is_the_share_of_pairs(golden: list[float], control: list[float]) -> None:
-    pairs = [(a > b) + (a == b) / 2 for a in golden for b in control]
-    assert separation(golden, control) == pytest.approx(sum(pairs) / len(pairs))
+def test_separation_is_the_share_of_pairs(reference: list[float], control: list[float]) -> None:
+    pairs = [(a > b) + (a == b) / 2 for a in reference for b in control]
+    assert separation(reference, control) == pytest.approx(sum(pairs) / len(pairs))
 
 
 def test_the_order_of_the_controls() -> None:
-    means = {"golden": 9.0, "golden-twice": 6.0, "other-golden": 1.0, "empty": 2.0}
-    assert in_order(means)
-    assert not in_order(means | {"empty": 6.5})
-    assert not in_order(means | {"golden": 6.0})
+    means = {"reference": 9.0, "reference-twice": 6.0, "other-reference": 1.0, "empty": 2.0}
+    assert controls_in_order(means)
+    assert not controls_in_order(means | {"empty": 6.5})
+    assert not controls_in_order(means | {"reference": 6.0})

@@ -79,7 +79,7 @@ def test_repeats_go_through_both_orders(asked_by: Criterion) -> None:
     assert odd.index(reference) > odd.index("WRITTEN BY A MODEL")
     assert sorted(even.splitlines()) == sorted(odd.splitlines())
     assert sent(asked_by, "clock", "WRITTEN BY A MODEL", 2) == even
-    assert asked_by.orders == 2
+    assert asked_by.order_count == 2
 
 
 def test_a_text_cannot_close_its_fence() -> None:

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caretbench.judging.answers import answer_key
-from caretbench.judging.asked_controls import (
-    _false_claims,
-    asked_controls,
-    asked_sample,
-    control_names,
-)
 from caretbench.judging.criteria import criterion
+from caretbench.judging.question_controls import (
+    _false_claims,
+    control_names,
+    question_control_sample,
+    question_controls,
+)
 from caretbench.problem import Problem
 from caretbench.reports.judged.answer_values import JudgedTexts, TextValue
 from caretbench.reports.judged.trust import calibration, consistency
@@ -44,61 +44,66 @@ def judged(values: dict[tuple[str, str], float], form: str = "claims", maximum: 
 
 
 def test_which_controls_a_criterion_has() -> None:
-    assert control_names(CLAIMS) == control_names(FLAG) == ("golden", "false-claim", "other-golden")
-    assert control_names(DESCRIPTION) == ("golden", "other-golden", "empty")
+    assert control_names(CLAIMS) == control_names(FLAG) == ("reference", "false-claim", "other-reference")
+    assert control_names(DESCRIPTION) == ("reference", "other-reference", "empty")
     assert control_names(criterion("efcb-claim-support")) == ()
 
 
 def test_every_control_of_every_problem() -> None:
     made = problems()
-    found = asked_controls(made, CLAIMS)
+    found = question_controls(made, CLAIMS)
     references = {problem.reference for problem in made}
     for problem in made:
         texts = found[problem.id]
-        assert list(texts) == ["golden", "false-claim", "other-golden"]
-        assert texts["golden"] == problem.reference
-        assert texts["other-golden"] in references - {problem.reference}
+        assert list(texts) == ["reference", "false-claim", "other-reference"]
+        assert texts["reference"] == problem.reference
+        assert texts["other-reference"] in references - {problem.reference}
         start, _, claim = texts["false-claim"].rpartition("\n\n")
         assert start == problem.reference
         assert claim in {text for text, _ in _false_claims()}
-    assert asked_controls(made[::-1], CLAIMS) == found
-    assert {text for texts in asked_controls(made, DESCRIPTION).values() for text in texts.values()} >= {""}
+    assert question_controls(made[::-1], CLAIMS) == found
+    assert {text for texts in question_controls(made, DESCRIPTION).values() for text in texts.values()} >= {
+        ""
+    }
 
 
 def test_the_injected_statement_has_no_word_in_patch_or_text() -> None:
     problem = question_problem("reverse-qa-hallu", "cache")
     told = problem.reference + " " + " ".join(words[0] for _, words in _false_claims()[:-1])
-    [texts] = asked_controls([problem.model_copy(update={"reference": told})], CLAIMS).values()
+    [texts] = question_controls([problem.model_copy(update={"reference": told})], CLAIMS).values()
     assert texts["false-claim"].endswith(_false_claims()[-1][0])
     told += " username"
-    [texts] = asked_controls([problem.model_copy(update={"reference": told})], CLAIMS).values()
+    [texts] = question_controls([problem.model_copy(update={"reference": told})], CLAIMS).values()
     assert "false-claim" not in texts
 
 
 def test_the_other_pull_request_is_another_one() -> None:
     made = problems()
     twin = made[0].model_copy(update={"id": "twin", "reference": "another text of the same change"})
-    found = asked_controls([made[0], twin], CLAIMS)
-    assert all("other-golden" not in texts for texts in found.values())
+    found = question_controls([made[0], twin], CLAIMS)
+    assert all("other-reference" not in texts for texts in found.values())
     # Of another repository, where its own has no other.
     far = made[1].model_copy(update={"labels": {**made[1].labels, "repository": "c/d"}})
-    assert asked_controls([made[0], far], CLAIMS)[made[0].id]["other-golden"] == far.reference
+    assert question_controls([made[0], far], CLAIMS)[made[0].id]["other-reference"] == far.reference
     other_task = question_problem("reverse-qa", "flags")
-    assert "other-golden" not in asked_controls([made[0], other_task], CLAIMS)[made[0].id]
+    assert "other-reference" not in question_controls([made[0], other_task], CLAIMS)[made[0].id]
 
 
 def test_the_sample_is_even_over_tasks() -> None:
     made = [*problems("reverse-qa"), *problems("mpr-gen")[:1]]
-    assert [problem.labels["task"] for problem in asked_sample(made, 2)] == ["mpr-gen", "reverse-qa"]
-    assert asked_sample(made, 2) == asked_sample(made[::-1], 2)
-    assert len(asked_sample(made, 100)) == 4
+    assert [problem.labels["task"] for problem in question_control_sample(made, 2)] == [
+        "mpr-gen",
+        "reverse-qa",
+    ]
+    assert question_control_sample(made, 2) == question_control_sample(made[::-1], 2)
+    assert len(question_control_sample(made, 100)) == 4
 
 
 # --- calibration ------------------------------------------------------------------------------------------------
 
 
 def controls_judged(asked_by: str, values: dict[str, float], task: str) -> dict[tuple[str, str], float]:
-    texts = asked_controls(problems(task), criterion(asked_by))
+    texts = question_controls(problems(task), criterion(asked_by))
     return {
         (problem, answer_key(text)): values[name]
         for problem, named in texts.items()
@@ -109,40 +114,40 @@ def controls_judged(asked_by: str, values: dict[str, float], task: str) -> dict[
 
 def test_a_judge_that_is_always_right() -> None:
     values = controls_judged(
-        "efcb-claims", {"golden": 0, "false-claim": 1, "other-golden": 1}, "reverse-qa-hallu"
+        "efcb-claims", {"reference": 0, "false-claim": 1, "other-reference": 1}, "reverse-qa-hallu"
     )
     found = calibration(judged(values), GRADER, CLAIMS, problems())
     assert (found.precision, found.recall, found.in_order, found.unjudged) == (1.0, 1.0, True, 0)
     assert {name: (control.mean, control.right) for name, control in found.controls.items()} == {
-        "golden": (0.0, 1.0), "false-claim": (1.0, 1.0), "other-golden": (1.0, 1.0),
+        "reference": (0.0, 1.0), "false-claim": (1.0, 1.0), "other-reference": (1.0, 1.0),
     }  # fmt: skip
     assert found.controls["false-claim"].separation == 1.0
-    assert found.controls["golden"].separation is None
+    assert found.controls["reference"].separation is None
 
 
 def test_a_judge_that_sees_hallucinations_everywhere() -> None:
     values = controls_judged(
-        "efcb-claims", {"golden": 1, "false-claim": 1, "other-golden": 1}, "reverse-qa-hallu"
+        "efcb-claims", {"reference": 1, "false-claim": 1, "other-reference": 1}, "reverse-qa-hallu"
     )
     found = calibration(judged(values), GRADER, CLAIMS, problems())
     assert (found.precision, found.recall, found.in_order) == (pytest.approx(6 / 9), 1.0, False)
-    assert found.controls["golden"].right == 0.0
-    assert found.controls["other-golden"].separation == 0.5
+    assert found.controls["reference"].right == 0.0
+    assert found.controls["other-reference"].separation == 0.5
 
 
 def test_a_judge_that_sees_none() -> None:
     values = controls_judged(
-        "efcb-claims", {"golden": 0, "false-claim": 0, "other-golden": 0}, "reverse-qa-hallu"
+        "efcb-claims", {"reference": 0, "false-claim": 0, "other-reference": 0}, "reverse-qa-hallu"
     )
     found = calibration(judged(values), GRADER, CLAIMS, problems())
     assert (found.precision, found.recall, found.in_order) == (None, 0.0, False)
 
 
 def test_what_was_not_judged_does_not_count() -> None:
-    values = controls_judged("efcb-claims", {"golden": 0, "false-claim": 1}, "reverse-qa-hallu")
+    values = controls_judged("efcb-claims", {"reference": 0, "false-claim": 1}, "reverse-qa-hallu")
     found = calibration(judged(values), GRADER, CLAIMS, problems())
     assert (found.precision, found.recall, found.unjudged) == (1.0, 1.0, 3)
-    assert "other-golden" not in found.controls
+    assert "other-reference" not in found.controls
     # A model that wrote the reference was given no control.
     only = {key: value for key, value in values.items() if value == 0}
     assert calibration(judged(only), GRADER, CLAIMS, problems()).controls == {}
@@ -150,13 +155,13 @@ def test_what_was_not_judged_does_not_count() -> None:
 
 def test_scores_must_be_top_for_the_truth_and_low_for_the_rest() -> None:
     values = controls_judged(
-        "efcb-description", {"golden": 7.0, "other-golden": 4.9, "empty": 0}, "reverse-qa"
+        "efcb-description", {"reference": 7.0, "other-reference": 4.9, "empty": 0}, "reverse-qa"
     )
     found = calibration(judged(values, "scores", 10.0), GRADER, DESCRIPTION, problems("reverse-qa"))
     assert (found.precision, found.recall, found.in_order) == (None, None, True)
     assert [control.right for control in found.controls.values()] == [1.0, 1.0, 1.0]
     values = controls_judged(
-        "efcb-description", {"golden": 6.9, "other-golden": 5.0, "empty": 9.4}, "reverse-qa"
+        "efcb-description", {"reference": 6.9, "other-reference": 5.0, "empty": 9.4}, "reverse-qa"
     )
     found = calibration(judged(values, "scores", 10.0), GRADER, DESCRIPTION, problems("reverse-qa"))
     assert [control.right for control in found.controls.values()] == [0.0, 0.0, 0.0]

@@ -22,7 +22,7 @@ from caretbench.metrics.intervals import Interval, bootstrap_mean, mean_interval
         (1, 2, 0.0945312057, 0.9054687943),
     ],
 )
-def test_wilson_golden(successes: int, trials: int, low: float, high: float) -> None:
+def test_wilson_reference(successes: int, trials: int, low: float, high: float) -> None:
     interval = wilson(successes, trials)
     assert interval == (pytest.approx(low, abs=1e-10), pytest.approx(high, abs=1e-10), "wilson", None)
 

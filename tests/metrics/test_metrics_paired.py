@@ -20,7 +20,7 @@ PROBABILITIES = st.lists(st.floats(0, 1), max_size=12)
     ("only_first", "only_second", "p_value"),
     [(2, 10, 0.03857421875), (10, 2, 0.03857421875), (5, 0, 0.0625), (3, 3, 1.0), (0, 0, 1.0), (0, 1, 1.0)],
 )
-def test_mcnemar_golden(only_first: int, only_second: int, p_value: float) -> None:
+def test_mcnemar_reference(only_first: int, only_second: int, p_value: float) -> None:
     assert mcnemar_exact(only_first, only_second) == pytest.approx(p_value, abs=1e-12)
 
 
@@ -105,7 +105,7 @@ def test_compare_refuses_other_problems() -> None:
         compare([1.0], [1.0, 0.0], seed=1)
 
 
-def test_holm_golden() -> None:
+def test_holm_reference() -> None:
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([]) == []
     with pytest.raises(ValueError, match="between 0 and 1"):

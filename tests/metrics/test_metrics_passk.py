@@ -24,7 +24,7 @@ COUNTS = st.integers(1, 12).flatmap(lambda n: st.tuples(st.just(n), st.integers(
         (200, 20, 10, 1 - math.prod(1 - 10 / i for i in range(181, 201))),  # the product form of the source
     ],
 )
-def test_golden_values(samples: int, passed: int, k: int, expected: float) -> None:
+def test_reference_values(samples: int, passed: int, k: int, expected: float) -> None:
     assert pass_at_k(samples, passed, k) == pytest.approx(expected, abs=1e-9)
 
 

@@ -16,7 +16,7 @@ from caretbench.metrics.similarity import (
     first_line,
     indel_similarity,
     levenshtein_similarity,
-    paper_line0,
+    paper_similarity,
     similarities,
 )
 
@@ -83,7 +83,7 @@ def test_edit_similarities_differ_by_name() -> None:
 def test_paper_rules_for_first_lines(
     completion: str | None, reference: str, expected: tuple[float, float]
 ) -> None:
-    assert paper_line0(completion, reference) == PaperSimilarity(*expected)
+    assert paper_similarity(completion, reference) == PaperSimilarity(*expected)
 
 
 def test_default_profile() -> None:
@@ -104,7 +104,7 @@ def _mean(values: list[float]) -> float:
 def test_tables_6_and_8_reproduce(model: str, recorded: Recorded, published: list[dict[str, str]]) -> None:
     cells: dict[tuple[str, str], list[float]] = defaultdict(list)
     for row, completions in recorded[model]:
-        scores = [paper_line0(text, row["golden_completion"]) for text in completions]
+        scores = [paper_similarity(text, row["golden_completion"]) for text in completions]
         values = {
             "cosine_similarity": _mean([score.cosine for score in scores]),
             "line0_exact_match": 100 * max(score.line0_match for score in scores),
@@ -139,7 +139,7 @@ def test_overall_numbers(
     paper, default = [], []
     for row, completions in recorded[model]:
         pairs = [(text, row["golden_completion"]) for text in completions]
-        paper.append([paper_line0(*pair) for pair in pairs])
+        paper.append([paper_similarity(*pair) for pair in pairs])
         default.append(similarities(pairs))
     assert len(paper) == 1800
     assert round(_mean([_mean([score.cosine for score in scores]) for scores in paper]), 4) == paper_cosine
@@ -159,6 +159,6 @@ def test_one_model_takes_at_most_a_second(recorded: Recorded) -> None:
         remembered.cache_clear()
     start = time.process_time()
     for pair in pairs:
-        paper_line0(*pair)
+        paper_similarity(*pair)
     similarities(pairs)
     assert time.process_time() - start <= 1.0  # 0.13 s on the machine it was written on

@@ -23,7 +23,7 @@ CONTENT = b"def double(x):\r\n    y = 2 * x\r\n    return y\r\n"
 SPAN = CONTENT.index(b"y = 2"), CONTENT.index(b"\r\n    return")
 CHECK = TestsCheck(
     command=("python3", "-m", "unittest"), environment={"A": "b"}, directory="src", junit=("r.xml",),
-    minimum_tests=3, output=ExpectedOutput(text="done"), golden_s=3.0,
+    minimum_tests=3, output=ExpectedOutput(text="done"), reference_s=3.0,
 )  # fmt: skip
 
 
@@ -74,9 +74,9 @@ def test_the_command_gets_the_file_with_the_answer_in_its_place(
     assert (request.command, request.directory, request.environment) == (CHECK.command, "src", {"A": "b"})
     assert (request.junit, request.minimum_tests, request.expected) == (("r.xml",), 3, CHECK.output)
     assert (request.limits.cpu_s, request.limits.wall_s) == (15.0, 90.0)
-    golden = workspace_request(problem(identity), "y = 2 * x", store=store)
-    assert golden.patch == {"a.py": CONTENT}
-    timeless = problem(identity, checks=(CHECK.model_copy(update={"golden_s": None}),))
+    reference = workspace_request(problem(identity), "y = 2 * x", store=store)
+    assert reference.patch == {"a.py": CONTENT}
+    timeless = problem(identity, checks=(CHECK.model_copy(update={"reference_s": None}),))
     unbounded = workspace_request(timeless, "", store=store)
     assert unbounded.limits == WORKSPACE_LIMITS
 

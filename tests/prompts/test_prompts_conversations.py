@@ -1,4 +1,4 @@
-"""Conversations: golden bytes, and what holds for every text."""
+"""Conversations: known bytes, and what holds for every text."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from caretbench.prompts.marks import fence, following, marker, place, tags
 from caretbench.prompts.strategy import Budget, UnpromptableError
 from caretbench.prompts.templating import examples
 from caretbench.suites import load_suite
-from caretbench.syntax.faults import fits
+from caretbench.syntax.faults import is_well_formed_text
 from tests.support.prompt_samples import CARETS, EVERYTHING, as_text
 
-GOLDEN = Path(__file__).parent / "golden"
+KNOWN_BYTES = Path(__file__).parent / "known_bytes"
 PIECES = [*"ab(){}[]#/*`<>-_ \n\r\t\"'", "é", "\u2028", "/*[CARET]*/", "#[CARET]", "```", "<prefix>"]
 CHATTY = st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
 LANGUAGES = st.sampled_from(list(languages()))
@@ -35,13 +35,13 @@ def test_what_is_sent_is_pinned_byte_by_byte(strategy_name: str, name: str) -> N
     # What is sent is part of a strategy's version: if this fails, raise the version and write the files anew.
     prompt = strategy(strategy_name).render(CARETS[name], EVERYTHING)
     assert prompt.kind == "chat"
-    assert as_text(prompt) == (GOLDEN / f"{strategy_name}-{name}.txt").read_bytes().decode()
+    assert as_text(prompt) == (KNOWN_BYTES / f"{strategy_name}-{name}.txt").read_bytes().decode()
 
 
 @pytest.mark.parametrize("name", languages())
 def test_the_worked_examples_are_right(name: str) -> None:
     example = examples()[name]
-    assert fits(example.prefix + example.middle + example.suffix, name)
+    assert is_well_formed_text(example.prefix + example.middle + example.suffix, name)
     first, second = example.middle.split("\n")
     assert first == first.strip()
     statement = example.prefix.rpartition("\n")[2]

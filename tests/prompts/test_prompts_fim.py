@@ -23,7 +23,7 @@ QWEN_FILES = (
 COMMENTS = "# Path: lib/one.py\n# ONE = 1\n# Path: two.py\n# TWO = 2\n"
 
 # family, order: what is sent for P, S alone; and in main.py of "repo", beside two other files
-GOLDEN: dict[tuple[str, Order], tuple[str, str]] = {
+KNOWN_BYTES: dict[tuple[str, Order], tuple[str, str]] = {
     ("qwen2.5-coder", "psm"): (PSM_BARS, QWEN_FILES),
     ("qwen3-coder", "psm"): (PSM_BARS, QWEN_FILES),
     ("codeqwen1.5", "psm"): (
@@ -128,17 +128,17 @@ STOPS: dict[str, set[str]] = {
     "falcon-h1-tiny-coder": {"<|end_of_text|>"},
 }
 
-FAMILIES = list(GOLDEN)
+FAMILIES = list(KNOWN_BYTES)
 
 
-def test_every_family_and_order_has_golden_bytes() -> None:
-    assert set(GOLDEN) == {(entry.name, order) for entry in formats().values() for order in entry.orders}
+def test_every_family_and_order_has_known_bytes() -> None:
+    assert set(KNOWN_BYTES) == {(entry.name, order) for entry in formats().values() for order in entry.orders}
     assert set(STOPS) == set(formats())
 
 
 @pytest.mark.parametrize(("family", "order"), FAMILIES)
-def test_golden_bytes(family: str, order: Order) -> None:
-    alone, among_files = GOLDEN[family, order]
+def test_known_bytes(family: str, order: Order) -> None:
+    alone, among_files = KNOWN_BYTES[family, order]
     entry = formats()[family]
     rendered = entry.render("P", "S", language="python", order=order)
     assert rendered.text.encode() == alone.encode()

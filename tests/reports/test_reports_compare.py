@@ -151,12 +151,12 @@ def test_one_model_in_two_runs_is_named_by_run() -> None:
 
 def test_one_model_alone_cannot_be_compared() -> None:
     with pytest.raises(DataError, match="needs two models; found: a"):
-        compare_runs([run_of("a", ALL), run_of("golden", ALL)])
+        compare_runs([run_of("a", ALL), run_of("reference", ALL)])
 
 
 def test_baselines_take_part_when_named() -> None:
-    report = compare_runs([run_of("a", HALF), run_of("golden", ALL)], models=["a", "golden"])
-    assert report.overall[0].verdict == "golden is better"
+    report = compare_runs([run_of("a", HALF), run_of("reference", ALL)], models=["a", "reference"])
+    assert report.overall[0].verdict == "reference is better"
 
 
 def test_every_pair() -> None:

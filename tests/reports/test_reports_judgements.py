@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from caretbench.extraction.policies import policy
-from caretbench.judging.answers import answer_key, inserted
-from caretbench.judging.controls import controls
+from caretbench.judging.answers import answer_key, inserted_texts
+from caretbench.judging.caret_controls import caret_controls
 from caretbench.problem import Judgement
 from caretbench.reports.frame import LoadedRun
 from caretbench.reports.judged.caret_charts import overall_scores, score_map
@@ -50,9 +50,9 @@ def judged_run(
     judged = [row for row in run.completions if row.model in {"gpt-4o", "Ministral-3B", *baselines}]
     texts = {
         (row.completion.problem_id, row.answer): row.text
-        for row in inserted(judged, problems, policy("raw"), "default")
+        for row in inserted_texts(judged, problems, policy("raw"), "default")
     }
-    for problem, named in controls(run.problems).items():
+    for problem, named in caret_controls(run.problems).items():
         texts |= {(problem, answer_key(text)): text for text in named.values()}
     rows = [
         Judgement(
@@ -88,7 +88,7 @@ def test_every_number_is_a_mean_over_instances(run: LoadedRun, summary: Summary)
     [judged] = summary.judged
     assert {column.title for column in judged.columns[:2]} == {"gpt-4o", "Ministral-3B"}
     # Their texts are the controls'; of the other baselines only some texts happen to be judged.
-    assert [column.title for column in judged.columns[2:]] == ["golden", "empty"]
+    assert [column.title for column in judged.columns[2:]] == ["reference", "empty"]
     column = next(column for column in judged.columns if column.model == "gpt-4o")
     by_problem: dict[str, list[float]] = {}
     for row in run.completions:
@@ -135,11 +135,11 @@ def test_a_text_without_judgement_lowers_the_share_not_the_mean(run: LoadedRun) 
 def test_controls_show_whether_a_judge_can_be_believed(run: LoadedRun) -> None:
     [grader] = section(run).graders
     assert grader.control_problems == 72
-    assert list(grader.controls) == ["golden", "golden-twice", "other-golden", "empty"]
+    assert list(grader.controls) == ["reference", "reference-twice", "other-reference", "empty"]
     assert grader.controls["empty"].mean == 0.0
     assert grader.controls["empty"].separation == 1.0
-    assert grader.controls["empty"].golden_above == 1.0
-    assert grader.controls["golden"].separation is None
+    assert grader.controls["empty"].reference_above == 1.0
+    assert grader.controls["reference"].separation is None
     assert grader.in_order is False  # it looks at lengths
     references = {problem.id: problem.reference for problem in run.problems}
 
@@ -151,7 +151,7 @@ def test_controls_show_whether_a_judge_can_be_believed(run: LoadedRun) -> None:
 
     good = section(judged_run({"k/judge": knowing}))
     assert good.graders[0].in_order is True
-    assert good.graders[0].controls["other-golden"].separation == 1.0
+    assert good.graders[0].controls["other-reference"].separation == 1.0
     notes = summarise(run).notes
     assert any("does not rate the controls in the order" in text for text in notes)
 
@@ -229,7 +229,7 @@ def test_the_csv_holds_every_cell(summary: Summary) -> None:
     assert overall["grader"] == "a/judge"
     assert 0 < float(overall["low"]) < float(overall["value"]) < float(overall["high"]) < 10
     scopes = {line["scope"] for line in judge_lines(summary)}
-    assert {"control golden", "control empty"} < scopes
+    assert {"control reference", "control empty"} < scopes
 
 
 def test_table_7_in_form(summary: Summary) -> None:

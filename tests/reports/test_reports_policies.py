@@ -185,7 +185,7 @@ def test_models_that_were_asked_in_several_contexts_are_called_by_them() -> None
         {"model": "m", "source": "model", "parameters": name, "settings": settings}
         for name, settings in (("p0", {}), ("p1", {"context": "retrieval@2"}))
     ]
-    asked = [("m", "p0"), ("m", "p1"), ("golden", "")]
+    asked = [("m", "p0"), ("m", "p1"), ("reference", "")]
     assert context_titles({"models": models}, asked) == {
         ("m", "p0"): "m (as_is)",
         ("m", "p1"): "m (retrieval@2)",

@@ -108,11 +108,11 @@ def test_coverage_counts_missing_verdicts_and_missing_rows_but_not_what_is_left_
 
 
 def test_problems_left_out_are_named_by_cause_and_bound_the_rate() -> None:
-    golden = ids(PROBLEMS, *[["passed"]] * 4, ["failed"], ["skipped"])
+    reference = ids(PROBLEMS, *[["passed"]] * 4, ["failed"], ["skipped"])
     model = ids(PROBLEMS, *[["passed"]] * 2, *[["failed"]] * 2, ["failed"], ["skipped"])
-    summary = summary_of(verdicts("golden", golden), verdicts("m", model))
+    summary = summary_of(verdicts("reference", reference), verdicts("m", model))
     assert {entry.cause: entry.problems for entry in summary.excluded} == {
-        "golden answer does not pass here": (JAVA[0].id,),
+        "reference does not pass here": (JAVA[0].id,),
         "toolchain or declared need is missing here": (JAVA[1].id,),
     }
     found = column(summary, "m")
@@ -123,9 +123,9 @@ def test_problems_left_out_are_named_by_cause_and_bound_the_rate() -> None:
 
 
 def test_what_has_no_verdict_may_have_passed_or_failed() -> None:
-    golden = ids(PROBLEMS, *[["passed"]] * 6)
+    reference = ids(PROBLEMS, *[["passed"]] * 6)
     model = ids(PROBLEMS, *[["passed"]] * 2, *[["failed"]] * 2, *[["sandbox_error"]] * 2)
-    overall = column(summary_of(verdicts("golden", golden), verdicts("m", model)), "m").overall
+    overall = column(summary_of(verdicts("reference", reference), verdicts("m", model)), "m").overall
     assert overall.pass_at[1].value == 0.5
     assert (overall.if_excluded_failed, overall.if_excluded_passed) == pytest.approx((2 / 6, 4 / 6))
 
@@ -210,7 +210,7 @@ def made_up() -> Summary:
 
 def test_models_stand_before_baselines(made_up: Summary) -> None:
     names = [c.model for c in made_up.columns if c.profile == "default"]
-    assert names == ["gpt-4o", "Ministral-3B", "golden", "empty", "stub", "copy-context"]
+    assert names == ["gpt-4o", "Ministral-3B", "reference", "empty", "stub", "copy-context"]
 
 
 def test_the_summary_survives_json(made_up: Summary) -> None:

@@ -73,7 +73,7 @@ def test_of_a_shared_request_one_row_may_be_missing() -> None:
 
 
 def test_recorded_answers_and_baselines_took_nothing() -> None:
-    assert model_usage([Completion(problem_id="p", model="golden", text="x")]) == ()
+    assert model_usage([Completion(problem_id="p", model="reference", text="x")]) == ()
 
 
 def test_a_model_that_never_answered_is_there_too() -> None:

@@ -11,8 +11,8 @@ import pytest
 from caretbench.errors import MachineError
 from caretbench.extraction.policies import policy
 from caretbench.files import Appender, DataError
-from caretbench.judging.choosing import Part
 from caretbench.judging.criteria import criterion
+from caretbench.judging.criterion_choice import Part
 from caretbench.models import ModelRequest, Sampling
 from caretbench.problem import Completion, Judgement, Problem, Usage
 from caretbench.runs.folder import DataInfo, Manifest, RunFolder
@@ -338,10 +338,10 @@ def test_several_graders_judge_for_themselves(tmp_path: Path, make_problem: Make
 
 
 def test_what_the_judge_is_sent_is_blind(tmp_path: Path, make_problem: MakeProblem) -> None:
-    problem = make_problem(reference="    return GOLDEN\n", hidden="\nassert HIDDEN\n")
+    problem = make_problem(reference="    return REFERENCE\n", hidden="\nassert HIDDEN\n")
     folder = make_run(tmp_path, [problem], [RIGHT], model="secret-model")
     client = grader()
     judge(folder, client)
     [request] = client.asked
     sent = json.dumps(request.model_dump(mode="json"))
-    assert not re.search(r"secret-model|GOLDEN|HIDDEN|sample", sent.replace('"samples"', ""))
+    assert not re.search(r"secret-model|REFERENCE|HIDDEN|sample", sent.replace('"samples"', ""))

@@ -12,8 +12,8 @@ import pytest
 from caretbench.extraction.policies import policy
 from caretbench.files import Appender
 from caretbench.judging.answers import answer_key
-from caretbench.judging.choosing import Part, parts
 from caretbench.judging.criteria import criterion
+from caretbench.judging.criterion_choice import Part, parts
 from caretbench.models import ModelRequest
 from caretbench.problem import Completion, Problem, Profile
 from caretbench.reports.judged.judged_answers import JudgedAnswers, RatedAnswer
@@ -310,7 +310,9 @@ def test_under_the_paper_profile_the_raw_answer_is_judged(tmp_path: Path) -> Non
 
 def test_baselines_are_judged_when_asked(tmp_path: Path) -> None:
     folder = make_run(
-        tmp_path, [question_problem("mpr-gen", "cache")], {"m": ["x"], "golden": ["whatever"], "own": ["y"]}
+        tmp_path,
+        [question_problem("mpr-gen", "cache")],
+        {"m": ["x"], "reference": ["whatever"], "own": ["y"]},
     )
     manifest = folder.manifest()
     manifest.models.append(ModelInfo(model="own", source="baseline"))
@@ -319,7 +321,7 @@ def test_baselines_are_judged_when_asked(tmp_path: Path) -> None:
     assert results["efcb-masked@1"].subjects == 1
     results, _ = judge(folder, baselines=True)
     assert results["efcb-masked@1"].subjects == 3
-    assert {row.model for row in JudgedAnswers.of(folder).rows()} == {"m", "golden", "own"}
+    assert {row.model for row in JudgedAnswers.of(folder).rows()} == {"m", "reference", "own"}
 
 
 def test_without_an_answer_nothing_is_judged(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from caretbench.extraction.policies import policy
 from caretbench.files import Appender
-from caretbench.judging.choosing import Part
 from caretbench.judging.criteria import criterion
+from caretbench.judging.criterion_choice import Part
 from caretbench.models import ModelRequest
 from caretbench.reports.judged.carets import folder_caret_scores
 from caretbench.runs.folder import DataInfo, Manifest, RunFolder

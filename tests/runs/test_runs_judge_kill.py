@@ -16,7 +16,7 @@ PROGRAM = """
 import sys, time
 from pathlib import Path
 from caretbench.extraction.policies import policy
-from caretbench.judging.choosing import Part
+from caretbench.judging.criterion_choice import Part
 from caretbench.runs.judge import JudgingSettings, grade
 from caretbench.judging.criteria import criterion
 from caretbench.runs.folder import RunFolder

@@ -63,13 +63,13 @@ def test_every_completion_gets_each_score_once(tmp_path: Path, make_problem: Mak
     assert len({row.key for row in before}) == len(before)
 
 
-def test_a_problem_whose_golden_answer_fails_here_is_left_out(
+def test_a_problem_whose_reference_answer_fails_here_is_left_out(
     tmp_path: Path, make_problem: MakeProblem
 ) -> None:
     problem = make_problem(reference="    return None\n")
     stage = scoring(tmp_path, [problem], FakeExecutor(right))
     stage.add_completions([Completion(problem_id=problem.id, model="m", text="    return 2 * x\n")])
-    assert stage.run() == {"golden answer: failed": [problem.id]}
+    assert stage.run() == {"reference: failed": [problem.id]}
     [row] = [row for row in rows(tmp_path) if row.model == "m" and row.scorer == EXECUTION]
     assert (row.counted, row.outcome, row.values) == (False, "left_out", {})
 
@@ -81,7 +81,7 @@ class Backwards(FakeExecutor):
         yield from super().submit(reversed(list(requests)))
 
 
-def test_an_answer_that_is_faster_than_its_golden_answer_waits_for_it(
+def test_an_answer_that_is_faster_than_its_reference_answer_waits_for_it(
     tmp_path: Path, make_problem: MakeProblem
 ) -> None:
     sound = make_problem()
@@ -93,7 +93,7 @@ def test_an_answer_that_is_faster_than_its_golden_answer_waits_for_it(
         for problem in (sound, broken)
         for sample, text in enumerate(answers)
     )
-    assert stage.run() == {"golden answer: failed": [broken.id]}
+    assert stage.run() == {"reference: failed": [broken.id]}
     found = {
         (row.problem_id, row.sample): row.outcome
         for row in rows(tmp_path)
@@ -103,10 +103,10 @@ def test_an_answer_that_is_faster_than_its_golden_answer_waits_for_it(
     assert {found[broken.id, sample] for sample in range(3)} == {"left_out"}
     assert len(rows(tmp_path)) == len({row.key for row in rows(tmp_path)})
     order = [row.model for row in rows(tmp_path) if row.scorer == EXECUTION and row.problem_id == sound.id]
-    assert order[0] == "golden"
+    assert order[0] == "reference"
 
 
-def test_a_module_that_the_golden_program_lacks_is_ours(tmp_path: Path, make_problem: MakeProblem) -> None:
+def test_a_module_that_the_reference_program_lacks_is_ours(tmp_path: Path, make_problem: MakeProblem) -> None:
     problem = make_problem(prefix="import numpy\ndef double(x):\n")
     stage = scoring(tmp_path, [problem], FakeExecutor(lambda _request: Status.UNRESOLVED_IMPORT))
     assert stage.run() == {"missing dependency: numpy": [problem.id]}
@@ -136,10 +136,12 @@ def test_our_own_failures_are_never_counted(tmp_path: Path, make_problem: MakePr
     assert (row.counted, row.values) == (False, {})
 
 
-def test_a_golden_answer_that_took_too_long_is_tried_again(tmp_path: Path, make_problem: MakeProblem) -> None:
+def test_a_reference_answer_that_took_too_long_is_tried_again(
+    tmp_path: Path, make_problem: MakeProblem
+) -> None:
     problem = make_problem()
     slow = scoring(tmp_path, [problem], FakeExecutor(lambda _request: Status.TIMEOUT))
-    assert slow.run() == {"golden answer: timeout": [problem.id]}
+    assert slow.run() == {"reference: timeout": [problem.id]}
     assert scoring(tmp_path, [problem], FakeExecutor(right)).run() == {}
 
 
@@ -154,7 +156,7 @@ def test_what_had_no_verdict_is_tried_again(tmp_path: Path, make_problem: MakePr
     again = scoring(tmp_path, [problem], FakeExecutor(right))
     assert again.run() == {}
     found = [row for row in rows(tmp_path) if row.scorer == EXECUTION and row.problem_id == problem.id]
-    assert {row.model: row.values["passed"] for row in found} == {"golden": 1.0, "m": 1.0}
+    assert {row.model: row.values["passed"] for row in found} == {"reference": 1.0, "m": 1.0}
     assert len(found) == 2
 
 
@@ -246,7 +248,7 @@ def test_a_pass_that_may_be_faked_is_flagged_and_still_a_pass(
     assert found == {0: (1.0, ["tamper:early_exit"], SCAN_VERSION), 1: (1.0, None, None)}
 
 
-def test_another_policy_adds_rows_and_takes_the_verdicts_on_golden_answers(
+def test_another_policy_adds_rows_and_takes_the_verdicts_on_reference_answers(
     tmp_path: Path, make_problem: MakeProblem
 ) -> None:
     problems = [make_problem(), make_problem("broken", reference="    return 3\n")]
@@ -264,7 +266,8 @@ def test_another_policy_adds_rows_and_takes_the_verdicts_on_golden_answers(
     assert {row.policy for row in after} == {"syntax@1", "raw@1"}
     assert [request for request in executor.asked[asked:] if request.source.endswith("return 3\n")] == []
     assert (
-        sum(row.model == "golden" and row.policy == "raw@1" and row.scorer == EXECUTION for row in after) == 2
+        sum(row.model == "reference" and row.policy == "raw@1" and row.scorer == EXECUTION for row in after)
+        == 2
     )
 
 

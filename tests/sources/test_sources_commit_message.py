@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from caretbench.sources.changes.commit_message import read_message
+from caretbench.sources.changes.commit_message import parse_commit_message
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from caretbench.sources.changes.commit_message import read_message
         (
             "[ENH](x): Add y (#7629)\n\n## Description\n\nText\n\n---------\n\nCo-authored-by: A <a@example.com>",
             1,
-            "number-behind",
+            "number-suffix",
             "squash",
             7629,
             "[ENH](x): Add y",
@@ -34,7 +34,7 @@ from caretbench.sources.changes.commit_message import read_message
         (
             "relay: log it (#1212)\n\nCloses: https://example.com/1083",
             2,
-            "number-behind",
+            "number-suffix",
             "merge",
             1212,
             "relay: log it",
@@ -104,12 +104,12 @@ from caretbench.sources.changes.commit_message import read_message
             "Text",
         ),
         ("Merge branch 'x' into 'main'", 2, None, "merge", None, "Merge branch 'x' into 'main'", ""),
-        ("Add z (!31)", 1, "number-behind", "squash", 31, "Add z", ""),
-        ('Revert "Add z (#31)" (#32)', 1, "number-behind", "squash", 32, 'Revert "Add z (#31)"', ""),
+        ("Add z (!31)", 1, "number-suffix", "squash", 31, "Add z", ""),
+        ('Revert "Add z (#31)" (#32)', 1, "number-suffix", "squash", 32, 'Revert "Add z (#31)"', ""),
         (
             "Fix\n\nPR-URL: https://example.com/n/n/pull/55",
             1,
-            "named-in-a-trailer",
+            "number-in-trailer",
             "squash",
             55,
             "Fix",
@@ -118,7 +118,7 @@ from caretbench.sources.changes.commit_message import read_message
         (
             "[CORE] Fix\n\nText\n\nCloses #66 from who/branch.",
             1,
-            "named-in-a-trailer",
+            "number-in-trailer",
             "squash",
             66,
             "[CORE] Fix",
@@ -128,7 +128,7 @@ from caretbench.sources.changes.commit_message import read_message
         (
             "A very long title that goes…\n\n…on and on (#8)\n\nText",
             1,
-            "number-behind",
+            "number-suffix",
             "squash",
             8,
             "A very long title that goeson and on",
@@ -137,7 +137,7 @@ from caretbench.sources.changes.commit_message import read_message
         (
             "Title over\ntwo lines (#4)\n\nText",
             1,
-            "number-behind",
+            "number-suffix",
             "squash",
             4,
             "Title over two lines",
@@ -153,14 +153,14 @@ from caretbench.sources.changes.commit_message import read_message
 def test_each_style_is_read(
     text: str, parents: int, style: str | None, kind: str, number: int | None, title: str, description: str
 ) -> None:
-    found = read_message(text, parents)
-    assert (found.style, found.kind, found.number) == (style, kind, number)
+    found = parse_commit_message(text, parents)
+    assert (found.format_name, found.kind, found.number) == (style, kind, number)
     assert (found.title, found.description) == (title, description)
 
 
 def test_trailers_are_counted_and_addresses_masked() -> None:
     text = "Ask a@example.com (#1)\n\n* one\n\nCo-authored-by: B <b@example.com>\n\nOr c@example.com\n\nChange-Id: I1\n"
-    found = read_message(text, 1)
+    found = parse_commit_message(text, 1)
     assert found.title == "Ask <email>"
     assert found.description == "* one\n\n\nOr <email>"
     assert found.trailers_removed == 2
@@ -182,5 +182,5 @@ def test_trailers_are_counted_and_addresses_masked() -> None:
 )
 def test_hostile_messages_take_no_time(text: str) -> None:
     begin = time.process_time()
-    read_message(text, 2)
+    parse_commit_message(text, 2)
     assert time.process_time() - begin < 5

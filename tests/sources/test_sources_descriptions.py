@@ -5,12 +5,12 @@ import time
 import pytest
 
 from caretbench.sources.changes.descriptions import (
-    cleaned,
-    cleaned_title,
-    form_lines,
-    prose_characters,
-    without_emails,
-    without_trailers,
+    clean_description,
+    clean_title,
+    count_prose_characters,
+    redact_emails,
+    remove_trailers,
+    template_lines,
 )
 
 FORM = """<!-- Thank you!
@@ -55,7 +55,7 @@ Co-authored-by: Another <b@example.com>
 
 def test_a_form_leaves_what_somebody_wrote() -> None:
     assert (
-        cleaned(FORM)
+        clean_description(FORM)
         == """## Description of changes
 
 Retry the write once, since the follower may be behind.
@@ -70,7 +70,7 @@ See https://example.com/design for why.
 Fixes #1
 ```"""
     )
-    assert prose_characters(FORM) == len(
+    assert count_prose_characters(FORM) == len(
         "Retry the write once, since the follower may be behind. See for why."
     )
 
@@ -98,8 +98,8 @@ Fixes #1
     ],
 )
 def test_references_and_forms_alone_say_nothing(text: str) -> None:
-    assert cleaned(text) == ""
-    assert prose_characters(text) == 0
+    assert clean_description(text) == ""
+    assert count_prose_characters(text) == 0
 
 
 @pytest.mark.parametrize(
@@ -114,20 +114,20 @@ def test_references_and_forms_alone_say_nothing(text: str) -> None:
     ],
 )
 def test_sentences_stay_as_they_are(text: str) -> None:
-    assert cleaned(text) == text
-    assert prose_characters(text) > 0
+    assert clean_description(text) == text
+    assert count_prose_characters(text) > 0
 
 
 def test_code_urls_and_headings_are_no_prose() -> None:
     text = "# Heading\n\nOne `two`   three\nhttps://example.com/x y\n```\ncode\n```\n[four](https://example.com)  five"
-    assert prose_characters(text) == len("One two three y four five")
+    assert count_prose_characters(text) == len("One two three y four five")
 
 
 def test_trailers_are_counted_wherever_they_stand() -> None:
     signed = "* one\n\nSigned-off-by: A <a@example.com>\n\n* two\n\nChange-Id: I0123\n"
     text = f"{signed}co-authored-by: B <b@example.com>\n---\n"
-    assert without_trailers(text) == ("* one\n\n\n* two", 3)
-    assert without_trailers("Reviewed by nobody\n\n---\nx") == ("Reviewed by nobody\n\n---\nx", 0)
+    assert remove_trailers(text) == ("* one\n\n\n* two", 3)
+    assert remove_trailers("Reviewed by nobody\n\n---\nx") == ("Reviewed by nobody\n\n---\nx", 0)
 
 
 @pytest.mark.parametrize(
@@ -142,15 +142,15 @@ def test_trailers_are_counted_wherever_they_stand() -> None:
     ],
 )
 def test_addresses_of_people_are_masked(text: str, masked: str) -> None:
-    assert without_emails(text) == masked
+    assert redact_emails(text) == masked
 
 
 def test_lines_of_a_repositorys_own_form_are_found() -> None:
     texts = [f"Summary of impact\nchange {number}\nAsk in the room below" for number in range(30)]
-    form = form_lines([*texts, "", "plain"])
+    form = template_lines([*texts, "", "plain"])
     assert form == {"Summary of impact", "Ask in the room below"}
-    assert cleaned(texts[3], form) == "change 3"
-    assert prose_characters(texts[3], form) == len("change 3")
+    assert clean_description(texts[3], form) == "change 3"
+    assert count_prose_characters(texts[3], form) == len("change 3")
 
 
 @pytest.mark.parametrize(
@@ -173,9 +173,9 @@ def test_lines_of_a_repositorys_own_form_are_found() -> None:
 )
 def test_hostile_text_takes_no_time(text: str) -> None:
     begin = time.process_time()
-    cleaned(text)
-    prose_characters(text)
-    without_emails(text)
+    clean_description(text)
+    count_prose_characters(text)
+    redact_emails(text)
     assert time.process_time() - begin < 5
 
 
@@ -224,9 +224,9 @@ def test_hostile_text_takes_no_time(text: str) -> None:
 )
 def test_lines_about_the_review_go(line: str) -> None:
     said = "The reader asks for the header first, so that nothing is lost."
-    assert cleaned(f"{said}\n\n{line}\n") == said
-    assert cleaned(f"{line}\n\n{said}") == said
-    assert cleaned(f"```\n{line}\n```").startswith("```\n")  # code is not read
+    assert clean_description(f"{said}\n\n{line}\n") == said
+    assert clean_description(f"{line}\n\n{said}") == said
+    assert clean_description(f"```\n{line}\n```").startswith("```\n")  # code is not read
 
 
 @pytest.mark.parametrize(
@@ -249,14 +249,14 @@ def test_lines_about_the_review_go(line: str) -> None:
 )
 def test_what_only_begins_like_one_stays(line: str) -> None:
     text = f"It is faster now.\n\n{line}\n\nAnd smaller."
-    assert cleaned(text) == text
+    assert clean_description(text) == text
 
 
 def test_the_end_of_a_wrapped_sentence_stays() -> None:
     text = (
         "The printer has its own rules for tables, and for\nformatting.\nIt leaves alone what is\nwhitespace."
     )
-    assert cleaned(text) == text
+    assert clean_description(text) == text
 
 
 @pytest.mark.parametrize(
@@ -273,19 +273,22 @@ def test_the_end_of_a_wrapped_sentence_stays() -> None:
 )
 def test_the_title_again_goes(title: str, first: str) -> None:
     said = "Nothing is lost when it comes late."
-    assert cleaned(f"{first}\n\n{said}", title=title) == said
-    assert cleaned(f"{first}\n\n{said}") == f"{first}\n\n{said}"
-    assert prose_characters(f"{first}\n\n{said}", title=title) == len(said)
+    assert clean_description(f"{first}\n\n{said}", title=title) == said
+    assert clean_description(f"{first}\n\n{said}") == f"{first}\n\n{said}"
+    assert count_prose_characters(f"{first}\n\n{said}", title=title) == len(said)
 
 
 def test_the_title_goes_as_first_sentence_and_as_entry_and_nowhere_else() -> None:
     title = "Read the header first"
-    assert cleaned("Read the header first. It tells the length.", title=title) == "It tells the length."
-    assert cleaned("* Skip blanks\n* Read the header first", title=title) == "* Skip blanks"
-    longer = "Read the header first and the body then.\n\nWe read the header first."
-    assert cleaned(longer, title=title) == longer
     assert (
-        cleaned("Fix it\n\nFix it, at last.", title="Fix it") == "Fix it\n\nFix it, at last."
+        clean_description("Read the header first. It tells the length.", title=title)
+        == "It tells the length."
+    )
+    assert clean_description("* Skip blanks\n* Read the header first", title=title) == "* Skip blanks"
+    longer = "Read the header first and the body then.\n\nWe read the header first."
+    assert clean_description(longer, title=title) == longer
+    assert (
+        clean_description("Fix it\n\nFix it, at last.", title="Fix it") == "Fix it\n\nFix it, at last."
     )  # too short to tell
 
 
@@ -303,4 +306,4 @@ def test_the_title_goes_as_first_sentence_and_as_entry_and_nowhere_else() -> Non
     ],
 )
 def test_titles_lose_marks_of_their_review(title: str, shown: str) -> None:
-    assert cleaned_title(title) == shown
+    assert clean_title(title) == shown

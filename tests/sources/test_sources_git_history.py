@@ -6,21 +6,21 @@ from pathlib import Path
 import pytest
 
 from caretbench.files import DataError
-from caretbench.sources.git.access import opened
 from caretbench.sources.git.diffs import SkippedCommit
-from caretbench.sources.git.history import list_commits, read_changes, within
+from caretbench.sources.git.git_repository import open_repository
+from caretbench.sources.git.history import commits_in_period, list_commits, read_changes
 from caretbench.sources.git.patch_stream import PatchLimits
 from caretbench.sources.git.unified_diff import parse_hunks
 from caretbench.sources.pull_request import FileChange, PullRequest
-from caretbench.sources.repository import repository_facts
+from caretbench.sources.repository import read_repository_facts
 from tests.support.git_repository import DAY, EPOCH, History, git, take_away
 
 Result = PullRequest | SkippedCommit
 
 
 def read(folder: Path, *, limits: PatchLimits | None = None, revision: str = "HEAD") -> list[Result]:
-    with opened(folder, revision) as repository:
-        facts = repository_facts(repository, "owner/name")
+    with open_repository(folder, revision) as repository:
+        facts = read_repository_facts(repository, "owner/name")
         return list(read_changes(repository, facts, list_commits(repository), limits))
 
 
@@ -192,7 +192,7 @@ def test_over_long_patches_are_cut_at_a_line_and_counted_whole(history: History)
     )
     history.commit("After", {"a": "y\n"})
     history.write()
-    after, large = changes(history.folder, PatchLimits(patch=2000))
+    after, large = changes(history.folder, PatchLimits(file_bytes=2000))
     assert after.files[0].patch == "@@ -1 +1 @@\n-x\n+y"
     found = {file.path: file for file in large.files}
     assert {path: file.truncated for path, file in found.items()} == {
@@ -205,8 +205,8 @@ def test_over_long_patches_are_cut_at_a_line_and_counted_whole(history: History)
     assert len(found["b"].patch.encode()) <= 2000
     assert found["b"].patch.split("\n")[-1].startswith("+größer ")
     assert found["e"].patch == "@@ -0,0 +1 @@"
-    assert parse_hunks(found["b"].patch, cut=True) == ()
-    whole = changes(history.folder, PatchLimits(patch=10_000_000, change=10_000_000))[1]
+    assert parse_hunks(found["b"].patch, truncated=True) == ()
+    whole = changes(history.folder, PatchLimits(file_bytes=10_000_000, change_bytes=10_000_000))[1]
     assert not any(file.truncated for file in whole.files)
     assert (large.patch_lines, large.patch_chars) == (whole.patch_lines, whole.patch_chars)
     assert whole.patch_chars == sum(len(file.patch) + len(file.path) + 6 for file in whole.files)
@@ -216,10 +216,10 @@ def test_a_change_keeps_so_much_and_so_many_files(history: History) -> None:
     history.commit("Begin", {"a": "x\n"})
     history.commit("Many", {f"f{number:02}": numbered(10) for number in range(12)})
     history.write()
-    (cut,) = changes(history.folder, PatchLimits(change=300))
+    (cut,) = changes(history.folder, PatchLimits(change_bytes=300))
     assert [file.truncated for file in cut.files] == [False] * 3 + [True] * 9
     assert [file.additions for file in cut.files] == [10] * 12
-    (few,) = changes(history.folder, PatchLimits(files=5))
+    (few,) = changes(history.folder, PatchLimits(max_files=5))
     assert (len(few.files), few.reject_reasons) == (5, ("too_many_files",))
 
 
@@ -331,8 +331,8 @@ def test_a_shallow_clone_ends_where_it_ends(history: History, tmp_path: Path) ->
     found = read(clone)
     assert [getattr(change, "merge_sha", "") for change in found[:2]] == [names[5], names[4]]
     assert found[2] == SkippedCommit(sha=names[3], reason="shallow_boundary")
-    with opened(clone) as repository:
-        assert repository_facts(repository).shallow
+    with open_repository(clone) as repository:
+        assert read_repository_facts(repository).shallow
 
 
 def test_what_a_partial_clone_left_out_is_not_fetched(history: History, tmp_path: Path) -> None:
@@ -435,12 +435,12 @@ def test_times_bound_what_is_read_and_need_not_descend(history: History) -> None
     for number, day in enumerate(days):
         history.commit(f"Change {number}", {"a": f"{number}\n"}, time=EPOCH + DAY * day)
     history.write()
-    with opened(history.folder) as repository:
+    with open_repository(history.folder) as repository:
         commits = list_commits(repository)
     assert [(commit.time - EPOCH) // DAY for commit in commits] == [8, 6, 3, 9, 0]
 
     def bounded(since: str | None, until: str | None) -> list[int]:
-        return [(commit.time - EPOCH) // DAY for commit in within(commits, since, until)]
+        return [(commit.time - EPOCH) // DAY for commit in commits_in_period(commits, since, until)]
 
     assert bounded("2023-11-18", None) == [8, 6, 9]
     assert bounded(None, "2023-11-18") == [3, 0]

@@ -14,11 +14,11 @@ import pytest
 
 from caretbench.errors import DataError
 from caretbench.sources.git.patch_stream import PatchLimits
+from caretbench.sources.git_mining import MiningPeriod
 from caretbench.sources.github.client import GithubClient
-from caretbench.sources.github.mining import mine_github
-from caretbench.sources.github.records import files_of_diff
-from caretbench.sources.github.waiting import TRIES, after_answer
-from caretbench.sources.mining import Period
+from caretbench.sources.github.github_mining import mine_github
+from caretbench.sources.github.records import parse_diff_files
+from caretbench.sources.github.retry_decisions import MAX_ATTEMPTS, decide_retry
 from caretbench.sources.pull_request import PullRequest, read_pull_requests
 from tests.support.github_server import (
     NOW,
@@ -48,9 +48,9 @@ class House:
     def mine(self, max_requests: int | None = None, **options: Any) -> list[PullRequest]:
         client = GithubClient(
             self.server.url, token=TOKEN, max_requests=max_requests, folder=self.folder / "answers",
-            note=self.notes.append, sleep=self.slept.append, now=lambda: NOW,
+            notify=self.notes.append, sleep=self.slept.append, now=lambda: NOW,
         )  # fmt: skip
-        mine_github("o/r", self.out, client=client, note=self.notes.append, **options)
+        mine_github("o/r", self.out, client=client, notify=self.notes.append, **options)
         return self.records()
 
     def records(self) -> list[PullRequest]:
@@ -131,7 +131,7 @@ def test_faults_that_pass_are_waited_for(
     [
         (status(401), "GITHUB_TOKEN"),
         (status(403, "Resource not accessible"), "forbids"),
-        (used_up(90_000), "the same command goes on"),
+        (used_up(90_000), "run the same command again"),
         (status(404), "no such repository"),
         (status(451), "no such repository"),
     ],
@@ -152,7 +152,7 @@ def test_a_server_that_never_recovers_is_given_up(house: Callable[..., Any]) -> 
         there.server.faults["/repos/o/r/pulls"] = [status(502)] * 50
         with pytest.raises(DataError, match="in a row"):
             there.mine()
-        assert len(there.slept) == TRIES - 1
+        assert len(there.slept) == MAX_ATTEMPTS - 1
         assert there.slept == sorted(there.slept)
 
 
@@ -205,16 +205,16 @@ def test_a_budget_ends_a_run_which_then_goes_on(house: Callable[..., Any]) -> No
 
 def test_dates_and_limits_choose(house: Callable[..., Any]) -> None:
     with house(*(change(number) for number in range(1, 25))) as there:
-        chosen = there.mine(period=Period(since="2026-01-11", until="2026-01-15T00:00:00Z"))
+        chosen = there.mine(period=MiningPeriod(since="2026-01-11", until="2026-01-15T00:00:00Z"))
         assert sorted(row.number or 0 for row in chosen) == [10, 11, 12, 13]
         there.out.unlink()
-        assert [row.number for row in there.mine(period=Period(limit=2))] == [24, 23]
+        assert [row.number for row in there.mine(period=MiningPeriod(limit=2))] == [24, 23]
 
 
 def test_no_other_host_gets_the_token(house: Callable[..., Any]) -> None:
     with house(change(1)) as there:
         there.server.faults["/repos/o/r"] = [Fault(301, {"Location": "https://elsewhere.example/repos/o/r"})]
-        with pytest.raises(DataError, match=r"elsewhere\.example, which gets no token"):
+        with pytest.raises(DataError, match=r"elsewhere\.example, which must not receive the token"):
             there.mine()
         there.server.faults["/repos/o/r"] = [Fault(301, {"Location": "/repos/o/r"})]
         assert len(there.mine()) == 1
@@ -233,14 +233,14 @@ def test_every_wait_is_bounded_and_grows() -> None:
     draw = random.Random(1)  # noqa: S311
     for code in (403, 429):
         waits = [
-            after_answer(code, httpx.Headers(), "secondary rate limit", attempt, NOW, draw)
-            for attempt in range(1, TRIES + 1)
+            decide_retry(code, httpx.Headers(), "secondary rate limit", attempt, NOW, draw)
+            for attempt in range(1, MAX_ATTEMPTS + 1)
         ]
-        assert [step.action for step in waits] == ["wait"] * (TRIES - 1) + ["stop"]
+        assert [step.action for step in waits] == ["wait"] * (MAX_ATTEMPTS - 1) + ["stop"]
         assert all(60 <= step.seconds <= 4000 for step in waits[:-1])
-    assert after_answer(403, httpx.Headers({"Retry-After": "99999"}), "", 1, NOW, draw).action == "stop"
+    assert decide_retry(403, httpx.Headers({"Retry-After": "99999"}), "", 1, NOW, draw).action == "stop"
     assert (
-        after_answer(403, httpx.Headers({"retry-after": "soon"}), "rate limit", 1, NOW, draw).action == "wait"
+        decide_retry(403, httpx.Headers({"retry-after": "soon"}), "rate limit", 1, NOW, draw).action == "wait"
     )
 
 
@@ -249,7 +249,7 @@ def test_a_diff_gives_its_files() -> None:
         "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-diff --git a b\n+++ b/no\n"
         "diff --git a/old b/new\nsimilarity index 100%\nrename from old\nrename to new\n"
     )
-    found = files_of_diff(text, PatchLimits())
+    found = parse_diff_files(text, PatchLimits())
     assert set(found) == {"x.py", "new"}
     assert (found["x.py"].additions, found["x.py"].deletions) == (1, 1)
     assert (found["new"].status, found["new"].old_path) == ("renamed", "old")
@@ -259,7 +259,7 @@ _KILLED = """
 import sys
 from pathlib import Path
 from caretbench.sources.github.client import GithubClient
-from caretbench.sources.github.mining import mine_github
+from caretbench.sources.github.github_mining import mine_github
 out = Path(sys.argv[2])
 client = GithubClient(sys.argv[1], token="", folder=out.parent / "answers")
 mine_github("o/r", out, client=client, report=lambda step, added, total: print(added, flush=True))

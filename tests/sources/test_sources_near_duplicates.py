@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caretbench.sources.near_duplicates import as_shingles, line_shingles, near_duplicates
+from caretbench.sources.near_duplicates import as_shingles, find_near_duplicates, line_shingles
 
 
 def patch(lines: list[str]) -> str:
@@ -21,7 +21,7 @@ def test_a_patch_that_was_made_again_repeats_the_first() -> None:
     later = patch([*LINES[:30], "one more", *LINES[30:]])
     moved = patch(LINES).replace("@@ -1,9 +1,9 @@", "@@ -200,9 +210,9 @@ def other():").replace("\n", "  \n")
     items = {"first": patch(LINES), "moved": moved, "later": later, "other": patch(LINES[:20])}
-    assert near_duplicates((name, line_shingles(text)) for name, text in items.items()) == {
+    assert find_near_duplicates((name, line_shingles(text)) for name, text in items.items()) == {
         "moved": "first",
         "later": "first",
     }
@@ -35,14 +35,14 @@ def test_short_patches_repeat_only_themselves() -> None:
         "d": "",
         "e": "",
     }
-    assert near_duplicates((name, line_shingles(text)) for name, text in items.items()) == {"b": "a"}
+    assert find_near_duplicates((name, line_shingles(text)) for name, text in items.items()) == {"b": "a"}
 
 
 @pytest.mark.parametrize(("common", "repeats"), [(8, False), (9, True)])
 def test_the_index_must_lie_above_the_threshold(common: int, repeats: bool) -> None:
     first = as_shingles(range(10))
     second = as_shingles(range(10 - common, 10))  # a subset: the index is common / 10
-    assert ("b" in near_duplicates([("a", first), ("b", second)])) is repeats
+    assert ("b" in find_near_duplicates([("a", first), ("b", second)])) is repeats
 
 
 @given(
@@ -60,7 +60,7 @@ def test_the_index_finds_what_comparing_all_finds(sets: list[set[int]], threshol
         else:
             firsts.append(index)
     given_sets = [(str(index), as_shingles(one)) for index, one in enumerate(sets)]
-    assert near_duplicates(given_sets, threshold) == expected
+    assert find_near_duplicates(given_sets, threshold) == expected
 
 
 def test_ten_thousand_patches_take_seconds() -> None:
@@ -76,6 +76,6 @@ def test_ten_thousand_patches_take_seconds() -> None:
             own = [f"line {chance.randrange(10**6)}" for _ in range(chance.randrange(10, 80))]
             texts.append(patch([*common[chance.randrange(30) :], *own]))
     begin = time.process_time()
-    found = near_duplicates((str(index), line_shingles(text)) for index, text in enumerate(texts))
+    found = find_near_duplicates((str(index), line_shingles(text)) for index, text in enumerate(texts))
     assert time.process_time() - begin < 30
     assert 400 < len(found) <= 500

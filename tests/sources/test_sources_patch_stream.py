@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caretbench.sources.git.patch_stream import CommitDiff, PatchLimits, read_commits
+from caretbench.sources.git.patch_stream import CommitDiff, PatchLimits, parse_log
 
 HUNKS = [
     b"@@ -1,2 +1,2 @@ def f():\n -- x\n--- y\n+++ z\n",
@@ -41,16 +41,16 @@ def pieces(data: bytes, size: int) -> Iterator[bytes]:
 
 @given(commits=COMMITS, size=st.integers(1, 400))
 def test_however_the_stream_arrives_the_parts_are_the_same(commits: Given, size: int) -> None:
-    found = list(read_commits(pieces(stream(commits), size), 2, PatchLimits()))
+    found = list(parse_log(pieces(stream(commits), size), 2, PatchLimits()))
     assert [commit.fields for commit in found] == [[b"%d" % n, text] for n, (text, _) in enumerate(commits)]
     for commit, (_, files) in zip(found, commits, strict=True):
-        assert [file.body for file in commit.files] == [
+        assert [file.hunks for file in commit.files] == [
             b"".join(hunks).removesuffix(b"\n") for _, hunks in files
         ]
         for file, (name, hunks) in zip(commit.files, files, strict=True):
             text = b"".join(hunks)
             lines = text.split(b"\n")[:-1]
-            assert file.head.startswith(f"diff --git a/{name} ".encode())
+            assert file.header.startswith(f"diff --git a/{name} ".encode())
             assert file.additions == sum(line.startswith(b"+") for line in lines)
             assert file.deletions == sum(line.startswith(b"-") for line in lines)
             assert file.lines == len(lines)
@@ -61,8 +61,8 @@ def test_however_the_stream_arrives_the_parts_are_the_same(commits: Given, size:
 @given(commits=COMMITS, size=st.integers(1, 400), limit=st.integers(1, 300))
 def test_what_is_cut_is_counted_all_the_same(commits: Given, size: int, limit: int) -> None:
     data = stream(commits)
-    whole = list(read_commits([data], 2, PatchLimits()))
-    cut = list(read_commits(pieces(data, size), 2, PatchLimits(patch=limit)))
+    whole = list(parse_log([data], 2, PatchLimits()))
+    cut = list(parse_log(pieces(data, size), 2, PatchLimits(file_bytes=limit)))
     for before, after in zip(whole, cut, strict=True):
         for one, other in zip(before.files, after.files, strict=True):
             assert (one.additions, one.deletions, one.lines, one.characters) == (
@@ -71,9 +71,9 @@ def test_what_is_cut_is_counted_all_the_same(commits: Given, size: int, limit: i
                 other.lines,
                 other.characters,
             )
-            assert one.body.startswith(other.body)
-            assert len(other.body) <= limit
-            assert other.truncated == (other.body != one.body)
+            assert one.hunks.startswith(other.hunks)
+            assert len(other.hunks) <= limit
+            assert other.truncated == (other.hunks != one.hunks)
 
 
 @pytest.mark.parametrize("size", [1000, 65536, 5_000_000])
@@ -86,13 +86,13 @@ def test_a_large_file_is_counted_while_it_passes(size: int, line: bytes) -> None
         + body
         + b"diff --git a/b b/b\nold mode 1\n\0\0\0\n"
     )
-    large, second = read_commits(pieces(data, size), 2, PatchLimits())
+    large, second = parse_log(pieces(data, size), 2, PatchLimits())
     assert second.files == []
     first, other = large.files
     assert (first.additions, first.lines, first.characters) == (count, count + 1, len(body) - 1)
     assert first.truncated
-    assert len(first.body) <= PatchLimits().patch
-    assert other.head == b"diff --git a/b b/b\nold mode 1\n"
+    assert len(first.hunks) <= PatchLimits().file_bytes
+    assert other.header == b"diff --git a/b b/b\nold mode 1\n"
 
 
 def test_of_a_stream_that_breaks_off_the_last_commit_stays_away() -> None:
@@ -102,6 +102,6 @@ def test_of_a_stream_that_breaks_off_the_last_commit_stays_away() -> None:
 
     found: list[CommitDiff] = []
     with pytest.raises(OSError, match="gone"):  # noqa: PT012
-        for commit in read_commits(broken(), 2, PatchLimits()):
+        for commit in parse_log(broken(), 2, PatchLimits()):
             found.append(commit)  # noqa: PERF402
     assert [commit.fields for commit in found] == [[b"0", b"one"]]

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from caretbench.files import DataError
 from caretbench.sources.git.unified_diff import parse_hunks
-from caretbench.sources.pull_request import FileChange, PullRequest, in_utc, read_pull_requests
+from caretbench.sources.pull_request import FileChange, PullRequest, read_pull_requests, to_utc
 
 
 def record(**changes: Any) -> dict[str, Any]:
@@ -26,9 +26,9 @@ def record(**changes: Any) -> dict[str, Any]:
 
 
 def test_moments_are_kept_in_utc_and_sort_as_they_are() -> None:
-    assert in_utc("2026-08-22T11:48:56-04:00") == "2026-08-22T15:48:56Z"
+    assert to_utc("2026-08-22T11:48:56-04:00") == "2026-08-22T15:48:56Z"
     assert PullRequest.model_validate(record()).merged_at == "2026-08-22T15:48:56Z"
-    with pytest.raises(ValidationError, match="says no offset"):
+    with pytest.raises(ValidationError, match="has no offset"):
         PullRequest.model_validate(record(merged_at="2026-08-22T11:48:56"))
 
 
@@ -48,7 +48,7 @@ def test_the_same_record_counts_once_and_two_that_differ_are_an_error(tmp_path: 
     second.write_bytes(gzip.compress(json.dumps(record()).encode()))
     other.write_text(json.dumps(record(title="Another")))
     assert [row.repo for row in read_pull_requests([first, second])] == ["a/b", "c/d"]
-    with pytest.raises(DataError, match=r"c\.jsonl: a/b 1+ stands there twice, and differs"):
+    with pytest.raises(DataError, match=r"c\.jsonl: a/b 1+ occurs twice, with differences"):
         list(read_pull_requests([first, other]))
 
 

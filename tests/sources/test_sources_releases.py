@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from caretbench.sources.changes.bots import is_release
-from caretbench.sources.changes.releases import changes_versions
+from caretbench.sources.changes.releases import is_version_change
 from caretbench.sources.pull_request import FileChange
 
 
@@ -51,7 +51,7 @@ CODE = changed("src/reader.py", *(f"+    self.step_{number}(line)" for number in
     ],
 )
 def test_what_changes_nothing_but_versions(title: str, files: list[FileChange]) -> None:
-    assert changes_versions(title, files)
+    assert is_version_change(title, files)
 
 
 @pytest.mark.parametrize(
@@ -79,13 +79,13 @@ def test_what_changes_nothing_but_versions(title: str, files: list[FileChange]) 
     ],
 )
 def test_what_does_more_is_no_release(title: str, files: list[FileChange]) -> None:
-    assert not changes_versions(title, files)
+    assert not is_version_change(title, files)
 
 
 def test_lock_files_and_pictures_do_not_count() -> None:
     lock = FileChange(path="yarn.lock", generated=True, additions=400, patch="@@ -1 +1 @@\n+x")
-    assert changes_versions("It is out", [NEWS, lock])
-    assert not changes_versions("Read headers", [CODE, lock])
+    assert is_version_change("It is out", [NEWS, lock])
+    assert not is_version_change("Read headers", [CODE, lock])
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.sources.git.access import opened
-from caretbench.sources.licences import identify, is_licence_file, licence_of
-from caretbench.sources.path_languages import language_of, path_languages
+from caretbench.sources.git.git_repository import open_repository
+from caretbench.sources.licences import identify_licence, is_licence_file, repository_licence
+from caretbench.sources.path_languages import path_language, path_languages
 from caretbench.sources.repository import (
-    UNKNOWN,
+    UNKNOWN_ORGANIZATION,
     RepositoryFacts,
-    parse_remote,
-    repository_facts,
+    parse_remote_url,
+    read_repository_facts,
     repository_name,
 )
 from tests.support.git_repository import History, git, take_away
@@ -42,7 +42,7 @@ BSD = "Redistribution and use in source and binary forms, with or without\nmodif
     ],
 )
 def test_remotes_tell_host_and_name_and_no_secret(url: str, found: tuple[str, str] | None) -> None:
-    assert parse_remote(url) == found
+    assert parse_remote_url(url) == found
 
 
 @pytest.mark.parametrize(
@@ -66,12 +66,15 @@ def test_remotes_tell_host_and_name_and_no_secret(url: str, found: tuple[str, st
     ],
 )
 def test_licences_are_known_by_their_words(text: str, name: str | None) -> None:
-    assert identify(text) == name
+    assert identify_licence(text) == name
 
 
 def test_several_licence_files_are_a_choice() -> None:
-    assert licence_of({"LICENSE-MIT": MIT, "LICENSE-APACHE": APACHE, "NOTICE": BSD}) == "Apache-2.0 OR MIT"
-    assert licence_of({"LICENSE": "Ask us."}) is None
+    assert (
+        repository_licence({"LICENSE-MIT": MIT, "LICENSE-APACHE": APACHE, "NOTICE": BSD})
+        == "Apache-2.0 OR MIT"
+    )
+    assert repository_licence({"LICENSE": "Ask us."}) is None
     names = ("LICENCE", "COPYING.LESSER", "UNLICENSE", "license.md", "licensed.py", "copy.c")
     assert [name for name in names if is_licence_file(name)] == list(names[:4])
 
@@ -79,7 +82,9 @@ def test_several_licence_files_are_a_choice() -> None:
 def test_suffixes_stand_in_one_language_each() -> None:
     suffixes = [suffix for entry in path_languages().values() for suffix in entry.suffixes]
     assert len(suffixes) == len(set(suffixes))
-    assert [language_of(path) for path in ("a/b.go", "b.min.js", "c.tar.gz", "Makefile", ".py", "d.e/f")] == [
+    assert [
+        path_language(path) for path in ("a/b.go", "b.min.js", "c.tar.gz", "Makefile", ".py", "d.e/f")
+    ] == [
         "go",
         "javascript",
         None,
@@ -105,15 +110,15 @@ def test_facts_of_a_clone(tmp_path: Path) -> None:
     )
     history.write()
     git(history.folder, "remote", "add", "origin", "https://me:secret@github.com/owner/name.git")
-    with opened(history.folder) as repository:
-        facts = repository_facts(repository)
-        renamed = repository_facts(repository, "other/fork").model_copy(update={"type": "tunnel"})
+    with open_repository(history.folder) as repository:
+        facts = read_repository_facts(repository)
+        renamed = read_repository_facts(repository, "other/fork").model_copy(update={"type": "tunnel"})
     assert (facts.repo, facts.organization, facts.name) == ("owner/name", "owner", "name")
     assert facts.language_stats == {"go": 0.75, "python": 0.25}
     assert (facts.primary_language, facts.license, facts.shallow) == ("go", "MIT", False)
     assert facts.url == "https://github.com/owner/name"
-    assert facts.change_url(7, "ab") == "https://github.com/owner/name/pull/7"
-    assert facts.change_url(None, "ab") == "https://github.com/owner/name/commit/ab"
+    assert facts.page_of_change(7, "ab") == "https://github.com/owner/name/pull/7"
+    assert facts.page_of_change(None, "ab") == "https://github.com/owner/name/commit/ab"
     assert "secret" not in facts.model_dump_json()
     assert renamed.table_row((148, 187)) == {
         "Organization": "other",
@@ -130,11 +135,16 @@ def test_a_clone_without_remote_and_with_missing_blobs(tmp_path: Path) -> None:
     history.write()
     for path in ("a.go", "LICENSE"):
         take_away(history.folder, git(history.folder, "rev-parse", f"main:{path}"))
-    with opened(history.folder) as repository:
-        facts = repository_facts(repository)
-    assert (facts.repo, facts.organization, facts.url, facts.license) == ("plain", UNKNOWN, None, None)
+    with open_repository(history.folder) as repository:
+        facts = read_repository_facts(repository)
+    assert (facts.repo, facts.organization, facts.url, facts.license) == (
+        "plain",
+        UNKNOWN_ORGANIZATION,
+        None,
+        None,
+    )
     assert facts.language_stats == {"python": 1.0}
-    assert facts.change_url(1, "ab") is None
+    assert facts.page_of_change(1, "ab") is None
     assert RepositoryFacts(repo="x").table_row(5)["Number of Questions"] == "5"
 
 
@@ -167,11 +177,11 @@ def test_a_clone_whose_only_remote_has_another_name(tmp_path: Path) -> None:
     history.commit("Begin", {"a.go": "x"})
     history.write()
     git(history.folder, "remote", "add", "mine", "https://github.com/owner/name.git")
-    with opened(history.folder) as repository:
-        assert repository_facts(repository).repo == "owner/name"
+    with open_repository(history.folder) as repository:
+        assert read_repository_facts(repository).repo == "owner/name"
     git(history.folder, "remote", "add", "theirs", "https://github.com/other/name.git")
-    with opened(history.folder) as repository:
-        assert repository_facts(repository).organization == UNKNOWN  # nothing says which
+    with open_repository(history.folder) as repository:
+        assert read_repository_facts(repository).organization == UNKNOWN_ORGANIZATION  # nothing says which
     git(history.folder, "remote", "add", "upstream", "https://github.com/third/name.git")
-    with opened(history.folder) as repository:
-        assert repository_facts(repository).organization == "third"
+    with open_repository(history.folder) as repository:
+        assert read_repository_facts(repository).organization == "third"

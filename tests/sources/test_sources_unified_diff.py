@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caretbench.files import DataError
-from caretbench.sources.git.unified_diff import Hunk, Line, parse_hunks, render_hunks
+from caretbench.sources.git.unified_diff import DiffLine, Hunk, parse_hunks, render_hunks
 
 TRICKY = """@@ -1,4 +1,4 @@ -- SQL
  -- first
@@ -30,17 +30,17 @@ def test_content_that_looks_like_a_header_is_content() -> None:
         3,
         "-- SQL",
         (
-            Line(" ", "-- first"),
-            Line("-", "-- x"),
-            Line("+", "+++ y"),
-            Line(" ", "@@ -1 +1 @@"),
-            Line("\\", " No newline at end of file"),
+            DiffLine(" ", "-- first"),
+            DiffLine("-", "-- x"),
+            DiffLine("+", "+++ y"),
+            DiffLine(" ", "@@ -1 +1 @@"),
+            DiffLine("\\", " No newline at end of file"),
         ),
     )
     assert (second.new_count, second.section, second.lines) == (
         0,
         "func main() {",
-        (Line("-", "diff --git a/x b/x"),),
+        (DiffLine("-", "diff --git a/x b/x"),),
     )
     assert first.old_lines == ("-- first", "-- x", "@@ -1 +1 @@")
     assert first.new_lines == ("-- first", "+++ y", "@@ -1 +1 @@")
@@ -55,7 +55,7 @@ def test_only_a_newline_ends_a_line() -> None:
 
 def test_a_final_newline_and_a_bare_empty_line_are_forgiven() -> None:
     (hunk,) = parse_hunks("@@ -1,2 +1,3 @@\n a\n\n+b\n")
-    assert hunk.lines == (Line(" ", "a"), Line(" ", ""), Line("+", "b"))
+    assert hunk.lines == (DiffLine(" ", "a"), DiffLine(" ", ""), DiffLine("+", "b"))
 
 
 def test_an_empty_patch_has_no_hunks() -> None:
@@ -82,8 +82,8 @@ def test_of_a_cut_patch_the_whole_hunks_are_kept() -> None:
     patch = "@@ -1 +1 @@\n-a\n+b\n@@ -9,2 +9,2 @@\n c\n-d"
     with pytest.raises(DataError, match="line 4 of the patch: the hunk is shorter"):
         parse_hunks(patch)
-    assert [hunk.old_start for hunk in parse_hunks(patch, cut=True)] == [1]
-    assert len(parse_hunks("@@ -1 +1 @@\n-a\n+b\n@@ -9,", cut=True)) == 1
+    assert [hunk.old_start for hunk in parse_hunks(patch, truncated=True)] == [1]
+    assert len(parse_hunks("@@ -1 +1 @@\n-a\n+b\n@@ -9,", truncated=True)) == 1
 
 
 LINES = st.lists(

@@ -226,15 +226,15 @@ def test_its_problems_pass_the_gate(verb: LoadedRun) -> None:
 
 def test_a_model_runs_and_is_reported(verb: LoadedRun, ran: Path) -> None:
     found = numbers(verb, ran.name)
-    assert (found["adder"], found["golden"], found["empty"]) == (1.0, 1.0, 0.0)
+    assert (found["adder"], found["reference"], found["empty"]) == (1.0, 1.0, 0.0)
 
 
 def test_its_own_baseline_is_no_model(verb: LoadedRun, ran: Path) -> None:
     summary = json.loads(verb("report", ran.name, "--json", "--no-html").stdout)
     assert [column["model"] for column in summary["columns"] if column["baseline"]] == [
-        "golden", "empty", "stub", "copy-context", "one",
+        "reference", "empty", "stub", "copy-context", "one",
     ]  # fmt: skip
-    verb("score", "toy", "--baseline", "one,golden", "-o", "own", "--no-html", "--fail-under", "1")
+    verb("score", "toy", "--baseline", "one,reference", "-o", "own", "--no-html", "--fail-under", "1")
     assert "found: adder. Name" in verb("compare", ran.name, status=2).stderr
     refused = verb("run", "toy", "-m", "one=command/x", "-o", "named", status=2)
     assert "'one' is the name of a baseline" in refused.stderr

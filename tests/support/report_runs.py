@@ -116,7 +116,7 @@ def make_run(
         for problem in problems
         if problem.label("language") == "c_sharp" and problem.id.endswith("/1")
     }
-    golden_fails = {problem.id for problem in problems if problem.id.endswith("low_context/2")}
+    reference_fails = {problem.id for problem in problems if problem.id.endswith("low_context/2")}
     for problem in problems:
         ease = randomness.gauss(0.0, 0.2) + 0.03 * LANGUAGES.index(problem.label("language"))
         for model, skill in SKILL.items():
@@ -133,26 +133,26 @@ def make_run(
                     "skipped"
                     if problem.id in unrunnable
                     else "failed"
-                    if problem.id in golden_fails
+                    if problem.id in reference_fails
                     else outcome
                 )
                 cosine = min(1.0, max(0.0, 0.3 + 0.6 * quality + randomness.gauss(0.0, 0.18)))
                 for profile in profiles:
                     scores += score(problem, model, sample, outcome, profile, cosine, float(cosine > 0.85))
         for baseline, text in {
-            "golden": problem.reference,
+            "reference": problem.reference,
             "empty": "",
             "stub": "    pass\n",
             "copy-context": "x\n",
         }.items():
             completions.append(Completion(problem_id=problem.id, model=baseline, text=text))
-            passes = baseline == "golden" or (
+            passes = baseline == "reference" or (
                 baseline == "empty" and problem.id.endswith("syntax_completion/3")
             )
-            passes = passes and problem.id not in golden_fails
+            passes = passes and problem.id not in reference_fails
             outcome = "skipped" if problem.id in unrunnable else "passed" if passes else "failed"
             for profile in profiles:
-                scores += score(problem, baseline, 0, outcome, profile, float(baseline == "golden"), 0.0)
+                scores += score(problem, baseline, 0, outcome, profile, float(baseline == "reference"), 0.0)
     completions[0] = completions[0].model_copy(update={"text": XSS})
     if samples > 1:  # differs from the reference by one blank
         blank = problems[0].reference.replace("= ", "=  ")

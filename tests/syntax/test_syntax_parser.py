@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caretbench.languages import languages
-from caretbench.syntax import Offsets, captures, comments, error_count, fault_count, fits, has_error, parse
+from caretbench.syntax import (
+    Offsets,
+    captures,
+    comments,
+    error_count,
+    fault_count,
+    has_error,
+    is_well_formed_text,
+    parse,
+)
 from caretbench.syntax.source import grammar_of
 
 GOOD = {
@@ -28,7 +37,7 @@ def test_every_language_parses(language: str) -> None:
     tree = parse(GOOD[language], language)
     assert not has_error(tree)
     assert error_count(tree) == 0
-    assert fits(GOOD[language], language)
+    assert is_well_formed_text(GOOD[language], language)
 
 
 @pytest.mark.parametrize("language", list(GOOD))
@@ -36,7 +45,7 @@ def test_an_unclosed_bracket_is_an_error(language: str) -> None:
     tree = parse(GOOD[language] + "f(", language)
     assert has_error(tree)
     assert error_count(tree) > 0
-    assert not fits(GOOD[language] + "f(", language)
+    assert not is_well_formed_text(GOOD[language] + "f(", language)
 
 
 @pytest.mark.parametrize(("language", "text"), [("ruby", "def f(a) = a\n")])
@@ -55,7 +64,7 @@ def test_the_grammar_of_a_file() -> None:
 
 
 def test_aliases_and_unknown_languages() -> None:
-    assert fits("class A {}", "c_sharp")
+    assert is_well_formed_text("class A {}", "c_sharp")
     with pytest.raises(KeyError, match="unknown language 'cobol'"):
         parse("", "cobol")
 
@@ -83,7 +92,7 @@ def test_aliases_and_unknown_languages() -> None:
     ],
 )
 def test_python_layout(text: str, good: bool) -> None:
-    assert fits(text, "python") is good
+    assert is_well_formed_text(text, "python") is good
     assert (fault_count(parse(text, "python"), "python") == 0) is good
 
 
@@ -91,7 +100,7 @@ def test_threads_have_their_own_parsers() -> None:
     failures: list[str] = []
 
     def work(language: str) -> None:
-        failures.extend(language for _ in range(30) if not fits(GOOD[language], language))
+        failures.extend(language for _ in range(30) if not is_well_formed_text(GOOD[language], language))
 
     threads = [threading.Thread(target=work, args=(language,)) for language in GOOD for _ in range(2)]
     for thread in threads:

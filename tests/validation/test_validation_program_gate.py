@@ -27,26 +27,26 @@ def judge(path: Path, problem: Problem, decide: Decide) -> tuple[Validity, FakeE
     return verdict, executor
 
 
-def golden(request: ExecutionRequest) -> bool:
+def reference(request: ExecutionRequest) -> bool:
     return "def double(x):\n    return 2 * x\n" in request.source
 
 
 def test_a_problem_that_kills_a_wrong_answer_is_valid(tmp_path: Path, make_problem: MakeProblem) -> None:
     def decide(request: ExecutionRequest) -> Status:
-        if golden(request):
+        if reference(request):
             return Status.PASSED
         return Status.FAILED if "return" in request.source else Status.COMPILE_ERROR
 
     verdict, executor = judge(tmp_path, make_problem(), decide)
     assert (verdict.verdict, verdict.reasons) == ("valid", ())
     assert verdict.details["killed_by"]
-    repeats = [request.repeat for request in executor.asked if golden(request)]
+    repeats = [request.repeat for request in executor.asked if reference(request)]
     assert repeats == [0, 1, 2]
 
 
 def test_mutants_that_do_not_compile_prove_nothing(tmp_path: Path, make_problem: MakeProblem) -> None:
     verdict, _ = judge(
-        tmp_path, make_problem(), lambda r: Status.PASSED if golden(r) else Status.COMPILE_ERROR
+        tmp_path, make_problem(), lambda r: Status.PASSED if reference(r) else Status.COMPILE_ERROR
     )
     assert verdict.verdict == "unverified"
     assert verdict.reasons[0].startswith("no_killing_mutant: ")
@@ -63,24 +63,24 @@ def test_an_empty_answer_that_passes_makes_a_problem_invalid(
 @pytest.mark.parametrize(
     ("statuses", "verdict", "reason"),
     [
-        ([Status.FAILED] * 3, "invalid", "golden_fails: failed"),
-        ([Status.PASSED, Status.TIMEOUT, Status.PASSED], "invalid", "golden_flaky: timeout"),
-        ([Status.SKIPPED] * 3, "unverified", "golden_not_run: skipped"),
-        ([Status.UNRESOLVED_IMPORT] * 3, "unverified", "golden_not_run: unresolved_import numpy"),
+        ([Status.FAILED] * 3, "invalid", "reference_fails: failed"),
+        ([Status.PASSED, Status.TIMEOUT, Status.PASSED], "invalid", "reference_flaky: timeout"),
+        ([Status.SKIPPED] * 3, "unverified", "reference_not_run: skipped"),
+        ([Status.UNRESOLVED_IMPORT] * 3, "unverified", "reference_not_run: unresolved_import numpy"),
     ],
 )
-def test_a_golden_answer_must_pass_every_time(
+def test_a_reference_answer_must_pass_every_time(
     tmp_path: Path, make_problem: MakeProblem, statuses: list[Status], verdict: str, reason: str
 ) -> None:
     pending = list(statuses)
-    found, _ = judge(tmp_path, make_problem(), lambda r: pending.pop(0) if golden(r) else Status.FAILED)
+    found, _ = judge(tmp_path, make_problem(), lambda r: pending.pop(0) if reference(r) else Status.FAILED)
     assert (found.verdict, found.reasons[0]) == (verdict, reason)
 
 
 def test_a_repeated_problem_is_invalid(tmp_path: Path, make_problem: MakeProblem) -> None:
     house = load_suite("devbench")
     gate = ProgramGate(
-        FakeExecutor(lambda r: Status.PASSED if golden(r) else Status.FAILED),
+        FakeExecutor(lambda r: Status.PASSED if reference(r) else Status.FAILED),
         policy(), lambda p, text: house.request(p, text, "default"), house.failed_predicates,
     )  # fmt: skip
     prefix = "import os\n\n\ndef first(values):\n    return [value for value in values]\n\n\ndef double(x):\n"
@@ -95,7 +95,7 @@ def test_a_repeated_problem_is_invalid(tmp_path: Path, make_problem: MakeProblem
 
 def test_stored_verdicts_are_not_made_again(tmp_path: Path, make_problem: MakeProblem) -> None:
     def decide(request: ExecutionRequest) -> Status:
-        return Status.PASSED if golden(request) else Status.FAILED
+        return Status.PASSED if reference(request) else Status.FAILED
 
     first, _ = judge(tmp_path, make_problem(), decide)
     again, executor = judge(tmp_path, make_problem(), decide)

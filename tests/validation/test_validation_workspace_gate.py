@@ -34,7 +34,7 @@ def volume(width, height, depth):
 """
 BODY = "return width * height"
 OTHER = "total = area(width, height) * depth\n    return total"
-CHECK = TestsCheck(command=("python3", "-m", "unittest"), golden_s=0.1)
+CHECK = TestsCheck(command=("python3", "-m", "unittest"), reference_s=0.1)
 
 Decide = Callable[[str], Status]
 
@@ -164,7 +164,7 @@ def test_objections_that_cost_nothing_come_first() -> None:
     engine = Engine(checked)
     elsewhere = problem().model_copy(update={"reference": "return 1"})
     rows = list(gate(engine).decide([elsewhere, problem(path="tests/test_shapes.py")]))
-    assert [row.reasons[0].partition(":")[0] for row in rows] == ["golden_not_in_place", "in_test_code"]
+    assert [row.reasons[0].partition(":")[0] for row in rows] == ["reference_not_in_place", "in_test_code"]
     assert engine.asked == []
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self, TextIO
 import typer
 
 from caretbench.progress import Progress
-from caretbench.text_tables import aligned
+from caretbench.text_tables import align_columns
 
 if TYPE_CHECKING:
     from caretbench.models import ClientOptions, ModelClient
@@ -64,7 +64,7 @@ def note(line: str) -> None:
 
 def say_table(rows: Sequence[Sequence[str]], head: Sequence[str]) -> None:
     """Aligned columns under their heads on standard output."""
-    for line in aligned(rows, head):
+    for line in align_columns(rows, head):
         say(line)
 
 

@@ -78,7 +78,7 @@ def judge(
 
     Example: caretbench judge runs/mine -m openai/o3-mini --max-cost 2
     """
-    from caretbench.judging.controls import DEFAULT_CONTROL_PROBLEMS
+    from caretbench.judging.caret_controls import DEFAULT_CONTROL_PROBLEMS
     from caretbench.models import ClientOptions
     from caretbench.runs.folder import RunFolder
     from caretbench.runs.judging.plan import JudgingConfig, JudgingPlan

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from caretbench.cli.common import AsJson, Steps, harmless, say, say_json, say_table
-from caretbench.text_tables import aligned
+from caretbench.text_tables import align_columns
 
 if TYPE_CHECKING:
     from caretbench.local.gguf import GgufHeader
@@ -122,7 +122,7 @@ def show(
     if as_json:
         say_json(facts)
         return
-    for line in aligned(
+    for line in align_columns(
         [
             [key.replace("_", " "), "-" if value is None else harmless(" ".join(str(value).split()))]
             for key, value in facts.items()

@@ -34,7 +34,7 @@ def reproduce(
     from caretbench.problem import Caret
     from caretbench.runs import verdict as verdicts
     from caretbench.runs.folder import RunFolder
-    from caretbench.runs.score import EXECUTION, GOLDEN
+    from caretbench.runs.score import EXECUTION, REFERENCE
     from caretbench.suites import load_suite
 
     folder = RunFolder(run)
@@ -48,7 +48,7 @@ def reproduce(
         return
     text = completion.text
     steps: tuple[str, ...] = ()
-    if text is not None and completion.model != GOLDEN and isinstance(problem.shown, Caret):
+    if text is not None and completion.model != REFERENCE and isinstance(problem.shown, Caret):
         text, steps = find_policy(manifest.policy).apply(text, problem.shown)
     request = load_suite(manifest.suite).submitted_request(problem, text, manifest.profile, manifest.variants)
     if request is None:
@@ -56,7 +56,7 @@ def reproduce(
     else:
         [result] = list(open_executor(1, use_cache=False).submit([request]))
     found: tuple[str, ...] = ()
-    if completion.model == GOLDEN:
+    if completion.model == REFERENCE:
         result = result.model_copy(update={"status": result.status.for_reference})
     else:
         found = verdicts.flags(text, problem, manifest.profile)
@@ -139,7 +139,9 @@ def _text(content: str | bytes | None) -> str:
 def _completion(folder: RunFolder, problem_id: str, model: str | None, sample: int) -> Completion:
     rows = [row for row in folder.completions() if row.problem_id == problem_id and row.sample == sample]
     if model is not None:
-        rows = [row for row in rows if row.model == model]
+        from caretbench.versions import current_model
+
+        rows = [row for row in rows if row.model == current_model(model)]
     names = sorted({row.model for row in rows})
     if len(names) != 1:
         known = ", ".join(names) or "none"

@@ -43,8 +43,8 @@ def validate(
 
     Each is valid, unverified or invalid, with reasons. The same command goes on after a stop.
 
-    The golden answer must pass three times and survive extraction; the empty answer and a stub must fail; a mutant of
-    the golden answer must compile and then fail; no problem may repeat another.
+    The reference must pass three times and survive extraction; the empty answer and a stub must fail; a mutant of
+    the reference must compile and then fail; no problem may repeat another.
     """
     from caretbench.files import write_rows
     from caretbench.runs.plans.config import SuiteConfig

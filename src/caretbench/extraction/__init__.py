@@ -1,9 +1,17 @@
 """From a model's raw text to the text inserted at the caret: cleaning, and named truncation policies."""
 
-from caretbench.extraction.clean import Cleaned, clean
-from caretbench.extraction.policies import DEFAULT_POLICY, POLICIES, Extracted, Policy, policies, policy
-from caretbench.extraction.surroundings import Surroundings
+from caretbench.extraction.caret_surroundings import Surroundings
+from caretbench.extraction.clean import CleanedText, clean
+from caretbench.extraction.policies import (
+    DEFAULT_POLICY,
+    POLICIES,
+    ExtractedText,
+    Policy,
+    policy,
+    policy_names,
+)
 
 __all__ = [
-    "DEFAULT_POLICY", "POLICIES", "Cleaned", "Extracted", "Policy", "Surroundings", "clean", "policies", "policy",
+    "DEFAULT_POLICY", "POLICIES", "CleanedText", "ExtractedText", "Policy", "Surroundings", "clean", "policy",
+    "policy_names",
 ]  # fmt: skip

@@ -10,9 +10,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from caretbench.extraction.surroundings import Surroundings, caret_in_literal, within_literal
+from caretbench.extraction.caret_surroundings import Surroundings, caret_in_literal, within_literal
 from caretbench.languages import language as language_named
-from caretbench.syntax.faults import fits
 from caretbench.syntax.parser import encode, parse
 
 _REASONING = re.compile(r"\s*<(think|thinking|reasoning)>(?P<thought>[\s\S]*?)(?:</\1>|\Z)", re.IGNORECASE)
@@ -31,7 +30,7 @@ _CHATTER = re.compile(
 _CODE_MARKS = re.compile(r"[;{}=]|//|/\*|\w\(|^\s*(?:#|@|\*)|->|::")
 
 
-class Cleaned(NamedTuple):
+class CleanedText(NamedTuple):
     """A text and what was taken off it, in words."""
 
     text: str
@@ -43,16 +42,16 @@ class _Block(NamedTuple):
     code: str
 
 
-def _without_reasoning(text: str, around: Surroundings) -> str:
+def _without_reasoning(text: str, surroundings: Surroundings) -> str:
     if "<" not in text or not (_REASONING.match(text) or _REASONING_END.search(text)):
         return text
-    if caret_in_literal(around, text):
+    if caret_in_literal(surroundings, text):
         return text
     rest = text
     while hit := _REASONING.match(rest):
         rest = rest[hit.end() :].lstrip("\r\n")
     end = _REASONING_END.search(text) if rest == text else None
-    if end is not None and not fits(around.program(text), around.language):
+    if end is not None and not surroundings.parses_with(text):
         rest = text[end.end() :].lstrip("\r\n")  # some chat templates put the opening tag into the prompt
     return rest
 
@@ -110,28 +109,30 @@ def _is_one_block(text: str, fences: list[re.Match[str]], language: str) -> bool
     return not (text[: fences[0].start()] + text[fences[1].end() :]).strip()
 
 
-def _without_fences(text: str, around: Surroundings) -> str:
+def _without_fences(text: str, surroundings: Surroundings) -> str:
     fences = list(_FENCE.finditer(text)) if "```" in text else []
-    if not fences or (not _is_one_block(text, fences, around.language) and caret_in_literal(around, text)):
+    if not fences or (
+        not _is_one_block(text, fences, surroundings.language) and caret_in_literal(surroundings, text)
+    ):
         return text
     if text[: fences[0].start()].strip():
         # A fence further down may belong to a docstring or template of the code itself. (A leading one never does,
         # although in JavaScript a fenced block happens to be a well-formed tagged template.)
-        tree = parse(around.program(text), around.language)
-        offset = len(encode(around.before))
+        tree = parse(surroundings.program(text), surroundings.language)
+        offset = len(encode(surroundings.before))
         if all(within_literal(tree, offset + len(encode(text[: fence.start()]))) for fence in fences):
             return text
-    code = _chosen(text, fences, around.language)
-    return code if around.needs_newline else code.removesuffix("\n")
+    code = _chosen(text, fences, surroundings.language)
+    return code if surroundings.needs_newline else code.removesuffix("\n")
 
 
-def _without_chatter(text: str, around: Surroundings) -> str:
+def _without_chatter(text: str, surroundings: Surroundings) -> str:
     lines = text.splitlines(keepends=True)
     first = next((number for number, line in enumerate(lines) if line.strip()), None)
     if first is None or not _is_prose(lines[first]):
         return text
     rest = "".join(lines[first + 1 :])
-    if not rest.strip() or caret_in_literal(around, text) or fits(around.program(text), around.language):
+    if not rest.strip() or caret_in_literal(surroundings, text) or surroundings.parses_with(text):
         return text
     while rest and not rest.split("\n", 1)[0].strip():
         rest = rest.split("\n", 1)[1] if "\n" in rest else ""
@@ -145,7 +146,7 @@ _STEPS = (
 )
 
 
-def clean(text: str, around: Surroundings) -> Cleaned:
+def clean(text: str, surroundings: Surroundings) -> CleanedText:
     """Remove reasoning spans, fences and a first line of chatter.
 
     * Reasoning (``<think>``, ``<thinking>``, ``<reasoning>``) at the start goes; if it never ends, nothing
@@ -158,14 +159,14 @@ def clean(text: str, around: Surroundings) -> Cleaned:
     """
     steps = []
     for name, step in _STEPS:
-        shorter = step(text, around)
+        shorter = step(text, surroundings)
         if shorter != text:
             text = shorter
             steps.append(name)
-    return Cleaned(text, tuple(steps))
+    return CleanedText(text, tuple(steps))
 
 
-def released_clean(text: str) -> str:
+def strip_released_fence(text: str) -> str:
     """What the released code did to a model's text: the lines of a closed fence that opens it.
 
     Only a text that begins with a fence is touched, and the block ends at the first line that is exactly

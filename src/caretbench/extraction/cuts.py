@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import tree_sitter
 
-from caretbench.extraction.surroundings import Surroundings
+from caretbench.extraction.caret_surroundings import Surroundings
 from caretbench.syntax.faults import is_well_formed
 from caretbench.syntax.parser import Offsets, encode, parse
 
-MOST_CUTS = 200
+MAX_CUTS = 200
 """At most so many places of one text are tried."""
-MOST_BYTES = 3_000_000
+MAX_PARSED_BYTES = 3_000_000
 """At most so many bytes are parsed for one text; the first few cuts are tried however long the program is."""
 _FEWEST_CUTS = 8
 
@@ -29,18 +29,18 @@ def _ends(text: str) -> list[int]:
     return ends
 
 
-def closed(text: str, around: Surroundings) -> str:
+def with_final_newline(text: str, surroundings: Surroundings) -> str:
     """Return a cut text with the end of its last line, where the suffix needs one."""
-    return text + "\n" if text and around.needs_newline and not text.endswith("\n") else text
+    return text + "\n" if text and surroundings.needs_newline and not text.endswith("\n") else text
 
 
-def first_line(text: str, around: Surroundings) -> str:
+def first_line(text: str, surroundings: Surroundings) -> str:
     """Return the text up to the end of its first line that is not blank; a blank text stays."""
     ends = _ends(text)
-    return closed(text[: ends[0]], around) if ends else text
+    return with_final_newline(text[: ends[0]], surroundings) if ends else text
 
 
-def leaves(tree: tree_sitter.Tree, start: int, end: int) -> Iterator[tree_sitter.Node]:
+def tokens_between(tree: tree_sitter.Tree, start: int, end: int) -> Iterator[tree_sitter.Node]:
     """Yield the tokens that begin within the bytes ``start`` to ``end``; a string counts as one token."""
     open_nodes = [tree.root_node]
     while open_nodes:
@@ -54,9 +54,11 @@ def leaves(tree: tree_sitter.Tree, start: int, end: int) -> Iterator[tree_sitter
             open_nodes.extend(reversed(node.children))
 
 
-def dedent(text: str, around: Surroundings, tokens: list[tree_sitter.Node], offset: int) -> int | None:
+def dedent_position(
+    text: str, surroundings: Surroundings, tokens: list[tree_sitter.Node], offset: int
+) -> int | None:
     """Return the character at which a text leaves the indented block of its first statement, or None."""
-    caret_line = around.before.rpartition("\n")[2]
+    caret_line = surroundings.before.rpartition("\n")[2]
     head = text.split("\n", 1)[0]
     continues_line = bool(caret_line.strip() and head.strip())
     first = caret_line if continues_line else next((line for line in text.split("\n") if line.strip()), "")
@@ -91,14 +93,16 @@ def _unopened(text: str, tokens: list[tree_sitter.Node], offset: int) -> int | N
     return None
 
 
-def same_block(text: str, around: Surroundings) -> str:
+def cut_to_same_block(text: str, surroundings: Surroundings) -> str:
     """Return the text up to where it leaves the block of the caret: by indentation in Python, else by brackets."""
-    offset = len(encode(around.before))
-    tree = parse(around.program(text), around.language)
-    tokens = list(leaves(tree, offset, offset + len(encode(text))))
-    is_python = around.language == "python"
-    position = dedent(text, around, tokens, offset) if is_python else _unopened(text, tokens, offset)
-    return text if position is None else closed(text[:position], around)
+    offset = len(encode(surroundings.before))
+    tree = parse(surroundings.program(text), surroundings.language)
+    tokens = list(tokens_between(tree, offset, offset + len(encode(text))))
+    is_python = surroundings.language == "python"
+    position = (
+        dedent_position(text, surroundings, tokens, offset) if is_python else _unopened(text, tokens, offset)
+    )
+    return text if position is None else with_final_newline(text[:position], surroundings)
 
 
 def _candidates(ends: list[int], size: int) -> list[int]:
@@ -106,7 +110,7 @@ def _candidates(ends: list[int], size: int) -> list[int]:
 
     A text that runs on goes wrong after its first statements, so that the right cut stands near the start.
     """
-    most = max(_FEWEST_CUTS, min(MOST_CUTS, MOST_BYTES // max(size, 1)))
+    most = max(_FEWEST_CUTS, min(MAX_CUTS, MAX_PARSED_BYTES // max(size, 1)))
     if len(ends) <= most:
         return ends[::-1]
     dense = most * 3 // 4
@@ -126,40 +130,40 @@ def _edit(tree: tree_sitter.Tree, start: int, old_end: int, new_end: int, progra
     tree.edit(start, old_end, new_end, start_point, point(old_end), start_point)
 
 
-def longest_fit(text: str, around: Surroundings) -> str:
+def longest_parsing_cut(text: str, surroundings: Surroundings) -> str:
     """Return the text itself if the program parses with it, else its longest line-wise beginning with which it does.
 
     If nothing parses the whole text stays: no cut could make that program run, and which cut has the fewest
     errors is an accident of error recovery (and an unfinished prefix, or syntax newer than the grammar, has
     errors with every text). A blank beginning is no answer, and never taken.
     """
-    before, after = encode(around.before), encode(around.after)
+    before, after = encode(surroundings.before), encode(surroundings.after)
     program = before + encode(text) + after
-    tree = parse(program, around.language)
-    if is_well_formed(tree, around.language):
+    tree = parse(program, surroundings.language)
+    if is_well_formed(tree, surroundings.language):
         return text
     for end in _candidates(_ends(text), len(program)):
-        cut = closed(text[:end], around)
+        cut = with_final_newline(text[:end], surroundings)
         shorter = before + encode(cut) + after
         start = len(before) + len(encode(text[:end]))
         _edit(tree, start, len(program) - len(after), len(shorter) - len(after), program)
-        tree = parse(shorter, around.language, old=tree)
+        tree = parse(shorter, surroundings.language, old=tree)
         program = shorter
-        if is_well_formed(tree, around.language):
+        if is_well_formed(tree, surroundings.language):
             return cut
     return text
 
 
-def without_overlap(text: str, around: Surroundings) -> str:
+def without_suffix_overlap(text: str, surroundings: Surroundings) -> str:
     """Return the text without the longest run of whole lines at its end that repeats the beginning of the suffix.
 
     At least one line that says something (a name or a number) must repeat; the text must not become blank.
     """
-    following = [line.strip() for line in around.after.split("\n") if line.strip()]
+    following = [line.strip() for line in surroundings.after.split("\n") if line.strip()]
     lines = text.split("\n")
     filled = [number for number, line in enumerate(lines) if line.strip()]
     for count in range(min(len(filled) - 1, len(following)), 0, -1):
         tail = [lines[number].strip() for number in filled[-count:]]
         if tail == following[:count] and any(character.isalnum() for line in tail for character in line):
-            return closed("\n".join(lines[: filled[-count - 1] + 1]), around)
+            return with_final_newline("\n".join(lines[: filled[-count - 1] + 1]), surroundings)
     return text

@@ -12,18 +12,23 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from caretbench.extraction.blocks import (
-    bracketed,
-    indented,
-    shown_fit,
-    within_block,
+from caretbench.extraction.block_end import (
+    balance_brackets,
+    cut_at_block_end,
+    longest_parsing_cut_with_suffix,
+    reindent,
     without_prefix_repetition,
     without_suffix_repetition,
 )
-from caretbench.extraction.clean import clean, released_clean
-from caretbench.extraction.cuts import first_line, longest_fit, same_block, without_overlap
-from caretbench.extraction.released_steps import cleaned, repaired, trimmed
-from caretbench.extraction.surroundings import Surroundings
+from caretbench.extraction.caret_surroundings import Surroundings
+from caretbench.extraction.clean import clean, strip_released_fence
+from caretbench.extraction.cuts import (
+    cut_to_same_block,
+    first_line,
+    longest_parsing_cut,
+    without_suffix_overlap,
+)
+from caretbench.extraction.released_steps import clean_as_released, repair_as_released, trim_as_released
 from caretbench.plugins import Plugin, Version, installed, load, one_line
 from caretbench.problem import Caret
 
@@ -34,7 +39,7 @@ _GROUP: Final = "caretbench.policies"
 _Step = Callable[[str, Surroundings], str]
 
 
-class Extracted(NamedTuple):
+class ExtractedText(NamedTuple):
     """The text for the caret, and what was done to the raw text, in words."""
 
     text: str
@@ -56,7 +61,7 @@ class Policy:
         """Name and version, ``syntax@1``."""
         return f"{self.name}@{self.version}"
 
-    def apply(self, text: str, caret: Caret, after: str | None = None) -> Extracted:
+    def apply(self, text: str, caret: Caret, after: str | None = None) -> ExtractedText:
         """The text to insert at ``caret``.
 
         ``after`` is the text that follows the caret, where it is known better than the shown suffix tells (a prompt
@@ -66,30 +71,30 @@ class Policy:
 
 
 @lru_cache(maxsize=16_384)
-def _apply(policy: Policy, text: str, around: Surroundings) -> Extracted:
+def _apply(policy: Policy, text: str, surroundings: Surroundings) -> ExtractedText:
     """Samples of one problem repeat each other, so the last results are kept."""
     done: list[str] = []
     if policy.cleans:
-        text, taken_off = clean(text, around)
+        text, taken_off = clean(text, surroundings)
         done += taken_off
     for name, step in policy.steps:
-        shorter = step(text, around)
+        shorter = step(text, surroundings)
         if shorter != text:
             text = shorter
             done.append(name)
-    return Extracted(text, tuple(done))
+    return ExtractedText(text, tuple(done))
 
 
-def _released(text: str, around: Surroundings) -> str:  # noqa: ARG001  the released code looked at the text alone
-    return released_clean(text)
+def _released(text: str, surroundings: Surroundings) -> str:  # noqa: ARG001  the released code looked at the text alone
+    return strip_released_fence(text)
 
 
-_SYNTAX: tuple[str, _Step] = ("cut where the program parses", longest_fit)
+_SYNTAX: tuple[str, _Step] = ("cut where the program parses", longest_parsing_cut)
 
 _RELEASED_STEPS: tuple[tuple[str, _Step], ...] = (
-    ("cleaned as released", cleaned),
-    ("trimmed as released", trimmed),
-    ("repaired as released", repaired),
+    ("cleaned as released", clean_as_released),
+    ("trimmed as released", trim_as_released),
+    ("repaired as released", repair_as_released),
 )
 
 _POLICIES = (
@@ -113,7 +118,7 @@ _POLICIES = (
         1,
         "Cleaned, then cut where the text leaves the caret's block (indentation in Python, else brackets).",
         cleans=True,
-        steps=(("cut at the end of the block", same_block),),
+        steps=(("cut at the end of the block", cut_to_same_block),),
     ),
     Policy(
         "syntax",
@@ -127,7 +132,7 @@ _POLICIES = (
         1,
         "Cleaned, last lines that repeat the beginning of the suffix removed, then as syntax.",
         cleans=True,
-        steps=(("repetition of the suffix removed", without_overlap), _SYNTAX),
+        steps=(("repetition of the suffix removed", without_suffix_overlap), _SYNTAX),
     ),
     Policy(
         "block",
@@ -136,11 +141,11 @@ _POLICIES = (
         cleans=True,
         steps=(
             ("repetition of the prefix removed", without_prefix_repetition),
-            ("moved to the caret's indentation", indented),
+            ("moved to the caret's indentation", reindent),
             ("repetition of the suffix removed", without_suffix_repetition),
-            ("cut at the end of the block", within_block),
-            ("brackets closed", bracketed),
-            ("cut where the program parses", shown_fit),
+            ("cut at the end of the block", cut_at_block_end),
+            ("brackets closed", balance_brackets),
+            ("cut where the program parses", longest_parsing_cut_with_suffix),
         ),
     ),
     Policy(
@@ -167,7 +172,7 @@ POLICIES: Mapping[str, Policy] = MappingProxyType({entry.name: entry for entry i
 """All policies by name."""
 
 
-def policies() -> tuple[str, ...]:
+def policy_names() -> tuple[str, ...]:
     """The names of all policies, those of installed plug-ins last."""
     return (*POLICIES, *installed(_GROUP, POLICIES))
 
@@ -211,9 +216,9 @@ class _Guarded:
     plugin: Plugin
     step: _Step
 
-    def __call__(self, text: str, around: Surroundings) -> str:
+    def __call__(self, text: str, surroundings: Surroundings) -> str:
         try:
-            shorter = self.step(text, around)
+            shorter = self.step(text, surroundings)
         except Exception as error:
             raise self.plugin.refuse(
                 f"failed on a text of {len(text)} characters: {one_line(error)}"

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
-from caretbench.extraction.surroundings import Surroundings
+from caretbench.extraction.caret_surroundings import Surroundings
 from caretbench.languages import language as language_named
 from caretbench.syntax.docs.places import comments
 from caretbench.syntax.parser import encode
@@ -31,12 +31,12 @@ _SYMBOLS = re.compile(r"[^\w\s]")
 _MOST_WORDS, _FEWEST_SYMBOLS = 4, 2
 
 
-def cleaned(text: str, around: Surroundings) -> str:
+def clean_as_released(text: str, surroundings: Surroundings) -> str:
     """Return the first fenced block that names the language, or what stands between the markers, as it is.
 
     Without either, reasoning, fence lines, blank lines, comments and whatever does not look like code go.
     """
-    entry = language_named(around.language)
+    entry = language_named(surroundings.language)
     words = "|".join(re.escape(word) for word in (entry.name, entry.fence, *entry.aliases))
     fenced = re.search(rf"```(?:{words})[ \t]*\n(.*?)```", text, re.DOTALL | re.IGNORECASE)
     if fenced is not None:
@@ -44,7 +44,7 @@ def cleaned(text: str, around: Surroundings) -> str:
     marked = _MARKED.search(text)
     if marked is not None:
         return marked[1]
-    rest = _without_comments(_THOUGHT.sub("", text), around.language)
+    rest = _without_comments(_THOUGHT.sub("", text), surroundings.language)
     lines = [line for line in rest.split("\n") if line.strip() and not line.strip().startswith("```")]
     return "\n".join(line for line in lines if _CODE_LINE.search(line) and not _is_prose(line))
 
@@ -72,7 +72,7 @@ def _collapsed(line: str) -> str:
     return " ".join(line.split())
 
 
-def trimmed(text: str, around: Surroundings) -> str:
+def trim_as_released(text: str, surroundings: Surroundings) -> str:
     """Return the text between a line that stands anywhere in the prefix and one that stands anywhere in the suffix.
 
     One equal line is enough; then lines that are nearly equal to the last two of the prefix or the first two of the
@@ -80,8 +80,12 @@ def trimmed(text: str, around: Surroundings) -> str:
     """
     lines = text.split("\n")
     ours = [_collapsed(line) for line in lines]
-    before = [line for line in map(_collapsed, around.before.split("\n")) if not _LONE_BRACKETS.match(line)]
-    after = [line for line in map(_collapsed, around.after.split("\n")) if not _LONE_BRACKETS.match(line)]
+    before = [
+        line for line in map(_collapsed, surroundings.before.split("\n")) if not _LONE_BRACKETS.match(line)
+    ]
+    after = [
+        line for line in map(_collapsed, surroundings.after.split("\n")) if not _LONE_BRACKETS.match(line)
+    ]
     start = next((ours.index(line) + 1 for line in reversed(before) if line in ours), 0)
     end = next((ours.index(line) for line in after if line in ours), len(ours))
     start, end = _nearly(ours, before, after, start, end)
@@ -122,9 +126,13 @@ _COUNTERPARTS = {
 }  # fmt: skip
 
 
-def repaired(text: str, around: Surroundings) -> str:
+def repair_as_released(text: str, surroundings: Surroundings) -> str:
     """Python: the text moved to the indentation that the last line of the prefix suggests. Else: brackets counted."""
-    return _reindented(text, around) if around.language == "python" else _balanced(text, around)
+    return (
+        _reindented(text, surroundings)
+        if surroundings.language == "python"
+        else _balanced(text, surroundings)
+    )
 
 
 def _indent(line: str) -> int:
@@ -153,8 +161,8 @@ def _target(first: str, whole: Sequence[str]) -> int:
     return max(0, _indent(last) - unit) if _first_word(last) in _LEAVES else _indent(last)
 
 
-def _reindented(text: str, around: Surroundings) -> str:
-    *whole, caret_line = around.before.split("\n")
+def _reindented(text: str, surroundings: Surroundings) -> str:
+    *whole, caret_line = surroundings.before.split("\n")
     if caret_line.strip():
         return text  # the released spans are whole lines
     lines = (caret_line + text).split("\n")
@@ -166,8 +174,8 @@ def _reindented(text: str, around: Surroundings) -> str:
     return "\n".join(moved).removeprefix(caret_line)
 
 
-def _balanced(text: str, around: Surroundings) -> str:
-    program = around.program(text)
+def _balanced(text: str, surroundings: Surroundings) -> str:
+    program = surroundings.program(text)
     for opening, closing in _PAIRS:
         missing = program.count(opening) - program.count(closing)
         if missing > 0:

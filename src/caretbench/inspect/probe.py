@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Mapping
 from statistics import median
 
+from caretbench.extraction.caret_surroundings import Surroundings
 from caretbench.extraction.clean import clean
-from caretbench.extraction.surroundings import Surroundings
 from caretbench.inspect.client.failures import one_line
 from caretbench.inspect.probe_report import MAX_TOKENS, Evidence, ProbeItem, ProbeReport, Verdict, items
 from caretbench.models import ModelAnswer, ModelClient, ModelFailure, ModelRequest, Sampling, TextPrompt

@@ -35,7 +35,9 @@ class TextScores(NamedTuple):
         return self.means[TOTAL]
 
 
-def by_grader(judgements: Iterable[Judgement], criterion: str) -> dict[GraderKey, dict[TextKey, TextScores]]:
+def scores_by_grader(
+    judgements: Iterable[Judgement], criterion: str
+) -> dict[GraderKey, dict[TextKey, TextScores]]:
     """Return the scores of every judged text under one criterion, by grader; judgements with a fault do not count."""
     gathered: dict[GraderKey, dict[TextKey, list[Judgement]]] = defaultdict(lambda: defaultdict(list))
     for row in judgements:
@@ -56,7 +58,7 @@ def _text_scores(rows: Sequence[Judgement]) -> TextScores:
     return TextScores(means | {TOTAL: math.fsum(sums) / len(sums)}, sums)
 
 
-def over_graders(graders: Sequence[Mapping[TextKey, TextScores]]) -> dict[TextKey, TextScores]:
+def mean_over_graders(graders: Sequence[Mapping[TextKey, TextScores]]) -> dict[TextKey, TextScores]:
     """Return the mean over the graders for texts that all of them judged, so that a missing one shifts no mean."""
     if len(graders) == 1:
         return dict(graders[0])

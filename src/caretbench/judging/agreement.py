@@ -59,20 +59,20 @@ def repeat_spread(texts: Mapping[TextKey, TextScores]) -> float | None:
     return math.sqrt(squares / sum(len(sums) - 1 for sums in repeated))
 
 
-def separation(golden: Sequence[float], control: Sequence[float]) -> float | None:
+def separation(reference: Sequence[float], control: Sequence[float]) -> float | None:
     """Return the probability that a reference is rated above a control of any problem (area under the ROC curve).
 
     Ties count half: 1 is perfect, 0.5 chance. Source: Mann and Whitney (1947). None where there is nothing to compare.
     """
-    if not golden or not control:
+    if not reference or not control:
         return None
-    high, low = np.asarray(golden, dtype=np.float64), np.sort(np.asarray(control, dtype=np.float64))
+    high, low = np.asarray(reference, dtype=np.float64), np.sort(np.asarray(control, dtype=np.float64))
     below = np.searchsorted(low, high, side="left")
     up_to = np.searchsorted(low, high, side="right")
     return float((below + up_to).sum() / 2 / (len(high) * len(low)))
 
 
-def in_order(means: Mapping[str, float]) -> bool:
+def controls_in_order(means: Mapping[str, float]) -> bool:
     """Return whether the controls' means are in the right order: the reference, the doubled one, the wrong ones."""
-    wrong = max(means["other-golden"], means["empty"])
-    return means["golden"] > means["golden-twice"] > wrong
+    wrong = max(means["other-reference"], means["empty"])
+    return means["reference"] > means["reference-twice"] > wrong

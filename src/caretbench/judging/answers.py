@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from caretbench.extraction.policies import Policy
 from caretbench.files import sha256_text
-from caretbench.judging.parsing import without_thoughts
+from caretbench.judging.parsing import without_reasoning
 from caretbench.problem import Caret, Completion, CriterionCheck, Problem, Profile, Question
 from caretbench.profiles import rules_of
 
-GOLDEN = "golden"
+REFERENCE = "reference"
 """Model name of the references among the completions; they are never cut."""
 
 
@@ -25,7 +25,9 @@ def plain_answer(_problem: Problem, text: str, profile: Profile) -> str:
     Under ``paper`` as it came, else without the reasoning before it, blank lines around it and blanks at its end.
     """
     return (
-        text if rules_of(profile).judged_as_it_came else _BLANK_LINES.sub("", without_thoughts(text)).rstrip()
+        text
+        if rules_of(profile).judged_as_it_came
+        else _BLANK_LINES.sub("", without_reasoning(text)).rstrip()
     )
 
 
@@ -33,7 +35,7 @@ TextOf = Callable[[Problem, str, Profile], str]
 """From a problem, its raw answer and the profile to what a judge sees of it."""
 
 
-class Inserted(NamedTuple):
+class JudgedText(NamedTuple):
     """Completion with the text that it inserts or answers, and that text's hash."""
 
     completion: Completion
@@ -46,9 +48,9 @@ def answer_key(text: str) -> str:
     return sha256_text(text)
 
 
-def inserted(
+def inserted_texts(
     completions: Iterable[Completion], problems: Mapping[str, Problem], policy: Policy, profile: Profile
-) -> Iterator[Inserted]:
+) -> Iterator[JudgedText]:
     """Return what every completion inserts, under one policy; problems without a caret are skipped.
 
     A null completion inserts nothing: it is judged as the empty text. A released row that holds an error message is no
@@ -57,17 +59,17 @@ def inserted(
     for completion, problem in _judged(completions, problems, profile):
         if isinstance(problem.shown, Caret):
             text = completion.text or ""
-            if completion.model != GOLDEN:
+            if completion.model != REFERENCE:
                 text = policy.apply(text, problem.shown).text
-            yield Inserted(completion, text, answer_key(text))
+            yield JudgedText(completion, text, answer_key(text))
 
 
-def answered(
+def answer_texts(
     completions: Iterable[Completion],
     problems: Mapping[str, Problem],
     profile: Profile,
     text_of: TextOf = plain_answer,
-) -> Iterator[Inserted]:
+) -> Iterator[JudgedText]:
     """Return what every completion answers to a judged question; all others are skipped.
 
     ``text_of`` is the suite's :meth:`caretbench.suites.base.Suite.judged_text`. References are never cut.
@@ -76,9 +78,9 @@ def answered(
         asked = any(isinstance(check, CriterionCheck) for check in problem.checks)
         if asked and isinstance(problem.shown, Question):
             text = completion.text or ""
-            if completion.model != GOLDEN:
+            if completion.model != REFERENCE:
                 text = text_of(problem, text, profile)
-            yield Inserted(completion, text, answer_key(text))
+            yield JudgedText(completion, text, answer_key(text))
 
 
 def _judged(

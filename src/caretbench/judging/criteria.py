@@ -18,7 +18,7 @@ from caretbench.files import DataError, describe, sha256_json
 from caretbench.models import Sampling
 from caretbench.problem import Row
 
-Form = Literal["scores", "final-sum", "number", "flag", "claims", "label"]
+AnswerForm = Literal["scores", "final-sum", "number", "flag", "claims", "label"]
 """Form of an answer, which decides how it is read.
 
 ``scores``: a JSON object with every score. ``number``: one number and nothing else; ``flag``: 1 or 0 and nothing else.
@@ -26,11 +26,11 @@ Form = Literal["scores", "final-sum", "number", "flag", "claims", "label"]
 All strictly; ``final-sum``: as DevBench's released code reads.
 """
 
-About = Literal["caret", "answer", "claim"]
+Subject = Literal["caret", "answer", "claim"]
 """Kind of judged text: a text in its place, the answer to a question, or one statement that an answer makes."""
 
-_CARET_PLACES = frozenset({"language", "prefix", "completion", "suffix", "mark"})
-_SHOWN: Mapping[About, frozenset[str]] = {
+_CARET_PLACEHOLDERS = frozenset({"language", "prefix", "completion", "suffix", "mark"})
+_SHOWN: Mapping[Subject, frozenset[str]] = {
     "caret": frozenset({"prefix", "completion", "suffix"}),
     "answer": frozenset({"answer"}),
     "claim": frozenset({"claim"}),
@@ -71,7 +71,7 @@ class PromptText(Row):
         return self
 
     @property
-    def places(self) -> frozenset[str]:
+    def placeholders(self) -> frozenset[str]:
         """Names of all placeholders, including those within the pair."""
         texts = (self.user, *(self.pair or ()))
         return frozenset(name for text in texts for name in Template(text).get_identifiers()) - {"pair"}
@@ -92,13 +92,13 @@ class Criterion(Row):
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")
     version: int = Field(ge=1)
     about: str = ""
-    form: Form
+    form: AnswerForm
     tries: int = Field(default=3, ge=1, le=10)
     """Maximum number of tries for a readable answer, including the first."""
     sampling: Sampling = Sampling(max_tokens=8192, temperature=None, top_p=None)
     scores: tuple[Scale, ...] = Field(min_length=1)
     prompt: PromptText
-    subject: About = "caret"
+    subject: Subject = "caret"
     repeats: int = Field(default=1, ge=1)
     overall: tuple[str, ...] = ()
     paper: str | None = None
@@ -122,13 +122,13 @@ class Criterion(Row):
 
     @model_validator(mode="after")
     def _places_are_known(self) -> Self:
-        found = self.prompt.places
+        found = self.prompt.placeholders
         if self.only is not None and self.subject != "caret":
             raise ValueError(
                 "only = 'passed' is for texts at carets: judges decide whether answers to questions pass"
             )
-        if self.subject == "caret" and found - _CARET_PLACES:
-            raise ValueError(f"unknown places: {', '.join(sorted(found - _CARET_PLACES))}")
+        if self.subject == "caret" and found - _CARET_PLACEHOLDERS:
+            raise ValueError(f"unknown places: {', '.join(sorted(found - _CARET_PLACEHOLDERS))}")
         if lacking := _SHOWN[self.subject] - found:
             raise ValueError(f"the prompt shows no {', '.join(sorted(lacking))}")
         return self
@@ -153,7 +153,7 @@ class Criterion(Row):
         return math.fsum(scores[scale.name] for scale in self.scores)
 
     @property
-    def orders(self) -> int:
+    def order_count(self) -> int:
         """Number of orders in which the texts are shown: repeats cycle through them."""
         return 1 if self.prompt.pair is None else 2
 
@@ -202,12 +202,12 @@ CLAIMS: Final = "claims"
 VERDICT: Final = "verdict"
 """The name of the label in an answer of the form ``label``."""
 
-_PROPERTIES: Mapping[Form, Callable[[Sequence[Scale]], dict[str, JsonValue]]] = {
+_PROPERTIES: Mapping[AnswerForm, Callable[[Sequence[Scale]], dict[str, JsonValue]]] = {
     "scores": _score_properties,
     "claims": _claim_properties,
     "label": _label_properties,
 }
-_ONE_SCORE: Mapping[Form, str] = {"final-sum": ", the total", "number": "", "flag": "", "claims": ""}
+_ONE_SCORE: Mapping[AnswerForm, str] = {"final-sum": ", the total", "number": "", "flag": "", "claims": ""}
 
 
 _added: Final[list[Traversable]] = []

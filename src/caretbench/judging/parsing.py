@@ -8,29 +8,29 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, NoReturn
 
-from caretbench.judging.criteria import CLAIMS, VERDICT, Criterion, Form
+from caretbench.judging.criteria import CLAIMS, VERDICT, AnswerForm, Criterion
 
 
-class Parsed(NamedTuple):
+class ParsedJudgement(NamedTuple):
     """Scores by name; empty if the answer could not be read, with the reason in ``fault``."""
 
     values: Mapping[str, float]
     fault: str | None = None
 
 
-def parse(criterion: Criterion, text: str | None) -> Parsed:
+def parse(criterion: Criterion, text: str | None) -> ParsedJudgement:
     """Read an answer as the criterion's form wants it."""
     if criterion.form == "final-sum":
         return _released(criterion, text or "")
     try:
-        return Parsed(_STRICT[criterion.form](criterion, text or ""))
+        return ParsedJudgement(_STRICT[criterion.form](criterion, text or ""))
     except _Fault as fault:
-        return Parsed({}, str(fault))
+        return ParsedJudgement({}, str(fault))
 
 
 # --- strictly ---------------------------------------------------------------------------------------------------
 
-_THOUGHTS = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+_REASONING = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 _FENCE = re.compile(r"^```[A-Za-z]*[ \t]*\n(.*?)\n```[ \t]*$", re.DOTALL | re.MULTILINE)
 
 
@@ -38,13 +38,13 @@ class _Fault(Exception):  # noqa: N818  # never leaves this module
     """Error: an answer cannot be read."""
 
 
-def without_thoughts(text: str) -> str:
+def without_reasoning(text: str) -> str:
     """Return an answer without the reasoning before it in tags."""
-    return _THOUGHTS.sub("", text, count=1)
+    return _REASONING.sub("", text, count=1)
 
 
-def _said(text: str) -> str:
-    answer = without_thoughts(text).strip()
+def _answer_text(text: str) -> str:
+    answer = without_reasoning(text).strip()
     if not answer:
         raise _Fault("the answer is empty")
     return answer
@@ -52,14 +52,14 @@ def _said(text: str) -> str:
 
 def _object(text: str) -> dict[str, Any]:
     """Return the JSON object that is the whole answer, or the whole content of its only fence."""
-    answer = _said(text)
+    answer = _answer_text(text)
     fenced = _FENCE.findall(answer)
     if not answer.startswith("{") and len(fenced) > 1:
         raise _Fault("the answer holds several fences")
     if not answer.startswith("{") and fenced:
         answer = fenced[0]
     try:
-        value = json.loads(answer, object_pairs_hook=_once_each, parse_constant=_no_number)
+        value = json.loads(answer, object_pairs_hook=_reject_duplicates, parse_constant=_reject_constant)
     except (ValueError, RecursionError):  # no JSON, too long a number, too deep
         raise _Fault("the answer is not a JSON object") from None
     if not isinstance(value, dict):
@@ -67,14 +67,14 @@ def _object(text: str) -> dict[str, Any]:
     return value
 
 
-def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
         raise _Fault("a name stands twice in the answer")
     return value
 
 
-def _no_number(constant: str) -> NoReturn:
+def _reject_constant(constant: str) -> NoReturn:
     raise _Fault(f"{constant} is no score")
 
 
@@ -112,7 +112,7 @@ _ONE_NUMBER = re.compile(r"(?:0|[1-9][0-9]{0,2})(?:\.[0-9]+)?")
 
 def _number(criterion: Criterion, text: str) -> Mapping[str, float]:
     """Return one number in range and nothing else: no ``8/10``, no ``Score: 8``, no sign, and nothing is clamped."""
-    answer, scale = _said(text), criterion.scores[0]
+    answer, scale = _answer_text(text), criterion.scores[0]
     if not _ONE_NUMBER.fullmatch(answer):
         raise _Fault("the answer is not one number")
     return {scale.name: _score(scale.name, float(answer), scale.maximum)}
@@ -120,7 +120,7 @@ def _number(criterion: Criterion, text: str) -> Mapping[str, float]:
 
 def _flag(criterion: Criterion, text: str) -> Mapping[str, float]:
     """Return 1 or 0; any other text is a fault."""
-    answer = _said(text)
+    answer = _answer_text(text)
     if answer not in {"0", "1"}:
         raise _Fault("the answer is neither 0 nor 1")
     return {criterion.scores[0].name: float(answer)}
@@ -176,7 +176,7 @@ _HEADINGS = tuple(
 """Headings that may precede the total, in the order in which the released code looks for it."""
 
 
-def _released(criterion: Criterion, text: str) -> Parsed:
+def _released(criterion: Criterion, text: str) -> ParsedJudgement:
     """Return the first number behind the first heading that is found, whatever its range.
 
     So ``8.`` is 8, ``4/5`` is 4, ``7.5.`` is none, a sub-score may be taken for the total, and a number behind bold
@@ -189,14 +189,14 @@ def _released(criterion: Criterion, text: str) -> Parsed:
         try:
             value = float(found[1])
         except ValueError:
-            return Parsed({}, f"{found[1]!r} is no number")
+            return ParsedJudgement({}, f"{found[1]!r} is no number")
         if math.isinf(value):  # hundreds of digits: no file of JSON can hold it
-            return Parsed({}, "the score is not finite")
-        return Parsed({criterion.scores[0].name: value})
-    return Parsed({}, "no score is found")
+            return ParsedJudgement({}, "the score is not finite")
+        return ParsedJudgement({criterion.scores[0].name: value})
+    return ParsedJudgement({}, "no score is found")
 
 
-_STRICT: Mapping[Form, Callable[[Criterion, str], Mapping[str, float]]] = {
+_STRICT: Mapping[AnswerForm, Callable[[Criterion, str], Mapping[str, float]]] = {
     "scores": lambda criterion, text: _scores(criterion, _object(text)),
     "number": _number,
     "flag": _flag,

@@ -30,16 +30,16 @@ def render(criterion: Criterion, problem: Problem, text: str, repeat: int = 0) -
         DataError: the problem has no context file of a name that the prompt shows.
     """
     texts = _at_the_caret(problem, text) if criterion.subject == "caret" else _asked(problem, text)
-    lacking = criterion.prompt.places - {*texts, "mark"}
+    lacking = criterion.prompt.placeholders - {*texts, "mark"}
     if lacking:
         raise DataError(f"{problem.id}: has no {', '.join(sorted(lacking))}, which {criterion.key} shows")
     # In the order in which they are named below: the mark is a hash of it, and is in stored judgements' prompts.
-    shown = [entry for name, entry in texts.items() if name in criterion.prompt.places - _WORDS]
-    texts = {**texts, "mark": mark_for(*shown)}
+    shown = [entry for name, entry in texts.items() if name in criterion.prompt.placeholders - _WORDS]
+    texts = {**texts, "mark": unused_mark(*shown)}
     # One pass over each text of ours: a place's name inside a text that is shown stays as it is.
     if criterion.prompt.pair is not None:
         parts = [Template(part).substitute(texts) for part in criterion.prompt.pair]
-        texts["pair"] = "\n\n".join(parts if repeat % criterion.orders == 0 else reversed(parts))
+        texts["pair"] = "\n\n".join(parts if repeat % criterion.order_count == 0 else reversed(parts))
     messages = [Message(role="user", text=Template(criterion.prompt.user).substitute(texts))]
     if criterion.prompt.system is not None:
         messages.insert(0, Message(role="system", text=criterion.prompt.system))
@@ -70,17 +70,17 @@ def _asked(problem: Problem, text: str) -> dict[str, str]:
         raise TypeError(f"{problem.id} asks no question")
     files: Mapping[str, str] = {PurePosixPath(file.path).stem: file.text for file in question.context}
     return {
-        **files, "question": question.text, "shown": whole_question(question),
+        **files, "question": question.text, "shown": question_text(question),
         "reference": problem.reference, "answer": text, "claim": text,
     }  # fmt: skip
 
 
-def whole_question(question: Question) -> str:
+def question_text(question: Question) -> str:
     """Return the question with the files shown with it."""
     return "\n\n".join([question.text, *(f"{file.path}:\n{file.text}" for file in question.context)])
 
 
-def mark_for(*texts: str) -> str:
+def unused_mark(*texts: str) -> str:
     """Return a mark that occurs in none of the texts; the same texts get the same mark.
 
     It is a hash of the texts, so that no text can hold the mark that closes it: to write it, one would have to know it
@@ -94,7 +94,7 @@ def mark_for(*texts: str) -> str:
         count += 1
 
 
-def settings_of(criterion: Criterion, client: ModelClient, sampling: Sampling) -> dict[str, JsonValue]:
+def grader_settings(criterion: Criterion, client: ModelClient, sampling: Sampling) -> dict[str, JsonValue]:
     """Return the settings that decide a grader's answers; their hash is the ``parameters`` of its judgements."""
     identity: dict[str, JsonValue] = {"model": client.name}
     # Rare fields are only there if set: the parameters of the other criteria stay those of stored judgements.

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from caretbench.metrics.resampling import Floats, Units, resampled_means, units_of
+from caretbench.metrics.resampling import Floats, ResamplingUnits, resampled_means, units_of
 
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
@@ -109,7 +109,7 @@ def bootstrap_mean(
     array = np.asarray(values, dtype=np.float64)
     if (array == array[0]).all() and array[0] in (0.0, 1.0):
         return wilson(array[0] * units.number, units.number)._replace(warning=units.warning)
-    return units_interval(units, seed=seed, method=method, resamples=resamples)
+    return resampled_interval(units, seed=seed, method=method, resamples=resamples)
 
 
 def mean_interval(
@@ -131,8 +131,8 @@ def mean_interval(
     return bootstrap_mean(array, seed=seed, clusters=clusters, overlap_groups=overlap_groups)
 
 
-def units_interval(
-    units: Units, *, seed: int, method: BootstrapMethod = "bca", resamples: int = RESAMPLES
+def resampled_interval(
+    units: ResamplingUnits, *, seed: int, method: BootstrapMethod = "bca", resamples: int = RESAMPLES
 ) -> Interval:
     """Return the bootstrap interval of the mean over problems, given the units to draw.
 
@@ -154,7 +154,7 @@ def units_interval(
     return Interval(float(low), float(high), method, units.warning)
 
 
-def _corrected(units: Units, means: Floats, z: float) -> list[float]:
+def _corrected(units: ResamplingUnits, means: Floats, z: float) -> list[float]:
     """Return the normal quantiles of BCa: shifted by the bias, stretched by the skewness that the jackknife shows."""
     observed = units.mean
     tolerance = 1e-9 * max(1.0, abs(observed))

@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.special import bdtr
 
-from caretbench.metrics.intervals import CONFIDENCE, RESAMPLES, Interval, units_interval, wilson
-from caretbench.metrics.resampling import Units, sign_flipped_sums, units_of
+from caretbench.metrics.intervals import CONFIDENCE, RESAMPLES, Interval, resampled_interval, wilson
+from caretbench.metrics.resampling import ResamplingUnits, sign_flipped_sums, units_of
 
 TestMethod = Literal["mcnemar_exact", "sign_flip_permutation"]
 
@@ -47,7 +47,7 @@ def mcnemar_exact(only_first: int, only_second: int) -> float:
     return min(1.0, 2 * float(bdtr(min(only_first, only_second), discordant, 0.5)))
 
 
-def sign_flip_p_value(units: Units, seed: int, resamples: int = RESAMPLES) -> float:
+def sign_flip_p_value(units: ResamplingUnits, seed: int, resamples: int = RESAMPLES) -> float:
     """Return the two-sided p value of the paired permutation test: random sign flips of each unit's difference.
 
     The observed difference counts as one of the permutations, so the value is never 0 and the test is exact (Phipson
@@ -91,7 +91,7 @@ def compare(
         bound = wilson(0, units.number).high
         interval = Interval(-bound, bound, "wilson", units.warning)
     else:
-        interval = units_interval(units, seed=seed)
+        interval = resampled_interval(units, seed=seed)
     return Comparison(
         difference=units.mean,
         interval=interval,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-FEWEST_CLUSTERS = 20
+MIN_CLUSTERS = 20
 """With fewer clusters than this, cluster-robust statistics are known to reject far too often."""
 
 _CHUNK = 2_000_000
@@ -24,7 +24,7 @@ _CHUNK = 2_000_000
 _FEW_LEVELS = 64
 
 
-class Units(NamedTuple):
+class ResamplingUnits(NamedTuple):
     """Units that are drawn: the sum of values and the number of problems of each."""
 
     sums: Floats
@@ -49,14 +49,14 @@ def units_of(
     values: Sequence[float] | Floats,
     clusters: Sequence[str] | None = None,
     overlap_groups: Sequence[str | None] | None = None,
-) -> Units:
+) -> ResamplingUnits:
     """Group the values of problems into the units that are drawn.
 
     Args:
         values: One value a problem.
         clusters: The source of each problem; None draws single problems.
         overlap_groups: The overlap group of each problem, None for one that overlaps with none. Used in place
-            of the clusters where there are fewer than :data:`FEWEST_CLUSTERS`.
+            of the clusters where there are fewer than :data:`MIN_CLUSTERS`.
 
     Raises:
         ValueError: no values, values that are not finite, or sequences of different lengths.
@@ -71,11 +71,11 @@ def units_of(
             raise ValueError(f"{len(labels)} labels do not fit {len(array)} values")
     keys, warning = _keys(len(array), clusters, overlap_groups)
     if keys is None:
-        return Units(array, np.ones_like(array), len(array), clustered=False, warning=warning)
+        return ResamplingUnits(array, np.ones_like(array), len(array), clustered=False, warning=warning)
     _, codes = np.unique(np.asarray(keys), return_inverse=True)
     sizes: Floats = np.bincount(codes).astype(np.float64)
     sums: Floats = np.bincount(codes, weights=array).astype(np.float64)
-    return Units(sums, sizes, len(array), clustered=bool((sizes > 1).any()), warning=warning)
+    return ResamplingUnits(sums, sizes, len(array), clustered=bool((sizes > 1).any()), warning=warning)
 
 
 def _keys(
@@ -84,7 +84,7 @@ def _keys(
     if clusters is None:
         return None, None
     distinct = len(set(clusters))
-    if distinct >= FEWEST_CLUSTERS or distinct == count:
+    if distinct >= MIN_CLUSTERS or distinct == count:
         return list(clusters), None
     warning = f"only {distinct} cluster{'' if distinct == 1 else 's'}: "
     if overlap_groups is None:
@@ -93,7 +93,7 @@ def _keys(
     return keys, warning + "resampled by overlap group, which ignores what problems of a source share"
 
 
-def resampled_means(units: Units, resamples: int, rng: np.random.Generator) -> Floats:
+def resampled_means(units: ResamplingUnits, resamples: int, rng: np.random.Generator) -> Floats:
     """Return means over problems of ``resamples`` draws of as many units as there are, with replacement."""
     if not units.clustered:
         levels, counts = np.unique(units.sums, return_counts=True)
@@ -114,7 +114,7 @@ def resampled_means(units: Units, resamples: int, rng: np.random.Generator) -> F
     return means
 
 
-def sign_flipped_sums(units: Units, resamples: int, rng: np.random.Generator) -> Floats:
+def sign_flipped_sums(units: ResamplingUnits, resamples: int, rng: np.random.Generator) -> Floats:
     """Return sums of ``resamples`` draws in which every unit's sum keeps or changes its sign with even chances."""
     sizes, counts = np.unique(np.abs(np.round(units.sums, 12)), return_counts=True)
     if len(sizes) <= _FEW_LEVELS:

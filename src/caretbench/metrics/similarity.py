@@ -1,6 +1,6 @@
 """Similarity of a completion to its reference.
 
-Two sets of numbers that are never mixed: :func:`paper_line0` gives DevBench's, with the semantics of
+Two sets of numbers that are never mixed: :func:`paper_similarity` gives DevBench's, with the semantics of
 its released script (first lines only), :func:`similarities` those of the default profile (full texts).
 Samples repeat a lot, so the values of a pair of texts are cached.
 """
@@ -109,7 +109,7 @@ def levenshtein_similarity(first: str, second: str) -> float:
     return Levenshtein.normalized_similarity(first, second)
 
 
-def paper_line0(completion: str | None, reference: str) -> PaperSimilarity:
+def paper_similarity(completion: str | None, reference: str) -> PaperSimilarity:
     """Return the cosine and match of the first lines as DevBench's released script has them.
 
     No or an empty completion scores 0 in both, even with a blank reference; one of blanks alone is compared

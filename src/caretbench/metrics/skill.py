@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from caretbench.metrics.intervals import CONFIDENCE, RESAMPLES, Interval
-from caretbench.metrics.resampling import FEWEST_CLUSTERS
+from caretbench.metrics.resampling import MIN_CLUSTERS
 
 
 def skill(score: float, floor: float) -> float | None:
@@ -55,5 +55,5 @@ def skill_interval(
     if not values.size:
         return Interval(math.nan, math.nan, "undefined", "the floor reaches every answer")
     low, high = np.quantile(values, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    warning = f"only {units} sources: the interval may be too narrow" if units < FEWEST_CLUSTERS else None
+    warning = f"only {units} sources: the interval may be too narrow" if units < MIN_CLUSTERS else None
     return Interval(float(low), float(high), "percentile", warning)

@@ -59,7 +59,7 @@ def check_request(check: TestsCheck, snapshot: str, *, identity: str = "") -> Wo
         junit=check.junit,
         minimum_tests=check.minimum_tests,
         expected=check.output,
-        limits=limits_for(check.golden_s) if check.golden_s is not None else WORKSPACE_LIMITS,
+        limits=limits_for(check.reference_s) if check.reference_s is not None else WORKSPACE_LIMITS,
     )
     request = without_shuffling(request)
     return (

@@ -64,7 +64,7 @@ def run_checks(
             changes = {
                 "command": found.request.command,
                 "prepare": found.request.prepare,
-                "golden_s": rounded_cpu_s(found.cpu_s),
+                "reference_s": rounded_cpu_s(found.cpu_s),
                 "minimum_tests": max(entry.check.minimum_tests, found.test_count),
             }
             check = entry.check.model_copy(update=changes)
@@ -134,7 +134,7 @@ def select_tests(
         passed = passed_test_count(result)
         if result.status is not Status.PASSED or (check.minimum_tests and not passed):
             continue
-        changes = {"tests": tests, "minimum_tests": passed, "golden_s": rounded_cpu_s(result.cpu_s)}
+        changes = {"tests": tests, "minimum_tests": passed, "reference_s": rounded_cpu_s(result.cpu_s)}
         checks[tests] = check.model_copy(update=changes)
         projects[check_key(checks[tests], snapshot)] = passing_check(request, result)
     found = [

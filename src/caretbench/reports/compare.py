@@ -26,6 +26,7 @@ from caretbench.reports.results.identity import (
 from caretbench.reports.results.problem_lists import excluded_ids, find_excluded_problems
 from caretbench.reports.strata import SEPARATOR, Stratum, decided, strata_of
 from caretbench.suites.values import DEFAULT_STRATIFICATION, Stratification
+from caretbench.versions import current_model
 
 NOT_DISTINGUISHABLE = "not distinguishable"
 
@@ -116,7 +117,7 @@ def compare_runs(
     """
     aligned = check_identity(runs, align)
     same = _equal_problems(runs) if len({identity_of(run)["data"] for run in runs}) > 1 else None
-    entries = _several(runs, models, same)
+    entries = _several(runs, [*map(current_model, models)], same)
     pairs = list(combinations(entries, 2)) if every_pair else [(entries[0], entry) for entry in entries[1:]]
     parted = [problem for problem in runs[0].problems if decided(problem)]
     strata = strata_of(parted, identity_of(runs[0])["profile"], stratification)

@@ -19,7 +19,7 @@ import polars as pl
 from caretbench.files import DataError, read_lines, read_rows
 from caretbench.judging.criteria import CLAIMS
 from caretbench.problem import Caret, Completion, Judgement, Missing, Problem, Score
-from caretbench.runs.folder import RunFolder
+from caretbench.runs.folder import RunFolder, current_manifest
 from caretbench.runs.judging.ratings import HumanRating, ratings
 from caretbench.runs.verdict import decided, deciding, needs_execution
 from caretbench.suites import baselines_of_run
@@ -103,6 +103,7 @@ def load_run(folder: Path, problems: Sequence[Problem]) -> LoadedRun:
         raise DataError(
             f"{folder}: nothing is scored yet (no scores.jsonl in it); the command that began the run goes on with it"
         )
+    manifest = current_manifest(manifest)
     completions = list(read_rows(folder / "completions.jsonl", Completion, torn_tail=True))
     scores = read_rows(folder / "scores.jsonl", Score, torn_tail=True)
     verdicts_path = folder / "validity.jsonl"

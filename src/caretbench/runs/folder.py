@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
 from caretbench.files import DataError, describe, read_rows, write_atomically, write_rows
-from caretbench.problem import SCHEMA_VERSION, Completion, Judgement, Missing, Problem, Profile, Row, Score
+from caretbench.problem import (
+    SCHEMA_VERSION,
+    Completion,
+    Judgement,
+    Missing,
+    Problem,
+    Profile,
+    Row,
+    Score,
+)
 from caretbench.suites.selection import Selection
+from caretbench.versions import current_model, current_text
 
 
 class DataInfo(BaseModel):
@@ -73,6 +83,11 @@ class Manifest(BaseModel):
     left_out: dict[str, list[str]] = Field(default_factory=dict)
     """Problems without a verdict here, by cause: no toolchain, or the reference does not pass."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _with_current_names(cls, row: Any) -> Any:
+        return current_manifest(row) if isinstance(row, dict) else row
+
     def identity(self) -> dict[str, str]:
         """Return the fields that must agree where rows are added to a run."""
         return {
@@ -83,6 +98,16 @@ class Manifest(BaseModel):
             "execution": "on" if self.executed else "off",
             "variants": repr(sorted(self.variants.items())),
         }
+
+
+def current_manifest(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON object of a manifest with the names of today."""
+    renamed = dict(row)
+    if isinstance(causes := row.get("left_out"), dict):
+        renamed["left_out"] = {current_text(cause): ids for cause, ids in causes.items()}
+    if isinstance(models := row.get("models"), list) and all(isinstance(info, dict) for info in models):
+        renamed["models"] = [info | {"model": current_model(info.get("model"))} for info in models]
+    return renamed
 
 
 JudgementKey = tuple[str, str, str, str, str, int]

@@ -17,11 +17,11 @@ from caretbench.errors import DataError
 from caretbench.extraction.policies import Policy
 from caretbench.files import sha256_json
 from caretbench.judging.answers import TextOf, plain_answer
-from caretbench.judging.choosing import Part
-from caretbench.judging.controls import DEFAULT_CONTROL_PROBLEMS
+from caretbench.judging.caret_controls import DEFAULT_CONTROL_PROBLEMS
 from caretbench.judging.criteria import Criterion
 from caretbench.judging.criteria import criterion as find_criterion
-from caretbench.judging.prompting import settings_of
+from caretbench.judging.criterion_choice import Part
+from caretbench.judging.prompting import grader_settings
 from caretbench.models import ModelClient, Sampling
 from caretbench.problem import Completion, CompletionKey, Profile
 from caretbench.runs.folder import ModelInfo, RunFolder
@@ -215,7 +215,7 @@ class _JudgeAsking:
         self, criterion: Criterion, wanted: Sequence[Wanted], more: Mapping[str, JsonValue] | None = None
     ) -> str:
         """Judge the texts by one criterion; return the parameters of the judgements."""
-        settings: dict[str, Any] = settings_of(criterion, self.client, self.sampling) | dict(more or {})
+        settings: dict[str, Any] = grader_settings(criterion, self.client, self.sampling) | dict(more or {})
         parameters = sha256_json(settings)[:16]
         _record(
             self.folder, ModelInfo(model=self.name, source="model", parameters=parameters, settings=settings)

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from caretbench.execution.dispatch import Dispatcher, open_executor
-from caretbench.judging.choosing import Part
+from caretbench.judging.criterion_choice import Part
 from caretbench.models import Opener
 from caretbench.progress import Progress
 from caretbench.runs.asking import Asking

@@ -22,7 +22,7 @@ from caretbench.runs.folder import RunFolder
 from caretbench.suites.base import Suite
 
 EXECUTION = "execution@1"
-GOLDEN = "golden"
+REFERENCE = "reference"
 
 _Answer = tuple[Completion, str | None]
 """A completion and the text of it that is inserted."""
@@ -101,13 +101,13 @@ class Scoring:
             self._left_out: dict[str, str] = {}
             self._waiting_references: set[str] = set()
             self._waiting: dict[str, list[_Verdict]] = {}
-            goldens = self._missing_goldens(appender) if self.executor is not None else []
+            references = self._missing_references(appender) if self.executor is not None else []
             completions = self._missing_completions(appender)
             if self.executor is None:
                 for _ in completions:
                     raise RuntimeError("nothing is to be executed in this run")
             else:
-                self._execute(self.executor, chain(goldens, completions), appender)
+                self._execute(self.executor, chain(references, completions), appender)
         causes: dict[str, list[str]] = {}
         for identity, cause in sorted(self._left_out.items()):
             causes.setdefault(cause, []).append(identity)
@@ -125,45 +125,50 @@ class Scoring:
 
     # --- what is missing ----------------------------------------------------------------------------------------
 
-    def _missing_goldens(self, appender: Appender) -> list[_Answer]:
+    def _missing_references(self, appender: Appender) -> list[_Answer]:
         """Return the references without a verdict, and append the rows of those that are known."""
-        goldens = [
-            Completion(problem_id=problem.id, model=GOLDEN, text=problem.reference)
+        references = [
+            Completion(problem_id=problem.id, model=REFERENCE, text=problem.reference)
             for problem in self.problems
         ]
-        self.add_completions(goldens)
+        self.add_completions(references)
         missing = [
-            golden
-            for golden in goldens
-            if self._is_run(golden) and self._key(golden, EXECUTION) not in self._done
+            reference
+            for reference in references
+            if self._is_run(reference) and self._key(reference, EXECUTION) not in self._done
         ]
-        known = self._goldens_of_other_policies()
-        appender.append(*(known[golden.problem_id] for golden in missing if golden.problem_id in known))
+        known = self._references_of_other_policies()
+        appender.append(
+            *(known[reference.problem_id] for reference in missing if reference.problem_id in known)
+        )
         for row in self.folder.scores():
             whose = (row.model, row.scorer, row.policy, row.profile)
-            if whose == (GOLDEN, EXECUTION, self.policy.key, self.profile):
+            if whose == (REFERENCE, EXECUTION, self.policy.key, self.profile):
                 self._settle(row)
-        missing = [golden for golden in missing if golden.problem_id not in known]
-        self._waiting = {golden.problem_id: [] for golden in missing}
-        self.report("golden answers", 0, len(missing))
-        return [(golden, golden.text) for golden in missing]
+        missing = [reference for reference in missing if reference.problem_id not in known]
+        self._waiting = {reference.problem_id: [] for reference in missing}
+        self.report("references", 0, len(missing))
+        return [(reference, reference.text) for reference in missing]
 
-    def _goldens_of_other_policies(self) -> dict[str, Score]:
+    def _references_of_other_policies(self) -> dict[str, Score]:
         """Return the verdicts on references under other policies: no policy cuts a reference."""
         return {
             row.problem_id: row.model_copy(update={"policy": self.policy.key})
             for row in self.folder.scores()
-            if row.model == GOLDEN and row.scorer == EXECUTION and row.profile == self.profile and row.counted
+            if row.model == REFERENCE
+            and row.scorer == EXECUTION
+            and row.profile == self.profile
+            and row.counted
         }
 
-    def _settle(self, golden: Score) -> None:
+    def _settle(self, reference: Score) -> None:
         """Record a reference's verdict."""
-        self._done.add(golden.key)
-        if golden.details.get("waits"):
-            self._waiting_references.add(golden.problem_id)
-        if golden.values.get("passed") != 1.0:
-            cause = verdicts.left_out_cause(golden.outcome, golden.details)
-            self._left_out[golden.problem_id] = cause
+        self._done.add(reference.key)
+        if reference.details.get("waits"):
+            self._waiting_references.add(reference.problem_id)
+        if reference.values.get("passed") != 1.0:
+            cause = verdicts.left_out_cause(reference.outcome, reference.details)
+            self._left_out[reference.problem_id] = cause
 
     def _missing_completions(self, appender: Appender) -> Iterator[_Answer]:
         """Yield the completions that must be run; append the rows of the others on the way."""
@@ -177,7 +182,7 @@ class Scoring:
             rows = [row for row in self._measured(completion, problem, text) if row.key not in self._done]
             self._write(appender, *rows)
             if (
-                completion.model == GOLDEN
+                completion.model == REFERENCE
                 or not self._is_run(completion)
                 or self._key(completion, EXECUTION) in self._done
             ):
@@ -195,7 +200,7 @@ class Scoring:
 
     def _text(self, completion: Completion, problem: Problem) -> str | None:
         """Return the text to insert; the reference is never cut."""
-        if completion.model == GOLDEN:
+        if completion.model == REFERENCE:
             return completion.text
         return verdicts.inserted(completion.text, problem, self.policy)
 
@@ -237,11 +242,11 @@ class Scoring:
         results = ((*under_way.pop(result.id), result) for result in executor.submit(requests()))
         for verdict in chain(results, finished):
             completion, _, result = verdict
-            if completion.model == GOLDEN:
-                row = self._execution_row(completion, verdicts.of_golden(result))
+            if completion.model == REFERENCE:
+                row = self._execution_row(completion, verdicts.of_reference(result))
                 self._write(appender, row)
                 self._settle(row)
-                self.report("golden answers", 1, None)
+                self.report("references", 1, None)
                 for held in self._waiting.pop(completion.problem_id):
                     self._conclude(held, appender)
             elif completion.problem_id in self._waiting:

@@ -114,7 +114,7 @@ def without_program(problem: Problem) -> ExecutionResult:
     )
 
 
-def of_golden(result: ExecutionResult) -> Judged:
+def of_reference(result: ExecutionResult) -> Judged:
     """Return the run of a reference, with whether it is a verdict."""
     result = result.model_copy(update={"status": result.status.for_reference})
     result = _where_waiting_is_honest(result)
@@ -192,4 +192,4 @@ def left_out_cause(outcome: str | None, details: Mapping[str, JsonValue]) -> str
         return f"skipped: {details.get('reason') or 'no toolchain'}"
     if outcome == Status.MISSING_DEPENDENCY:
         return f"missing dependency: {details.get('module') or 'unknown'}"
-    return f"golden answer: {outcome}"
+    return f"reference: {outcome}"

@@ -1,4 +1,4 @@
-"""Recognition of licence texts by their words; the data are in ``licences.toml``."""
+"""Recognition of licence texts by characteristic words; data: ``licences.toml``."""
 
 from __future__ import annotations
 
@@ -19,43 +19,43 @@ _FILE = re.compile(
 )
 
 
-class Licence(Row):
-    """One licence and the words that tell it."""
+class LicenceRule(Row):
+    """One licence: its SPDX name and the words by which it is recognised."""
 
     name: str
-    begins: tuple[str, ...] = ()
-    words: tuple[str, ...] = ()
-    without: tuple[str, ...] = ()
+    words_at_start: tuple[str, ...] = ()
+    words_anywhere: tuple[str, ...] = ()
+    words_absent: tuple[str, ...] = ()
 
-    def fits(self, text: str) -> bool:
-        """Return whether a normalised text is this licence."""
+    def matches(self, text: str) -> bool:
+        """Return whether a normalised text is that of the licence."""
         beginning = text[:_BEGINNING]
         return (
-            all(words in beginning for words in self.begins)
-            and all(words in text for words in self.words)
-            and not any(words in text for words in self.without)
+            all(words in beginning for words in self.words_at_start)
+            and all(words in text for words in self.words_anywhere)
+            and not any(words in text for words in self.words_absent)
         )
 
 
 @cache
-def _licences() -> tuple[Licence, ...]:
-    return TypeAdapter(tuple[Licence, ...]).validate_python(
+def _licences() -> tuple[LicenceRule, ...]:
+    return TypeAdapter(tuple[LicenceRule, ...]).validate_python(
         packaged_table("caretbench.sources", "licences.toml")["licence"]
     )
 
 
 def is_licence_file(name: str) -> bool:
-    """Return whether a file at the top of a repository is named as licences are."""
+    """Return whether a file name is that of a licence file."""
     return _FILE.fullmatch(name) is not None
 
 
-def identify(text: str) -> str | None:
-    """Return the SPDX name of a licence's text; none when no entry of the table fits."""
+def identify_licence(text: str) -> str | None:
+    """Return the SPDX name of a licence text; None if no rule matches."""
     normal = re.sub(r"\s+", " ", _QUOTES.sub("", text)).strip().lower()
-    return next((licence.name for licence in _licences() if licence.fits(normal)), None)
+    return next((licence.name for licence in _licences() if licence.matches(normal)), None)
 
 
-def licence_of(files: Mapping[str, str]) -> str | None:
-    """The licence of a repository from its licence files: several are joined by ``OR``, in alphabetical order."""
-    found = {identify(text) for name, text in files.items() if is_licence_file(name)} - {None}
+def repository_licence(files: Mapping[str, str]) -> str | None:
+    """Return the licence in some files, or None; several are joined by ``OR`` in alphabetical order."""
+    found = {identify_licence(text) for name, text in files.items() if is_licence_file(name)} - {None}
     return " OR ".join(sorted(name for name in found if name)) or None

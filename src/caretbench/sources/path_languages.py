@@ -1,4 +1,4 @@
-"""The programming language that a path's suffix says. The data stand in ``path_languages.toml``."""
+"""Programming language of a path, by its suffix; data: ``path_languages.toml``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from caretbench.problem import Row
 
 
 class PathLanguage(Row):
-    """One language: how a table writes it, and how its files end."""
+    """One language: its title for tables, and the suffixes of its files."""
 
     title: str
     suffixes: tuple[str, ...]
@@ -20,7 +20,7 @@ class PathLanguage(Row):
 
 @cache
 def path_languages() -> Mapping[str, PathLanguage]:
-    """Return all languages by name, in the order of the table."""
+    """Return all languages by name, in the order of ``path_languages.toml``."""
     return TypeAdapter(dict[str, PathLanguage]).validate_python(
         packaged_table("caretbench.sources", "path_languages.toml")
     )
@@ -31,7 +31,7 @@ def _by_suffix() -> Mapping[str, str]:
     return {suffix: name for name, entry in path_languages().items() for suffix in entry.suffixes}
 
 
-def language_of(path: str) -> str | None:
-    """The language's name, as in ``languages.toml`` where that has it; none for data, prose and unknown suffixes."""
+def path_language(path: str) -> str | None:
+    """Return the name of a path's language; None for data, prose and unknown suffixes."""
     name = path.rpartition("/")[2]
     return _by_suffix().get(name[name.rfind(".") :]) if "." in name else None

@@ -1,7 +1,7 @@
-"""One merged change of a repository: the data model that git histories and GitHub share.
+"""Data model of a merged change, for git histories and GitHub.
 
-One change is one JSON line. Neither names nor e-mail addresses of people are stored: whoever makes a record, titles and
-descriptions come without them, and lists of people (``AUTHORS``) without their patches.
+A change is one JSON line. Names and e-mail addresses of people are not stored: titles and descriptions are redacted
+whenever a record is made, and lists of people (``AUTHORS``) have no patch.
 """
 
 from __future__ import annotations
@@ -16,36 +16,36 @@ from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from caretbench.files import DataError, read_rows
 from caretbench.problem import Row
-from caretbench.sources.changes.descriptions import without_emails
-from caretbench.sources.changes.generated import generated_kind
-from caretbench.sources.changes.people import without_people
+from caretbench.sources.changes.descriptions import redact_emails
+from caretbench.sources.changes.generated_files import generated_kind
+from caretbench.sources.changes.name_redaction import redact_names
 
 FileStatus = Literal["added", "modified", "removed", "renamed", "copied", "changed"]
-"""As GitHub says them; ``changed``: the mode or the type alone."""
+"""GitHub's names; ``changed``: only the mode or the type."""
 
-Kind = Literal["merge", "squash", "commit", "pull"]
-"""A merge commit; one commit that names its pull request; one that names none (rebased, or pushed); a pull request
-of GitHub, which does not say how it was merged."""
+ChangeKind = Literal["merge", "squash", "commit", "pull"]
+"""A merge commit; a commit that names its pull request; one that names none (rebased or pushed); a pull request from
+GitHub's API, which does not state how it was merged."""
 
 
-def in_utc(text: str) -> str:
-    """Return an ISO 8601 moment in UTC, ``2026-08-21T18:36:59Z``, so that texts sort as moments do.
+def to_utc(text: str) -> str:
+    """Return an ISO 8601 time in UTC, ``2026-08-21T18:36:59Z``, so that texts sort by time.
 
     Raises:
-        ValueError: it is no moment with an offset.
+        ValueError: the text is no time with an offset.
     """
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
-        raise ValueError(f"{text!r} says no offset from UTC")
+        raise ValueError(f"{text!r} has no offset from UTC")
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-Moment = Annotated[str, AfterValidator(in_utc)]
+UtcTime = Annotated[str, AfterValidator(to_utc)]
 
-PROSE = ("", ".adoc", ".markdown", ".md", ".org", ".rdoc", ".rst", ".txt")
-"""Suffixes of prose. Where it speaks of @somebody it means people; elsewhere that may be an annotation."""
+PROSE_SUFFIXES = ("", ".adoc", ".markdown", ".md", ".org", ".rdoc", ".rst", ".txt")
+"""Suffixes of prose. ``@somebody`` is a person there; elsewhere it may be an annotation."""
 
-_ANNOTATED = frozenset((
+_ANNOTATION_SUFFIXES = frozenset((
     ".java", ".kt", ".kts", ".scala", ".groovy", ".gradle", ".ts", ".tsx", ".js", ".jsx", ".mjs", ".vue", ".py",
     ".pyi", ".swift", ".php", ".dart", ".css", ".scss", ".less", ".m", ".ex", ".exs", ".jl",
 ))  # fmt: skip
@@ -53,10 +53,10 @@ _ANNOTATED = frozenset((
 
 
 class FileChange(Row):
-    """What happened to one file.
+    """The change of one file.
 
-    ``patch`` holds the hunks, from the first ``@@`` on, without the lines that name the file; empty for a binary file
-    and a pure rename. ``truncated``: the patch was too long to keep whole, and what is there is its beginning.
+    ``patch`` contains the hunks, from the first ``@@`` on; it is empty for a binary file and a pure rename.
+    ``truncated``: ``patch`` is only the start of a long patch.
     """
 
     path: str
@@ -71,8 +71,8 @@ class FileChange(Row):
 
     @model_validator(mode="before")
     @classmethod
-    def _without_people(cls, value: JsonValue) -> JsonValue:
-        """A list of people tells nothing else."""
+    def _drop_people_list(cls, value: JsonValue) -> JsonValue:
+        """Remove the patch of a list of people."""
         if (
             isinstance(value, dict)
             and value.get("patch")
@@ -83,16 +83,16 @@ class FileChange(Row):
 
 
 class PullRequest(Row):
-    """One merged change: what it says, and what it does against the branch it was merged into.
+    """One merged change: its texts, and its patch against the branch that it was merged into.
 
-    ``description`` comes without trailers, ``trailers_removed`` counts them. ``is_bot`` is what the author's name said
-    where it was seen; the name itself is not kept. ``labels`` and ``created_at`` are known to GitHub alone.
+    ``description`` has no trailers, ``trailers_removed`` is their number. ``is_bot`` comes from the author's name,
+    which is not stored. Only GitHub has ``labels`` and ``created_at``.
     """
 
     schema_version: Literal[1] = 1
     repo: str = Field(min_length=1)
     number: int | None = Field(default=None, ge=1)
-    kind: Kind
+    kind: ChangeKind
     source: Literal["git", "api"]
     title: str
     description: str = ""
@@ -103,9 +103,9 @@ class PullRequest(Row):
     base_sha: str
     merge_sha: str
     head_sha: str | None = None
-    created_at: Moment | None = None
-    merged_at: Moment
-    authored_at: Moment | None = None
+    created_at: UtcTime | None = None
+    merged_at: UtcTime
+    authored_at: UtcTime | None = None
     url: str | None = None
     license: str | None = None
     language_stats: Mapping[str, float] = Field(default_factory=dict)
@@ -116,45 +116,45 @@ class PullRequest(Row):
 
     @model_validator(mode="before")
     @classmethod
-    def _without_nulls(cls, value: JsonValue) -> JsonValue:
-        """A field of a foreign record that is null is a field that is not there."""
+    def _drop_nulls(cls, value: JsonValue) -> JsonValue:
+        """Remove fields that are null in foreign records."""
         if not isinstance(value, dict):
             return value
         return {name: entry for name, entry in value.items() if entry is not None}
 
     @model_validator(mode="after")
-    def _without_people(self) -> PullRequest:
+    def _redact_people(self) -> PullRequest:
         for name in ("title", "description"):
             text: str = getattr(self, name)
-            bare = without_people(without_emails(text), self._in_code, annotated=self._annotated)
+            bare = redact_names(redact_emails(text), self._is_code, has_annotations=self._has_annotations)
             if bare != text:
-                object.__setattr__(self, name, bare)  # the row is frozen for everybody else
+                object.__setattr__(self, name, bare)  # the row is frozen outside of its validators
         return self
 
     @property
-    def _annotated(self) -> bool:
-        """Whether a language of the change has annotations or decorators; of a change without files nobody knows."""
+    def _has_annotations(self) -> bool:
+        """Whether a language of the change has annotations or decorators; true without files."""
         return not self.files or any(
-            PurePosixPath(file.path).suffix.lower() in _ANNOTATED for file in self.files
+            PurePosixPath(file.path).suffix.lower() in _ANNOTATION_SUFFIXES for file in self.files
         )
 
-    def _in_code(self, word: str) -> bool:
-        """Return whether an ``@word`` stands there, or what it is written for is made there."""
+    def _is_code(self, word: str) -> bool:
+        """Return whether an ``@word`` is in the patch, or the word is defined in it."""
         made = re.compile(rf"\b(?:class|interface|def|fun|func|function|macro|enum) {re.escape(word[1:])}\b")
         return any(
             word in file.patch or made.search(file.patch)
             for file in self.files
-            if PurePosixPath(file.path).suffix.lower() not in PROSE
+            if PurePosixPath(file.path).suffix.lower() not in PROSE_SUFFIXES
         )
 
     @property
     def key(self) -> tuple[str, str]:
-        """What makes the record unique."""
+        """Unique key of the record."""
         return (self.repo, self.merge_sha)
 
     @property
-    def newest_first(self) -> tuple[str, str]:
-        """Sorts by the moment of the merge; use it with ``reverse=True``."""
+    def merge_order(self) -> tuple[str, str]:
+        """Sort key by time of the merge; newest first with ``reverse=True``."""
         return (self.merged_at, self.merge_sha)
 
 
@@ -162,7 +162,7 @@ def read_pull_requests(paths: list[Path]) -> Iterator[PullRequest]:
     """Yield the records of JSONL files (``.gz`` too), each change once.
 
     Raises:
-        DataError: with file and line; or the same change stands in two records that differ.
+        DataError: a line is invalid, or a change has two records that differ.
     """
     seen: dict[tuple[str, str], PullRequest] = {}
     for path in paths:
@@ -172,4 +172,4 @@ def read_pull_requests(paths: list[Path]) -> Iterator[PullRequest]:
                 seen[row.key] = row
                 yield row
             elif known != row:
-                raise DataError(f"{path}: {row.repo} {row.merge_sha} stands there twice, and differs")
+                raise DataError(f"{path}: {row.repo} {row.merge_sha} occurs twice, with differences")

@@ -1,8 +1,8 @@
-"""Facts about a clone's repository: the columns of the paper's Table 2, and the fields that each record repeats.
+"""Facts about a repository: the columns of the paper's Table 2, and the fields that each record repeats.
 
-Its name is told by the remote, or by a folder in a form that mirrors use (``owner+name``, ``owner__name``,
-``owner%2Fname``) or below one that is called like the host (``github.com/owner/name``). No other folder above a
-clone is taken for an owner: ``~/code/project`` is not a project of ``code``.
+The name comes from the remote, or from a folder in a form that mirrors use (``owner+name``, ``owner__name``,
+``owner%2Fname``) or below one that is named like the host (``github.com/owner/name``). No other parent folder is
+taken for an owner: ``~/code/project`` is not a project of ``code``.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from urllib.parse import unquote
 from pydantic import Field
 
 from caretbench.problem import Row
-from caretbench.sources.changes.generated import is_generated
-from caretbench.sources.git.access import GitError, GitRepository
-from caretbench.sources.licences import is_licence_file, licence_of
-from caretbench.sources.path_languages import language_of, path_languages
-from caretbench.sources.pull_request import Moment
+from caretbench.sources.changes.generated_files import is_generated
+from caretbench.sources.git.git_repository import GitError, GitRepository
+from caretbench.sources.licences import is_licence_file, repository_licence
+from caretbench.sources.path_languages import path_language, path_languages
+from caretbench.sources.pull_request import UtcTime
 
-UNKNOWN: Final = "unknown"
-"""The organisation of a repository whose name has no owner, in tables and messages."""
+UNKNOWN_ORGANIZATION: Final = "unknown"
+"""The organisation of a repository without an owner in its name, in tables and messages."""
 
-_NO_NAME: Final = "repository"
-# Names of folders that say nothing about what is in them: the folder above names the repository.
-_ANY_CLONE: Final = ("repo", "repository", "clone", "checkout", "git", "source", "src", ".git")
-# A remote as git takes it, without who logs in and with what: scheme://user:secret@host:port/path or user@host:path.
+_DEFAULT_NAME: Final = "repository"
+# Names of folders that are not names of repositories: the parent folder names the repository.
+_GENERIC_FOLDERS: Final = ("repo", "repository", "clone", "checkout", "git", "source", "src", ".git")
+# A remote's URL; user and password are not captured: scheme://user:secret@host:port/path or user@host:path.
 _REMOTE: Final = re.compile(
     r"(?:(?:https?|ssh|git)://(?:[^/@]*@)?(?P<host>[^/:@]+)(?::\d+)?/|(?:[^/@:]+@)?(?P<short>[^/@:]+):(?!/))(?P<path>[^?#]+?)(?:\.git)?/*"
 )
@@ -39,48 +39,48 @@ _HOST: Final = re.compile(r"(?:[a-z0-9-]+\.)*(?:github|gitlab|bitbucket|codeberg
 
 
 class RepositoryName(NamedTuple):
-    """``owner/name``, or ``name`` alone where nothing tells the owner; the host where it is known."""
+    """``owner/name``, or ``name`` if the owner is unknown; and the host, if known."""
 
     repo: str
     host: str | None = None
 
 
-def parse_remote(url: str) -> RepositoryName | None:
-    """Return the name of a remote, without user and password; None for a folder's path."""
+def parse_remote_url(url: str) -> RepositoryName | None:
+    """Return the name in a remote's URL, without user and password; None for a folder's path."""
     found = _REMOTE.fullmatch(url.strip())
     return found and RepositoryName(found["path"].strip("/"), (found["host"] or found["short"]).lower())
 
 
-def repository_name(folder: Path, remote: str | None) -> RepositoryName:
-    """Return the name of a clone; a ``remote`` that is a folder names a clone as its own folder does."""
-    if remote:
-        found = parse_remote(remote)
+def repository_name(folder: Path, remote_url: str | None) -> RepositoryName:
+    """Return the name of a clone; a ``remote_url`` that is a folder is used as the clone's own folder is."""
+    if remote_url:
+        found = parse_remote_url(remote_url)
         if found is not None:
             return found
-        named = _of_folder(Path(remote.strip().removeprefix("file://")))
+        named = _name_from_folder(Path(remote_url.strip().removeprefix("file://")))
         if "/" in named.repo:
             return named
-    return _of_folder(folder)
+    return _name_from_folder(folder)
 
 
-def organization_of(repo: str) -> str:
-    """Return what precedes the last part of a name, or :data:`UNKNOWN`."""
-    return repo.rpartition("/")[0] or UNKNOWN
+def organization_name(repo: str) -> str:
+    """Return the part of a name before the last slash, or :data:`UNKNOWN_ORGANIZATION`."""
+    return repo.rpartition("/")[0] or UNKNOWN_ORGANIZATION
 
 
-def _of_folder(folder: Path) -> RepositoryName:
+def _name_from_folder(folder: Path) -> RepositoryName:
     parts = [part for part in folder.parts if part not in ("/", ".", "..")]
-    while len(parts) > 1 and parts[-1].lower() in _ANY_CLONE:
+    while len(parts) > 1 and parts[-1].lower() in _GENERIC_FOLDERS:
         parts.pop()
     if not parts:
-        return RepositoryName(_NO_NAME)
+        return RepositoryName(_DEFAULT_NAME)
     own = unquote(parts[-1]).removesuffix(".git")
     pair = _PAIR.fullmatch(own)
     if pair is not None:
         return RepositoryName(f"{pair['owner']}/{pair['name']}")
     if len(parts) > 2 and _HOST.fullmatch(parts[-3].lower()) and re.fullmatch(_OWNER, parts[-2]):
         return RepositoryName(f"{parts[-2]}/{own}", parts[-3].lower())
-    return RepositoryName(own or _NO_NAME)
+    return RepositoryName(own or _DEFAULT_NAME)
 
 
 _LICENCE_BYTES = 256 * 1024
@@ -93,10 +93,10 @@ _PAGES = {
 
 
 class RepositoryFacts(Row):
-    """One repository. ``type`` (what it is for) is known to no git history: a person or GitHub says it.
+    """Facts about one repository; ``type`` is its purpose, which no git history contains.
 
-    ``language_stats`` are shares of the bytes of program text at the revision, generated and vendored files aside;
-    the primary language has the largest. ``commits`` counts the first-parent history.
+    ``language_stats`` are shares of the bytes of source files at the revision, without generated and vendored files;
+    the primary language has the largest. ``commits`` is the length of the first-parent history.
     """
 
     schema_version: Literal[1] = 1
@@ -110,13 +110,13 @@ class RepositoryFacts(Row):
     head_sha: str | None = None
     shallow: bool = False
     commits: int | None = Field(default=None, ge=0)
-    first_merged_at: Moment | None = None
-    last_merged_at: Moment | None = None
+    first_merged_at: UtcTime | None = None
+    last_merged_at: UtcTime | None = None
 
     @property
     def organization(self) -> str:
-        """What precedes the last part of the name; ``unknown`` where nothing tells it."""
-        return organization_of(self.repo)
+        """The name's part before the last slash; ``unknown`` without one."""
+        return organization_name(self.repo)
 
     @property
     def name(self) -> str:
@@ -125,11 +125,11 @@ class RepositoryFacts(Row):
 
     @property
     def url(self) -> str | None:
-        """The repository's page, at a host that is known."""
+        """URL of the repository's page, if the host is known."""
         return _PAGES[self.host][0].format(repo=self.repo) if self.host in _PAGES else None
 
-    def change_url(self, number: int | None, sha: str) -> str | None:
-        """Return the page of a pull request, or of a commit without a number."""
+    def page_of_change(self, number: int | None, sha: str) -> str | None:
+        """Return the URL of a pull request, or of a commit without a number."""
         if self.host not in _PAGES:
             return None
         base, request, commit = _PAGES[self.host]
@@ -137,7 +137,7 @@ class RepositoryFacts(Row):
         return page.format(base=base.format(repo=self.repo), number=number, sha=sha)
 
     def table_row(self, questions: int | tuple[int, int] | None = None) -> dict[str, str]:
-        """Return the columns of Table 2; ``questions``: how many there are, or the fewest and the most of the tasks."""
+        """Return the columns of Table 2; ``questions`` is their number, or the range over the tasks."""
         span = questions if isinstance(questions, tuple) else (questions, questions)
         ends = sorted({str(end) for end in span if end is not None}, key=int)
         language = path_languages().get(self.primary_language or "")
@@ -150,13 +150,13 @@ class RepositoryFacts(Row):
         }
 
 
-def repository_facts(repository: GitRepository, name: str | None = None) -> RepositoryFacts:
-    """What the clone tells; ``name`` says ``owner/name`` where the remote does not or says it wrong.
+def read_repository_facts(repository: GitRepository, name: str | None = None) -> RepositoryFacts:
+    """Return the facts of a clone; ``name`` replaces the ``owner/name`` of the remote.
 
-    A clone without a remote is named by its folder.
+    A clone without a remote is named after its folder.
     """
-    named = repository_name(repository.path.resolve(), repository.remote)
-    stats, licence = _contents(repository)
+    named = repository_name(repository.path.resolve(), repository.remote_url)
+    stats, licence = _languages_and_licence(repository)
     return RepositoryFacts(
         repo=name or named.repo,
         host=named.host,
@@ -164,12 +164,12 @@ def repository_facts(repository: GitRepository, name: str | None = None) -> Repo
         language_stats=stats,
         license=licence,
         head_sha=repository.head,
-        shallow=bool(repository.shallow),
+        shallow=bool(repository.shallow_commits),
     )
 
 
-def _contents(repository: GitRepository) -> tuple[dict[str, float], str | None]:
-    """Shares of languages and the licence, from the tree of the revision; blobs that are absent count nothing."""
+def _languages_and_licence(repository: GitRepository) -> tuple[dict[str, float], str | None]:
+    """Return shares of languages, and the licence, of the revision's files; missing blobs count 0."""
     paths: dict[str, list[str]] = {}
     licences: dict[str, str] = {}
     try:
@@ -180,18 +180,18 @@ def _contents(repository: GitRepository) -> tuple[dict[str, float], str | None]:
         about, _, raw = entry.partition(b"\t")
         _, kind, blob = (*about.decode("ascii").split(), "", "", "")[:3]
         path = raw.decode("utf-8", "replace")
-        if kind == "blob" and language_of(path) and not is_generated(path):
+        if kind == "blob" and path_language(path) and not is_generated(path):
             paths.setdefault(blob, []).append(path)
         if kind == "blob" and "/" not in path and is_licence_file(path):
             licences[path] = blob
-    sizes = _sizes(repository, paths)
+    sizes = _bytes_by_language(repository, paths)
     whole = sum(sizes.values())
     shares = {language: round(size / whole, 4) for language, size in sizes.most_common()} if whole else {}
-    return shares, licence_of({path: _text(repository, blob) for path, blob in licences.items()})
+    return shares, repository_licence({path: _read_blob(repository, blob) for path, blob in licences.items()})
 
 
-def _sizes(repository: GitRepository, paths: Mapping[str, list[str]]) -> Counter[str]:
-    """Return the number of bytes in each language; ``paths`` are those of each blob."""
+def _bytes_by_language(repository: GitRepository, paths: Mapping[str, list[str]]) -> Counter[str]:
+    """Return the number of bytes of each language; ``paths`` are those of each blob."""
     asked = "".join(f"{blob}\n" for blob in paths).encode("ascii")
     said = repository.run("cat-file", "--batch-check=%(objectname) %(objectsize)", "--buffer", stdin=asked)
     sizes: Counter[str] = Counter()
@@ -199,15 +199,15 @@ def _sizes(repository: GitRepository, paths: Mapping[str, list[str]]) -> Counter
     for line in said.decode("ascii", "replace").split("\n"):
         blob, _, size = line.partition(" ")
         for path in paths.get(blob, ()) if size.isdigit() else ():
-            sizes[language_of(path) or ""] += int(size)
+            sizes[path_language(path) or ""] += int(size)
             headers += int(size) * path.endswith(".h")
-    if sizes["cpp"] > sizes["c"] - headers:  # the suffix .h is that of both languages
+    if sizes["cpp"] > sizes["c"] - headers:  # both languages have the suffix .h
         sizes["cpp"] += headers
         sizes["c"] -= headers
-    return +sizes  # without those of which nothing is there
+    return +sizes  # without zeros
 
 
-def _text(repository: GitRepository, blob: str) -> str:
+def _read_blob(repository: GitRepository, blob: str) -> str:
     try:
         return repository.run("cat-file", "blob", blob)[:_LICENCE_BYTES].decode("utf-8", "replace")
     except GitError:

@@ -126,7 +126,7 @@ def baselines_of_run(suite_name: object, listed: Iterable[str] = ()) -> tuple[st
 
     found = suite_of_run(suite_name)
     return tuple(
-        dict.fromkeys(("golden", *found.baselines, *listed) if found else (*BASELINE_NAMES, *listed))
+        dict.fromkeys(("reference", *found.baselines, *listed) if found else (*BASELINE_NAMES, *listed))
     )
 
 

@@ -1,6 +1,6 @@
 """Baselines that need no model: every score stands beside what these reach.
 
-``golden`` writes the reference, ``empty`` nothing, ``stub`` the least that a program of that kind accepts, and
+``reference`` writes the reference, ``empty`` nothing, ``stub`` the least that a program of that kind accepts, and
 ``copy-context`` the lines that followed the line most like the caret's in the text that is shown. A suite of questions
 has its own (:attr:`caretbench.suites.base.Suite.baselines`).
 """
@@ -17,7 +17,7 @@ from caretbench.validation.mutants import stub
 _COPIED_LINES = 6
 
 
-def _golden(problem: Problem) -> str:
+def _reference(problem: Problem) -> str:
     return problem.reference
 
 
@@ -54,7 +54,7 @@ BaselineFunction = Callable[[Problem], str | None]
 """From a problem to a baseline's answer; None: it has none for such a problem."""
 
 BASELINES: Mapping[str, BaselineFunction] = {
-    "golden": _golden,
+    "reference": _reference,
     "empty": _empty,
     "stub": stub,
     "copy-context": _copy_context,

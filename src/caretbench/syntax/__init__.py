@@ -3,7 +3,7 @@
 from caretbench.syntax.analysis import Analysis, FileAnalysis, analyse
 from caretbench.syntax.docs.documentation import Documentation, documentation_of
 from caretbench.syntax.docs.places import Comment, comments
-from caretbench.syntax.faults import fault_count, fits, is_well_formed
+from caretbench.syntax.faults import fault_count, is_well_formed, is_well_formed_text
 from caretbench.syntax.measures import BlockSize
 from caretbench.syntax.parser import Offsets, error_count, grammar, has_error, parse
 from caretbench.syntax.queries import captures, matches
@@ -23,9 +23,8 @@ from caretbench.syntax.types import (
 )
 
 __all__ = [
-    "Analysis", "Binding", "Block", "BlockKind", "BlockSize", "Comment", "Definition",
-    "Documentation", "FileAnalysis", "Offsets", "Origin", "ParseFault", "Reference", "Scope", "ScopeKind",
-    "SourceFile", "Span", "analyse", "captures", "comments", "documentation_of", "error_count",
-    "fault_count", "fits", "grammar", "has_error", "is_test_path", "is_well_formed", "language_of", "matches",
-    "parse",
+    "Analysis", "Binding", "Block", "BlockKind", "BlockSize", "Comment", "Definition", "Documentation",
+    "FileAnalysis", "Offsets", "Origin", "ParseFault", "Reference", "Scope", "ScopeKind", "SourceFile", "Span",
+    "analyse", "captures", "comments", "documentation_of", "error_count", "fault_count", "grammar", "has_error",
+    "is_test_path", "is_well_formed", "is_well_formed_text", "language_of", "matches", "parse",
 ]  # fmt: skip

@@ -67,6 +67,6 @@ def is_well_formed(tree: tree_sitter.Tree, language: str) -> bool:
     return not has_error(tree) and _extra_faults(tree, language) == 0
 
 
-def fits(text: str, language: str) -> bool:
+def is_well_formed_text(text: str, language: str) -> bool:
     """Return whether ``text`` is a well-formed program of its language."""
     return is_well_formed(parse(text, language), language)

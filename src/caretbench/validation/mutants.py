@@ -56,7 +56,7 @@ def _subject(problem: Problem) -> MutationTarget:
 
 
 def _comments_of(problem: Problem) -> list[Comment]:
-    """Return the comments of the golden program that reach into the reference."""
+    """Return the comments of the reference program that reach into the reference."""
     splice = _splice(problem)
     start = len(encode(splice.before))
     end = start + len(encode(problem.reference))
@@ -105,7 +105,7 @@ def _in_turn(subject: MutationTarget) -> list[MutationEdit]:
 def mutants(problem: Problem, limit: int = 12) -> list[Mutant]:
     """Wrong answers to a problem, the likeliest to fail at run time first, in a deterministic order.
 
-    All whole programs have no more syntactic faults than the golden one. A reference that is only a comment
+    All whole programs have no more syntactic faults than the reference. A reference that is only a comment
     gets mutants called ``vague_comment``.
 
     Raises:

@@ -1,6 +1,6 @@
 """Single changes that make a right program a wrong one that still parses and should compile.
 
-An :class:`Edit` replaces some bytes of the golden program, always within the span of the reference.
+An :class:`Edit` replaces some bytes of the reference program, always within the span of the reference.
 ``mutations.scm`` names the nodes, ``mutation_tables`` what becomes of them.
 """
 

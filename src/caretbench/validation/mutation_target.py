@@ -37,7 +37,7 @@ def enclosing_statement(node: tree_sitter.Node) -> tree_sitter.Node | None:
 
 
 class MutationTarget:
-    """A golden program and the bytes ``start`` to ``end`` of it that are the reference."""
+    """A reference program and the bytes ``start`` to ``end`` of it that are the reference."""
 
     def __init__(self, program: bytes, language: str, start: int, end: int) -> None:
         self.program = program

@@ -2,10 +2,10 @@
 
 Every problem gets a verdict with its reasons:
 
-* ``invalid``: the golden answer does not pass three times, extraction changes it, the empty answer or a stub passes,
+* ``invalid``: the reference does not pass three times, extraction changes it, the empty answer or a stub passes,
   or the problem repeats another;
 * ``unverified``: nothing speaks against it, but no killing mutant was found, or this machine cannot run it;
-* ``valid``: the golden answer passes, and a wrong answer that compiles fails at run time.
+* ``valid``: the reference passes, and a wrong answer that compiles fails at run time.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from caretbench.validation.duplicates import near_duplicates
 from caretbench.validation.mutants import REACH_ONLY_MUTANTS, mutants, stub
 from caretbench.validation.validity import ResumableGate, Validity
 
-GOLDEN_RUNS = 3
+REFERENCE_RUNS = 3
 MUTANTS_PER_ROUND = 2
 # Verdicts are stored after so many problems. The answers of a round are waited for together, and a mutant that hangs
 # holds up its round, so chunks are large; programs that ran before a stop are known to the cache.
 _CHUNK = 300
-# A mutant may take so many times as long as the golden answer did, and at least so many seconds; then it hangs.
+# A mutant may take so many times as long as the reference did, and at least so many seconds; then it hangs.
 _PATIENCE, _LEAST_WALL_S = 3.0, 10.0
 
-_FIRST = frozenset({"golden", "empty", "stub"})
+_FIRST = frozenset({"reference", "empty", "stub"})
 
 
 class GateAnswer(NamedTuple):
@@ -73,7 +73,7 @@ class ProgramGate(ResumableGate):
     """The gate for problems whose answers are run as programs.
 
     ``request`` is the program of an answer (None where it fails without a run), ``faults`` are the predicates that do
-    not hold for it; ``policy`` must leave golden answers unchanged.
+    not hold for it; ``policy`` must leave references unchanged.
     """
 
     executor: Executor
@@ -96,8 +96,10 @@ class ProgramGate(ResumableGate):
         outcomes: _Tried = defaultdict(dict)
         first: list[tuple[Problem, GateAnswer]] = []
         for problem in problems:
-            golden = [GateAnswer("golden", problem.reference, repeat) for repeat in range(GOLDEN_RUNS)]
-            first += [(problem, answer) for answer in (*golden, *_nothing(problem))]
+            reference = [
+                GateAnswer("reference", problem.reference, repeat) for repeat in range(REFERENCE_RUNS)
+            ]
+            first += [(problem, answer) for answer in (*reference, *_nothing(problem))]
         self._try(first, outcomes)
         queues = {
             problem.id: iter(mutants(problem))
@@ -152,8 +154,8 @@ class ProgramGate(ResumableGate):
 
 def _patience(outcomes: GateOutcomes, most_s: float) -> float:
     """Seconds that a mutant may run, rounded up so that equal mutants have equal limits most of the time."""
-    golden_s = max((outcome.wall_s for outcome in _goldens(outcomes)), default=0.0)
-    return min(most_s, max(_LEAST_WALL_S, 10.0 * math.ceil(_PATIENCE * golden_s / 10.0)))
+    reference_s = max((outcome.wall_s for outcome in _references(outcomes)), default=0.0)
+    return min(most_s, max(_LEAST_WALL_S, 10.0 * math.ceil(_PATIENCE * reference_s / 10.0)))
 
 
 def _nothing(problem: Problem) -> list[GateAnswer]:
@@ -162,34 +164,34 @@ def _nothing(problem: Problem) -> list[GateAnswer]:
     return answers if answers[1].text else answers[:1]
 
 
-def _goldens(outcomes: GateOutcomes) -> list[GateOutcome]:
-    return [outcome for answer, outcome in outcomes.items() if answer.name == "golden"]
+def _references(outcomes: GateOutcomes) -> list[GateOutcome]:
+    return [outcome for answer, outcome in outcomes.items() if answer.name == "reference"]
 
 
 def _machine(outcomes: GateOutcomes) -> list[str]:
     """Why this machine cannot say: no toolchain, a missing package."""
-    faults = (one for one in _goldens(outcomes) if one.status.for_reference.is_machine_fault)
+    faults = (one for one in _references(outcomes) if one.status.for_reference.is_machine_fault)
     return sorted(
         {
-            f"golden_not_run: {one.status}" + (f" {one.missing_module}" if one.missing_module else "")
+            f"reference_not_run: {one.status}" + (f" {one.missing_module}" if one.missing_module else "")
             for one in faults
         }
     )
 
 
 def _objections(problem: Problem, outcomes: GateOutcomes, policy: Policy) -> list[str]:
-    goldens = _goldens(outcomes)
+    references = _references(outcomes)
     reasons = []
     if not _machine(outcomes):
         failed = sorted({outcome.status.value if outcome.status is not Status.PASSED else "predicate"
-                         for outcome in goldens if not outcome.passed})  # fmt: skip
-        if failed and any(outcome.passed for outcome in goldens):
-            reasons.append(f"golden_flaky: {', '.join(failed)}")
+                         for outcome in references if not outcome.passed})  # fmt: skip
+        if failed and any(outcome.passed for outcome in references):
+            reasons.append(f"reference_flaky: {', '.join(failed)}")
         elif failed:
-            reasons.append(f"golden_fails: {', '.join(failed)}")
+            reasons.append(f"reference_fails: {', '.join(failed)}")
     if policy.apply(problem.reference, problem.caret).text != problem.reference:
-        reasons.append("extraction_changes_golden")
-    nothing = _FIRST - {"golden"}
+        reasons.append("extraction_changes_reference")
+    nothing = _FIRST - {"reference"}
     passing = [answer.name for answer, one in outcomes.items() if answer.name in nothing and one.passed]
     if passing:
         reasons.append(f"answerable_without_answer: {', '.join(passing)}")
@@ -198,7 +200,7 @@ def _objections(problem: Problem, outcomes: GateOutcomes, policy: Policy) -> lis
 
 def _killer(outcomes: GateOutcomes) -> str | None:
     """Return a wrong answer that compiled and failed; one that proves more than reach, if there is one."""
-    killed = [answer.name for answer, one in outcomes.items() if answer.name != "golden" and one.killed]
+    killed = [answer.name for answer, one in outcomes.items() if answer.name != "reference" and one.killed]
     return next((name for name in killed if name not in REACH_ONLY_MUTANTS), killed[0] if killed else None)
 
 

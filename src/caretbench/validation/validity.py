@@ -5,12 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from caretbench.files import Appender, cache_folder, read_rows, write_rows
 from caretbench.problem import Problem, Row
+from caretbench.versions import current_text
 
 Verdict = Literal["valid", "unverified", "invalid"]
 
@@ -23,7 +24,7 @@ class Validity(Row):
 
     problem_id: str
     verdict: Verdict
-    reasons: tuple[str, ...] = ()
+    reasons: tuple[Annotated[str, AfterValidator(current_text)], ...] = ()
     details: dict[str, str] = Field(default_factory=dict)
     gate: int = 1
     """Version of the gate; 1 for rows of before there were versions."""

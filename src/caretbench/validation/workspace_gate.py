@@ -36,7 +36,7 @@ from caretbench.validation.validity import ResumableGate, Validity, Verdict
 class WorkspaceGate(ResumableGate):
     """The gate for problems that a project's tests check.
 
-    ``policy`` must leave golden answers unchanged. ``reach`` is what the tests reach, where that is known already;
+    ``policy`` must leave references unchanged. ``reach`` is what the tests reach, where that is known already;
     else it is found out, once for each project. ``known`` is what became of a project's own tests, where they ran
     already.
     """
@@ -116,9 +116,9 @@ class WorkspaceGate(ResumableGate):
         splice = file_splice(problem)
         found = []
         if splice.content(self.original_file(problem), problem.reference) != self.original_file(problem):
-            found.append("golden_not_in_place: the reference is not what stands in the span")
+            found.append("reference_not_in_place: the reference is not what stands in the span")
         if self.policy.apply(problem.reference, problem.caret).text != problem.reference:
-            found.append("extraction_changes_golden")
+            found.append("extraction_changes_reference")
         if is_test_path(splice.path, problem.caret.language):
             found.append(f"in_test_code: {splice.path}")
         if repeated is not None:
@@ -172,9 +172,9 @@ class WorkspaceGate(ResumableGate):
 
     def _request(self, trial: Trial, answer: TrialAnswer) -> WorkspaceRequest:
         request = self.request(trial.problem, answer.text)
-        golden = trial.project.request
+        reference = trial.project.request
         trial.runs += 1
-        kept = {name: getattr(golden, name) for name in ("command", "prepare", "limits", "minimum_tests")}
+        kept = {name: getattr(reference, name) for name in ("command", "prepare", "limits", "minimum_tests")}
         return request.model_copy(update={"id": f"{trial.problem.id} {trial.runs}", **kept})
 
 

@@ -119,7 +119,7 @@ def test_all_released_problems_load(devbench_data: Path) -> None:
 
 
 @pytest.mark.data
-def test_the_default_policy_leaves_every_golden_answer_unchanged(devbench_data: Path) -> None:
+def test_the_default_policy_leaves_every_reference_answer_unchanged(devbench_data: Path) -> None:
     default = policy()
     changed = [
         problem.id

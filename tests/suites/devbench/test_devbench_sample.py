@@ -1,4 +1,4 @@
-"""Real data through the whole path: 180 golden answers and the recorded samples of 180 problems, 30 per language."""
+"""Real data through the whole path: 180 references and the recorded samples of 180 problems, 30 per language."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from caretbench.execution.toolchains import load_runtime
 from caretbench.runs.folder import RunFolder
 from caretbench.suites.devbench.layout import RELEASED_LANGUAGES
 
-# Golden answers that must pass, of the 30 of each language: the first five problems of each category.
-GOLDENS = {"python": 27, "javascript": 27, "typescript": 29, "java": 29, "cpp": 25, "csharp": 24}
+# References that must pass, of the 30 of each language: the first five problems of each category.
+REFERENCES = {"python": 27, "javascript": 27, "typescript": 29, "java": 29, "cpp": 25, "csharp": 24}
 
 
 def runnable() -> list[str]:
@@ -50,12 +50,12 @@ def test_recorded_samples_are_scored(devbench_data: Path, tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr
     summary = json.loads(done.stdout)
     scores = [row for row in folder.scores() if row.scorer == "execution@1"]
-    goldens = Counter(
+    references = Counter(
         row.problem_id.partition("/")[0]
         for row in scores
-        if row.model == "golden" and row.values.get("passed") == 1
+        if row.model == "reference" and row.values.get("passed") == 1
     )
-    short = {name: goldens[name] for name in names if goldens[name] < GOLDENS[name]}
+    short = {name: references[name] for name in names if references[name] < REFERENCES[name]}
     assert short == {}
     assert Counter(row.model for row in scores)["gpt-4o"] == len(names) * 30 * 5
     [column] = [column for column in summary["columns"] if column["model"] == "gpt-4o"]

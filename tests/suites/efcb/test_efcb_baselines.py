@@ -81,7 +81,7 @@ def test_every_baseline_is_known_to_the_house() -> None:
 @pytest.mark.parametrize(
     ("name", "letter"),
     [
-        ("golden", "C"),
+        ("reference", "C"),
         ("empty", ""),
         ("always-a", "A"),
         ("longest", "B"),
@@ -108,7 +108,7 @@ def test_random_letters_depend_on_the_problem_alone_and_are_even() -> None:
     assert min(Counter(letters).values()) > 70
 
 
-@pytest.mark.parametrize("name", sorted(set(BASELINES) - {"golden", "empty", "copy"}))
+@pytest.mark.parametrize("name", sorted(set(BASELINES) - {"reference", "empty", "copy"}))
 def test_what_is_no_choice_is_left_out(name: str) -> None:
     assert BASELINES[name](shown("reverse-qa", PATCH, "Title: x\n\nBody: y")) is None
     assert BASELINES["copy"](choice()) is None

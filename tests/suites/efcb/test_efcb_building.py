@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from caretbench.files import DataError
 from caretbench.problem import ChoiceCheck, Problem, Question
-from caretbench.sources.mining import newest
+from caretbench.sources.git_mining import newest_changes
 from caretbench.sources.repository import RepositoryFacts
 from caretbench.suites.efcb.construction import BuiltQuestions, build, kind_of
 from caretbench.suites.efcb.options import EfcbOptions
@@ -101,10 +101,10 @@ def test_a_folder_that_has_no_problems_says_why(tmp_path: Path) -> None:
 def test_the_newest_of_each_repository_within_a_time() -> None:
     pulls = [*changes(6), *changes(4, "other/one")]
     mixed = rng(0, "order", "newest").sample(pulls, len(pulls))
-    assert [pull.merged_at[8:10] for pull in newest(mixed, limit=2)] == ["04", "03", "06", "05"]
-    inside = newest(mixed, since="2026-01-02", until="2026-01-04T00:00:00Z")
+    assert [pull.merged_at[8:10] for pull in newest_changes(mixed, limit=2)] == ["04", "03", "06", "05"]
+    inside = newest_changes(mixed, since="2026-01-02", until="2026-01-04T00:00:00Z")
     assert [(pull.repo, pull.merged_at[8:10]) for pull in inside] == [
         ("other/one", "03"), ("other/one", "02"), ("owner/name", "03"), ("owner/name", "02"),
     ]  # fmt: skip
     with pytest.raises(DataError, match="no date"):
-        newest(mixed, since="last week")
+        newest_changes(mixed, since="last week")

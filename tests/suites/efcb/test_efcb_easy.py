@@ -262,7 +262,7 @@ def test_a_long_history_is_put_into_sets_in_seconds() -> None:
 def test_wrong_choices_were_merged_at_about_the_same_time() -> None:
     pulls = changes(40)
     order = {
-        pull.merge_sha: place for place, pull in enumerate(sorted(pulls, key=lambda pull: pull.newest_first))
+        pull.merge_sha: place for place, pull in enumerate(sorted(pulls, key=lambda pull: pull.merge_order))
     }
     for item in easy_items(pulls, EasyOptions(window=8, wide_window=12))[0]:
         bound = 8 if item.tier in ("random", "matched") else 12

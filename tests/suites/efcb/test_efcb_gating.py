@@ -65,7 +65,7 @@ def test_a_small_tier_is_unverified(tmp_path: Path) -> None:
     ("asked", "passes", "reason"),
     [
         (problem(choices=("w", "x", "w", "z")), "B", "choices_repeat"),
-        (problem(), "C", "golden_fails"),
+        (problem(), "C", "reference_fails"),
         (problem(), "BC", "wrong_passes"),
         (problem(), "B ", "answerable_without_answer"),
     ],
@@ -87,21 +87,21 @@ def test_a_question_that_is_asked_twice_is_invalid_the_second_time(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("golden", "empty", "reason"),
+    ("reference", "empty", "reason"),
     [
         ({"edit_similarity": 1.0, "floor": 0.4}, {"edit_similarity": 0.0}, ""),
         ({"edit_similarity": 1.0, "floor": 0.95}, {"edit_similarity": 0.0}, "copying_answers"),
-        ({"edit_similarity": 0.8}, {"edit_similarity": 0.0}, "golden_fails"),
+        ({"edit_similarity": 0.8}, {"edit_similarity": 0.0}, "reference_fails"),
         ({"chrf": 1.0}, {"chrf": 0.2}, "answerable_without_answer"),
         ({"length": 1.0}, {"length": 0.0}, "not_measured"),
-        ({"names_unsupported": 1.0}, {"names_unsupported": 0.0}, "golden_fails"),
+        ({"names_unsupported": 1.0}, {"names_unsupported": 0.0}, "reference_fails"),
         ({"names_unsupported": 0.0}, {"names_unsupported": 0.0}, "not_measured"),
     ],
 )
 def test_what_is_judged_is_looked_at_by_its_measures(
-    tmp_path: Path, golden: dict[str, float], empty: dict[str, float], reason: str
+    tmp_path: Path, reference: dict[str, float], empty: dict[str, float], reason: str
 ) -> None:
     asked = problem(choices=(), reference="right")
-    gate = QuestionGate(lambda _problem, text: golden if text == "right" else empty)
+    gate = QuestionGate(lambda _problem, text: reference if text == "right" else empty)
     [row] = gate.run([asked], tmp_path / "v")
     assert "; ".join(row.reasons).partition(":")[0] == reason

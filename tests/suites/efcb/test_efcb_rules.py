@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 import pytest
 
-from caretbench.sources.changes.releases import changes_versions
+from caretbench.sources.changes.releases import is_version_change
 from caretbench.sources.pull_request import FileChange
 from caretbench.suites.efcb.attacks import learned_attacks
 from caretbench.suites.efcb.attacks.attackers import Attackers, Sample, change_weights
@@ -165,7 +165,7 @@ def test_a_release_is_nearly_all_of_its_change(news: int, release: bool) -> None
         body = "\n".join(f"+line {line} of it" for line in range(lines))
         return FileChange(path=path, additions=lines, patch=f"@@ -0,0 +1,{lines} @@\n{body}")
 
-    assert changes_versions("Read headers", [file("CHANGELOG.md", news), file("src/a.go", 4)]) == release
+    assert is_version_change("Read headers", [file("CHANGELOG.md", news), file("src/a.go", 4)]) == release
 
 
 def edited(patch: Patch) -> list[str]:

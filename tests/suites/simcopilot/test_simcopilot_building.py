@@ -87,7 +87,7 @@ def test_a_project_becomes_tasks_and_does_not_change(engine: WorkspaceExecutor, 
     assert fingerprint(root) == before
     assert {problem.cluster for problem in result.candidates} == {"shop"}
     check = result.candidates[0].checks[0].model_dump()
-    assert (check["minimum_tests"], check["golden_s"]) == (2, 1.0)
+    assert (check["minimum_tests"], check["reference_s"]) == (2, 1.0)
     assert all(float(row.details["cpu_s"]) >= 0 for row in result.verdicts.values() if row.verdict == "valid")
     again = built(engine, root, tmp_path / "tasks")  # nothing is left to do
     assert again.task_count == result.task_count

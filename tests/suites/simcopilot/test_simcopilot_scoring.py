@@ -77,14 +77,14 @@ def test_answers_in_projects_are_scored(tmp_path: Path, monkeypatch: pytest.Monk
     folder.path.mkdir()
     executor = Dispatcher(FakeExecutor(lambda _request: Status.SKIPPED), lambda: projects)
     scoring = Scoring(house, problems, folder, policy("block"), "default", executor)
-    for name in ("golden", "empty", "stub", "copy-context"):
+    for name in ("reference", "empty", "stub", "copy-context"):
         scoring.add_completions(baseline_completions(name, problems))
     assert scoring.run() == {}
     rows = {row.model: row for row in folder.scores() if row.scorer.startswith("execution")}
     assert {model: row.values["passed"] for model, row in rows.items()} == {
-        "golden": 1.0, "empty": 0.0, "stub": 0.0, "copy-context": 0.0
+        "reference": 1.0, "empty": 0.0, "stub": 0.0, "copy-context": 0.0
     }  # fmt: skip
-    assert rows["golden"].details["isolation"] == ISOLATION.level
+    assert rows["reference"].details["isolation"] == ISOLATION.level
     assert rows["empty"].details["tests"] == {
         "passed": 0, "failed": 1, "skipped": 0, "failing": ["T::test_double"]
     }  # fmt: skip

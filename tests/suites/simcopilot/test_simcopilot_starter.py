@@ -69,7 +69,7 @@ def test_right_answers_stand_in_their_places_and_suffixes_are_hidden(
         assert (problem.caret.suffix == "") >= (problem.label("mode") == "suffix_hidden")
         check = answer_requests.tests_check(problem)
         assert check.minimum_tests or check.output is not None
-        assert check.golden_s
+        assert check.reference_s
 
 
 def test_a_task_loses_nothing_on_its_way(problems: list[Problem], store: SnapshotStore) -> None:

@@ -32,7 +32,9 @@ WorkspaceEngine = Engine[WorkspaceRequest, WorkspaceResult]
 """Runs commands in projects."""
 
 
-def limits_from(golden: WorkspaceResult, *, factor: float = 5.0, floor: Limits = WORKSPACE_LIMITS) -> Limits:
+def limits_from(
+    reference: WorkspaceResult, *, factor: float = 5.0, floor: Limits = WORKSPACE_LIMITS
+) -> Limits:
     """Return limits by the reference's time in seconds: ``factor`` times that, at least ``floor``.
 
     Times are rounded up to whole steps (10, 15, 20, 30 s and so on, an hour at most), so that the same bounds, which
@@ -40,20 +42,20 @@ def limits_from(golden: WorkspaceResult, *, factor: float = 5.0, floor: Limits =
     """
     return floor.model_copy(
         update={
-            "wall_s": _bound(factor * golden.wall_s, floor.wall_s),
-            "cpu_s": _bound(factor * golden.cpu_s, floor.cpu_s),
+            "wall_s": _bound(factor * reference.wall_s, floor.wall_s),
+            "cpu_s": _bound(factor * reference.cpu_s, floor.cpu_s),
         }
     )
 
 
 def limits_for(
-    golden_cpu_s: float, *, factor: float = 5.0, least_s: float = 10.0, floor: Limits = WORKSPACE_LIMITS
+    reference_cpu_s: float, *, factor: float = 5.0, least_s: float = 10.0, floor: Limits = WORKSPACE_LIMITS
 ) -> Limits:
     """Return limits by the reference's CPU time alone, in the same steps; at least ``least_s``.
 
     An answer that loops is ended soon, then; the wall time, which a busy machine stretches, is six times the CPU time.
     """
-    cpu_s = _bound(factor * golden_cpu_s, least_s)
+    cpu_s = _bound(factor * reference_cpu_s, least_s)
     return floor.model_copy(update={"wall_s": max(_WALL_S, _WALLS_PER_CPU * cpu_s), "cpu_s": cpu_s})
 
 

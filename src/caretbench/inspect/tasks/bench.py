@@ -67,7 +67,7 @@ class Bench:
         self.variants = variants
         self._gatherer = gatherer
         self._lock = threading.Lock()
-        self._goldens: dict[str, Future[ExecutionResult]] = {}
+        self._references: dict[str, Future[ExecutionResult]] = {}
 
     @property
     def executes(self) -> bool:
@@ -106,7 +106,7 @@ class Bench:
 
     # --- references -------------------------------------------------------------------------------------------------
 
-    def golden(self, problem: Problem) -> Future[ExecutionResult] | None:
+    def reference(self, problem: Problem) -> Future[ExecutionResult] | None:
         """Return the run of the problem's reference, which decides whether it is excluded; each runs once.
 
         None where nothing is run.
@@ -114,7 +114,7 @@ class Bench:
         if self._gatherer is None or not needs_execution(problem):
             return None
         with self._lock:
-            future = self._goldens.get(problem.id)
+            future = self._references.get(problem.id)
             if future is None:
                 request = self.suite.submitted_request(
                     problem, problem.reference, self.profile, self.variants
@@ -124,7 +124,7 @@ class Bench:
                     future.set_result(verdicts.without_program(problem))
                 else:
                     future = self._gatherer.submit(request)
-                self._goldens[problem.id] = future
+                self._references[problem.id] = future
             return future
 
     # --- answers ----------------------------------------------------------------------------------------------------
@@ -154,9 +154,9 @@ class Bench:
             return None
         return self._gatherer.submit(prepared.request)
 
-    def left_out(self, golden: ExecutionResult) -> str | None:
+    def left_out(self, reference: ExecutionResult) -> str | None:
         """Return why a problem is excluded here, by its reference's run; None if it is not."""
-        result, counted = verdicts.of_golden(golden)
+        result, counted = verdicts.of_reference(reference)
         if counted and result.status is Status.PASSED:
             return None
         return verdicts.left_out_cause(result.status.value, verdicts.execution_details(result))

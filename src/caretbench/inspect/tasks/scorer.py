@@ -64,8 +64,7 @@ def caret(
 async def _score(house: Bench, state: TaskState, stamp: Mapping[str, Any]) -> Score:
     """Return the score of one sample."""
     problem = house.problem(str(state.sample_id))
-    golden = house.golden(problem)
-    reference = await _ran(golden)
+    reference = await _ran(house.reference(problem))
     left_out = None if reference is None else house.left_out(reference)
     # Every sample has every name: Inspect puts the values of an epoch next to those of the others.
     unknown = dict.fromkeys(await computed(lambda: house.similarity_names), math.nan)

@@ -62,7 +62,7 @@ def ask(
 
         house = bench(suite, data, **scored)
         problem = house.problem(str(state.sample_id))
-        house.golden(problem)  # runs while the model thinks
+        house.reference(problem)  # runs while the model thinks
         model = get_model()
         asking = await computed(lambda: asking_of(model, questions=house.asks_questions))
         (wanted,) = await computed(lambda: list(asking.wanted([problem], {})))

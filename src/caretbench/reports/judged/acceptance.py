@@ -16,9 +16,9 @@ import numpy as np
 from scipy.special import bdtr, bdtrc
 
 from caretbench.judging.aggregation import GraderKey
-from caretbench.judging.asked_controls import control_names
 from caretbench.judging.criteria import Criterion
 from caretbench.judging.criteria import criterion as find_criterion
+from caretbench.judging.question_controls import control_names
 from caretbench.reports.judged.answer_values import JudgedTexts
 from caretbench.reports.judged.judged_answers import JudgedAnswers, grader_title
 from caretbench.reports.judged.trust import Calibration, calibration

@@ -186,8 +186,8 @@ def _controls_table(judged: AnswerScores) -> ReportTable:
         ),
         rows,
         (
-            "golden: the reference; false-claim: with one false statement more; other-golden: of another pull "
-            "request; empty: nothing. Separation: the probability that a golden answer is judged better (0.5 is "
+            "reference: the reference; false-claim: with one false statement more; other-reference: of another pull "
+            "request; empty: nothing. Separation: the probability that a reference is judged better (0.5 is "
             "chance). Precision and recall: of the controls that are hallucinations, whether they are found out. "
             "Verdict: a grader that is right about every control in "
             f"{GOOD:.0%} of the cases fails in at most {FALSE_REFUSAL:.0%} of the runs ({judged.acceptance})."

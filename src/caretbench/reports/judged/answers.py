@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from caretbench.judging.aggregation import TOTAL, GraderKey, TextScores
 from caretbench.judging.agreement import grader_agreement
 from caretbench.judging.answers import TextOf, plain_answer
-from caretbench.judging.asked_controls import HALLUCINATIONS
+from caretbench.judging.question_controls import HALLUCINATIONS
 from caretbench.profiles import PROFILES, profile_named
 from caretbench.reports.frame import LoadedRun, missing_counts
 from caretbench.reports.judged.acceptance import (
@@ -166,7 +166,7 @@ def _trust(
     whose = {key} | {(key[0], after) for after in judged.second.get(key, ())}
     rows = [row for row in answers.judgements if (row.grader, row.parameters) in whose]
     asked = known_criterion(judged.criterion)
-    agreed = consistency(judged.graders[key], orders=asked.orders if asked else 1)
+    agreed = consistency(judged.graders[key], orders=asked.order_count if asked else 1)
     rated = None if asked is None else calibration(judged, key, asked, answers.problems_of(judged.criterion))
     return GraderTrust(
         grader=key[0],

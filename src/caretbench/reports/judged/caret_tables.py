@@ -140,18 +140,19 @@ def _controls_table(judged: CaretScores) -> ReportTable:
                     name,
                     digits_field(numbers.mean),
                     digits_field(numbers.separation),
-                    digits_field(numbers.golden_above),
+                    digits_field(numbers.reference_above),
                     grader.control_problems,
                     text_field(order, "warning" if order == "wrong" else ""),
                 )
             )
     return table_of(
         _title(judged, "Calibration by controls"),
-        ("Grader", "Control", "Mean", "Separation", "Golden above", "Problems", "Order"),
+        ("Grader", "Control", "Mean", "Separation", "Reference above", "Problems", "Order"),
         rows,
         (
-            "Separation: the probability that a golden answer is rated above the control (0.5 is chance); golden "
-            "above: the same within one problem. Right order: golden, golden twice in a row, then the two wrong ones."
+            "Separation: the probability that a reference is rated above the control (0.5 is chance); reference "
+            "above: the same within one problem. Right order: reference, reference twice in a row, then the "
+            "two wrong ones."
         ),
     )
 

@@ -21,12 +21,12 @@ from caretbench.judging.aggregation import (
     GraderKey,
     TextKey,
     TextScores,
-    by_grader,
     instance_scores,
-    over_graders,
+    mean_over_graders,
+    scores_by_grader,
 )
 from caretbench.judging.agreement import grader_agreement
-from caretbench.judging.answers import inserted
+from caretbench.judging.answers import inserted_texts
 from caretbench.metrics.intervals import RESAMPLES
 from caretbench.problem import Caret, Completion, CompletionKey, Judgement, Problem
 from caretbench.profiles import PROFILES, profile_named
@@ -81,7 +81,9 @@ def caret_scores_of(
         return ()
     profile = profile_named(str(manifest.get("profile") or PROFILES[-1]))
     policy = find_policy(str(manifest["policy"]))
-    answers = {entry.completion.key: entry.answer for entry in inserted(completions, known, policy, profile)}
+    answers = {
+        entry.completion.key: entry.answer for entry in inserted_texts(completions, known, policy, profile)
+    }
     return tuple(
         _CriterionScores(name, known, answers, passed, judgements, manifest, missing or {}, ratings).judged()
         for name in named
@@ -147,7 +149,7 @@ class _CriterionScores:
         self.criterion = criterion
         self.problems = problems
         self.rows = [row for row in judgements if row.criterion == criterion]
-        self.graders = by_grader(self.rows, criterion)
+        self.graders = scores_by_grader(self.rows, criterion)
         self.manifest = manifest
         self.missing = missing
         self.ratings = ratings
@@ -180,7 +182,7 @@ class _CriterionScores:
         several = len(self.graders) > 1
         agreement = grader_agreement(list(self.graders.values())) if several else None
         titles = [self.titles[key] for key in self.graders]
-        shared = over_graders(list(self.graders.values())) if self.graders else {}
+        shared = mean_over_graders(list(self.graders.values())) if self.graders else {}
         whose = ALL_GRADERS if several else next(iter(titles), "")
         return CaretScores(
             criterion=self.criterion,

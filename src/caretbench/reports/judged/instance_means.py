@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from caretbench.judging.aggregation import GraderKey, TextKey, TextScores
-from caretbench.judging.agreement import in_order, repeat_spread, separation
+from caretbench.judging.agreement import controls_in_order, repeat_spread, separation
 from caretbench.judging.answers import answer_key
-from caretbench.judging.controls import CONTROLS, completely_judged, controls
+from caretbench.judging.caret_controls import CONTROLS, caret_controls, control_totals
 from caretbench.metrics.intervals import RESAMPLES, bootstrap_mean
 from caretbench.problem import Judgement, Problem
 from caretbench.reports.estimates import ReportedNumber
@@ -99,15 +99,15 @@ def grader_numbers(
     rows = [row for row in judgements if (row.grader, row.parameters) == key]
     answers = {
         problem: {name: answer_key(text) for name, text in named.items()}
-        for problem, named in controls(list(problems.values())).items()
+        for problem, named in caret_controls(list(problems.values())).items()
     }
-    totals = completely_judged(answers, {text: scores.total for text, scores in texts.items()})
-    golden = totals["golden"]
+    totals = control_totals(answers, {text: scores.total for text, scores in texts.items()})
+    reference = totals["reference"]
     numbers = {
         name: ControlNumbers(
             mean=math.fsum(values) / len(values),
-            separation=separation(golden, values) if name != "golden" else None,
-            golden_above=_above(golden, values) if name != "golden" else None,
+            separation=separation(reference, values) if name != "reference" else None,
+            reference_above=_above(reference, values) if name != "reference" else None,
         )
         for name, values in totals.items()
         if values
@@ -120,12 +120,12 @@ def grader_numbers(
         **grader_counts(rows),
         missing=missing,
         repeat_deviation=repeat_spread(texts),
-        control_problems=len(golden),
+        control_problems=len(reference),
         controls=numbers,
-        in_order=in_order({name: numbers[name].mean for name in CONTROLS}) if numbers else None,
+        in_order=controls_in_order({name: numbers[name].mean for name in CONTROLS}) if numbers else None,
     )
 
 
-def _above(golden: Sequence[float], control: Sequence[float]) -> float:
-    wins = [(a > b) + (a == b) / 2 for a, b in zip(golden, control, strict=True)]
+def _above(reference: Sequence[float], control: Sequence[float]) -> float:
+    wins = [(a > b) + (a == b) / 2 for a, b in zip(reference, control, strict=True)]
     return math.fsum(wins) / len(wins)

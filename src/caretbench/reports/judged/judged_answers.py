@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from caretbench.judging.aggregation import GraderKey
-from caretbench.judging.answers import TextOf, answered, plain_answer
-from caretbench.judging.choosing import criteria_for
+from caretbench.judging.answers import TextOf, answer_texts, plain_answer
+from caretbench.judging.criterion_choice import criteria_for
 from caretbench.problem import Completion, Judgement, Problem, Profile
 from caretbench.reports.frame import model_titles
 from caretbench.reports.judged.answer_values import JudgedTexts, TextValue, read_judged_texts
@@ -99,7 +99,7 @@ class JudgedAnswers:
         self, judged: JudgedTexts, grader: GraderKey | None, problems: Mapping[str, Problem]
     ) -> Iterator[RatedAnswer]:
         found: dict[tuple[str, str], list[RatedAnswer]] = defaultdict(list)
-        for completion, _, answer in answered(self.completions, problems, self.profile, self.text_of):
+        for completion, _, answer in answer_texts(self.completions, problems, self.profile, self.text_of):
             value = judged.value(grader, (completion.problem_id, answer))
             row = _row(
                 completion, judged, ALL_GRADERS if grader is None else grader_title(grader, judged), value

@@ -43,7 +43,7 @@ class ControlNumbers(ReportValue):
 
     mean: float
     separation: float | None = None
-    golden_above: float | None = None
+    reference_above: float | None = None
     """Share of problems whose reference is rated above the control of the same problem; ties count half."""
 
 

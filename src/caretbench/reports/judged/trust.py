@@ -12,8 +12,8 @@ import numpy as np
 from caretbench.judging.aggregation import GraderKey, TextKey
 from caretbench.judging.agreement import separation
 from caretbench.judging.answers import answer_key
-from caretbench.judging.asked_controls import GOLDEN, HALLUCINATIONS, asked_controls, control_names
 from caretbench.judging.criteria import Criterion
+from caretbench.judging.question_controls import HALLUCINATIONS, REFERENCE, control_names, question_controls
 from caretbench.metrics.agreement import krippendorff_alpha
 from caretbench.problem import Problem
 from caretbench.reports.judged.answer_values import JudgedTexts, TextValue
@@ -109,21 +109,21 @@ def calibration(
     """Return how a grader judged its controls, which are made of all problems that are judged by the criterion."""
     values, gains, unjudged = _gathered(judged, grader, criterion, problems)
     bad = judged.form in HALLUCINATIONS
-    golden = [-value if bad else value for value in values.get(GOLDEN, ())]
+    reference = [-value if bad else value for value in values.get(REFERENCE, ())]
     ratings = {
         name: ControlRating(
             mean=math.fsum(numbers) / len(numbers),
             problems=len(numbers),
             right=sum(is_control_correct(name, value, judged.maximum, bad=bad) for value in numbers)
             / len(numbers),
-            separation=separation(golden, [-value if bad else value for value in numbers]),
+            separation=separation(reference, [-value if bad else value for value in numbers]),
             order_effect=float(np.mean(gains[name])) if len(gains[name]) > 1 else None,
             order_error=_standard_error(gains[name]),
         )
         for name, numbers in values.items()
     }
-    if GOLDEN in ratings:  # it is not told from itself
-        ratings[GOLDEN] = ratings[GOLDEN]._replace(separation=None)
+    if REFERENCE in ratings:  # it is not told from itself
+        ratings[REFERENCE] = ratings[REFERENCE]._replace(separation=None)
     precision, recall = _precision_and_recall(values) if bad else (None, None)
     return Calibration(ratings, unjudged, precision, recall, _in_order(ratings, bad=bad))
 
@@ -135,7 +135,7 @@ def _gathered(
     values: dict[str, list[float]] = {name: [] for name in control_names(criterion)}
     gains: dict[str, list[float]] = {name: [] for name in values}
     unjudged = 0
-    for problem, texts in asked_controls(problems, criterion).items():
+    for problem, texts in question_controls(problems, criterion).items():
         found = {
             name: judged.graders[grader].get((problem, answer_key(text))) for name, text in texts.items()
         }
@@ -145,7 +145,7 @@ def _gathered(
             unjudged += len(found) - len(there)
             for name, value in there.items():
                 values[name].append(value.value)
-                if (gain := _gain(value.by_repeat, criterion.orders)) is not None:
+                if (gain := _gain(value.by_repeat, criterion.order_count)) is not None:
                     gains[name].append(gain / judged.maximum)
     return {name: numbers for name, numbers in values.items() if numbers}, gains, unjudged
 
@@ -158,22 +158,22 @@ def _standard_error(values: Sequence[float]) -> float | None:
 def is_control_correct(name: str, value: float, maximum: float, *, bad: bool) -> bool:
     """Return whether a control got the correct value; ``bad``: the value is a share of hallucinations."""
     if bad:
-        return value < 0.5 if name == GOLDEN else value > 0.5
-    return value >= TOP * maximum if name == GOLDEN else value < maximum / 2
+        return value < 0.5 if name == REFERENCE else value > 0.5
+    return value >= TOP * maximum if name == REFERENCE else value < maximum / 2
 
 
 def _precision_and_recall(values: Mapping[str, Sequence[float]]) -> tuple[float | None, float | None]:
     """Return precision and recall of hallucinations over all controls; a repeat counts as a part of a verdict."""
-    false_alarms = math.fsum(values.get(GOLDEN, ()))
-    there = [value for name, numbers in values.items() if name != GOLDEN for value in numbers]
+    false_alarms = math.fsum(values.get(REFERENCE, ()))
+    there = [value for name, numbers in values.items() if name != REFERENCE for value in numbers]
     found = math.fsum(there)
     precision = found / (found + false_alarms) if found + false_alarms else None
     return precision, found / len(there) if there else None
 
 
 def _in_order(ratings: Mapping[str, ControlRating], *, bad: bool) -> bool | None:
-    if GOLDEN not in ratings or len(ratings) < 2:
+    if REFERENCE not in ratings or len(ratings) < 2:
         return None
-    golden = ratings[GOLDEN].mean
-    others = [rating.mean for name, rating in ratings.items() if name != GOLDEN]
-    return golden < min(others) if bad else golden > max(others)
+    reference = ratings[REFERENCE].mean
+    others = [rating.mean for name, rating in ratings.items() if name != REFERENCE]
+    return reference < min(others) if bad else reference > max(others)

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from caretbench.judging.choosing import criteria_for
+from caretbench.judging.criterion_choice import criteria_for
 from caretbench.reports.judged.acceptance import withheld_by_criterion
 from caretbench.reports.judged.judged_answers import JudgedAnswers
 

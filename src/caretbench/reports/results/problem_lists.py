@@ -11,7 +11,7 @@ import polars as pl
 from caretbench.problem import Problem
 from caretbench.reports.estimates import ReportValue
 
-GOLDEN_FAILS = "golden answer does not pass here"
+REFERENCE_FAILS = "reference does not pass here"
 NOT_RUNNABLE = {
     "skipped": "toolchain or declared need is missing here",
     "missing_dependency": "a dependency is missing here",
@@ -72,8 +72,8 @@ def find_excluded_problems(
 
 
 def _from_rows(rows: pl.DataFrame) -> dict[str, str]:
-    golden = rows.filter((pl.col("model") == "golden") & pl.col("counted") & ~pl.col("passed"))
-    causes = dict.fromkeys(golden["problem_id"].sort(), GOLDEN_FAILS)
+    reference = rows.filter((pl.col("model") == "reference") & pl.col("counted") & ~pl.col("passed"))
+    causes = dict.fromkeys(reference["problem_id"].sort(), REFERENCE_FAILS)
     judged = rows.filter(pl.col("counted").is_not_null())
     never = (
         judged.group_by("problem_id")

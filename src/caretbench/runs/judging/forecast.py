@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from caretbench.files import sha256_json
 from caretbench.judging.criteria import Criterion
 from caretbench.judging.criteria import criterion as find_criterion
-from caretbench.judging.prompting import render, settings_of
+from caretbench.judging.prompting import grader_settings, render
 from caretbench.models import ModelClient, Sampling
 from caretbench.problem import Judgement
 from caretbench.runs.asking import prompt_text, tokens_of
@@ -82,7 +82,7 @@ def _stored(folder: RunFolder, name: str, parameters: str, criterion: Criterion)
 def _parameters(
     criterion: Criterion, client: ModelClient, sampling: Sampling, more: Mapping[str, JsonValue] | None = None
 ) -> str:
-    return sha256_json(settings_of(criterion, client, sampling) | dict(more or {}))[:16]
+    return sha256_json(grader_settings(criterion, client, sampling) | dict(more or {}))[:16]
 
 
 def _to_come(wanted: Sequence[Wanted], rows: Sequence[Judgement]) -> list[Wanted]:

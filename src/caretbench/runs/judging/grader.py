@@ -58,7 +58,7 @@ class Grader(Work[Subject]):
         for subject, repeats in wanted:
             keys = {number: self._key(subject, number) for number in repeats}
             keys = {number: key for number, key in keys.items() if key not in done}
-            orders = self.criterion.orders
+            orders = self.criterion.order_count
             for order in range(orders):
                 fresh = tuple(
                     number for number, key in keys.items() if key not in paid and number % orders == order

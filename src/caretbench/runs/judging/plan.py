@@ -13,9 +13,9 @@ from caretbench.extraction.policies import Policy
 from caretbench.extraction.policies import policy as find_policy
 from caretbench.files import write_rows
 from caretbench.judging.answers import TextOf
-from caretbench.judging.choosing import Part, parts
-from caretbench.judging.controls import DEFAULT_CONTROL_PROBLEMS
+from caretbench.judging.caret_controls import DEFAULT_CONTROL_PROBLEMS
 from caretbench.judging.criteria import criterion as find_criterion
+from caretbench.judging.criterion_choice import Part, parts
 from caretbench.models import ClientOptions, ModelClient, Opener, Sampling
 from caretbench.progress import Progress
 from caretbench.runs.folder import Manifest, RunFolder

@@ -15,7 +15,7 @@ from pydantic import Field
 from caretbench.files import DataError, read_rows, sha256_text
 from caretbench.judging.aggregation import TextKey
 from caretbench.judging.criteria import Criterion
-from caretbench.judging.prompting import whole_question
+from caretbench.judging.prompting import question_text
 from caretbench.metrics.agreement import krippendorff_alpha
 from caretbench.metrics.correlation import pearson, spearman
 from caretbench.problem import Caret, Problem, Row
@@ -112,7 +112,7 @@ def _shown(problem: Problem) -> dict[str, str]:
     if isinstance(shown, Caret):
         return {"language": shown.language, "prefix": shown.prefix, "suffix": shown.suffix}
     language = problem.label("language") if "language" in problem.labels else ""
-    return {"language": language, "question": whole_question(shown), "reference": problem.reference}
+    return {"language": language, "question": question_text(shown), "reference": problem.reference}
 
 
 def human_agreement(rows: Sequence[HumanRating], judged: Mapping[TextKey, float]) -> HumanAgreement | None:

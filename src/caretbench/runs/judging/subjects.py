@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from caretbench.extraction.policies import Policy
-from caretbench.judging.answers import TextOf, answer_key, answered, inserted, plain_answer
-from caretbench.judging.asked_controls import asked_controls, asked_sample
-from caretbench.judging.choosing import Part, parts
-from caretbench.judging.controls import DEFAULT_CONTROL_PROBLEMS, control_sample, controls
+from caretbench.judging.answers import TextOf, answer_key, answer_texts, inserted_texts, plain_answer
+from caretbench.judging.caret_controls import DEFAULT_CONTROL_PROBLEMS, caret_controls, control_sample
+from caretbench.judging.criterion_choice import Part, parts
+from caretbench.judging.question_controls import question_control_sample, question_controls
 from caretbench.problem import Completion, Problem, Profile
 from caretbench.runs.folder import RunFolder
 from caretbench.suites import baselines_of_run
@@ -48,7 +48,7 @@ def subjects(
     left_out = () if baselines else _baselines(folder)
     found: dict[tuple[str, str], Subject] = {}
     count = 0
-    for completion, text, answer in inserted(folder.completions(), chosen, policy, profile):
+    for completion, text, answer in inserted_texts(folder.completions(), chosen, policy, profile):
         if completion.model not in left_out and asked(completion):
             count += 1
             found.setdefault(
@@ -56,7 +56,7 @@ def subjects(
             )
     if control_problems:
         everything = folder.problems() if folder.problems_path.exists() else list(problems)
-        texts = controls(everything)
+        texts = caret_controls(everything)
         for problem in control_sample(everything, control_problems):
             for text in texts[problem.id].values() if problem.id in chosen else ():
                 answer = answer_key(text)
@@ -81,7 +81,7 @@ def answer_subjects(
     left_out = () if baselines else _baselines(folder)
     found: dict[tuple[str, str], Subject] = {}
     count = 0
-    for completion, text, answer in answered(folder.completions(), chosen, profile, text_of):
+    for completion, text, answer in answer_texts(folder.completions(), chosen, profile, text_of):
         if completion.model not in left_out:
             count += 1
             found.setdefault(
@@ -91,8 +91,8 @@ def answer_subjects(
         pool = control_pool(
             folder.problems() if folder.problems_path.exists() else part.problems, part, profile
         )
-        texts = asked_controls(pool, part.criterion)
-        for problem in asked_sample(pool, control_problems):
+        texts = question_controls(pool, part.criterion)
+        for problem in question_control_sample(pool, control_problems):
             for text in texts[problem.id].values() if problem.id in chosen else ():
                 answer = answer_key(text)
                 found.setdefault((problem.id, answer), Subject(problem, text, answer))

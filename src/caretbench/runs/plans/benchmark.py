@@ -18,7 +18,7 @@ from caretbench.suites import load_suite as find_suite
 from caretbench.suites.base import Suite
 from caretbench.suites.selection import Selection
 from caretbench.suites.values import ProblemSet
-from caretbench.versions import versions
+from caretbench.versions import current_model, versions
 
 
 class Benchmark(NamedTuple):
@@ -117,8 +117,9 @@ def baseline_names(wanted: Sequence[str] | None, suites: Iterable[Suite]) -> lis
     own = {suite.name: suite.baselines for suite in suites}
     if wanted is None:
         return [*dict.fromkeys(name for writers in own.values() for name in writers)]
+    wanted = [current_model(name) for name in wanted]
     for name in wanted:
         for suite, writers in own.items():
             if name not in writers:
                 raise KeyError(f"unknown baseline {name!r}; {suite} has {', '.join(writers)}")
-    return list(wanted)
+    return wanted

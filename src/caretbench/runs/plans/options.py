@@ -63,7 +63,7 @@ OPTIONS: Final = (
     Option("criterion", str, "What graders are asked: a name or a TOML file. By default the profile's.", "run"),
     Option("max_cost", float, "US dollars, over the whole run: nothing is sent that could cost more.", "run",
            minimum=0),
-    Option("baseline", str, "Baselines next to the models, golden,empty for example; all of the suite's, or none "
+    Option("baseline", str, "Baselines next to the models, reference,empty for example; all of the suite's, or none "
            "(all).", "run", field="baselines", metavar="NAMES"),
     Option("local_only", bool, "Refuse every model that is not on this machine.", "run", flags=("--local-only",),
            default=False),

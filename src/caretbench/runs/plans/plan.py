@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from caretbench.errors import DataError
-from caretbench.judging.choosing import Part, parts
 from caretbench.judging.criteria import criterion as find_criterion
+from caretbench.judging.criterion_choice import Part, parts
 from caretbench.models import ClientOptions, Sampling
 from caretbench.redaction import redact
 from caretbench.runs.plans.benchmark import Benchmark, baseline_names
@@ -30,6 +30,7 @@ from caretbench.runs.plans.roles import ROLES, refuse_remote
 from caretbench.runs.plans.sampling import preset as find_preset
 from caretbench.suites import baselines_of_run
 from caretbench.suites.suite_contexts import suite_context
+from caretbench.versions import current_model
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ class Plan:
             )
         baselines = {name for one in self.benchmarks for name in baselines_of_run(one.suite.name)}
         for name in (*(model.name for model in self.models), *(judge.name for judge in self.judges)):
-            if name in baselines:
+            if current_model(name) in baselines:
                 raise ValueError(f"{name!r} is the name of a baseline; give the model another: -m NAME=SPEC")
             if not name.isprintable():
                 raise ValueError(f"the model's name {name!r} holds control characters; use -m NAME=SPEC")

@@ -1,4 +1,4 @@
-"""Authors that are no persons, and titles over no change of somebody's own. The data stand in ``bots.toml``."""
+"""Patterns for bot authors and for titles of bot changes, reverts, releases and backports; data: ``bots.toml``."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from functools import cache
 from caretbench.files import packaged_table
 from caretbench.problem import Row
 
-_TITLE = 300
+_MAX_TITLE_CHARACTERS = 300
 
 
-class Titles(Row):
-    """Regular expressions that a title begins with, by what such a title means."""
+class BotTitlePatterns(Row):
+    """Regular expressions for the start of a title, by kind of change."""
 
     bot: tuple[str, ...]
     revert: tuple[str, ...]
@@ -20,17 +20,17 @@ class Titles(Row):
     backport: tuple[str, ...]
 
 
-class BotTable(Row):
-    """The whole table."""
+class BotPatterns(Row):
+    """Contents of ``bots.toml``: regular expressions for names of bots, and for titles."""
 
     authors: tuple[str, ...]
-    titles: Titles
+    titles: BotTitlePatterns
 
 
 @cache
-def table() -> BotTable:
-    """Return the table as it stands in the file."""
-    return BotTable.model_validate(packaged_table("caretbench.sources.changes", "bots.toml"))
+def bot_patterns() -> BotPatterns:
+    """Return the patterns of ``bots.toml``."""
+    return BotPatterns.model_validate(packaged_table("caretbench.sources.changes", "bots.toml"))
 
 
 @cache
@@ -38,33 +38,33 @@ def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.IGNORECASE)
 
 
-def _begins(title: str, patterns: tuple[str, ...]) -> bool:
-    return _any_of(patterns).match(title.strip()[:_TITLE]) is not None
+def _matches_start(title: str, patterns: tuple[str, ...]) -> bool:
+    return _any_of(patterns).match(title.strip()[:_MAX_TITLE_CHARACTERS]) is not None
 
 
 def is_bot(name: str, email: str = "") -> bool:
-    """Return whether an author is a program. Neither argument is kept anywhere."""
-    authors = _any_of(table().authors)
+    """Return whether an author is a program; name and address are not stored."""
+    authors = _any_of(bot_patterns().authors)
     return any(
         authors.search(text.strip()) for text in (name, email.replace("@users.noreply.github.com", ""))
     )
 
 
 def is_bot_title(title: str) -> bool:
-    """Return whether a program wrote the title: dependencies or translations brought up to date."""
-    return _begins(title, table().titles.bot)
+    """Return whether a title is one that bots write: updates of dependencies or translations."""
+    return _matches_start(title, bot_patterns().titles.bot)
 
 
 def is_revert(title: str) -> bool:
-    """Return whether the change undoes an earlier one."""
-    return _begins(title, table().titles.revert)
+    """Return whether a title is that of a revert."""
+    return _matches_start(title, bot_patterns().titles.revert)
 
 
 def is_release(title: str) -> bool:
-    """Return whether the change gives a version its number."""
-    return _begins(title, table().titles.release)
+    """Return whether a title is that of a release or version bump."""
+    return _matches_start(title, bot_patterns().titles.release)
 
 
 def is_backport(title: str) -> bool:
-    """Return whether the change was made before, on another branch."""
-    return _begins(title, table().titles.backport)
+    """Return whether a title is that of a backport to another branch."""
+    return _matches_start(title, bot_patterns().titles.backport)

@@ -1,7 +1,7 @@
-"""Pull request number, title and description from the message of a merged commit.
+"""Parser of merge commit messages: pull request number, title and description.
 
-Hosts and bots each write merges in their own way; :data:`STYLES` is the table of them. What names people (trailers,
-``from user/branch``, addresses) is left out.
+Hosts and bots each have their own message format: :data:`MERGE_MESSAGE_FORMATS`. Names of people (trailers,
+``from user/branch``, addresses) are removed.
 """
 
 from __future__ import annotations
@@ -11,69 +11,71 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from caretbench.sources.changes.descriptions import without_emails, without_trailers
-from caretbench.sources.pull_request import Kind
+from caretbench.sources.changes.descriptions import redact_emails, remove_trailers
+from caretbench.sources.pull_request import ChangeKind
 
-Where = Literal["body", "subject"]
+TitleLocation = Literal["body", "subject"]
 
-_TITLE = 300
-_FIRST_PARAGRAPH = 200
+_MAX_TITLE_CHARACTERS = 300
+_MAX_SUBJECT_CHARACTERS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Style:
-    """How one kind of tool writes the message of a merge.
+class MergeMessageFormat:
+    """The format of merge messages of one host or tool.
 
-    ``subject`` is a pattern for the first line: its group ``number`` is the pull request, its group ``title`` or
-    ``branch`` what there is of a title when ``title`` is not in the body. ``needs``: a pattern that the body holds
-    besides; it may give the number.
+    ``subject_pattern`` matches the first line: its group ``number`` is the pull request, its group ``title`` or
+    ``branch`` is used for the title if ``title_location`` is not the body. ``body_pattern``, if set, must match in the
+    body, too; it may contain the number.
     """
 
     name: str
-    subject: re.Pattern[str]
-    title: Where
-    needs: re.Pattern[str] | None = None
+    subject_pattern: re.Pattern[str]
+    title_location: TitleLocation
+    body_pattern: re.Pattern[str] | None = None
 
 
-STYLES: Sequence[Style] = (
-    Style(
+MERGE_MESSAGE_FORMATS: Sequence[MergeMessageFormat] = (
+    MergeMessageFormat(
         "github-merge",
         re.compile(r"Merge pull request #(?P<number>\d+) from (?:[^\s/]+/)?(?P<branch>\S+)"),
         "body",
     ),
-    # The merge of a fork in which a weakness was mended out of sight.
-    Style(
+    # Merge of a private fork that fixes a vulnerability.
+    MergeMessageFormat(
         "github-advisory",
         re.compile(r"Merge (?:pull request from GHSA(?:-\w{4}){3}|commit from fork)"),
         "body",
     ),
-    Style(
+    MergeMessageFormat(
         "bitbucket-server",
         re.compile(
             r"Merge pull request #(?P<number>\d+) in \S+ from (?:[^\s/]+/)?(?P<branch>\S+)(?: to \S+)?"
         ),
         "body",
     ),
-    Style(
+    MergeMessageFormat(
         "bitbucket-cloud", re.compile(r"Merged in (?P<branch>\S+) \(pull request #(?P<number>\d+)\)"), "body"
     ),
-    Style("azure", re.compile(r"Merged PR (?P<number>\d+): (?P<title>.+)"), "subject"),
-    Style(
+    MergeMessageFormat("azure", re.compile(r"Merged PR (?P<number>\d+): (?P<title>.+)"), "subject"),
+    MergeMessageFormat(
         "bors",
         re.compile(r"(?:Auto|Rollup) merge of #(?P<number>\d+) - [^\s:]+:(?P<branch>[^\s,]+).*"),
         "body",
     ),
-    Style("bors-ng", re.compile(r"Merge #(?P<number>\d+)(?: #\d+)*: (?P<title>.+)"), "subject"),
-    Style("bors-ng-many", re.compile(r"Merge #(?P<number>\d+)(?: #\d+)*"), "body"),
-    Style(
+    MergeMessageFormat("bors-ng", re.compile(r"Merge #(?P<number>\d+)(?: #\d+)*: (?P<title>.+)"), "subject"),
+    MergeMessageFormat("bors-ng-many", re.compile(r"Merge #(?P<number>\d+)(?: #\d+)*"), "body"),
+    MergeMessageFormat(
         "gitlab-merge",
         re.compile(r"Merge branch '(?P<branch>[^']+)' into '[^']+'"),
         "body",
         re.compile(r"^See merge request \S*!(?P<number>\d+)\s*$", re.MULTILINE),
     ),
-    Style("number-behind", re.compile(r"(?P<title>.+?)\s*\((?:#|!|GH-|PR #?)(?P<number>\d+)\)"), "subject"),
-    Style(
-        "named-in-a-trailer",
+    MergeMessageFormat(
+        "number-suffix", re.compile(r"(?P<title>.+?)\s*\((?:#|!|GH-|PR #?)(?P<number>\d+)\)"), "subject"
+    ),
+    MergeMessageFormat(
+        "number-in-trailer",
         re.compile(r"(?P<title>.+)"),
         "subject",
         re.compile(
@@ -85,7 +87,7 @@ STYLES: Sequence[Style] = (
     ),
 )
 
-# What merges put before the commits that they list.
+# Lines that merge messages have before their list of commits.
 _LISTED = re.compile(r"\* commit '[0-9a-f]+':?|Approved-by:.*|See merge request .*", re.IGNORECASE)
 _REVIEWED = re.compile(r"^\d+: (.+?) r=\S+(?: a=\S+)?$")
 _FROM_SOMEBODY = re.compile(r"^[Cc]loses (#\d+) from \S+$", re.MULTILINE)
@@ -93,68 +95,68 @@ _FROM_SOMEBODY = re.compile(r"^[Cc]loses (#\d+) from \S+$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class CommitMessage:
-    """A message, read: what :class:`~caretbench.sources.pull_request.PullRequest` keeps of it."""
+    """The parsed message of a commit, as :class:`~caretbench.sources.pull_request.PullRequest` stores it."""
 
-    kind: Kind
+    kind: ChangeKind
     number: int | None
     title: str
     description: str
     trailers_removed: int
-    style: str | None
+    format_name: str | None
 
 
-def read_message(text: str, parents: int) -> CommitMessage:
-    """Read a commit's message; more than one of its ``parents`` make it a merge."""
-    subject, body = _parted(text.replace("\r\n", "\n").strip())
-    style, number, title = _styled(subject, body)
-    body, removed = without_trailers(body)
+def parse_commit_message(text: str, parent_count: int) -> CommitMessage:
+    """Parse the message of a commit with this number of parents; more than one is a merge."""
+    subject, body = _split_message(text.replace("\r\n", "\n").strip())
+    style, number, title = _match_format(subject, body)
+    body, removed = remove_trailers(body)
     body = _FROM_SOMEBODY.sub(r"Closes \1", body)
     if not title:
-        title, body = _title_of_body(body)
-        title = title or _branch(style, subject) or subject
-    kind: Kind = "merge" if parents > 1 else "commit" if number is None else "squash"
+        title, body = _title_from_body(body)
+        title = title or _branch_name(style, subject) or subject
+    kind: ChangeKind = "merge" if parent_count > 1 else "commit" if number is None else "squash"
     return CommitMessage(
         kind=kind,
         number=number,
-        title=without_emails(title.strip()[:_TITLE]),
-        description=without_emails(body.strip()),
+        title=redact_emails(title.strip()[:_MAX_TITLE_CHARACTERS]),
+        description=redact_emails(body.strip()),
         trailers_removed=removed,
-        style=style.name if style else None,
+        format_name=style.name if style else None,
     )
 
 
-def _parted(text: str) -> tuple[str, str]:
-    """Subject and body; a subject that goes on over several lines is joined, as git does."""
+def _split_message(text: str) -> tuple[str, str]:
+    """Return subject and body; a subject of several lines is joined, as git does."""
     paragraph, _, body = text.partition("\n\n")
     lines = [line.strip() for line in paragraph.split("\n")]
     if len(lines) > 1 and (
-        len(paragraph) > _FIRST_PARAGRAPH or not all(line[:1].isalnum() for line in lines[1:])
+        len(paragraph) > _MAX_SUBJECT_CHARACTERS or not all(line[:1].isalnum() for line in lines[1:])
     ):
         first, _, rest = text.partition("\n")
         return first.strip(), rest.strip("\n")
     subject, body = " ".join(lines), body.strip("\n")
-    if subject.endswith("…") and body.startswith("…"):  # the host has cut a long title, and goes on below
+    if subject.endswith("…") and body.startswith("…"):  # the host splits a long title
         rest, _, body = body.partition("\n")
         subject = subject[:-1] + rest[1:]
     return subject, body.strip("\n")
 
 
-def _styled(subject: str, body: str) -> tuple[Style | None, int | None, str]:
-    """Return the style, the number, and the title if it stands in the subject."""
-    for style in STYLES:
-        found = style.subject.fullmatch(subject)
-        below = style.needs.search(body) if found and style.needs else None
-        if found is None or (style.needs and below is None):
+def _match_format(subject: str, body: str) -> tuple[MergeMessageFormat | None, int | None, str]:
+    """Return the message format, the number, and the title if the subject contains it."""
+    for style in MERGE_MESSAGE_FORMATS:
+        found = style.subject_pattern.fullmatch(subject)
+        below = style.body_pattern.search(body) if found and style.body_pattern else None
+        if found is None or (style.body_pattern and below is None):
             continue
         groups = found.groupdict() | (below.groupdict() if below else {})
         digits = groups.get("number") or groups.get("closes") or "0"
         number = int(digits) if len(digits) < 12 else 0
-        return style, number or None, groups.get("title", "") if style.title == "subject" else ""
+        return style, number or None, groups.get("title", "") if style.title_location == "subject" else ""
     return None, None, subject
 
 
-def _title_of_body(body: str) -> tuple[str, str]:
-    """Return the first line that says something, and what follows it."""
+def _title_from_body(body: str) -> tuple[str, str]:
+    """Return the first line with a title, and the text after it."""
     lines = body.split("\n")
     for index, line in enumerate(lines):
         words = line.strip()
@@ -163,6 +165,6 @@ def _title_of_body(body: str) -> tuple[str, str]:
     return "", ""
 
 
-def _branch(style: Style | None, subject: str) -> str:
-    found = style.subject.fullmatch(subject) if style else None
+def _branch_name(style: MergeMessageFormat | None, subject: str) -> str:
+    found = style.subject_pattern.fullmatch(subject) if style else None
     return found.groupdict().get("branch") or "" if found else ""

@@ -1,6 +1,6 @@
-"""Cleaned descriptions of changes, without forms, trailers, references, check-lists and remarks on the review.
+"""Cleaning of change descriptions: removal of templates, trailers, references, check-lists and review remarks.
 
-The data stand in ``descriptions.toml``. All of it is line by line and linear in the text.
+The patterns are in ``descriptions.toml``. Texts are processed line by line, in linear time.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Final
 
 from caretbench.files import packaged_table
 from caretbench.problem import Row
-from caretbench.sources.changes.repeated_titles import Repeated
+from caretbench.sources.changes.repeated_titles import RepeatedTitle
 
 VERSION: Final = "cleaning@4"
-"""Of what descriptions and titles lose.
+"""Version of the cleaning rules.
 
-2: lines about the review, and the title again. 3: more of these lines. 4: marks of the review before titles.
+2: removes lines about the review and repeated titles. 3: more such lines. 4: removes review marks before titles.
 """
 
-NO_FORM: frozenset[str] = frozenset()
+NO_TEMPLATE: frozenset[str] = frozenset()
 
 _EMAIL = re.compile(
     r"(?<![\w.+@-])(?!git@)[\w.+-]{1,64}@(?!v?\d+\.)(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}(?![\w@-])"
@@ -40,17 +40,17 @@ _RULE = re.compile(r"\s*(?:-{3,}|\*{3,}|_{3,}|={3,})\s*")
 _FENCE = re.compile(r"\s*(```+|~~~+)")
 _TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,300}>")
 _MARKUP = re.compile(r"[\s`*_~|#>=+-]+")
-# With lists of the table.
+# Filled with lists of ``descriptions.toml``.
 _TRAILER = r"\s*(?:(?:{trailers}):(?:\s.*)?|(?:{program_lines}))\s*"
 _FORM_LINE, _REVIEW_LINE = "{form_lines}", "{review_lines}"
 _TITLE_MARKS = r"(?:\s*\[\s*(?:{title_marks})\s*\]\s*:?)+\s*(?=\S)"
 _REFERENCE_WORDS = r"\b(?:{reference_words})\b"
-_DEEPEST = 7  # a line in bold type below the six levels of headings
+_DEEPEST_HEADING = 7  # a bold line counts as a level below the six heading levels
 _EDGES = " \t*_-+#>:.,;()[]`"
 
 
-class DescriptionTable(Row):
-    """The table of ``descriptions.toml``."""
+class DescriptionPatterns(Row):
+    """Contents of ``descriptions.toml``: regular expressions for lines and words that describe nothing."""
 
     trailers: tuple[str, ...]
     program_lines: tuple[str, ...]
@@ -61,25 +61,27 @@ class DescriptionTable(Row):
 
 
 @cache
-def table() -> DescriptionTable:
-    """Return the table as it stands in the file."""
-    return DescriptionTable.model_validate(packaged_table("caretbench.sources.changes", "descriptions.toml"))
+def description_patterns() -> DescriptionPatterns:
+    """Return the patterns of ``descriptions.toml``."""
+    return DescriptionPatterns.model_validate(
+        packaged_table("caretbench.sources.changes", "descriptions.toml")
+    )
 
 
 @cache
-def _pattern(form: str) -> re.Pattern[str]:
-    """Return a regular expression with lists of the table in it."""
-    lists = {name: "|".join(f"(?:{entry})" for entry in entries) for name, entries in table()}
-    return re.compile(form.format_map(lists), re.IGNORECASE)
+def _compile_pattern(pattern: str) -> re.Pattern[str]:
+    """Return a regular expression with the lists of ``descriptions.toml`` filled in."""
+    lists = {name: "|".join(f"(?:{entry})" for entry in entries) for name, entries in description_patterns()}
+    return re.compile(pattern.format_map(lists), re.IGNORECASE)
 
 
-def without_trailers(text: str) -> tuple[str, int]:
-    """Return the text without the lines that name people, reviews and tools, and how many these were.
+def remove_trailers(text: str) -> tuple[str, int]:
+    """Return the text without trailers (lines that name people, reviews and tools), and their number.
 
-    A trailer is one wherever its line stands: squashed commits leave them in the middle of a text.
+    Trailers are removed anywhere in the text: squashed commits have them in the middle.
     """
     lines = text.split("\n")
-    kept = [line for line in lines if not _pattern(_TRAILER).fullmatch(line[:500])]
+    kept = [line for line in lines if not _compile_pattern(_TRAILER).fullmatch(line[:500])]
     removed = len(lines) - len(kept)
     if not removed:
         return text, 0
@@ -88,13 +90,16 @@ def without_trailers(text: str) -> tuple[str, int]:
     return "\n".join(kept).strip("\n"), removed
 
 
-def without_emails(text: str) -> str:
-    """E-mail addresses become ``<email>``; module versions (``x@v1.2``) and ``git@host:path`` stay."""
+def redact_emails(text: str) -> str:
+    """Return the text with ``<email>`` for e-mail addresses; ``x@v1.2`` and ``git@host:path`` are kept."""
     return _EMAIL.sub("<email>", text) if "@" in text else text
 
 
-def form_lines(descriptions: Iterable[str]) -> frozenset[str]:
-    """Lines in 10 of a repository's descriptions and 5 % of those with text: its form, not its authors' words."""
+def template_lines(descriptions: Iterable[str]) -> frozenset[str]:
+    """Return lines of a repository's pull request template.
+
+    These are lines that occur in at least 10 of its descriptions, and in 5 % of those with text.
+    """
     found: Counter[str] = Counter()
     number = 0
     for text in descriptions:
@@ -104,61 +109,63 @@ def form_lines(descriptions: Iterable[str]) -> frozenset[str]:
     return frozenset(line for line, times in found.items() if times >= max(10, 0.05 * number))
 
 
-def _is_check(line: str, checking: bool) -> bool:
-    """Return whether a line is a check-box, or one of the indented lines below one, on which its text goes on."""
-    return bool(_CHECK.match(line.lstrip())) or (checking and line[:1] in (" ", "\t") and bool(line.strip()))
+def _is_checklist_line(line: str, in_checklist: bool) -> bool:
+    """Return whether a line is a check-box, or an indented continuation of one."""
+    return bool(_CHECK.match(line.lstrip())) or (
+        in_checklist and line[:1] in (" ", "\t") and bool(line.strip())
+    )
 
 
-def cleaned(text: str, form: Collection[str] = NO_FORM, title: str = "") -> str:
-    """Return the description as it is shown.
+def clean_description(description: str, template: Collection[str] = NO_TEMPLATE, title: str = "") -> str:
+    """Return a description without text that describes nothing.
 
-    Forms, HTML comments, trailers, check-lists, lines that only refer or are about the review are not in it, nor is the
-    title again (as its first line or sentence, or as an entry of a list). Code blocks stay as they are. Headings above
-    nothing go too.
+    Removed are: lines of ``template`` and of common templates, HTML comments, trailers, check-lists, lines with nothing
+    but references or about the review, repetitions of ``title`` (first line, first sentence or list entry), and
+    headings without text below them. Code blocks are kept.
     """
-    repeated = Repeated(title)
+    repeated = RepeatedTitle(title)
     begun, alone = False, True
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    text, _ = without_trailers(_COMMENT.sub("", text) if "<!--" in text else text)
+    description = description.replace("\r\n", "\n").replace("\r", "\n")
+    description, _ = remove_trailers(_COMMENT.sub("", description) if "<!--" in description else description)
     kept: list[str] = []
     fenced = checking = False
-    for line in text.split("\n"):
+    for line in description.split("\n"):
         if _FENCE.match(line):
             fenced = not fenced
         elif not fenced:
-            checking = _is_check(line, checking)
-            if checking or _says_nothing(line, form) or repeated.entry(line):
+            checking = _is_checklist_line(line, checking)
+            if checking or _is_boilerplate(line, template) or repeated.is_list_entry(line):
                 continue
             if (alone or _ENTRY.match(line)) and _is_about_review(line):
                 continue
-            # What follows a line of text may be the end of its sentence, unless it is an entry of a list.
+            # A line after a line of text may end its sentence, unless it is a list entry.
             alone = not line.strip()
             if not begun and repeated and line.strip():
-                if repeated.whole(line):
+                if repeated.is_title(line):
                     continue
-                line = repeated.without(line)
+                line = repeated.remove_title(line)
         begun = begun or bool(line.strip())
         kept.append(line.rstrip())
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(_filled(kept))).strip("\n")
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(_remove_empty_headings(kept))).strip("\n")
 
 
-def cleaned_title(title: str) -> str:
-    """Return the title without marks that say how far its review is (``[MRG+1]``, ``[WIP]``)."""
+def clean_title(title: str) -> str:
+    """Return a title without marks of its review status (``[MRG+1]``, ``[WIP]``)."""
     return (
-        _pattern(_TITLE_MARKS).sub("", title.strip(), count=1)
+        _compile_pattern(_TITLE_MARKS).sub("", title.strip(), count=1)
         if title.lstrip().startswith("[")
         else title.strip()
     )
 
 
-def prose_characters(text: str, form: Collection[str] = NO_FORM, title: str = "") -> int:
-    """Return how much a description says: characters of prose in the cleaned text.
+def count_prose_characters(description: str, template: Collection[str] = NO_TEMPLATE, title: str = "") -> int:
+    """Return the number of prose characters in the cleaned description.
 
-    Code blocks, URLs, references, headings and marks of Markdown count nothing, a run of white space counts one.
+    Code blocks, URLs, references, headings and Markdown marks are not counted; a run of white space counts as one.
     """
     lines: list[str] = []
     fenced = False
-    for line in cleaned(text, form, title).split("\n"):
+    for line in clean_description(description, template, title).split("\n"):
         if _FENCE.match(line):
             fenced = not fenced
         elif not fenced and not _HEADING.fullmatch(line):
@@ -168,46 +175,49 @@ def prose_characters(text: str, form: Collection[str] = NO_FORM, title: str = ""
 
 
 def _is_about_review(line: str) -> bool:
-    """Return whether a line of its own is about the review or the work on a branch, and nothing else."""
+    """Return whether a line is only about the review or the work on a branch."""
     bare = line.strip()
-    # "Tests:" is above what is said of them.
-    return not bare.endswith(":") and _pattern(_REVIEW_LINE).fullmatch(bare.strip(_EDGES)[:200]) is not None
+    # "Tests:" introduces the text below it.
+    return (
+        not bare.endswith(":")
+        and _compile_pattern(_REVIEW_LINE).fullmatch(bare.strip(_EDGES)[:200]) is not None
+    )
 
 
-def _says_nothing(line: str, form: Collection[str]) -> bool:
-    """Return whether a line refers and does nothing else, or is there because a form has it."""
+def _is_boilerplate(line: str, template: Collection[str]) -> bool:
+    """Return whether a line contains only references, or is part of a template."""
     bare = line.strip()
-    if bare in form:
+    if bare in template:
         return True
     if not bare or _HEADING.fullmatch(line):
         return False
     core = bare.strip(_EDGES)
-    if not core or _pattern(_FORM_LINE).fullmatch(core[:400]):
+    if not core or _compile_pattern(_FORM_LINE).fullmatch(core[:400]):
         return True
     without = _TAG.sub(" ", _URL.sub(" ", _LINK.sub(" ", bare)))
     rest = _REFERENCE.sub(" ", without)
     if rest == bare:
         return False
-    return not re.sub(r"[\W_]+", "", _pattern(_REFERENCE_WORDS).sub(" ", rest))
+    return not re.sub(r"[\W_]+", "", _compile_pattern(_REFERENCE_WORDS).sub(" ", rest))
 
 
-def _filled(lines: list[str]) -> list[str]:
-    """Return the lines without headings that stand above no text."""
+def _remove_empty_headings(lines: list[str]) -> list[str]:
+    """Return the lines without headings that have no text below them."""
     kept: list[str] = []
     reach = 0  # a heading of a level below this one has text below it
     for line in reversed(lines):
         if _HEADING.fullmatch(line):
-            level = _level(line)
+            level = _heading_level(line)
             if level >= reach:
                 continue
             reach = level
         elif line.strip():
-            reach = _DEEPEST + 1
+            reach = _DEEPEST_HEADING + 1
         kept.append(line)
     kept.reverse()
     return kept
 
 
-def _level(heading: str) -> int:
+def _heading_level(heading: str) -> int:
     marks = len(heading) - len(heading.lstrip(" \t#"))
-    return min(marks, _DEEPEST - 1) if "#" in heading[:marks] else _DEEPEST
+    return min(marks, _DEEPEST_HEADING - 1) if "#" in heading[:marks] else _DEEPEST_HEADING

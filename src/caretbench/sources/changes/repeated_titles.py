@@ -1,4 +1,4 @@
-"""Titles that a description repeats: its first line or sentence, or an entry of a list of commits."""
+"""Detection of a title that its description repeats, as first line or sentence or as a list entry."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ _PREFIX: Final = re.compile(
 )
 _BULLET: Final = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)]|#{1,6})\s+")
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+(?=\S)")
-_SHORTEST: Final = 8
+_MIN_TITLE_CHARACTERS: Final = 8
 
 
-class Repeated:
-    """The forms in which a title is repeated: with or without prefix, number, marks, case and the last full stop."""
+class RepeatedTitle:
+    """Matches repetitions of a title, with or without prefix, number, punctuation and capitals."""
 
     def __init__(self, title: str) -> None:
-        forms = {_bare(title), _bare(_PREFIX.sub("", title, count=1))}
-        self._forms = {form for form in forms if len(form) >= _SHORTEST}
+        forms = {_normalize(title), _normalize(_PREFIX.sub("", title, count=1))}
+        self._forms = {form for form in forms if len(form) >= _MIN_TITLE_CHARACTERS}
 
     def __bool__(self) -> bool:
         return bool(self._forms)
 
-    def whole(self, line: str) -> bool:
-        """Return whether a line says the title and nothing else."""
+    def is_title(self, line: str) -> bool:
+        """Return whether a line contains only the title."""
         text = _BULLET.sub("", line, count=1)
         return bool(self._forms) and (
-            _bare(text) in self._forms or _bare(_PREFIX.sub("", text, count=1)) in self._forms
+            _normalize(text) in self._forms or _normalize(_PREFIX.sub("", text, count=1)) in self._forms
         )
 
-    def entry(self, line: str) -> bool:
-        """Return whether a line is an entry of a list, and says the title and nothing else."""
-        return _BULLET.match(line) is not None and self.whole(line)
+    def is_list_entry(self, line: str) -> bool:
+        """Return whether a line is a list entry that contains only the title."""
+        return _BULLET.match(line) is not None and self.is_title(line)
 
-    def without(self, line: str) -> str:
-        """Return a first line without its first sentence where that is the title."""
+    def remove_title(self, line: str) -> str:
+        """Return a first line without its first sentence if that is the title."""
         first, *rest = _SENTENCE.split(line, maxsplit=1)
-        return rest[0] if rest and self.whole(first) else line
+        return rest[0] if rest and self.is_title(first) else line
 
 
-def _bare(text: str) -> str:
+def _normalize(text: str) -> str:
     words = re.sub(r"[\W_]+", " ", _NUMBER.sub(" ", text))
     return " ".join(words.split()).casefold()

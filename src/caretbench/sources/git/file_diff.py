@@ -1,17 +1,17 @@
-"""One file's part of git's output, read: its paths, what happened to it, its hunks as text."""
+"""Parser of one file's part of ``git log -p``: paths, status and hunks."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from caretbench.sources.changes.generated import is_generated, says_generated
+from caretbench.sources.changes.generated_files import has_generated_marker, is_generated
 from caretbench.sources.git.patch_stream import FileDiff
 from caretbench.sources.pull_request import FileChange, FileStatus
 
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
 _PLAIN = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
-# The first line of a head that tells the status; a head without any of them says "modified".
+# Header lines that give the status; without them it is "modified".
 _STATUS: dict[bytes, FileStatus] = {
     b"new file mode ": "added",
     b"deleted file mode ": "removed",
@@ -22,8 +22,8 @@ _MODES = (b"old mode ", b"new mode ", b"new file mode ", b"deleted file mode ", 
 _LINKED_REPOSITORY = b"160000"
 
 
-class _Head:
-    """The lines above the hunks of one file's part, read."""
+class _FileHeader:
+    """Parsed lines above the hunks of one file."""
 
     def __init__(self, lines: list[bytes]) -> None:
         self.status: FileStatus = "modified"
@@ -32,7 +32,9 @@ class _Head:
         for line in lines[1:]:
             self._read(line)
         named = self.named
-        self.path = named.get(b"to") or named.get(b"+++") or named.get(b"---") or _path_of_both(lines[0])
+        self.path = (
+            named.get(b"to") or named.get(b"+++") or named.get(b"---") or _path_from_first_line(lines[0])
+        )
 
     def _read(self, line: bytes) -> None:
         for beginning, meaning in _STATUS.items():
@@ -40,9 +42,9 @@ class _Head:
                 self.status = meaning
         if line.startswith((b"rename ", b"copy ")):
             _, end, side = line.split(b" ", 2)
-            self.named[end] = _path(side)
+            self.named[end] = _unquote_path(side)
         elif line.startswith((b"--- ", b"+++ ")):
-            side = _path(line[4:].removesuffix(b"\t"))
+            side = _unquote_path(line[4:].removesuffix(b"\t"))
             if side != b"/dev/null":
                 self.named[line[:3]] = side[2:]
         elif line.startswith((b"Binary files ", b"GIT binary patch")):
@@ -52,21 +54,21 @@ class _Head:
             self.moded = self.moded or line.startswith(b"old mode ")
 
 
-def file_change(diff: FileDiff) -> FileChange:
-    """Return the stored form of one file's part."""
-    head = _Head(diff.head.split(b"\n"))
+def parse_file_diff(diff: FileDiff) -> FileChange:
+    """Return the record of one file."""
+    head = _FileHeader(diff.header.split(b"\n"))
     status = head.status
     if head.moded and status == "modified" and not diff.lines and not head.binary:
         status = "changed"
     path = head.path.decode("utf-8", "replace")
     old = head.named.get(b"from")
-    patch = diff.body.decode("utf-8", "replace")
+    patch = diff.hunks.decode("utf-8", "replace")
     return FileChange(
         path=path,
         old_path=old.decode("utf-8", "replace") if old else None,
         status=status,
         binary=head.binary,
-        generated=head.linked or is_generated(path) or says_generated(patch),
+        generated=head.linked or is_generated(path) or has_generated_marker(patch),
         truncated=diff.truncated,
         additions=diff.additions,
         deletions=diff.deletions,
@@ -74,8 +76,8 @@ def file_change(diff: FileDiff) -> FileChange:
     )
 
 
-def with_changed_types(files: Sequence[FileChange]) -> tuple[FileChange, ...]:
-    """Return the files, each path once: git shows a file that became a link as one that goes and one that comes."""
+def merge_type_changes(files: Sequence[FileChange]) -> tuple[FileChange, ...]:
+    """Return the files with each path once: git lists a file that became a link as removed and as added."""
     found: list[FileChange] = []
     for file in files:
         before = found[-1] if found else None
@@ -96,18 +98,18 @@ def with_changed_types(files: Sequence[FileChange]) -> tuple[FileChange, ...]:
     return tuple(found)
 
 
-def _path(text: bytes) -> bytes:
-    """Return a path as git writes it: in quotes, with escapes, where it holds a control character or a quote."""
+def _unquote_path(text: bytes) -> bytes:
+    """Return a path without git's quotes and escapes, which it has for control characters and quotes."""
     if len(text) < 2 or not text.startswith(b'"') or not text.endswith(b'"'):
         return text
-    return _ESCAPE.sub(lambda found: _unescaped(found[1]), text[1:-1])
+    return _ESCAPE.sub(lambda found: _unescape(found[1]), text[1:-1])
 
 
-def _unescaped(code: bytes) -> bytes:
+def _unescape(code: bytes) -> bytes:
     return bytes([int(code, 8) & 255]) if len(code) == 3 else _PLAIN.get(code, code)
 
 
-def _path_of_both(line: bytes) -> bytes:
-    """Return the path of ``diff --git a/PATH b/PATH``: where no other line names it, both are the same."""
+def _path_from_first_line(line: bytes) -> bytes:
+    """Return the path of ``diff --git a/PATH b/PATH``; used where both paths are the same."""
     both = line.removeprefix(b"diff --git ")
-    return _path(both[: (len(both) - 1) // 2])[2:]
+    return _unquote_path(both[: (len(both) - 1) // 2])[2:]

@@ -1,7 +1,7 @@
-"""The merged changes of a clone, newest first: one streaming ``git log -p`` over the first parents.
+"""Merged changes of a clone, newest first, from one streaming ``git log -p`` over the first parents.
 
-A merge is one change, against its first parent. What git cannot read (blobs that a partial clone left out) is skipped
-with its reason, and the rest is read.
+A merge is one change against its first parent. Commits that git cannot read (missing blobs of a partial clone) are
+skipped with the reason.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from datetime import UTC, datetime
 from caretbench.errors import DataError
 from caretbench.files import sha256_text
 from caretbench.sources.changes.bots import is_bot
-from caretbench.sources.changes.commit_message import read_message
-from caretbench.sources.changes.people import Authors
-from caretbench.sources.git.access import GitError, GitRepository
-from caretbench.sources.git.diffs import SETTINGS, SkippedCommit, SkipReason, read_diffs, split_lines
-from caretbench.sources.git.file_diff import file_change, with_changed_types
-from caretbench.sources.git.merged_branches import Branch, author_names, merged_branches
+from caretbench.sources.changes.commit_message import parse_commit_message
+from caretbench.sources.changes.name_redaction import AuthorNames
+from caretbench.sources.git.diffs import GIT_SETTINGS, SkippedCommit, SkipReason, read_diffs, stream_lines
+from caretbench.sources.git.file_diff import merge_type_changes, parse_file_diff
+from caretbench.sources.git.git_repository import GitError, GitRepository
+from caretbench.sources.git.merged_branches import MergedBranch, read_author_names, read_merged_branches
 from caretbench.sources.git.patch_stream import CommitDiff, PatchLimits
 from caretbench.sources.pull_request import PullRequest
 from caretbench.sources.repository import RepositoryFacts
@@ -28,40 +28,40 @@ TOO_MANY_FILES = "too_many_files"
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit of the first-parent history, when it was committed (Unix time), and its parents, the base first.
+    """A commit of the first-parent history: hash, commit time (Unix time) and parents, the base first.
 
-    ``damage``: why nothing is known of it but its name.
+    ``error``: git's message if the commit is damaged.
     """
 
     sha: str
     time: int
     parents: tuple[str, ...]
-    damage: str = ""
+    error: str = ""
 
 
-def moment(text: str) -> datetime:
-    """Return a date (its midnight) or a moment in ISO 8601; without an offset it is in UTC.
+def parse_time(text: str) -> datetime:
+    """Return an ISO 8601 date (as its midnight) or date and time; in UTC if it has no offset.
 
     Raises:
-        DataError: it is neither.
+        DataError: the text is neither.
     """
     try:
         found = datetime.fromisoformat(text.strip())
     except ValueError:
-        raise DataError(f"{text!r} is no date (2026-01-31) and no moment (2026-01-31T12:00:00Z)") from None
+        raise DataError(f"{text!r} is no date (2026-01-31) and no time (2026-01-31T12:00:00Z)") from None
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def list_commits(repository: GitRepository) -> list[Commit]:
-    """Return the first-parent history of the revision, newest first; where a commit is damaged, it is the last one.
+    """Return the first-parent history, newest first; a damaged commit ends it, and is its last element.
 
     Raises:
-        DataError: nothing of it can be read.
+        DataError: no commit can be read.
     """
     arguments = ("log", "--first-parent", "--format=%H %ct %P", "--no-show-signature", repository.head)
     found: list[Commit] = []
     try:
-        for line in split_lines(repository.stream(*SETTINGS, *arguments)):
+        for line in stream_lines(repository.stream(*GIT_SETTINGS, *arguments)):
             sha, time, *parents = line.decode("ascii", "replace").split()
             found.append(Commit(sha, int(time), tuple(parents)))
     except GitError as error:
@@ -71,13 +71,13 @@ def list_commits(repository: GitRepository) -> list[Commit]:
     return found
 
 
-def bounds(since: str | None, until: str | None) -> tuple[datetime | None, datetime | None]:
-    """Return both ends of a time, as :func:`moment` reads them.
+def parse_period(since: str | None, until: str | None) -> tuple[datetime | None, datetime | None]:
+    """Return the start and the end of a period, as :func:`parse_time` parses them.
 
     Raises:
-        DataError: one is no date, or nothing lies between them.
+        DataError: one is no date, or the end is not after the start.
     """
-    first, end = (moment(text) if text else None for text in (since, until))
+    first, end = (parse_time(text) if text else None for text in (since, until))
     if first and end and first >= end:
         raise DataError(
             f"nothing was merged from {since} on and before {until}: the end is not after the beginning"
@@ -85,13 +85,15 @@ def bounds(since: str | None, until: str | None) -> tuple[datetime | None, datet
     return first, end
 
 
-def within(commits: Sequence[Commit], since: str | None = None, until: str | None = None) -> list[Commit]:
+def commits_in_period(
+    commits: Sequence[Commit], since: str | None = None, until: str | None = None
+) -> list[Commit]:
     """Return the commits that were merged at ``since`` or later and before ``until``, in their order.
 
-    Every commit is looked at: times of a first-parent history need not descend.
+    All commits are checked: times of a first-parent history need not descend.
     """
-    begin = moment(since).timestamp() if since else float("-inf")
-    end = moment(until).timestamp() if until else float("inf")
+    begin = parse_time(since).timestamp() if since else float("-inf")
+    end = parse_time(until).timestamp() if until else float("inf")
     return [commit for commit in commits if begin <= commit.time < end]
 
 
@@ -102,29 +104,29 @@ def read_changes(
     limits: PatchLimits | None = None,
     history: Sequence[Commit] | None = None,
 ) -> Generator[PullRequest | SkippedCommit]:
-    """A record, or the reason why there is none, for each of the commits, in their order (the first one of all last).
+    """Yield a record, or the reason why there is none, for each commit in order (a root commit last).
 
-    ``history`` is the whole first-parent history, where ``commits`` are a part of it.
+    ``history`` is the whole first-parent history if ``commits`` is a part of it.
     """
     readable = [commit.sha for commit in commits if commit.parents]
     heads = [commit.parents[1] for commit in commits if len(commit.parents) > 1]
-    branches = merged_branches(repository, heads, {commit.sha for commit in history or commits})
-    authors = Authors(author_names(repository) if readable else ())
+    branches = read_merged_branches(repository, heads, {commit.sha for commit in history or commits})
+    authors = AuthorNames(read_author_names(repository) if readable else ())
     for diff in read_diffs(repository, readable, limits or PatchLimits()):
-        yield diff if isinstance(diff, SkippedCommit) else _record(diff, facts, branches, authors)
-    for commit in commits:  # at most one: the end of the history
+        yield diff if isinstance(diff, SkippedCommit) else _make_record(diff, facts, branches, authors)
+    for commit in commits:  # at most one, the last of the history
         if not commit.parents:
-            yield SkippedCommit(sha=commit.sha, reason=_end(commit, repository), detail=commit.damage)
+            yield SkippedCommit(sha=commit.sha, reason=_skip_reason(commit, repository), detail=commit.error)
 
 
-def _end(commit: Commit, repository: GitRepository) -> SkipReason:
-    if commit.damage:
+def _skip_reason(commit: Commit, repository: GitRepository) -> SkipReason:
+    if commit.error:
         return "unreadable"
-    return "shallow_boundary" if commit.sha in repository.shallow else "root"
+    return "shallow_boundary" if commit.sha in repository.shallow_commits else "root"
 
 
-def _record(
-    diff: CommitDiff, facts: RepositoryFacts, branches: Mapping[str, Branch], authors: Authors
+def _make_record(
+    diff: CommitDiff, facts: RepositoryFacts, branches: Mapping[str, MergedBranch], authors: AuthorNames
 ) -> PullRequest | SkippedCommit:
     sha, parents, committed, authored, name, email, text = (
         field.decode("utf-8", "replace") for field in diff.fields
@@ -133,10 +135,10 @@ def _record(
     head = before[1] if len(before) > 1 else None
     if not diff.files:
         return SkippedCommit(sha=sha, reason="no_changes")
-    message = read_message(text, len(before))
-    branch = branches.get(head or "", Branch(is_bot(name, email)))
-    message = branch.told(message)
-    files = [file_change(part) for part in diff.files]
+    message = parse_commit_message(text, len(before))
+    branch = branches.get(head or "", MergedBranch(is_bot(name, email)))
+    message = branch.complete_message(message)
+    files = [parse_file_diff(part) for part in diff.files]
     shown = [
         (part, change)
         for part, change in zip(diff.files, files, strict=True)
@@ -147,29 +149,29 @@ def _record(
         number=message.number,
         kind=message.kind,
         source="git",
-        title=authors.taken_from(message.title),
-        description=authors.taken_from(message.description),
+        title=authors.redact(message.title),
+        description=authors.redact(message.description),
         description_raw_sha256=sha256_text(text),
         trailers_removed=message.trailers_removed,
         is_bot=branch.is_bot,
         base_sha=before[0],
         merge_sha=sha,
         head_sha=head,
-        merged_at=utc_moment(committed),
-        authored_at=utc_moment(authored),
-        url=facts.change_url(message.number, sha),
+        merged_at=format_utc(committed),
+        authored_at=format_utc(authored),
+        url=facts.page_of_change(message.number, sha),
         license=facts.license,
         language_stats=facts.language_stats,
-        files=with_changed_types(files),
-        # The patch as the suite renders it: per file its path, its hunks and a separator (three marks, two ends).
+        files=merge_type_changes(files),
+        # As the suite renders the patch: path, hunks and separator of each file (three dashes, two newlines).
         patch_lines=sum(part.lines + 2 for part, _ in shown),
         patch_chars=sum(part.characters + len(change.path) + 6 for part, change in shown),
-        reject_reasons=(TOO_MANY_FILES,) if diff.left_out else (),
+        reject_reasons=(TOO_MANY_FILES,) if diff.excluded_files else (),
     )
 
 
-def utc_moment(seconds: str | int) -> str:
-    """Unix time as records write it; a time beyond all calendars is the epoch."""
+def format_utc(seconds: str | int) -> str:
+    """Return Unix time as an ISO 8601 text in UTC; the epoch for years that have no date."""
     try:
         return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     except (ValueError, OverflowError, OSError):

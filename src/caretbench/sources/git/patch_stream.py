@@ -1,7 +1,7 @@
-"""The output of ``git log -p``, cut into commits and files while it arrives, in memory that does not grow with it.
+"""Streaming parser of ``git log -p``: commits and files, in bounded memory.
 
-Only git's own lines begin with ``diff --git`` or with a NUL: lines of files begin with a mark, and messages stand
-between NULs. So cutting needs no reading of the lines between, and additions are counted, not collected.
+Only git's own lines begin with ``diff --git`` or NUL: lines of files have a mark in front, and messages are between
+NULs. So the stream can be cut without parsing the lines between, and additions are counted without collecting them.
 """
 
 from __future__ import annotations
@@ -13,25 +13,28 @@ _FILE = b"diff --git "
 _FILE_LINE = b"\n" + _FILE
 _COMMIT_LINE = b"\n\0"
 _OVERLAP = len(_FILE_LINE)
-_HEAD = 1 << 16  # more than the lines that name a file ever take
+_HEAD = 1 << 16  # more than the header lines of any file
 _CONTINUATION = bytes(range(0x80, 0xC0))
 
 
 @dataclass(frozen=True, slots=True)
 class PatchLimits:
-    """How much of one change is kept (bytes, files); the rest is counted and marked as cut."""
+    """Maximum size of a stored change; the rest is counted, and marked as truncated.
 
-    patch: int = 128 * 1024
-    change: int = 1024 * 1024
-    files: int = 3000
+    ``file_bytes``: patch of one file; ``change_bytes``: all patches of a change; ``max_files``: files of a change.
+    """
+
+    file_bytes: int = 128 * 1024
+    change_bytes: int = 1024 * 1024
+    max_files: int = 3000
 
 
 @dataclass(slots=True)
 class FileDiff:
-    """One file's part: the lines that name it, its hunks as far as they are kept, and counts over all of them."""
+    """One file: header lines, stored hunks, and counts over all hunks."""
 
-    head: bytes
-    body: bytes = b""
+    header: bytes
+    hunks: bytes = b""
     additions: int = 0
     deletions: int = 0
     lines: int = 0
@@ -41,48 +44,50 @@ class FileDiff:
 
 @dataclass(slots=True)
 class CommitDiff:
-    """One commit: the fields of the format, its files, and how many files more there were than are kept."""
+    """One commit: the fields of the format, its files, and the number of files beyond the limit."""
 
     fields: list[bytes]
     files: list[FileDiff] = field(default_factory=list)
-    left_out: int = 0
-    kept: int = 0
+    excluded_files: int = 0
+    kept_bytes: int = 0
 
-    def add(self, diff: FileDiff, limits: PatchLimits) -> None:
-        """Take a file in, as far as the limits allow."""
-        if len(self.files) == limits.files:
-            self.left_out += 1
+    def add_file(self, diff: FileDiff, limits: PatchLimits) -> None:
+        """Add a file within the limits."""
+        if len(self.files) == limits.max_files:
+            self.excluded_files += 1
             return
-        if self.kept + len(diff.body) > limits.change:
-            diff.body, diff.truncated = b"", True
-        self.kept += len(diff.body)
+        if self.kept_bytes + len(diff.hunks) > limits.change_bytes:
+            diff.hunks, diff.truncated = b"", True
+        self.kept_bytes += len(diff.hunks)
         self.files.append(diff)
 
 
-def read_commits(chunks: Iterable[bytes], fields: int, limits: PatchLimits) -> Iterator[CommitDiff]:
-    """Yield the commits of a stream whose format puts a NUL before the first and behind each of ``fields`` fields.
+def parse_log(chunks: Iterable[bytes], field_count: int, limits: PatchLimits) -> Iterator[CommitDiff]:
+    """Yield the commits of a stream with a NUL before the first and after each of ``field_count`` fields.
 
-    The last commit is given only when the stream ends: where it breaks off, the last one stays away.
+    The last commit is yielded at the end of the stream, and not if the stream breaks off.
     """
     commit: CommitDiff | None = None
-    for part in _parts(chunks, fields, limits):
+    for part in _parse_parts(chunks, field_count, limits):
         if isinstance(part, list):
             if commit is not None:
                 yield commit
             commit = CommitDiff(part)
         elif commit is not None:
-            commit.add(part, limits)
+            commit.add_file(part, limits)
     if commit is not None:
         yield commit
 
 
-def _parts(chunks: Iterable[bytes], fields: int, limits: PatchLimits) -> Iterator[list[bytes] | FileDiff]:
-    """Fields of commits, and files, in the order of the stream."""
+def _parse_parts(
+    chunks: Iterable[bytes], fields: int, limits: PatchLimits
+) -> Iterator[list[bytes] | FileDiff]:
+    """Yield fields of commits, and files, in the order of the stream."""
     data = b""
     large: _LargeFile | None = None
     for chunk in chunks:
         data += chunk
-        cutter = _Cutter(data, fields)
+        cutter = _StreamCutter(data, fields)
         if large is not None:
             end = cutter.end_of_file(0)
             large.take(data[: end if end >= 0 else max(0, len(data) - _OVERLAP)])
@@ -93,25 +98,25 @@ def _parts(chunks: Iterable[bytes], fields: int, limits: PatchLimits) -> Iterato
             large, cutter.position = None, end
         yield from cutter.parts(limits)
         data = data[cutter.position :]
-        if data.startswith(_FILE) and len(data) > limits.patch + _HEAD:
-            large = _LargeFile(limits.patch)
+        if data.startswith(_FILE) and len(data) > limits.file_bytes + _HEAD:
+            large = _LargeFile(limits.file_bytes)
             large.take(data[:-_OVERLAP])
             data = data[-_OVERLAP:]
     if large is not None:
         large.take(data)
         yield large.finished()
     elif data.startswith(_FILE):
-        yield _file(data, limits.patch)
+        yield _parse_file(data, limits.file_bytes)
 
 
-class _Cutter:
-    """Cuts whole parts off the front of what has arrived."""
+class _StreamCutter:
+    """Cuts complete parts off the start of the received data."""
 
     def __init__(self, data: bytes, fields: int) -> None:
         self.data = data
         self.position = 0
         self._fields = fields
-        self._commit = 0  # where the next commit begins, once looked for
+        self._commit = 0  # start of the next commit, once searched
 
     def parts(self, limits: PatchLimits) -> Iterator[list[bytes] | FileDiff]:
         data = self.data
@@ -128,7 +133,7 @@ class _Cutter:
                 end = self.end_of_file(self.position)
                 if end < 0:
                     return
-                yield _file(data[self.position : end], limits.patch)
+                yield _parse_file(data[self.position : end], limits.file_bytes)
                 self.position = end
             else:
                 end = data.find(b"\n", self.position) + 1
@@ -137,7 +142,7 @@ class _Cutter:
                 self.position = end
 
     def end_of_file(self, start: int) -> int:
-        """Where the file ends that begins or goes on at ``start``; -1 when its end has not arrived."""
+        """Return the end of the file part at ``start``; -1 if it has not arrived."""
         if 0 <= self._commit <= start:
             self._commit = self.data.find(_COMMIT_LINE, start)
         found = self.data.find(_FILE_LINE, start, self._commit if self._commit >= 0 else len(self.data))
@@ -145,7 +150,7 @@ class _Cutter:
         return end + 1 if end >= 0 else -1
 
 
-def _file(section: bytes, limit: int) -> FileDiff:
+def _parse_file(section: bytes, limit: int) -> FileDiff:
     start = section.find(b"\n@@ -")
     if start < 0:
         return FileDiff(section)
@@ -155,26 +160,26 @@ def _file(section: bytes, limit: int) -> FileDiff:
         additions=section.count(b"\n+", start),
         deletions=section.count(b"\n-", start),
         lines=section.count(b"\n", start + 1),
-        characters=_characters(section) - _characters(head) - 1,
+        characters=_count_characters(section) - _count_characters(head) - 1,
     )
-    diff.body, diff.truncated = _kept(section[start + 1 :], limit)
+    diff.hunks, diff.truncated = _truncate(section[start + 1 :], limit)
     return diff
 
 
-def _kept(body: bytes, limit: int) -> tuple[bytes, bool]:
-    """Return the hunks without the last newline, cut behind a line where they are too long."""
+def _truncate(body: bytes, limit: int) -> tuple[bytes, bool]:
+    """Return the hunks without the last newline, cut after a line if they are too long."""
     if len(body) <= limit:
         return body.removesuffix(b"\n"), False
     return body[: max(0, body.rfind(b"\n", 0, limit))], True
 
 
-def _characters(text: bytes) -> int:
-    """Code points of UTF-8."""
+def _count_characters(text: bytes) -> int:
+    """Return the number of code points in UTF-8 data."""
     return len(text) if text.isascii() else len(text.translate(None, _CONTINUATION))
 
 
 class _LargeFile:
-    """A file too long to be held: its beginning is kept, the rest is counted as it passes."""
+    """A file beyond the limit: the start is stored, the rest is only counted."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -183,13 +188,13 @@ class _LargeFile:
 
     def take(self, piece: bytes) -> None:
         if self._diff is None:
-            self._diff = _file(piece, self._limit)
+            self._diff = _parse_file(piece, self._limit)
         elif piece:
             seam = self._last + piece[:1]
             self._diff.additions += piece.count(b"\n+") + (seam == b"\n+")
             self._diff.deletions += piece.count(b"\n-") + (seam == b"\n-")
             self._diff.lines += piece.count(b"\n")
-            self._diff.characters += _characters(piece)
+            self._diff.characters += _count_characters(piece)
         self._last = piece[-1:] or self._last
 
     def finished(self) -> FileDiff:

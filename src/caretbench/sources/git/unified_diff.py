@@ -1,8 +1,7 @@
-"""Hunks of a unified diff, read by the lengths that their headers give.
+"""Parser of unified diff hunks that relies on the line counts of their headers.
 
-A removed line ``-- x`` stands in a patch as ``--- x``, an added ``++ y`` as ``+++ y``: only counting tells them from
-the lines that name a file. Lines end at a newline and nowhere else, so that carriage returns, form feeds and
-U+2028 stay what they are, part of a line.
+A removed line ``-- x`` is ``--- x`` in a patch, and an added line ``++ y`` is ``+++ y``: only counting separates them
+from header lines of a file. Only a newline ends a line: carriage returns, form feeds and U+2028 are part of it.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ from typing import Literal, cast
 
 from caretbench.errors import DataError
 
-Mark = Literal[" ", "+", "-", "\\"]
-"""Kept, added, removed; ``\\``: a remark of the diff itself (no newline at the end of the file)."""
+LineMark = Literal[" ", "+", "-", "\\"]
+"""Kept, added, removed; ``\\``: a note of the diff (no newline at the end of the file)."""
 
 _HEADER = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(?: ?(.*))?", re.DOTALL)
 _OLD = {" ": 1, "-": 1, "+": 0, "\\": 0}
@@ -23,18 +22,18 @@ _NEW = {" ": 1, "-": 0, "+": 1, "\\": 0}
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One line of a hunk: ``text`` without its mark and without its newline."""
+class DiffLine:
+    """One line of a hunk: ``text`` has neither mark nor newline."""
 
-    mark: Mark
+    mark: LineMark
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """One hunk: where it stands in the old and in the new file (lines from 1), and its lines.
+    """One hunk: line numbers (from 1) and line counts in the old and the new file, and its lines.
 
-    ``section`` is what stands behind the second ``@@``, the function around the hunk for instance.
+    ``section`` is the text after the second ``@@``, the function around the hunk for example.
     """
 
     old_start: int
@@ -42,32 +41,32 @@ class Hunk:
     new_start: int
     new_count: int
     section: str
-    lines: tuple[Line, ...]
+    lines: tuple[DiffLine, ...]
 
     @property
     def old_lines(self) -> tuple[str, ...]:
-        """The lines before the change."""
+        """Lines before the change."""
         return tuple(line.text for line in self.lines if _OLD[line.mark])
 
     @property
     def new_lines(self) -> tuple[str, ...]:
-        """The lines after the change."""
+        """Lines after the change."""
         return tuple(line.text for line in self.lines if _NEW[line.mark])
 
     @property
     def header(self) -> str:
-        """The hunk's first line, always with both lengths."""
+        """The first line of the hunk, always with both counts."""
         places = f"@@ -{self.old_start},{self.old_count} +{self.new_start},{self.new_count} @@"
         return f"{places} {self.section}" if self.section else places
 
 
-def parse_hunks(patch: str, *, cut: bool = False) -> tuple[Hunk, ...]:
-    """Return the hunks of one file's patch, which begins with the first ``@@`` (an empty one has none).
+def parse_hunks(patch: str, *, truncated: bool = False) -> tuple[Hunk, ...]:
+    """Return the hunks of one file's patch, which begins with the first ``@@``; none if it is empty.
 
-    Of a patch that was ``cut`` off, a last hunk that is shorter than its header says is left out.
+    If the patch is ``truncated``, an incomplete last hunk is dropped.
 
     Raises:
-        DataError: it is no patch; the message says which line and why.
+        DataError: the text is no patch; the message has the line and the cause.
     """
     if not patch:
         return ()
@@ -77,17 +76,17 @@ def parse_hunks(patch: str, *, cut: bool = False) -> tuple[Hunk, ...]:
     while index < len(lines):
         header = _HEADER.fullmatch(lines[index])
         if header is None:
-            if cut and hunks and index == len(lines) - 1:
+            if truncated and hunks and index == len(lines) - 1:
                 break
             raise DataError(f"line {index + 1} of the patch: expected a hunk, found {lines[index][:80]!r}")
-        end = _end(lines, index, header)
+        end = _find_end(lines, index, header)
         if end is None:
-            if cut:
+            if truncated:
                 break
             raise DataError(
-                f"line {index + 1} of the patch: the hunk is shorter than {lines[index][:80]!r} says"
+                f"line {index + 1} of the patch: the hunk is shorter than {lines[index][:80]!r} states"
             )
-        hunks.append(_hunk(header, lines[index + 1 : end]))
+        hunks.append(_make_hunk(header, lines[index + 1 : end]))
         index = end
     return tuple(hunks)
 
@@ -96,14 +95,14 @@ def _count(text: str | None) -> int:
     return 1 if text is None else int(text)
 
 
-def _end(lines: Sequence[str], start: int, header: re.Match[str]) -> int | None:
-    """Return the index behind the hunk's last line; none when the patch ends before the hunk does."""
+def _find_end(lines: Sequence[str], start: int, header: re.Match[str]) -> int | None:
+    """Return the index after the hunk's last line; None if the patch ends before the hunk does."""
     old, new = _count(header[2]), _count(header[4])
     index = start + 1
     while old > 0 or new > 0:
         if index == len(lines):
             return None
-        mark = lines[index][:1] or " "  # mail programs and editors take the blank off an empty kept line
+        mark = lines[index][:1] or " "  # mail programs and editors strip the space of an empty kept line
         if mark not in _OLD:
             raise DataError(
                 f"line {index + 1} of the patch: a line begins with ' ', '+', '-' or '\\', found {mark!r}"
@@ -111,26 +110,26 @@ def _end(lines: Sequence[str], start: int, header: re.Match[str]) -> int | None:
         old -= _OLD[mark]
         new -= _NEW[mark]
         if old < 0 or new < 0:
-            raise DataError(f"line {index + 1} of the patch: the hunk is longer than its header says")
+            raise DataError(f"line {index + 1} of the patch: the hunk is longer than its header states")
         index += 1
     if index < len(lines) and lines[index].startswith("\\"):
         index += 1
     return index
 
 
-def _hunk(header: re.Match[str], lines: Iterable[str]) -> Hunk:
+def _make_hunk(header: re.Match[str], lines: Iterable[str]) -> Hunk:
     return Hunk(
         old_start=int(header[1]),
         old_count=_count(header[2]),
         new_start=int(header[3]),
         new_count=_count(header[4]),
         section=header[5] or "",
-        lines=tuple(Line(cast("Mark", line[:1] or " "), line[1:]) for line in lines),
+        lines=tuple(DiffLine(cast("LineMark", line[:1] or " "), line[1:]) for line in lines),
     )
 
 
 def render_hunks(hunks: Iterable[Hunk]) -> str:
-    """Return the patch again, without a newline at its end; lengths of 1 are written out."""
+    """Return the text of hunks, without a final newline; counts of 1 are written out."""
     return "\n".join(
         text for hunk in hunks for text in (hunk.header, *(line.mark + line.text for line in hunk.lines))
     )

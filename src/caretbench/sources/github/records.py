@@ -1,4 +1,4 @@
-"""From what GitHub says of a pull request to our record of it. Names of people are not kept."""
+"""Conversion of GitHub's pull requests to records, without names of people."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from caretbench.files import sha256_text
 from caretbench.sources.changes.bots import is_bot
-from caretbench.sources.changes.descriptions import without_emails, without_trailers
-from caretbench.sources.changes.generated import is_generated, says_generated
-from caretbench.sources.git.file_diff import file_change
-from caretbench.sources.git.patch_stream import PatchLimits, read_commits
+from caretbench.sources.changes.descriptions import redact_emails, remove_trailers
+from caretbench.sources.changes.generated_files import has_generated_marker, is_generated
+from caretbench.sources.git.file_diff import parse_file_diff
+from caretbench.sources.git.patch_stream import PatchLimits, parse_log
 from caretbench.sources.pull_request import FileChange, FileStatus, PullRequest
 from caretbench.sources.repository import RepositoryFacts
 
@@ -20,8 +20,8 @@ _STATUS: Final[Mapping[str, FileStatus]] = {
 }  # fmt: skip
 
 
-def repository_record(value: Mapping[str, Any], languages: Mapping[str, int]) -> RepositoryFacts:
-    """What GitHub says of a repository; ``languages`` in bytes, by GitHub's names."""
+def parse_repository(value: Mapping[str, Any], languages: Mapping[str, int]) -> RepositoryFacts:
+    """Return the facts of a repository; ``languages`` are sizes in bytes by GitHub's language names."""
     whole = sum(languages.values())
     licence = (value.get("license") or {}).get("spdx_id")
     shares = {name.lower(): round(size / whole, 4) for name, size in languages.items()} if whole else {}
@@ -35,18 +35,22 @@ def repository_record(value: Mapping[str, Any], languages: Mapping[str, int]) ->
     )
 
 
-def pull_record(
-    value: Mapping[str, Any], files: Iterable[FileChange], facts: RepositoryFacts, *, left_out: bool = False
+def parse_pull_request(
+    value: Mapping[str, Any],
+    files: Iterable[FileChange],
+    facts: RepositoryFacts,
+    *,
+    too_many_files: bool = False,
 ) -> PullRequest:
     """Return the record of a merged pull request.
 
-    ``left_out``: GitHub shows 3,000 files and no more, and there are more.
+    ``too_many_files``: the pull request has more than the 3,000 files that GitHub lists.
 
     Raises:
-        KeyError, TypeError, ValueError: GitHub's answer is not of the form that is documented.
+        KeyError, TypeError, ValueError: GitHub's response does not have the documented form.
     """
     raw = str(value.get("body") or "").replace("\r\n", "\n")
-    body, removed = without_trailers(raw)
+    body, removed = remove_trailers(raw)
     user = value.get("user") or {}
     changes = tuple(sorted(files, key=lambda change: change.path))
     shown = [change for change in changes if change.patch]
@@ -55,8 +59,8 @@ def pull_record(
         number=int(value["number"]),
         kind="pull",
         source="api",
-        title=without_emails(str(value["title"] or "").strip()[:300]),
-        description=without_emails(body.strip()),
+        title=redact_emails(str(value["title"] or "").strip()[:300]),
+        description=redact_emails(body.strip()),
         description_raw_sha256=sha256_text(raw),
         trailers_removed=removed,
         labels=tuple(sorted(str(label["name"]) for label in value.get("labels") or ())),
@@ -72,40 +76,40 @@ def pull_record(
         files=changes,
         patch_lines=sum(change.patch.count("\n") + 3 for change in shown),
         patch_chars=sum(len(change.patch) + len(change.path) + 7 for change in shown),
-        reject_reasons=("too_many_files",) if left_out else (),
+        reject_reasons=("too_many_files",) if too_many_files else (),
     )
 
 
-def file_record(value: Mapping[str, Any], limits: PatchLimits) -> FileChange:
-    """Return one file; without hunks where GitHub gives none (a binary file, or one that is too long).
+def parse_file(value: Mapping[str, Any], limits: PatchLimits) -> FileChange:
+    """Return the record of one file; without hunks if GitHub has none (a binary or very long file).
 
     Raises:
-        KeyError, TypeError, ValueError: GitHub's answer is not of the form that is documented.
+        KeyError, TypeError, ValueError: GitHub's response does not have the documented form.
     """
     path, patch = str(value["filename"]), str(value.get("patch") or "")
     old = value.get("previous_filename")
     additions, deletions = int(value.get("additions") or 0), int(value.get("deletions") or 0)
     status = _STATUS[str(value["status"])]
-    too_long = len(patch) > limits.patch
+    too_long = len(patch) > limits.file_bytes
     return FileChange(
         path=path,
         old_path=str(old) if old and old != path else None,
         status=status,
         binary=not patch and not additions and not deletions and status in ("added", "modified", "removed"),
-        generated=is_generated(path) or says_generated(patch),
+        generated=is_generated(path) or has_generated_marker(patch),
         truncated=too_long or (not patch and bool(additions or deletions)),
         additions=additions,
         deletions=deletions,
-        patch=patch[: max(0, patch.rfind("\n", 0, limits.patch))] if too_long else patch,
+        patch=patch[: max(0, patch.rfind("\n", 0, limits.file_bytes))] if too_long else patch,
     )
 
 
-def files_of_diff(text: str, limits: PatchLimits) -> dict[str, FileChange]:
-    """Return the files of a whole diff by path: it holds hunks that the list of files leaves out."""
+def parse_diff_files(text: str, limits: PatchLimits) -> dict[str, FileChange]:
+    """Return the files of a whole diff by path; it contains hunks that the list of files lacks."""
     stream = b"\0diff\0\n\n" + text.encode("utf-8", "surrogateescape")
     found = {}
-    for commit in read_commits([stream], 1, limits):
+    for commit in parse_log([stream], 1, limits):
         for part in commit.files:
-            change = file_change(part)
+            change = parse_file_diff(part)
             found[change.path] = change
     return found

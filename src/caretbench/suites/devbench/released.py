@@ -14,7 +14,7 @@ FIELDS = (
     "id", "testsource", "language", "prefix", "golden_completion", "suffix", "LLM_justification", "assertions",
 )  # fmt: skip
 REVISION = "b22ecf8"
-# A program needs a display where it opens windows; the golden program decides, not the completion.
+# A program needs a display where it opens windows; the reference program decides, not the completion.
 _DISPLAY_MARKS = ("tkinter", "turtle")
 
 
@@ -62,12 +62,12 @@ def _problem(row: dict[str, Any], language: str, category: str, where: str) -> P
         raise DataError(f"{where}: unknown field {unknown[0]!r}")
     if layout.RELEASED_LANGUAGES.get(row["language"]) != language:
         raise DataError(f"{where}: language {row['language']!r} in a file of {language}")
-    prefix, golden, suffix, assertions = (
+    prefix, reference, suffix, assertions = (
         row[name] for name in ("prefix", "golden_completion", "suffix", "assertions")
     )
     shown_suffix = with_leading_newline(suffix)
     after = with_trailing_newline(shown_suffix) + with_trailing_newline(assertions)
-    program = "\n".join((prefix, golden, suffix, assertions))
+    program = "\n".join((prefix, reference, suffix, assertions))
     needs = ("display",) if any(mark in program for mark in _DISPLAY_MARKS) else ()
     identity = f"{language}/{category}/{row['id']}"
     return Problem(
@@ -78,7 +78,7 @@ def _problem(row: dict[str, Any], language: str, category: str, where: str) -> P
         splice=InlineSplice(
             before=with_trailing_newline(prefix), after=after if after.startswith("\n") else "\n" + after
         ),
-        reference=golden,
+        reference=reference,
         checks=(ProgramCheck(needs=needs),),
         labels=layout.problem_labels(language, category, prefix, suffix),
         cluster=identity,

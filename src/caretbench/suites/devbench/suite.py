@@ -10,7 +10,7 @@ from caretbench.execution.bundles import bundle_specs
 from caretbench.execution.types import ExecutionRequest, Limits
 from caretbench.files import DataError
 from caretbench.languages import language
-from caretbench.metrics.similarity import paper_line0, similarities
+from caretbench.metrics.similarity import paper_similarity, similarities
 from caretbench.problem import Completion, InlineSplice, PredicateCheck, Problem, Profile, ProgramCheck
 from caretbench.profiles import ProfileRules, Rule
 from caretbench.suites import register
@@ -121,7 +121,7 @@ class DevBench(Suite):
     def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
         """Similarity to the reference (``paper``: of the first lines), and predicates of a documentation comment."""
         if DevBenchProfile(profile).first_lines:
-            likeness = paper_line0(text, problem.reference)._asdict()
+            likeness = paper_similarity(text, problem.reference)._asdict()
         else:
             likeness = similarities([(text, problem.reference)])[0]._asdict()
         measurements = [Measurement("similarity@1", likeness)]

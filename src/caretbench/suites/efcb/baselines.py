@@ -100,7 +100,7 @@ def _comment_marks(path: str) -> tuple[str, ...]:
 
 
 BASELINES: Final[Mapping[str, BaselineFunction]] = {
-    "golden": lambda problem: problem.reference,
+    "reference": lambda problem: problem.reference,
     "empty": lambda _: "",
     "random": _of_choices(_random),
     "always-a": _of_choices(lambda _problem, _shown: LETTERS[0]),

@@ -17,12 +17,12 @@ from caretbench.errors import DataError
 from caretbench.options import Option, Words
 from caretbench.profiles import profile_named
 from caretbench.progress import Progress
-from caretbench.sources.git.history import bounds
+from caretbench.sources.git.history import parse_period
+from caretbench.sources.git_mining import MiningPeriod, MiningProgress, mine_git, newest_changes
 from caretbench.sources.github import mine_github
-from caretbench.sources.mining import MiningProgress, Period, mine_git, newest
 from caretbench.sources.pull_request import PullRequest, read_pull_requests
-from caretbench.sources.repository import UNKNOWN, RepositoryFacts
-from caretbench.sources.source_tree import SourceTrees
+from caretbench.sources.repository import UNKNOWN_ORGANIZATION, RepositoryFacts
+from caretbench.sources.source_files import SourceFilesByRepository
 from caretbench.suites.efcb.construction import build as build_tasks
 from caretbench.suites.efcb.efcb_score import TASKS
 from caretbench.suites.efcb.options import EfcbOptions
@@ -98,7 +98,7 @@ class Mining:
     """Mining of repositories into a folder: what is known of each, and how many commits gave nothing."""
 
     folder: EfcbFolder
-    period: Period
+    period: MiningPeriod
     progress: Progress
     max_requests: int | None = None
     repositories: list[RepositoryFacts] = field(default_factory=list)
@@ -128,7 +128,9 @@ class Mining:
         """Return what was mined into the folder, and the given records within the wanted time, the newest first."""
         paths = [path for path in (self.folder.pull_requests_path,) if path.exists()]
         period = self.period
-        return newest(read_pull_requests([*paths, *records]), period.since, period.until, period.limit)
+        return newest_changes(
+            read_pull_requests([*paths, *records]), period.since, period.until, period.limit
+        )
 
     def _clone(self, path: Path) -> None:
         period, last = self.period, 0
@@ -143,7 +145,7 @@ class Mining:
         name, note = mined.repository.repo, self.progress.note
         for reason, count in mined.skipped_by_reason.items():
             note(f"{name}: {count} commits give no change: {reason.replace('_', ' ')}")
-        if mined.repository.organization == UNKNOWN:
+        if mined.repository.organization == UNKNOWN_ORGANIZATION:
             note(
                 f"{path}: no remote, and the folder's name tells no owner: the organisation of {name} is unknown. To "
                 f"name it: git -C {path} remote add origin URL, or a folder called owner+name"
@@ -158,7 +160,7 @@ class Mining:
         self.repositories.append(
             mine_github(
                 name, self.folder.pull_requests_path, self.period,
-                max_requests=self.max_requests, report=self.progress, note=self.progress.note,
+                max_requests=self.max_requests, progress=self.progress, notify=self.progress.note,
             )
         )  # fmt: skip
 
@@ -174,8 +176,8 @@ def build(
     """
     started = time.monotonic()
     tasks, given = _tasks(options["task"]), BuildSources.of(sources)
-    period = Period(options["since"], options["until"], options["max_changes"])
-    bounds(period.since, period.until)  # before an earlier build's problems are taken away
+    period = MiningPeriod(options["since"], options["until"], options["max_changes"])
+    parse_period(period.since, period.until)  # before an earlier build's problems are taken away
     wanted = EfcbOptions(
         seed=options["seed"], profile=profile_named(options["profile"]), rotations=options["rotations"]
     )
@@ -195,8 +197,8 @@ def build(
             raise ValueError(f"{output}: no merged change was found; look at --since, --until and the branch")
         if earlier is not None and (replaced := earlier.replaced(Counter(pull.repo for pull in pulls))):
             progress.note(replaced)
-        with SourceTrees(mining.clones) as trees:
-            built = build_tasks(pulls, wanted, tasks, progress, sources=trees.of)
+        with SourceFilesByRepository(mining.clones) as trees:
+            built = build_tasks(pulls, wanted, tasks, progress, sources=trees.file_reader)
         manifest = built.manifest(pulls, mining.repositories, chosen, mining.skipped)
         folder.write(manifest, built.problems, built.rejected, built.leaks, fit=built.fit)
     notes = [*undescribed(built, pulls, mining.repositories)]

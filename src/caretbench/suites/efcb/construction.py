@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from caretbench.problem import Problem
-from caretbench.sources.changes import descriptions, people, releases
+from caretbench.sources.changes import descriptions, name_redaction, releases
 from caretbench.sources.pull_request import PullRequest
 from caretbench.sources.repository import RepositoryFacts
 from caretbench.suites.efcb.attacks.leaks import Leak, leak_report
@@ -30,7 +30,7 @@ Report = Callable[[str, int, int | None], None]
 
 
 _RULES: Final = {
-    "descriptions": descriptions.VERSION, "people": people.VERSION, "releases": releases.VERSION,
+    "descriptions": descriptions.VERSION, "people": name_redaction.VERSION, "releases": releases.VERSION,
 }  # fmt: skip
 """Versions of what is taken from texts and from the changes, by room."""
 

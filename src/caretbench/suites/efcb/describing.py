@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Final
 
 from caretbench.problem import Label, Provenance, Row
-from caretbench.sources.path_languages import language_of as any_language_of
+from caretbench.sources.path_languages import path_language as any_language_of
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.rendering import Rendered
 from caretbench.syntax.source import language_of as house_language_of

@@ -14,7 +14,7 @@ from typing import Final, Literal, NamedTuple, TypeVar
 import numpy as np
 
 from caretbench.metrics.intervals import CONFIDENCE, RESAMPLES, Interval, wilson
-from caretbench.metrics.resampling import FEWEST_CLUSTERS, Floats
+from caretbench.metrics.resampling import MIN_CLUSTERS, Floats
 from caretbench.suites.efcb.positions import CHOICES
 
 EASY: Final = "gmcq-easy"
@@ -158,9 +158,7 @@ def _interval(value: float, draws: Floats, units: int, confidence: float, *, sha
         return Interval(
             math.nan, math.nan, "undefined", "one pull request alone says nothing about the spread"
         )
-    warning = (
-        f"only {units} pull requests: the interval may be too narrow" if units < FEWEST_CLUSTERS else None
-    )
+    warning = f"only {units} pull requests: the interval may be too narrow" if units < MIN_CLUSTERS else None
     low, high = np.nanquantile(draws, [(1 - confidence) / 2, (1 + confidence) / 2])
     if high - low <= 1e-12:
         if share and value in (0.0, 1.0):

@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 from caretbench.files import DataError
 from caretbench.problem import Profile, Row
 from caretbench.sources.changes.bots import is_backport, is_bot_title, is_release, is_revert
-from caretbench.sources.changes.descriptions import NO_FORM, prose_characters
-from caretbench.sources.changes.releases import changes_versions
-from caretbench.sources.near_duplicates import line_shingles, near_duplicates
+from caretbench.sources.changes.descriptions import NO_TEMPLATE, count_prose_characters
+from caretbench.sources.changes.releases import is_version_change
+from caretbench.sources.near_duplicates import find_near_duplicates, line_shingles
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.describing import Rejected
 from caretbench.suites.efcb.options import efcb_rules
@@ -54,14 +54,14 @@ _OWN: Final[_Filters] = {
     "bot": lambda facts: facts.pull.is_bot or is_bot_title(facts.pull.title),
     "revert": lambda facts: is_revert(facts.pull.title),
     "release": lambda facts: (
-        is_release(facts.pull.title) or changes_versions(facts.pull.title, facts.pull.files)
+        is_release(facts.pull.title) or is_version_change(facts.pull.title, facts.pull.files)
     ),
     "backport": lambda facts: is_backport(facts.pull.title),
     "truncated_patch": lambda facts: facts.truncated,
     "few_added_lines": lambda facts: sum(file.additions for file in facts.shown.files) < MINIMUM_ADDED,
     "little_prose": lambda facts: (
         bool(facts.pull.description.strip())
-        and prose_characters(facts.pull.description, facts.form, facts.pull.title) < MINIMUM_PROSE
+        and count_prose_characters(facts.pull.description, facts.form, facts.pull.title) < MINIMUM_PROSE
     ),
 }
 FILTERS: Final[_Filters] = {**_LENGTH, **_DESCRIBED, **_OWN}
@@ -91,7 +91,9 @@ class Filtered(Row):
     yields: tuple[Yield, ...]
 
 
-def reject_reasons(pull: PullRequest, profile: Profile, form: Collection[str] = NO_FORM) -> tuple[str, ...]:
+def reject_reasons(
+    pull: PullRequest, profile: Profile, form: Collection[str] = NO_TEMPLATE
+) -> tuple[str, ...]:
     """Return the names of the filters that a change fails by itself, in their order; none: it is accepted.
 
     ``paper`` counts generated files as shown, as the released questions do. The lines of ``form`` say nothing.
@@ -128,9 +130,9 @@ def accepted(pulls: Iterable[PullRequest], profile: Profile) -> Filtered:
 
 def _repeated(pulls: Iterable[PullRequest]) -> list[tuple[str, str]]:
     """The keys of changes whose shown hunks are nearly those of one that was merged earlier, in any repository."""
-    oldest = sorted(pulls, key=lambda pull: (pull.newest_first, pull.repo))
+    oldest = sorted(pulls, key=lambda pull: (pull.merge_order, pull.repo))
     hunks = ("\n".join(file.hunks for file in render(pull).files) for pull in oldest)
-    found = near_duplicates((str(number), line_shingles(text)) for number, text in enumerate(hunks))
+    found = find_near_duplicates((str(number), line_shingles(text)) for number, text in enumerate(hunks))
     return [oldest[int(number)].key for number in found]
 
 
@@ -140,7 +142,7 @@ def _once(pulls: Iterable[PullRequest]) -> list[PullRequest]:
     for pull in pulls:
         if known.setdefault(pull.key, pull) != pull:
             raise DataError(f"{pull.repo} {pull.merge_sha}: the change stands there twice, and differs")
-    newest = sorted(known.values(), key=lambda pull: pull.newest_first, reverse=True)
+    newest = sorted(known.values(), key=lambda pull: pull.merge_order, reverse=True)
     return sorted(newest, key=lambda pull: pull.repo)
 
 

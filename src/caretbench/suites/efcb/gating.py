@@ -59,7 +59,7 @@ class QuestionGate(ResumableGate):
             if len(set(shown.choices)) < len(shown.choices):
                 yield "choices_repeat: two choices are the same text"
             if not self._right(problem, problem.reference):
-                yield f"golden_fails: {problem.reference!r} is not taken for the right choice"
+                yield f"reference_fails: {problem.reference!r} is not taken for the right choice"
             if self._right(problem, ""):
                 yield "answerable_without_answer: the empty answer is right"
             wrong = [letter for letter in LETTERS[: len(shown.choices)] if letter != problem.reference]
@@ -72,24 +72,24 @@ class QuestionGate(ResumableGate):
         return self.measure(problem, text).get("passed") == 1.0
 
     def _measured(self, problem: Problem) -> Iterator[str]:
-        golden, empty = self.measure(problem, problem.reference), self.measure(problem, "")
-        if _MADE_UP in golden:
+        reference, empty = self.measure(problem, problem.reference), self.measure(problem, "")
+        if _MADE_UP in reference:
             false = self.measure(problem, f"{problem.reference}\n\nIt calls `{_NOWHERE}()`.")
-            if golden[_MADE_UP] > 0.0:
-                yield "golden_fails: the reference names what stands neither in the patch nor in its text"
+            if reference[_MADE_UP] > 0.0:
+                yield "reference_fails: the reference names what stands neither in the patch nor in its text"
             if false[_MADE_UP] < 1.0:
                 yield "not_measured: a name that stands nowhere is not found"
             return
-        name = next((name for name in _BEST if name in golden), None)
+        name = next((name for name in _BEST if name in reference), None)
         if name is None:
             yield "not_measured: no measure tells answers apart"
             return
-        if golden[name] < 1.0:
-            yield f"golden_fails: {name} of the reference is {golden[name]:.3f}"
+        if reference[name] < 1.0:
+            yield f"reference_fails: {name} of the reference is {reference[name]:.3f}"
         if empty[name] > 0.0:
             yield f"answerable_without_answer: {name} of the empty answer is {empty[name]:.3f}"
-        if golden.get("floor", 0.0) >= _FLOOR:
-            yield f"copying_answers: copying reaches {golden['floor']:.3f}"
+        if reference.get("floor", 0.0) >= _FLOOR:
+            yield f"copying_answers: copying reaches {reference['floor']:.3f}"
 
 
 def _tier(problem: Problem) -> tuple[str, ...]:

@@ -14,7 +14,12 @@ from typing import Final
 
 from caretbench.languages import languages
 from caretbench.problem import Profile
-from caretbench.sources.changes.descriptions import NO_FORM, cleaned, cleaned_title, form_lines
+from caretbench.sources.changes.descriptions import (
+    NO_TEMPLATE,
+    clean_description,
+    clean_title,
+    template_lines,
+)
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.options import DEFAULT_VARIANT, Query, QueryVariant, efcb_rules
 
@@ -33,7 +38,7 @@ def query(
     pull: PullRequest,
     variant: QueryVariant = DEFAULT_VARIANT,
     profile: Profile = "default",
-    form: Collection[str] = NO_FORM,
+    form: Collection[str] = NO_TEMPLATE,
 ) -> Query:
     """Return the text that asks for the change, in the given variant; empty where the change is not described.
 
@@ -42,9 +47,11 @@ def query(
     """
     rules = efcb_rules(profile)
     description = (
-        cleaned(pull.description, form, pull.title) if rules.cleaned_texts else pull.description.strip()
+        clean_description(pull.description, form, pull.title)
+        if rules.cleaned_texts
+        else pull.description.strip()
     )
-    title = cleaned_title(pull.title) if rules.cleaned_texts else pull.title.strip()
+    title = clean_title(pull.title) if rules.cleaned_texts else pull.title.strip()
     return Query(variant, _VARIANTS[variant](pull, title, description))
 
 
@@ -53,7 +60,7 @@ def forms(pulls: Iterable[PullRequest]) -> Mapping[str, frozenset[str]]:
     descriptions: dict[str, list[str]] = defaultdict(list)
     for pull in pulls:
         descriptions[pull.repo].append(pull.description)
-    return {repo: form_lines(texts) for repo, texts in descriptions.items()}
+    return {repo: template_lines(texts) for repo, texts in descriptions.items()}
 
 
 def _both(_: PullRequest, title: str, description: str) -> str:

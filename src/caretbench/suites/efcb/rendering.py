@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Final
 
 from caretbench.problem import Row
-from caretbench.sources.changes.generated import is_generated
+from caretbench.sources.changes.generated_files import is_generated
 from caretbench.sources.pull_request import PullRequest
 
 END_OF_FILE: Final = "\n---\n"

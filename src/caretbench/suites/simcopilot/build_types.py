@@ -16,7 +16,7 @@ from caretbench.projects.setup.settings import CheckSettings
 from caretbench.suites.simcopilot.folder import BuildManifest
 from caretbench.suites.simcopilot.mining.tasks import TaskSampling
 from caretbench.suites.values import BuildResult
-from caretbench.text_tables import aligned
+from caretbench.text_tables import align_columns
 from caretbench.validation.validity import Validity
 
 
@@ -163,7 +163,7 @@ def _lines(built: BuiltTasks, wall_s: float) -> Iterator[str]:
             for mode, counts in sorted(table.items())
         ]
         yield ""
-        yield from aligned(rows, ("mode", *_VERDICTS, "candidates"))
+        yield from align_columns(rows, ("mode", *_VERDICTS, "candidates"))
         yield from (f"  {reason} ({count})" for reason, count in built.reasons().most_common())
     if built.task_count:
         cpu_s = _cpu_s(built)

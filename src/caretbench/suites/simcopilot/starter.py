@@ -38,7 +38,7 @@ class StarterTask(Row):
     check: str
     """The name of the project's check that decides."""
     minimum_tests: int = 0
-    golden_s: float
+    reference_s: float
     overlap_group: str | None = None
     labels: Mapping[str, Label]
 
@@ -80,7 +80,7 @@ def _load(name: str, root: Path, store: SnapshotStore) -> list[Problem]:
             raise DataError(
                 f"{starter_tasks_path(name)}: not made of the {name} that lies beside it; mine it again"
             )
-        measured = {"minimum_tests": task.minimum_tests, "golden_s": task.golden_s}
+        measured = {"minimum_tests": task.minimum_tests, "reference_s": task.reference_s}
         check = checks[task.check].model_copy(update=measured)
         problems.append(_problem(task, settings, snapshot.id, data, check))
     return problems
@@ -125,7 +125,7 @@ def starter_task(problem: Problem, content: bytes, checks: Sequence[NamedCheck])
         {
             "path": splice.path, "sha256": _digest(content), "start": splice.start, "end": splice.end,
             "newline": splice.newline, "language": problem.caret.language, "mode": problem.label("mode"),
-            "check": check.name, "minimum_tests": decides.minimum_tests, "golden_s": decides.golden_s,
+            "check": check.name, "minimum_tests": decides.minimum_tests, "reference_s": decides.reference_s,
             "overlap_group": problem.overlap_group, "labels": problem.labels,
         }
     )  # fmt: skip

@@ -188,7 +188,7 @@ class _Known:
     def __init__(self, pulls: Iterable[PullRequest]) -> None:
         self._made_from: dict[str, PullRequest] = {}
         self._shown: dict[str, PullRequest] = {}
-        for pull in sorted(pulls, key=lambda pull: pull.newest_first):
+        for pull in sorted(pulls, key=lambda pull: pull.merge_order):
             self._made_from[cluster(pull)] = pull
             self._shown |= {render(pull, generated=generated).text: pull for generated in (False, True)}
         self._backgrounds = Backgrounds(self._made_from.values())

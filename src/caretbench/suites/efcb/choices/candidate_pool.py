@@ -39,7 +39,7 @@ class CandidatePool:
     """The changes of one repository, in the order in which they were merged."""
 
     def __init__(self, pulls: Sequence[PullRequest], profile: Profile) -> None:
-        self.pulls = tuple(sorted(pulls, key=lambda pull: pull.newest_first))
+        self.pulls = tuple(sorted(pulls, key=lambda pull: pull.merge_order))
         self.repo = self.pulls[0].repo
         self.shown = [render(pull, generated=efcb_rules(profile).generated_shown) for pull in self.pulls]
         self.texts = tuple(patch.text for patch in self.shown)

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from caretbench.files import sha256_text
 from caretbench.problem import Label, Problem
-from caretbench.sources.changes.descriptions import NO_FORM
+from caretbench.sources.changes.descriptions import NO_TEMPLATE
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.choices.candidate_pool import CandidatePool
 from caretbench.suites.efcb.choices.problem import CHOICE_SET, choice_problems
@@ -66,14 +66,14 @@ def easy_items(
     """
     form = forms(pulls) if form is None else form
     by_repository: dict[str, list[PullRequest]] = defaultdict(list)
-    for pull in sorted(pulls, key=lambda pull: (pull.repo, pull.newest_first)):
+    for pull in sorted(pulls, key=lambda pull: (pull.repo, pull.merge_order)):
         by_repository[pull.repo].append(pull)
     pools = [CandidatePool(members, options.profile) for members in by_repository.values()]
     asked = {
         pull.key: tuple(
             text
             for variant in options.variants
-            if (text := query(pull, variant, options.profile, form.get(pull.repo, NO_FORM))).text.strip()
+            if (text := query(pull, variant, options.profile, form.get(pull.repo, NO_TEMPLATE))).text.strip()
         )
         for pull in pulls
     }

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from caretbench.problem import Label, Problem
-from caretbench.sources.changes.descriptions import NO_FORM
+from caretbench.sources.changes.descriptions import NO_TEMPLATE
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.attacks.attackers import Attackers, shipped
 from caretbench.suites.efcb.attacks.calibration import CHANGES, calibrated
@@ -78,7 +78,7 @@ def hard_items(
     rejected: list[Rejected] = []
     by_repository: dict[str, list[PullRequest]] = defaultdict(list)
     for pull in sorted(pulls, key=lambda pull: pull.key):
-        lines = form.get(pull.repo, NO_FORM)
+        lines = form.get(pull.repo, NO_TEMPLATE)
         queries = [query(pull, variant, options.profile, lines) for variant in options.variants]
         asked[pull.key] = tuple(text for text in queries if text.text.strip())
         if asked[pull.key]:

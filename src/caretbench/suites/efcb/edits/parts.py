@@ -95,7 +95,7 @@ def parts_of(rendered: Rendered, sources: Sources | None = None) -> Iterator[Pat
         grammar = grammar_of(file.path)
         if grammar is None:
             continue
-        hunks = parse_hunks(file.hunks, cut=True)
+        hunks = parse_hunks(file.hunks, truncated=True)
         firsts, line = [], 0
         for hunk in hunks:
             firsts.append(line + 1)

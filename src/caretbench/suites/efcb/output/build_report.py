@@ -18,7 +18,7 @@ from caretbench.suites.efcb.describing import cluster
 from caretbench.suites.efcb.filtering import TASK
 from caretbench.suites.efcb.output.folder import EfcbManifest
 from caretbench.suites.values import BuildResult
-from caretbench.text_tables import aligned
+from caretbench.text_tables import align_columns
 
 _Part = tuple[str, str, str]
 """Task, tier and query."""
@@ -64,7 +64,7 @@ def _lines(manifest: EfcbManifest) -> Iterator[str]:
         (repository, str(count), str(manifest.accepted.get(repository, 0)))
         for repository, count in manifest.changes.items()
     ]
-    yield from aligned(rows, ("repository", "changes", "accepted"))
+    yield from align_columns(rows, ("repository", "changes", "accepted"))
     filters = [
         (y.repository, y.filter.replace("_", " "), str(y.failing), str(y.only), str(y.left))
         for y in manifest.yields
@@ -72,9 +72,9 @@ def _lines(manifest: EfcbManifest) -> Iterator[str]:
     ]
     if filters:
         yield "\nChanges that the filters refuse:"
-        yield from aligned(filters, ("repository", "filter", "fail", "only this filter", "left"))
+        yield from align_columns(filters, ("repository", "filter", "fail", "only this filter", "left"))
     yield ""
-    yield from aligned(
+    yield from align_columns(
         [(kind, str(count)) for kind, count in manifest.problems.items()], ("task", "problems")
     )
 
@@ -105,7 +105,7 @@ def _shortfall_lines(built: BuiltQuestions) -> Iterator[str]:
     ]
     if rows:
         yield "\nTasks with few questions (docs/efcb.md explains the reasons; rejected.jsonl names the changes):"
-        yield from aligned(rows, ("repository", "task", "changes asked about", "reasons of the others"))
+        yield from align_columns(rows, ("repository", "task", "changes asked about", "reasons of the others"))
 
 
 def _leak_lines(leaks: Sequence[Leak]) -> Iterator[str]:
@@ -119,7 +119,7 @@ def _leak_lines(leaks: Sequence[Leak]) -> Iterator[str]:
     yield "\nWhat finds the right choice without understanding (chance 0.250):"
     *above, last = _stacked_heads(parts)
     first, *others = [*(("", "", *words) for words in above), ("", "attack", *last)]
-    yield from aligned([*others, *_leak_rows(leaks, parts)], first)
+    yield from align_columns([*others, *_leak_rows(leaks, parts)], first)
     small = {(leak.task, leak.tier): leak.problems for leak in leaks if leak.too_small}
     for part, count in small.items():
         yield f"{' '.join(part).strip()}: too small to test ({count}); its questions are unverified"

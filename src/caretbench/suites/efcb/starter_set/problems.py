@@ -12,7 +12,7 @@ from typing import Final
 
 from caretbench.files import cache_folder, read_rows, sha256_text, write_rows
 from caretbench.problem import Problem
-from caretbench.sources.mining import mine_git
+from caretbench.sources.git_mining import mine_git
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.construction import build
 from caretbench.suites.efcb.options import EfcbOptions

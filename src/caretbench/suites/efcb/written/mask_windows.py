@@ -116,7 +116,7 @@ def _fragments(rendered: Rendered) -> Iterator[Fragment]:
     for file, shown in enumerate(rendered.files):
         grammar = grammar_of(shown.path)
         first = 1
-        for hunk in parse_hunks(shown.hunks, cut=True) if grammar is not None else ():
+        for hunk in parse_hunks(shown.hunks, truncated=True) if grammar is not None else ():
             new = [(number, line) for number, line in enumerate(hunk.lines, first) if line.mark in "+ "]
             added = frozenset(number for number, line in new if line.mark == "+")
             if grammar is not None and added:

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from caretbench.problem import ContextFile, CriterionCheck, Label, NoSplice, Problem, Profile, Question, Row
 from caretbench.profiles import PROFILES
-from caretbench.sources.changes.descriptions import NO_FORM
+from caretbench.sources.changes.descriptions import NO_TEMPLATE
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.describing import SUITE, Rejected, cluster, common_labels, language_of, provenance
 from caretbench.suites.efcb.efcb_score import JUDGED_MAXIMUM, MASKED
@@ -88,10 +88,10 @@ def masked_items(
         makers = {WHOLE_PATCH: partial(_released_item, options=options)}
     else:
         makers = {tier: partial(_item, tier=tier, options=options) for tier in options.tiers}
-    newest = sorted(pulls, key=lambda pull: pull.newest_first, reverse=True)
+    newest = sorted(pulls, key=lambda pull: pull.merge_order, reverse=True)
     for pull in sorted(newest, key=lambda pull: pull.repo):
         rendered = render(pull, generated=options.rules.generated_shown)
-        text = query(pull, profile=options.profile, form=forms.get(pull.repo, NO_FORM)).text
+        text = query(pull, profile=options.profile, form=forms.get(pull.repo, NO_TEMPLATE)).text
         for tier, make in makers.items():
             made = make(pull, rendered, text)
             if isinstance(made, MaskedItem):

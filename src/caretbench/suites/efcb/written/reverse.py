@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Final, Literal, NamedTuple
 
 from caretbench.problem import ContextFile, CriterionCheck, NoSplice, Problem, Question, Row
-from caretbench.sources.changes.descriptions import NO_FORM
+from caretbench.sources.changes.descriptions import NO_TEMPLATE
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.answers import without_reasoning
 from caretbench.suites.efcb.describing import SUITE, Rejected, cluster, common_labels, provenance
@@ -57,10 +57,10 @@ def reverse_items(
     """Return one item for each change, by repository, newest first; and the changes that give none."""
     items: list[ReverseItem] = []
     rejected: list[Rejected] = []
-    newest = sorted(pulls, key=lambda pull: pull.newest_first, reverse=True)
+    newest = sorted(pulls, key=lambda pull: pull.merge_order, reverse=True)
     for pull in sorted(newest, key=lambda pull: pull.repo):
         rendered = render(pull, generated=options.rules.generated_shown)
-        body = query(pull, "description_only", options.profile, forms.get(pull.repo, NO_FORM)).text
+        body = query(pull, "description_only", options.profile, forms.get(pull.repo, NO_TEMPLATE)).text
         title = " ".join(pull.title.split())
         missing = {"no_patch": rendered.files, "no_title": title, "no_description": body}
         reason = next((reason for reason, there in missing.items() if not there), None)

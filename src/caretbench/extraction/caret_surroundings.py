@@ -8,6 +8,7 @@ import tree_sitter
 
 from caretbench.languages import language as language_named
 from caretbench.problem import Caret
+from caretbench.syntax.faults import is_well_formed_text
 from caretbench.syntax.parser import encode, parse, text_of
 
 _LITERAL = ("comment", "string", "template_literal", "char", "text", "regex")
@@ -30,6 +31,10 @@ class Surroundings(NamedTuple):
         """Return the visible program with ``text`` at the caret."""
         return self.before + text + self.after
 
+    def parses_with(self, text: str) -> bool:
+        """Return whether the visible program with ``text`` at the caret is well formed."""
+        return is_well_formed_text(self.program(text), self.language)
+
     @property
     def needs_newline(self) -> bool:
         """Return whether a text at the caret must end its last line itself, because the suffix begins a new one."""
@@ -50,8 +55,8 @@ def within_literal(tree: tree_sitter.Tree, position: int) -> bool:
     return False
 
 
-def caret_in_literal(around: Surroundings, text: str) -> bool:
+def caret_in_literal(surroundings: Surroundings, text: str) -> bool:
     """Return whether the caret stands inside a string or comment, where prose and fences are as good as code."""
-    position = len(encode(around.before))
-    trees = (parse(around.program(middle), around.language) for middle in (text, "\n", ""))
+    position = len(encode(surroundings.before))
+    trees = (parse(surroundings.program(middle), surroundings.language) for middle in (text, "\n", ""))
     return any(within_literal(tree, position) for tree in trees)

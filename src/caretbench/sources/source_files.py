@@ -1,4 +1,4 @@
-"""Files of a repository as they are at a commit, read from a clone when they are asked for."""
+"""Files of a repository at a commit, read from a clone on demand."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from caretbench.sources.git.access import GitError, GitRepository, opened
+from caretbench.sources.git.git_repository import GitError, GitRepository, open_repository
 from caretbench.sources.pull_request import PullRequest
 
-MOST_BYTES: Final = 1_000_000
-"""Of one file; a larger one is as if it were not there."""
-_KEPT_CHARACTERS: Final = 32_000_000
+MAX_FILE_BYTES: Final = 1_000_000
+"""Maximum size of a file; larger ones count as missing."""
+_MAX_CACHED_CHARACTERS: Final = 32_000_000
 
 
-class SourceTree:
-    """The files of one clone, by commit and path; those read last are kept, up to a number of characters."""
+class SourceFiles:
+    """The files of one clone, by commit and path, with a cache of recently read files."""
 
     def __init__(self, repository: GitRepository) -> None:
         self._repository = repository
         self._known: OrderedDict[tuple[str, str], str | None] = OrderedDict()
         self._characters = 0
 
-    def text(self, commit: str, path: str) -> str | None:
-        """Return the text of a file at a commit; None where there is none that can be read as UTF-8."""
+    def read_text(self, commit: str, path: str) -> str | None:
+        """Return the text of a file at a commit; None if it is missing, too large or not UTF-8."""
         key = (commit, path)
         if key not in self._known:
             self._known[key] = self._read(commit, path)
             self._characters += len(self._known[key] or "")
-            while self._characters > _KEPT_CHARACTERS and len(self._known) > 1:
+            while self._characters > _MAX_CACHED_CHARACTERS and len(self._known) > 1:
                 _, dropped = self._known.popitem(last=False)
                 self._characters -= len(dropped or "")
         self._known.move_to_end(key)
@@ -42,7 +42,7 @@ class SourceTree:
         name = f"{commit}:{path}\n".encode()
         try:
             said = self._repository.run("cat-file", "--batch-check", stdin=name).split()
-            if len(said) != 3 or said[1] != b"blob" or int(said[2]) > MOST_BYTES:
+            if len(said) != 3 or said[1] != b"blob" or int(said[2]) > MAX_FILE_BYTES:
                 return None
             body = self._repository.run("cat-file", "--batch", stdin=name).partition(b"\n")[2]
             return body[: int(said[2])].decode("utf-8")
@@ -50,26 +50,26 @@ class SourceTree:
             return None
 
 
-class SourceTrees:
-    """Clones of several repositories, opened when a file of theirs is asked for; closes them as a context manager.
+class SourceFilesByRepository:
+    """Source files of several repositories, opened on demand; a context manager that closes them.
 
-    ``clones`` are their folders by the names that changes have.
+    ``clones`` are folders by the repository names of changes.
     """
 
     def __init__(self, clones: Mapping[str, Path]) -> None:
         self._clones = dict(clones)
-        self._opened: dict[str, SourceTree] = {}
+        self._opened: dict[str, SourceFiles] = {}
         self._stack = contextlib.ExitStack()
 
-    def __enter__(self) -> SourceTrees:
+    def __enter__(self) -> SourceFilesByRepository:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
         self._opened.clear()
 
-    def of(self, pull: PullRequest) -> Callable[[str], str | None] | None:
-        """Return the reader of a change's files as they are after it; None where its repository has no clone here.
+    def file_reader(self, pull: PullRequest) -> Callable[[str], str | None] | None:
+        """Return a reader of a change's files after the merge; None without a clone.
 
         Raises:
             DataError: the clone cannot be opened.
@@ -79,6 +79,6 @@ class SourceTrees:
             return None
         tree = self._opened.get(pull.repo)
         if tree is None:
-            repository = self._stack.enter_context(opened(path))
-            tree = self._opened[pull.repo] = SourceTree(repository)
-        return lambda name: tree.text(pull.merge_sha, name)
+            repository = self._stack.enter_context(open_repository(path))
+            tree = self._opened[pull.repo] = SourceFiles(repository)
+        return lambda name: tree.read_text(pull.merge_sha, name)

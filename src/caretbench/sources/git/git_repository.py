@@ -1,8 +1,8 @@
-"""A clone opened for reading, and for nothing else: its settings, hooks, filters and attributes have no say.
+"""Read-only access to a git clone that ignores its settings, hooks, filters and attributes.
 
-git runs in an empty git directory of its own that borrows the clone's objects. So nothing that a clone's configuration
-could start is started (signature programs, external diffs, file monitors, lazy fetches over a network), a clone that
-belongs to somebody else opens too, and a bare clone gives the same patches as one with files.
+git runs in an empty git directory of its own with the clone's object database. So programs that a clone's
+configuration names are not started (signature programs, external diffs, file monitors, lazy fetches over a network),
+a clone of another user can be opened, and a bare clone gives the same patches as one with a work tree.
 """
 
 from __future__ import annotations
@@ -23,47 +23,46 @@ from caretbench.errors import DataError
 from caretbench.temporary import temporary_folder
 
 OLDEST_GIT = (2, 31)
-_CHUNK = 1 << 18
-# To glibc: memory that git frees is kept for the next file instead of being given back and asked for again. It saves an
-# eighth of the processor time; other C libraries do not read these.
-_KEPT_MEMORY = {
+_READ_BYTES = 1 << 18
+# For glibc: keeps freed memory for the next file, which saves an eighth of the CPU time. Others ignore these.
+_MALLOC_SETTINGS = {
     "MALLOC_TRIM_THRESHOLD_": "268435456",
     "MALLOC_MMAP_THRESHOLD_": "33554432",
     "MALLOC_TOP_PAD_": "4194304",
 }
-# git writes 4 KiB at a time. Whoever takes each of them up at once wakes for every one: a fifth of all processor time.
-_FEW = 1 << 15
-_PAUSE = 0.002
+# git writes 4 KiB at a time: waking up for each costs a fifth of all CPU time.
+_SMALL_READ_BYTES = 1 << 15
+_PAUSE_S = 0.002
 
 
 class GitError(DataError):
-    """git ended with an error; the message is the last line of what it said."""
+    """git failed; the message is the last line of its standard error."""
 
 
 @dataclass(frozen=True, slots=True)
 class GitRepository:
-    """An opened clone: the commit whose history is read, where a shallow clone ends, and where it came from."""
+    """An opened clone: the commit whose history is read, boundary commits of a shallow clone, the remote's URL."""
 
     path: Path
     head: str
-    shallow: frozenset[str]
-    remote: str | None
+    shallow_commits: frozenset[str]
+    remote_url: str | None
     _folder: Path
     _objects: Path
 
     def run(self, *arguments: str, stdin: bytes = b"") -> bytes:
-        """What git writes.
+        """Return the standard output of a git command.
 
         Raises:
-            GitError: it ended with an error.
+            GitError: git failed.
         """
         return b"".join(self.stream(*arguments, stdin=stdin))
 
     def stream(self, *arguments: str, stdin: bytes = b"") -> Iterator[bytes]:
-        """What git writes, in pieces, while it writes; a generator that is closed ends git.
+        """Yield the standard output of a git command in pieces; closing the generator stops git.
 
         Raises:
-            GitError: it ended with an error; all that it wrote was given before.
+            GitError: git failed; all its output was yielded before.
         """
         environment = _environment(self._folder) | {
             "GIT_DIR": str(self._folder),
@@ -73,7 +72,7 @@ class GitRepository:
             source.write(stdin)
             source.seek(0)
             with subprocess.Popen(
-                [_git(), *arguments],
+                [_git_program(), *arguments],
                 stdin=source,
                 stdout=subprocess.PIPE,
                 stderr=complaints,
@@ -82,10 +81,10 @@ class GitRepository:
             ) as process:
                 assert process.stdout is not None  # noqa: S101 - for the type: it is a pipe
                 try:
-                    while chunk := os.read(process.stdout.fileno(), _CHUNK):
+                    while chunk := os.read(process.stdout.fileno(), _READ_BYTES):
                         yield chunk
-                        if len(chunk) < _FEW:
-                            time.sleep(_PAUSE)
+                        if len(chunk) < _SMALL_READ_BYTES:
+                            time.sleep(_PAUSE_S)
                     process.wait()
                 finally:
                     if process.poll() is None:
@@ -95,19 +94,19 @@ class GitRepository:
 
 
 @contextlib.contextmanager
-def opened(path: Path, revision: str = "HEAD") -> Iterator[GitRepository]:
-    """Open a clone (with files, bare, a linked work tree) for reading; the history of ``revision`` is read.
+def open_repository(path: Path, revision: str = "HEAD") -> Iterator[GitRepository]:
+    """Open a clone (with files, bare, a linked work tree) to read the history of ``revision``.
 
     Raises:
-        DataError: no git or one that is too old; no clone; an empty one; no such revision.
+        DataError: git is missing or too old; the path is no clone, or an empty one; the revision does not exist.
     """
     _check_version()
     if not path.is_dir():
         raise DataError(f"{path}: {'a file, not a folder' if path.exists() else 'no such folder'}")
     with temporary_folder("git") as folder:
-        ask = _Asking(path.resolve(), folder)
+        ask = _CloneQueries(path.resolve(), folder)
         try:
-            # One by one: a path may hold a newline.
+            # One by one: a path may contain a newline.
             objects, shallow = (
                 ask("rev-parse", "--path-format=absolute", "--git-path", part)
                 for part in ("objects", "shallow")
@@ -116,17 +115,17 @@ def opened(path: Path, revision: str = "HEAD") -> Iterator[GitRepository]:
         except GitError as error:
             why = "" if "not a git repository" in str(error) else f" that can be read ({error})"
             raise DataError(f"{path}: not a git repository{why}") from None
-        head = _commit(ask, path, revision)
-        remote = _remote(ask)
-        _borrow(folder, Path(shallow), form)
+        head = _resolve_commit(ask, path, revision)
+        remote = _find_remote_url(ask)
+        _initialize_git_directory(folder, Path(shallow), form)
         ends = Path(shallow).read_text("ascii").split() if Path(shallow).is_file() else []
         yield GitRepository(path, head, frozenset(ends), remote, folder, Path(objects))
 
 
-def _remote(ask: _Asking) -> str | None:
-    """Return the address of ``origin``; without one that of ``upstream``, or of the clone's only remote."""
+def _find_remote_url(query: _CloneQueries) -> str | None:
+    """Return the URL of ``origin``, else of ``upstream``, else of the clone's only remote."""
     try:
-        lines = ask("config", "--no-includes", "--get-regexp", r"^remote\..*\.url$").split("\n")
+        lines = query("config", "--no-includes", "--get-regexp", r"^remote\..*\.url$").split("\n")
     except GitError:
         return None
     found: dict[str, str] = {}
@@ -137,15 +136,15 @@ def _remote(ask: _Asking) -> str | None:
     return known or (next(iter(found.values())) if len(found) == 1 else None)
 
 
-def _commit(ask: _Asking, path: Path, revision: str) -> str:
+def _resolve_commit(query: _CloneQueries, path: Path, revision: str) -> str:
     try:
-        return ask("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+        return query("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     except GitError as error:
         if revision != "HEAD":
             raise DataError(f"{path}: no revision {revision!r}") from None
         try:
-            branch = ask("symbolic-ref", "--quiet", "HEAD")
-            ask("rev-parse", "--verify", "--quiet", branch)
+            branch = query("symbolic-ref", "--quiet", "HEAD")
+            query("rev-parse", "--verify", "--quiet", branch)
         except GitError:
             raise DataError(
                 f"{path}: an empty repository, or HEAD leads nowhere: no commit to read"
@@ -153,14 +152,14 @@ def _commit(ask: _Asking, path: Path, revision: str) -> str:
         raise DataError(f"{path}: HEAD cannot be read ({error})") from None
 
 
-class _Asking:
-    """Questions to the clone itself: where its parts are. None of them runs what its settings name."""
+class _CloneQueries:
+    """git queries in the clone itself, for the paths of its parts; they start no programs from its settings."""
 
     def __init__(self, path: Path, folder: Path) -> None:
         self._path = path
         settings = folder / "settings"
         settings.write_text("[safe]\n\tdirectory = *\n", "utf-8")
-        # The clone must be where it is said to be, not in some folder above.
+        # The clone must be at this path, not in a parent folder.
         self._environment = _environment(folder) | {
             "GIT_CONFIG_GLOBAL": str(settings),
             "GIT_CEILING_DIRECTORIES": str(path.parent),
@@ -169,7 +168,7 @@ class _Asking:
     def __call__(self, *arguments: str) -> str:
         with tempfile.TemporaryFile() as complaints:
             done = subprocess.run(
-                [_git(), "-C", str(self._path), *arguments],
+                [_git_program(), "-C", str(self._path), *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=complaints,
@@ -181,8 +180,8 @@ class _Asking:
         return done.stdout.decode("utf-8", "replace").rstrip("\n")
 
 
-def _borrow(folder: Path, shallow: Path, form: str) -> None:
-    """Make the folder a bare git directory without anything of its own."""
+def _initialize_git_directory(folder: Path, shallow: Path, form: str) -> None:
+    """Make the folder an empty bare git directory."""
     (folder / "refs").mkdir()
     (folder / "objects").mkdir()
     (folder / "HEAD").write_text("ref: refs/heads/none\n", "utf-8")
@@ -210,19 +209,19 @@ def _environment(home: Path) -> dict[str, str]:
             "GIT_TERMINAL_PROMPT": "0",
             "GIT_PAGER": "cat",
         }
-        | _KEPT_MEMORY
+        | _MALLOC_SETTINGS
     )
 
 
-def _git() -> str:
+def _git_program() -> str:
     found = shutil.which("git")
     if found is None:
-        raise DataError("git is not installed; mining a history needs it")
+        raise DataError("git is not installed, and mining needs it; install git")
     return found
 
 
 def _check_version() -> None:
-    said = subprocess.run([_git(), "--version"], capture_output=True, text=True, check=False).stdout
+    said = subprocess.run([_git_program(), "--version"], capture_output=True, text=True, check=False).stdout
     found = re.search(r"(\d+)\.(\d+)", said)
     if found is None or (int(found[1]), int(found[2])) < OLDEST_GIT:
         raise DataError(
@@ -230,7 +229,7 @@ def _check_version() -> None:
         )
 
 
-def _last_line(complaints: IO[bytes]) -> str:
-    complaints.seek(0)
-    lines = complaints.read(1 << 16).decode("utf-8", "replace").strip().split("\n")
+def _last_line(stderr: IO[bytes]) -> str:
+    stderr.seek(0)
+    lines = stderr.read(1 << 16).decode("utf-8", "replace").strip().split("\n")
     return lines[-1][:300]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.sources.changes.people import Authors, without_people
+from caretbench.sources.changes.name_redaction import AuthorNames, redact_names
 
 
 @pytest.mark.parametrize(
@@ -20,8 +20,8 @@ from caretbench.sources.changes.people import Authors, without_people
     ],
 )  # fmt: skip
 def test_people_lose_their_names(text: str, bare: str) -> None:
-    assert without_people(text) == bare
-    assert without_people(bare) == bare
+    assert redact_names(text) == bare
+    assert redact_names(bare) == bare
 
 
 @pytest.mark.parametrize(
@@ -40,22 +40,22 @@ def test_people_lose_their_names(text: str, bare: str) -> None:
     ],
 )
 def test_what_is_no_name_stays(text: str) -> None:
-    assert without_people(text, lambda word: word == "@kept") == text
+    assert redact_names(text, lambda word: word == "@kept") == text
 
 
 def test_authors_of_the_history_are_known_by_their_whole_names() -> None:
-    authors = Authors(["Ann  Lee", "Ann Lee Roe", "bo", "Zoë Ünal", "Static Analysis", "the fixer"])
+    authors = AuthorNames(["Ann  Lee", "Ann Lee Roe", "bo", "Zoë Ünal", "Static Analysis", "the fixer"])
     text = "Pair with Ann Lee Roe, Ann Lee and Zoë Ünal; Ann Leest, bo, the fixer and Static Analysis stay"
     bare = "Pair with <name>, <name> and <name>; Ann Leest, bo, the fixer and Static Analysis stay"
-    assert authors.taken_from(text) == bare
-    assert Authors([]).taken_from(text) == text
+    assert authors.redact(text) == bare
+    assert AuthorNames([]).redact(text) == text
 
 
 @pytest.mark.parametrize(
     "text", ["Thanks " + "Aa " * 20000, "thanks a, " * 20000, "suggested by Aa " * 10000, "```" * 9000 + "@"]
 )
 def test_long_texts_are_no_trap(text: str) -> None:
-    without_people(text)
+    redact_names(text)
 
 
 # --- annotations and logins -------------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ def test_long_texts_are_no_trap(text: str) -> None:
     ],
 )
 def test_annotations_are_no_people(text: str) -> None:
-    assert without_people(text) == text
+    assert redact_names(text) == text
 
 
 @pytest.mark.parametrize(
@@ -102,9 +102,9 @@ def test_annotations_are_no_people(text: str) -> None:
     ],
 )
 def test_logins_are_people(text: str, bare: str) -> None:
-    assert without_people(text) == bare
+    assert redact_names(text) == bare
 
 
 def test_where_a_language_has_no_annotations_capitals_are_people() -> None:
-    assert without_people("Ask @Foo first", annotated=False) == "Ask <name> first"
-    assert without_people("Use @Foo first", annotated=True) == "Use @Foo first"
+    assert redact_names("Ask @Foo first", has_annotations=False) == "Ask <name> first"
+    assert redact_names("Use @Foo first", has_annotations=True) == "Use @Foo first"

@@ -10,9 +10,13 @@ from collections.abc import Iterator
 
 import tree_sitter
 
-from caretbench.extraction.cuts import closed, dedent, leaves, longest_fit
-from caretbench.extraction.surroundings import Surroundings
-from caretbench.syntax.faults import fits
+from caretbench.extraction.caret_surroundings import Surroundings
+from caretbench.extraction.cuts import (
+    dedent_position,
+    longest_parsing_cut,
+    tokens_between,
+    with_final_newline,
+)
 from caretbench.syntax.parser import Offsets, encode, parse
 
 _CLOSERS = {"(": ")", "[": "]", "{": "}", "${": "}"}
@@ -30,13 +34,13 @@ def _says_enough(lines: list[str]) -> bool:
     return sum(map(_says, lines)) >= 2 and letters >= _SAYING_CHARACTERS
 
 
-def without_prefix_repetition(text: str, around: Surroundings) -> str:
+def without_prefix_repetition(text: str, surroundings: Surroundings) -> str:
     """Return the text without whole lines at its beginning that repeat the end of the prefix.
 
     Two lines that say something, or one that opens a block, or the begun line of the caret with at least two words.
     What of the caret's line goes on stays.
     """
-    *whole, caret_line = around.before.split("\n")
+    *whole, caret_line = surroundings.before.split("\n")
     begun = caret_line.strip()
     before = [line.strip() for line in whole if line.strip()]
     lines = text.split("\n")
@@ -67,12 +71,12 @@ def _after_begun(head: list[str], shown: list[str], caret_line: str) -> str | No
     return rest.lstrip() if caret_line.endswith((" ", "\t")) else rest
 
 
-def without_suffix_repetition(text: str, around: Surroundings) -> str:
+def without_suffix_repetition(text: str, surroundings: Surroundings) -> str:
     """Return the text up to where it goes on with the suffix that is shown, wherever that begins in the text.
 
     Two lines must repeat; one line at the end of the text goes where the program is well formed only without it.
     """
-    following = [line.strip() for line in around.after.split("\n") if line.strip()]
+    following = [line.strip() for line in surroundings.after.split("\n") if line.strip()]
     lines = text.split("\n")
     filled = [number for number, line in enumerate(lines) if line.strip()]
     stripped = [lines[number].strip() for number in filled]
@@ -82,12 +86,12 @@ def without_suffix_repetition(text: str, around: Surroundings) -> str:
             (n for n, (a, b) in enumerate(zip(stripped[start:], following, strict=False)) if a != b), None
         )
         length = min(len(filled) - start, most) if run is None else run
-        cut = closed("\n".join(lines[: filled[start - 1] + 1]), around)
-        if length and _says_enough(following[:length]) and fits(around.program(cut), around.language):
+        cut = with_final_newline("\n".join(lines[: filled[start - 1] + 1]), surroundings)
+        if length and _says_enough(following[:length]) and surroundings.parses_with(cut):
             return cut
         ends_so = length == len(filled) - start and any(map(_says, stripped[start:]))
-        if ends_so and fits(around.program(cut), around.language):
-            return text if fits(around.program(text), around.language) else cut
+        if ends_so and surroundings.parses_with(cut):
+            return text if surroundings.parses_with(text) else cut
     return text
 
 
@@ -98,11 +102,11 @@ def _margin(line: str) -> int:
     return len(line) - len(line.lstrip(" \t"))
 
 
-def _columns(around: Surroundings) -> list[int]:
+def _columns(surroundings: Surroundings) -> list[int]:
     """Return the columns where the first statement may stand, the nearest to the caret first."""
-    *whole, caret_line = around.before.split("\n")
+    *whole, caret_line = surroundings.before.split("\n")
     last = next((line for line in reversed(whole) if line.strip()), "")
-    following = next((line for line in around.after.split("\n")[1:] if line.strip()), "")
+    following = next((line for line in surroundings.after.split("\n")[1:] if line.strip()), "")
     unit = 4
     opens = last.rstrip().endswith(":")
     wanted = [len(caret_line)] if caret_line else []
@@ -117,22 +121,22 @@ def _shifted(line: str, by: int) -> str:
     return " " * max(0, _margin(line) + by) + line.lstrip(" \t")
 
 
-def indented(text: str, around: Surroundings) -> str:
+def reindent(text: str, surroundings: Surroundings) -> str:
     """Python: the text moved sideways as a whole, where the program is well formed only then; else the text."""
-    caret_line = around.before.rpartition("\n")[2]
-    if around.language != "python" or caret_line.strip() or fits(around.program(text), around.language):
+    caret_line = surroundings.before.rpartition("\n")[2]
+    if surroundings.language != "python" or caret_line.strip() or surroundings.parses_with(text):
         return text
     lines = text.split("\n")
     first = next((number for number, line in enumerate(lines) if line.strip()), None)
     if first is None:
         return text
     own = _margin(lines[first])
-    for column in _columns(around):
+    for column in _columns(surroundings):
         for by in dict.fromkeys((column - own, column - own - len(caret_line), 0)):
             moved = [_shifted(line, by) for line in lines[first + 1 :]]
             head = " " * max(0, column - len(caret_line)) + lines[first].lstrip()
             candidate = "\n".join([head, *moved])
-            if fits(around.program(candidate), around.language):
+            if surroundings.parses_with(candidate):
                 return candidate
     return text
 
@@ -143,7 +147,7 @@ def indented(text: str, around: Surroundings) -> str:
 def _open_brackets(tree: tree_sitter.Tree, end: int) -> list[str]:
     """Return the brackets that are open at byte ``end``."""
     stack: list[str] = []
-    for token in leaves(tree, 0, end):
+    for token in tokens_between(tree, 0, end):
         if token.end_byte <= end:
             _follow(stack, token)
     return stack
@@ -158,12 +162,12 @@ def _follow(stack: list[str], token: tree_sitter.Node) -> None:
         stack.pop()
 
 
-def _closing_end(text: str, around: Surroundings) -> int | None:
+def _closing_end(text: str, surroundings: Surroundings) -> int | None:
     """Return the character right after the bracket that closes the innermost construct that is open at the caret."""
-    before = encode(around.before)
-    tree = parse(before + encode(text), around.language)
-    tokens = list(leaves(tree, len(before), len(before) + len(encode(text))))
-    stack = _open_brackets(parse(before, around.language), len(before))
+    before = encode(surroundings.before)
+    tree = parse(before + encode(text), surroundings.language)
+    tokens = list(tokens_between(tree, len(before), len(before) + len(encode(text))))
+    stack = _open_brackets(parse(before, surroundings.language), len(before))
     depth = len(stack)
     if not depth:
         return None
@@ -181,9 +185,9 @@ def _closing_end(text: str, around: Surroundings) -> int | None:
     return None
 
 
-def _clause_end(text: str, around: Surroundings) -> int | None:
+def _clause_end(text: str, surroundings: Surroundings) -> int | None:
     """Python, the caret in a header: where a line stands no deeper than the header and is no clause of it."""
-    column = _margin(around.before.rpartition("\n")[2])
+    column = _margin(surroundings.before.rpartition("\n")[2])
     position = 0
     for number, line in enumerate(text.split("\n")):
         word = line.strip().partition(" ")[0].rstrip(":")
@@ -198,63 +202,65 @@ _HEADERS = (
 )  # fmt: skip
 
 
-def within_block(text: str, around: Surroundings) -> str:
+def cut_at_block_end(text: str, surroundings: Surroundings) -> str:
     """Return the text up to the end of the block or construct that is open at the caret.
 
     With a suffix, brackets decide only where the program is not well formed with the whole text.
     """
-    if around.language == "python":
-        caret_line = around.before.rpartition("\n")[2]
+    if surroundings.language == "python":
+        caret_line = surroundings.before.rpartition("\n")[2]
         in_header = caret_line.lstrip().startswith(_HEADERS) and not caret_line.rstrip().endswith(":")
         if in_header:
-            end = _clause_end(text, around)
+            end = _clause_end(text, surroundings)
         else:
-            offset = len(encode(around.before))
-            tree = parse(around.program(text), around.language)
-            end = dedent(text, around, list(leaves(tree, offset, offset + len(encode(text)))), offset)
-    elif around.after.strip():
+            offset = len(encode(surroundings.before))
+            tree = parse(surroundings.program(text), surroundings.language)
+            end = dedent_position(
+                text, surroundings, list(tokens_between(tree, offset, offset + len(encode(text)))), offset
+            )
+    elif surroundings.after.strip():
         return text
     else:
-        end = _closing_end(text, around)
-    return text if end is None or not text[end:].strip() else closed(text[:end], around)
+        end = _closing_end(text, surroundings)
+    return text if end is None or not text[end:].strip() else with_final_newline(text[:end], surroundings)
 
 
 # --- brackets ---------------------------------------------------------------------------------------------------
 
 
-def _cuts_at_brackets(text: str, around: Surroundings) -> Iterator[str]:
+def _cuts_at_brackets(text: str, surroundings: Surroundings) -> Iterator[str]:
     """Yield the text before each bracket that it closes and did not open, the last first."""
-    offset = len(encode(around.before))
-    tree = parse(around.program(text), around.language)
+    offset = len(encode(surroundings.before))
+    tree = parse(surroundings.program(text), surroundings.language)
     offsets = Offsets(text)
     stack: list[str] = []
     ends = []
-    for token in leaves(tree, offset, offset + len(encode(text))):
+    for token in tokens_between(tree, offset, offset + len(encode(text))):
         if token.type in _CLOSERS.values() and not stack:
             ends.append(offsets.characters(token.start_byte - offset))
         _follow(stack, token)
     for end in reversed(ends):
-        yield closed(text[:end].rstrip(), around)
+        yield with_final_newline(text[:end].rstrip(), surroundings)
 
 
-def bracketed(text: str, around: Surroundings) -> str:
+def balance_brackets(text: str, surroundings: Surroundings) -> str:
     """Return the text with the closing brackets that the program needs: surplus ones cut off, missing ones added.
 
     Where the program is well formed already, where the suffix is hidden, or where nothing helps, the text stays.
     """
-    if around.language == "python" or not around.after.strip() or fits(around.program(text), around.language):
+    if surroundings.language == "python" or not surroundings.after.strip() or surroundings.parses_with(text):
         return text
-    for candidate in _cuts_at_brackets(text, around):
-        if candidate.strip() and fits(around.program(candidate), around.language):
+    for candidate in _cuts_at_brackets(text, surroundings):
+        if candidate.strip() and surroundings.parses_with(candidate):
             return candidate
     missing: list[str] = []
-    for token in leaves(parse(text, around.language), 0, len(encode(text))):
+    for token in tokens_between(parse(text, surroundings.language), 0, len(encode(text))):
         _follow(missing, token)
     closers = "".join("\n}" if opener in ("{", "${") else _CLOSERS[opener] for opener in reversed(missing))
-    added = closed(text.rstrip("\n") + closers, around) if closers else text
-    return added if fits(around.program(added), around.language) else text
+    added = with_final_newline(text.rstrip("\n") + closers, surroundings) if closers else text
+    return added if surroundings.parses_with(added) else text
 
 
-def shown_fit(text: str, around: Surroundings) -> str:
-    """As :func:`~caretbench.extraction.cuts.longest_fit`, where a suffix is shown; else the text."""
-    return longest_fit(text, around) if around.after.strip() else text
+def longest_parsing_cut_with_suffix(text: str, surroundings: Surroundings) -> str:
+    """As :func:`~caretbench.extraction.cuts.longest_parsing_cut`, where a suffix is shown; else the text."""
+    return longest_parsing_cut(text, surroundings) if surroundings.after.strip() else text

@@ -10,7 +10,7 @@ import pytest
 
 from caretbench.files import DataError
 from caretbench.sources.git.patch_stream import PatchLimits
-from caretbench.sources.mining import MiningProgress, MiningYield, Period, mine_git
+from caretbench.sources.git_mining import MiningPeriod, MiningProgress, MiningResult, mine_git
 from caretbench.sources.pull_request import read_pull_requests
 from tests.support.git_repository import DAY, EPOCH, History, git, take_away
 
@@ -32,8 +32,10 @@ def shas(path: Path) -> list[str]:
     return [row.merge_sha for row in read_pull_requests([path])]
 
 
-def added_up(found: MiningYield) -> int:
-    return found.outside + found.known + found.written + found.not_reached + len(found.skipped)
+def added_up(found: MiningResult) -> int:
+    return (
+        found.outside_period + found.already_stored + found.written + found.not_reached + len(found.skipped)
+    )
 
 
 def test_a_history_is_mined_newest_first(clone: Path, tmp_path: Path) -> None:
@@ -44,7 +46,7 @@ def test_a_history_is_mined_newest_first(clone: Path, tmp_path: Path) -> None:
     assert (found.commits, found.written, added_up(found)) == (360, 356, 360)
     rows = list(read_pull_requests([out]))
     assert len(rows) == 356
-    assert rows == sorted(rows, key=lambda row: row.newest_first, reverse=True)
+    assert rows == sorted(rows, key=lambda row: row.merge_order, reverse=True)
     assert [row.number for row in rows[:2]] == [359, 358]
     assert [step.done for step in told] == list(range(1, 361))
     assert told[-1] == MiningProgress(done=360, total=360, written=told[-1].written)
@@ -63,11 +65,11 @@ def test_mining_again_adds_nothing_and_later_commits_are_added(tmp_path: Path) -
     assert mine_git(history.folder, out).written == 3
     before = out.read_bytes()
     again = mine_git(history.folder, out)
-    assert (again.written, again.known) == (0, 3)
+    assert (again.written, again.already_stored) == (0, 3)
     assert out.read_bytes() == before
     git(history.folder, "update-ref", "refs/heads/main", names[5])
     later = mine_git(history.folder, out)
-    assert (later.written, later.known) == (2, 3)
+    assert (later.written, later.already_stored) == (2, 3)
     assert set(shas(out)) == set(names[1:])
     other = mine_git(history.folder, out, name="another/name")
     assert other.written == 5
@@ -75,19 +77,19 @@ def test_mining_again_adds_nothing_and_later_commits_are_added(tmp_path: Path) -
 
 def test_limits_and_times_bound_what_is_kept(clone: Path, tmp_path: Path) -> None:
     out = tmp_path / "pull_requests.jsonl"
-    first = mine_git(clone, out, Period(limit=10))
+    first = mine_git(clone, out, MiningPeriod(limit=10))
     assert (first.written, first.not_reached, added_up(first)) == (10, 350, 360)
-    more = mine_git(clone, out, Period(limit=25))
-    assert (more.known, more.written) == (10, 15)
+    more = mine_git(clone, out, MiningPeriod(limit=25))
+    assert (more.already_stored, more.written) == (10, 15)
     assert len(shas(out)) == 25
-    assert mine_git(clone, out, Period(limit=25)).written == 0
-    assert mine_git(clone, tmp_path / "none.jsonl", Period(limit=0)).written == 0
-    window = mine_git(clone, tmp_path / "window.jsonl", Period(since="2023-11-20", until="2023-11-25"))
-    assert (window.written, window.outside) == (5, 355)
+    assert mine_git(clone, out, MiningPeriod(limit=25)).written == 0
+    assert mine_git(clone, tmp_path / "none.jsonl", MiningPeriod(limit=0)).written == 0
+    window = mine_git(clone, tmp_path / "window.jsonl", MiningPeriod(since="2023-11-20", until="2023-11-25"))
+    assert (window.written, window.outside_period) == (5, 355)
     assert {row.merged_at[:10] for row in read_pull_requests([tmp_path / "window.jsonl"])} == {
         f"2023-11-{day}" for day in range(20, 25)
     }
-    for period in (Period(since="soon"), Period(limit=-1)):
+    for period in (MiningPeriod(since="soon"), MiningPeriod(limit=-1)):
         with pytest.raises(DataError):
             mine_git(clone, tmp_path / "refused.jsonl", period)
     assert not (tmp_path / "refused.jsonl").exists()
@@ -96,7 +98,7 @@ def test_limits_and_times_bound_what_is_kept(clone: Path, tmp_path: Path) -> Non
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from caretbench.sources.mining import mine_git
+from caretbench.sources.git_mining import mine_git
 
 def progress(step):
     if step.done == int(sys.argv[3]):
@@ -126,8 +128,8 @@ def test_two_repositories_of_one_name_are_not_mixed(clone: Path, tmp_path: Path)
     history.commit("Another repository", {"a": "y\n"})
     history.write()
     out = tmp_path / "pull_requests.jsonl"
-    mine_git(clone, out, Period(limit=3), name="one")
-    with pytest.raises(DataError, match="3 changes of another repository that is called 'one' too"):
+    mine_git(clone, out, MiningPeriod(limit=3), name="one")
+    with pytest.raises(DataError, match="of another repository that is called 'one', too"):
         mine_git(history.folder, out, name="one")
     assert mine_git(history.folder, out, name="other").written == 1
 
@@ -139,7 +141,7 @@ def test_a_file_that_another_mining_writes_is_refused(clone: Path, tmp_path: Pat
         with pytest.raises(DataError, match="another caretbench is writing"):
             mine_git(clone, out)
 
-    mine_git(clone, out, Period(limit=1), progress=second)
+    mine_git(clone, out, MiningPeriod(limit=1), progress=second)
 
 
 def test_a_patch_of_20_megabytes_is_cut_and_the_rest_goes_on(tmp_path: Path) -> None:
@@ -159,7 +161,7 @@ def test_a_patch_of_20_megabytes_is_cut_and_the_rest_goes_on(tmp_path: Path) -> 
     }
     assert (line.files[0].truncated, line.files[0].additions) == (True, 1)
     assert (line.patch_chars or 0) > 3_000_000
-    assert out.stat().st_size < 2 * PatchLimits().patch
+    assert out.stat().st_size < 2 * PatchLimits().file_bytes
 
 
 @pytest.mark.long
@@ -172,7 +174,7 @@ def test_memory_stays_flat(tmp_path: Path) -> None:
             history.commit(f"Change {number}", {"a": "\n".join(f"{number} {line}" for line in text)})
         history.write()
         script = (
-            "import resource, sys; from pathlib import Path; from caretbench.sources.mining import mine_git;"
+            "import resource, sys; from pathlib import Path; from caretbench.sources.git_mining import mine_git;"
             "mine_git(Path(sys.argv[1]), Path(sys.argv[2]));"
             "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
         )
@@ -191,5 +193,11 @@ def test_time_bounds_are_those_of_the_merge(tmp_path: Path) -> None:
     history.commit("Begin", {"a": "x\n"}, time=EPOCH)
     history.commit("Later", {"a": "y\n"}, time=EPOCH + 3 * DAY)
     history.write()
-    assert mine_git(history.folder, tmp_path / "a.jsonl", Period(since="2023-11-17T22:13:20Z")).written == 1
-    assert mine_git(history.folder, tmp_path / "b.jsonl", Period(until="2023-11-17T22:13:20Z")).written == 0
+    assert (
+        mine_git(history.folder, tmp_path / "a.jsonl", MiningPeriod(since="2023-11-17T22:13:20Z")).written
+        == 1
+    )
+    assert (
+        mine_git(history.folder, tmp_path / "b.jsonl", MiningPeriod(until="2023-11-17T22:13:20Z")).written
+        == 0
+    )

@@ -1,8 +1,11 @@
 """Controls of questions: answers with a known correct judgement.
 
-``golden`` is the reference, which must get the best score and holds no hallucination; ``false-claim`` the reference
-with one false statement more, a hallucination; ``other-golden`` the reference of another pull request, which must get a
-low score and is a hallucination; ``empty`` nothing, which must get a low score.
+========================  ==========================================================================
+``reference``             the reference: the best score, no hallucination
+``false-claim``           the reference with a false statement in addition: a hallucination
+``other-reference``       the reference of another pull request: a low score, a hallucination
+``empty``                 nothing: a low score
+========================  ==========================================================================
 """
 
 from __future__ import annotations
@@ -14,23 +17,23 @@ from importlib import resources
 from typing import Final
 
 from caretbench.files import sha256_text
-from caretbench.judging.controls import even_sample, rings_of, shuffled
-from caretbench.judging.criteria import Criterion, Form
+from caretbench.judging.caret_controls import balanced_sample, hash_ordered, problems_by_group
+from caretbench.judging.criteria import AnswerForm, Criterion
 from caretbench.problem import Problem, Question
 
-GOLDEN: Final = "golden"
+REFERENCE: Final = "reference"
 FALSE_CLAIM: Final = "false-claim"
-OTHER: Final = "other-golden"
+OTHER: Final = "other-reference"
 EMPTY: Final = "empty"
 
 HALLUCINATIONS: Final = frozenset({"claims", "flag"})
 """Forms that ask whether a text contains false statements."""
 
-_BY_FORM: Mapping[Form, tuple[str, ...]] = {
-    "scores": (GOLDEN, OTHER, EMPTY),
-    "number": (GOLDEN, OTHER, EMPTY),
-    "flag": (GOLDEN, FALSE_CLAIM, OTHER),
-    "claims": (GOLDEN, FALSE_CLAIM, OTHER),
+_BY_FORM: Mapping[AnswerForm, tuple[str, ...]] = {
+    "scores": (REFERENCE, OTHER, EMPTY),
+    "number": (REFERENCE, OTHER, EMPTY),
+    "flag": (REFERENCE, FALSE_CLAIM, OTHER),
+    "claims": (REFERENCE, FALSE_CLAIM, OTHER),
 }
 
 
@@ -39,31 +42,36 @@ def control_names(criterion: Criterion) -> tuple[str, ...]:
     return _BY_FORM.get(criterion.form, ())
 
 
-def asked_controls(problems: Sequence[Problem], criterion: Criterion) -> dict[str, dict[str, str]]:
+def question_controls(problems: Sequence[Problem], criterion: Criterion) -> dict[str, dict[str, str]]:
     """Return the controls' texts by problem and name; all ``problems`` are judged by ``criterion``.
 
     The other pull request is of the same task and, where there is one, of the same repository: the next in an order
     that looks random and depends on the ids alone. Controls equal to the reference are omitted.
     """
     wanted = control_names(criterion)
-    ordered = shuffled(problems)
-    near, far = rings_of(ordered, _near), rings_of(ordered, _far)
+    ordered = hash_ordered(problems)
+    near, far = problems_by_group(ordered, _near), problems_by_group(ordered, _far)
     found = {}
     for problem in ordered:
         other = _other(problem, near[_near(problem)]) or _other(problem, far[_far(problem)])
-        texts = {GOLDEN: problem.reference, FALSE_CLAIM: _with_false_claim(problem), OTHER: other, EMPTY: ""}
+        texts = {
+            REFERENCE: problem.reference,
+            FALSE_CLAIM: _with_false_claim(problem),
+            OTHER: other,
+            EMPTY: "",
+        }
         found[problem.id] = {
             name: text
             for name in wanted
             if (text := texts[name]) is not None
-            and (name == GOLDEN or text.strip() != problem.reference.strip())
+            and (name == REFERENCE or text.strip() != problem.reference.strip())
         }
     return found
 
 
-def asked_sample(problems: Sequence[Problem], limit: int) -> list[Problem]:
+def question_control_sample(problems: Sequence[Problem], limit: int) -> list[Problem]:
     """Return at most ``limit`` problems, as evenly over tasks and repositories as possible; always the same."""
-    return even_sample(rings_of(shuffled(problems), _near), limit)
+    return balanced_sample(problems_by_group(hash_ordered(problems), _near), limit)
 
 
 def _near(problem: Problem) -> tuple[str, ...]:
