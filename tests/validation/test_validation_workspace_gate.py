@@ -86,7 +86,7 @@ class Gate(WorkspaceGate):
         patch = {problem.splice.path: problem.splice.content(SOURCE.encode(), text)}
         return WorkspaceRequest(id=problem.id, snapshot="s", command=CHECK.command, patch=patch)
 
-    def original(self, problem: Problem) -> bytes:  # noqa: ARG002 - there is one
+    def original_file(self, problem: Problem) -> bytes:  # noqa: ARG002 - there is one
         return SOURCE.encode()
 
     def reached(self, request: WorkspaceRequest, problems: Sequence[Problem]) -> Collection[str]:  # noqa: ARG002

@@ -1,8 +1,7 @@
-"""Marks in sources: a call before every statement that leaves a line in a file, once for each process.
+"""Instrumentation of sources: a call before every statement appends a line to a log file, once per process.
 
-What the call looks like and where its definition stands is in ``projects.toml`` of a language's folder; each file
-brings its own definition, so that no build has to know of another file. Lines are kept where the language lets two
-statements share one.
+The call and its definition are in ``projects.toml`` of a language. Each file contains its own definition, so that no
+build file has to change. Line numbers stay the same if the language allows two statements on a line.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from caretbench.syntax.source import SourceFile
 from caretbench.syntax.types import Span
 
 EXECUTION_LOG = ".caretbench-marks"
-"""Where marks are left, in the project."""
+"""Path of the log file in the project."""
 
 _PLACE = f"{WORK}/{EXECUTION_LOG}"
 _LINE = re.compile(rb"^(\d+) (\d+)$", re.MULTILINE)
@@ -35,7 +34,7 @@ _FUTURE = "future_import_statement"
 
 
 class InstrumentedFile(NamedTuple):
-    """A file with marks: its number, its text, and the statements that are marked, in the order of the text."""
+    """An instrumented file: its number, its content, and the spans of its recorded statements in text order."""
 
     number: int
     content: bytes
@@ -43,11 +42,11 @@ class InstrumentedFile(NamedTuple):
 
 
 def instrument(source: SourceFile, number: int) -> InstrumentedFile:
-    """Put a mark before every statement of a file.
+    """Return a file with a recording call before every statement; ``number`` identifies it in the log.
 
     Raises:
         DataError: the file does not parse.
-        KeyError: its language has no marks.
+        KeyError: its language has no instrumentation.
     """
     table = instrumentation_table(source.language)
     if table is None:
@@ -75,12 +74,12 @@ def instrument(source: SourceFile, number: int) -> InstrumentedFile:
 
 
 class ExecutedStatements(NamedTuple):
-    """The marks that a command left: numbers of files and of their statements.
+    """Statements that a command executed, as pairs of file number and statement number.
 
     Args:
-        hit: All of them.
-        tests: By test, in the order in which they ran, those that this test alone is known to have left; empty where
-            the runner tells nothing of single tests. A mark of ``hit`` that no test has belongs to none alone.
+        executed: All executed statements.
+        by_test: For each test, in the order of execution, the statements that can be attributed to it; empty if the
+            runner does not report single tests. Statements of imports and shared fixtures belong to no test.
     """
 
     executed: frozenset[tuple[int, int]]
@@ -88,7 +87,7 @@ class ExecutedStatements(NamedTuple):
 
 
 def executed_statements(result: WorkspaceResult) -> ExecutedStatements:
-    """What marks a command left, and by which tests."""
+    """Return the executed statements in the log file of a command."""
     data = result.file(EXECUTION_LOG) or b""
     counts = Counter((int(file), int(statement)) for file, statement in _LINE.findall(data))
     shared = {mark for mark, count in counts.items() if count > 1}  # by several processes
@@ -108,7 +107,7 @@ def executed_statements(result: WorkspaceResult) -> ExecutedStatements:
 
 
 class _Line(BaseModel):
-    """What the plugin for pytest tells of one test: by file the statements that it reached, as bits of a number."""
+    """Log line of the pytest plugin: the statements that one test executed, as a bit set for each file."""
 
     test: str | None
     marks: Mapping[int, str]
@@ -121,7 +120,7 @@ def _filled(template: str, numbers: Mapping[str, str]) -> str:
 
 
 def _before(source: SourceFile, node: tree_sitter.Node, call: str) -> str:
-    """Return the call as it stands before a statement: in Python a compound one shares its line with none."""
+    """Return the call before a statement; before a compound statement of Python, on a line of its own."""
     if not language(source.language).indented or not _is_compound(node):
         return call
     line_start = source.data.rfind(b"\n", 0, node.start_byte) + 1
@@ -136,7 +135,7 @@ def _is_compound(node: tree_sitter.Node) -> bool:
 def _statements(
     root: tree_sitter.Node, source: SourceFile, table: InstrumentationTable
 ) -> Iterator[tree_sitter.Node]:
-    """Yield the statements before which a mark may stand."""
+    """Yield the statements that get a call."""
     allowed = {one.span: set(one.statements) for one in statement_lists(root, source.grammar)}
     constant = _constant_bodies(root, source, table.constant_header) if table.constant_header else []
     for node in captures(root, source.grammar, "blocks").get("statements", []):
@@ -155,7 +154,7 @@ def _statements(
 
 
 def _head(children: list[tree_sitter.Node], table: InstrumentationTable) -> int:
-    """Return how many statements come first by rule: docstrings, directives, imports from the future."""
+    """Return the number of statements that must stay first: docstrings, directives, ``__future__`` imports."""
     head = 0
     if not table.leading_strings:
         return head
@@ -168,7 +167,7 @@ def _head(children: list[tree_sitter.Node], table: InstrumentationTable) -> int:
 
 
 def _is_class_body(node: tree_sitter.Node) -> bool:
-    """Return whether what looks like a function's body is that of a class: with a macro, ``class EXPORTED Name {``."""
+    """Return whether the body of a function is in fact that of a class with a macro: ``class EXPORTED Name {``."""
     function = node.parent
     if function is None or function.type != "function_definition":
         return False
@@ -179,7 +178,7 @@ def _is_class_body(node: tree_sitter.Node) -> bool:
 
 
 def _constant_bodies(root: tree_sitter.Node, source: SourceFile, constant: str) -> list[Span]:
-    """Functions that a compiler may compute: nothing in them may have an effect."""
+    """Return the spans of functions that a compiler may evaluate, which must have no side effects."""
     pattern = re.compile(constant.encode())
     found, waiting = [], [root]
     while waiting:

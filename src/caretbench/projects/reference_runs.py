@@ -1,4 +1,4 @@
-"""The project's own tests, three times, before anything is cut out; and those among them that decide a task."""
+"""Runs of a project's tests on the unchanged project, and selection of the tests that check each task."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _NAMED = 5
 
 
 class ReferenceRuns(NamedTuple):
-    """The checks that pass three times, with the time they take and the tests they run; and why others do not."""
+    """Results of a project's checks: those that pass three times, with CPU time and number of tests; and the others."""
 
     checks: tuple[NamedCheck, ...]
     excluded_checks: dict[str, str]
     flaky_tests: dict[str, tuple[str, ...]]
-    """By check: tests that pass at times only, and are left out from now on."""
+    """Flaky tests by check; they are excluded."""
     order_dependent: dict[str, str]
-    """By check: what fails when its tests run in another order."""
+    """Failing tests by check, if its tests fail in another order."""
     project_checks: dict[str, ProjectCheck]
-    """What came out, by the command as the gate asks for it."""
+    """Results by :func:`~caretbench.projects.answer_requests.check_key`, for the gate."""
 
 
 def run_checks(
@@ -44,10 +44,10 @@ def run_checks(
     checks: Sequence[NamedCheck],
     progress: Callable[[int], None] = lambda _count: None,
 ) -> ReferenceRuns:
-    """Run every check three times in the project as it is.
+    """Run every check three times on the unchanged project.
 
     Raises:
-        DataError: the snapshot is not here, or damaged.
+        DataError: the snapshot is missing or damaged.
     """
     kept: list[NamedCheck] = []
     dropped: dict[str, str] = {}
@@ -70,15 +70,15 @@ def run_checks(
             check = entry.check.model_copy(update=changes)
             kept.append(entry._replace(check=check))
             projects[check_key(check, snapshot)] = found
-            said = _in_another_order(engine, found.request)
-            if said:
-                order[entry.name] = said
+            failure = _in_another_order(engine, found.request)
+            if failure:
+                order[entry.name] = failure
         progress(1)
     return ReferenceRuns(tuple(kept), dropped, flaky, order, projects)
 
 
 def _in_another_order(engine: WorkspaceEngine, request: WorkspaceRequest) -> str:
-    """What fails when the tests run in another order, twice; empty where nothing does, or no other order is known."""
+    """Return the tests that fail in another order, twice; empty if none does or the runner has no such option."""
     turned = with_reversed_order(request.model_copy(update={"id": "another order", "expected": None}))
     if turned is None:
         return ""
@@ -91,11 +91,11 @@ def _in_another_order(engine: WorkspaceEngine, request: WorkspaceRequest) -> str
 
 
 MAX_TESTS: Final = 300
-"""A task that more tests reach is decided by all of them: their names would be larger than the task."""
+"""A task that more tests reach is checked by all tests: their names would be larger than the task."""
 
 
 class ProblemsWithTests(NamedTuple):
-    """Problems whose checks name tests, and what came out when those ran by themselves, by the command."""
+    """Problems whose checks name their tests, and the results of runs with only these tests, by check key."""
 
     problems: tuple[Problem, ...]
     project_checks: Mapping[str, ProjectCheck]
@@ -104,13 +104,13 @@ class ProblemsWithTests(NamedTuple):
 def select_tests(
     engine: WorkspaceEngine, problems: Sequence[Problem], check: TestsCheck, reach: StatementReach
 ) -> ProblemsWithTests:
-    """Give each problem the tests that reach it.
+    """Return the problems with the tests that reach each of them.
 
-    A choice of tests runs once in the project as it is, by itself. Where it does not pass so, as many tests as were
-    chosen, all tests decide.
+    Each distinct set of tests runs once, alone, on the unchanged project. If it does not pass, all tests check the
+    problem.
 
     Raises:
-        DataError: the snapshot is not here, or damaged.
+        DataError: the snapshot is missing or damaged.
     """
     chosen: dict[str, tuple[str, ...]] = {}
     for problem in problems:
@@ -145,8 +145,5 @@ def select_tests(
 
 
 def rounded_cpu_s(cpu_s: float) -> float:
-    """CPU seconds up to the next power of two, one at least.
-
-    No two runs take the same time, and a project mined twice is to give the same tasks.
-    """
+    """Return CPU seconds rounded up to a power of two, at least 1, so that mining twice gives the same tasks."""
     return float(2 ** math.ceil(math.log2(max(cpu_s, 1.0))))

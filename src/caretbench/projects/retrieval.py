@@ -1,4 +1,4 @@
-"""Parts of a project's files that share words with the code at the caret, found by BM25."""
+"""Retrieval of parts of files that are similar to the code at the caret, by BM25."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ NumberedLines = tuple[tuple[int, str], ...]
 
 
 def words(text: str) -> list[str]:
-    """Words in lower case, those of ``camelCase`` and ``snake_case`` apart."""
+    """Return the words of a text in lower case; ``camelCase`` and ``snake_case`` are split."""
     return [piece.lower() for word in _WORD.findall(text) for piece in _PIECE.findall(word)]
 
 
 def most_similar_parts(
     query: str, files: Sequence[tuple[str, NumberedLines]], count: int
 ) -> list[tuple[str, NumberedLines]]:
-    """Return at most ``count`` parts of 20 lines that share words with the query, the most alike last."""
+    """Return up to ``count`` parts of 20 lines with their paths, by rising BM25 score (all positive)."""
     import bm25s
 
     parts = [

@@ -1,7 +1,7 @@
-"""Instructions to the runners of a project's tests: selection, order, and recording of what they reach.
+"""Options of test runners: selection and order of tests, and recording of the statements that each test executes.
 
-Files of ours are laid into the copy of the project that a sandbox holds, never into the project, and found by the
-environment: so it is the same whether a runner is started by its name, as a module or from a script.
+Plugin files are added to the sandbox's copy of the project and enabled by environment variables, so it does not matter
+how a runner is started.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from caretbench.execution.sandbox.program import WORK
 from caretbench.execution.workspaces.workspace import WorkspaceRequest
 
 TOOLS_FOLDER: Final = ".caretbench-tools"
-"""The folder of our files, in the copy."""
+"""Folder of the plugin files, in the sandbox's copy of the project."""
 _TESTS: Final = f"{TOOLS_FOLDER}/tests.json"
 _PYTEST: Final = "caretbench_tests"
 _UNITTEST: Final = "sitecustomize"
@@ -26,12 +26,12 @@ _STARTS_UNITTEST = re.compile(r"-m\s+unittest\b")
 
 
 def runs_pytest(command: Sequence[str]) -> bool:
-    """Return whether a command starts pytest, itself or by a shell."""
+    """Return whether a command starts pytest, directly or by a shell."""
     return _STARTS_PYTEST.search(" ".join(command)) is not None
 
 
 def without_shuffling(request: WorkspaceRequest) -> WorkspaceRequest:
-    """The command with its tests in the order in which they stand: what shuffles them under pytest is switched off."""
+    """Return the request with pytest's random order plugin disabled."""
     if not runs_pytest(request.command):
         return request
     options = _and_option(request, "-p no:randomly")
@@ -39,28 +39,28 @@ def without_shuffling(request: WorkspaceRequest) -> WorkspaceRequest:
 
 
 def with_selected_tests(request: WorkspaceRequest, tests: Sequence[str]) -> WorkspaceRequest:
-    """The command of pytest with these tests alone, by their ids, in its own order; others are not even set up.
+    """Return a pytest request that runs only some tests, by their ids, in pytest's order.
 
-    A test that is not there is an error, so that an answer cannot make tests vanish.
+    A missing test is an error, so that an answer cannot remove tests.
     """
     patch = {_TESTS: json.dumps(list(tests)).encode()}
     return _with_plugin(request, {"CARETBENCH_TESTS": f"{WORK}/{_TESTS}"}, patch)
 
 
 def has_selected_tests(request: WorkspaceRequest) -> bool:
-    """Return whether a command runs chosen tests alone."""
+    """Return whether a request runs only selected tests."""
     return _TESTS in request.patch
 
 
 def with_reach_recording(request: WorkspaceRequest, path: str) -> WorkspaceRequest:
-    """The command of pytest with lines in the file ``place`` of the project that tell which test reaches which mark."""
+    """Return a pytest request that records in the project's file ``path`` the statements that each test executes."""
     return _with_plugin(request, {"CARETBENCH_REACH": f"{WORK}/{path}"})
 
 
 def with_reversed_order(request: WorkspaceRequest) -> WorkspaceRequest | None:
-    """Return the command with its tests in another order; None where its runner has no way to do that.
+    """Return the request with its tests in another order: reversed (pytest, unittest) or shuffled (CTest).
 
-    pytest and unittest run them from the last to the first, CTest shuffles them.
+    None if the runner has no such option.
     """
     line = " ".join(request.command)
     return next((turn(request) for starts, turn in _TURNING.items() if starts(line)), None)
@@ -110,4 +110,4 @@ _TURNING: Mapping[Callable[[str], object], Callable[[WorkspaceRequest], Workspac
     _STARTS_UNITTEST.search: lambda request: _with_tools(request, _UNITTEST, _REVERSED, {}),
     re.compile(r"(?:^|&&\s*|/|-c )ctest\b[^&|;]*$").search: _turn_ctest,
 }
-"""From what starts a runner to how its order is turned round; the first that fits is taken."""
+"""Pattern of a runner's command, and the function that changes the order; the first match is used."""

@@ -1,4 +1,4 @@
-"""The analysis of a project in the store of snapshots: made once for all of its problems."""
+"""Cached static analysis of a project's snapshot, shared by all its problems."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from caretbench.projects.project import StoredProject, analyse_project, project_
 from caretbench.syntax import Analysis
 
 _KEPT = 4
-"""Projects whose analyses are kept; problems of one project follow each other."""
+"""Maximum number of analyses in memory; problems of one project follow each other."""
 
 
 def analyse_snapshot(
     snapshot: str, store: SnapshotStore | None = None, *, required_file: str | None = None
 ) -> Analysis:
-    """What the files of a project hold; a snapshot never changes, so that it is analysed once.
+    """Return the analysis of a snapshot's files.
 
-    ``holding`` is a file that was mined: where it is too long to be mined by default, files of any length are
+    ``required_file`` is a file that must be in it: if it exceeds the default length limit, files of any length are
     analysed.
 
     Raises:

@@ -1,10 +1,9 @@
 """Reach of a project's tests: the statements of each file that they execute.
 
-A call that leaves a mark is put before every statement, the tests run once, and the marks are read. Text put into
-sources works alike in every language and under every runner, in processes that the tests start too; tracers and
-coverage tools would be another one for each language, and none is there for Java without an agent. Of a file that
-cannot be marked (it does not run with marks in it) nothing is known: it is named, its lines do not count as reached,
-and its blocks are left to the gate, which replaces the code. Under pytest it is known, too, which test reaches what.
+The sources are instrumented, the tests run once, and the log is read. This works alike in every language, under every
+runner and in child processes, unlike coverage tools. For a file whose tests fail with instrumentation, reach is
+unknown: its lines do not count as reached, and the gate examines its blocks by replacing the code. Under pytest, reach
+is also recorded for each test.
 """
 
 from __future__ import annotations
@@ -34,20 +33,21 @@ from caretbench.syntax.types import Nesting, Span
 
 _MOST_BYTES = 16 << 20
 _PATIENCE = 4.0
-"""Marks cost time: the tests may take so many times as long as they may without."""
+"""Factor of the limits of instrumented runs, which take longer."""
 
 
 @dataclass(frozen=True)
 class StatementReach:
-    """What the tests reach.
+    """Statements that a project's tests execute.
 
     Args:
-        statements: By file, all statements in the order of the text, and whether each is executed.
-        unknown: Files in which it could not be found out, with the reason.
-        tests: By file and number of a statement, the tests that execute it; without those that belong to no test alone.
-        all_tests: All tests, in the order in which they ran; none where single tests are not told apart.
-        runs: How many times the tests ran.
-        cpu_s: CPU seconds of all runs.
+        statements: For each file, its statements in text order, each with True if it is executed.
+        unknown: Files with unknown reach, with the reason.
+        tests_by_statement: Tests that execute a statement, by path and number of the statement. Statements that also
+            run outside tests are missing.
+        all_tests: All tests in the order of execution; empty if single tests were not recorded.
+        runs: Number of instrumented test runs.
+        cpu_s: CPU seconds of these runs.
     """
 
     statements: Mapping[str, Sequence[tuple[Span, bool]]] = field(default_factory=dict)
@@ -58,9 +58,9 @@ class StatementReach:
     cpu_s: float = 0.0
 
     def reaches(self, path: str, start: int, end: int) -> bool:
-        """Whether the tests execute something of the bytes ``start`` to ``end``; True, too, where that is unknown.
+        """Return whether the tests execute a statement in the bytes ``start`` to ``end``; True if unknown.
 
-        A span that lies within a statement (a condition) is executed as soon as that is.
+        For a span within a statement, such as a condition, that statement counts.
         """
         if path not in self.statements:
             return True
@@ -69,14 +69,14 @@ class StatementReach:
 
     @property
     def reaches_nothing(self) -> bool:
-        """Return whether it is known of every file that the tests execute nothing of it."""
+        """True if the tests are known to execute no statement of any file."""
         hits = (hit for statements in self.statements.values() for _, hit in statements)
         return bool(self.statements) and not self.unknown and not any(hits)
 
     def tests_reaching(self, path: str, start: int, end: int) -> tuple[str, ...]:
-        """Return the tests that execute something of the bytes ``start`` to ``end``, in their order.
+        """Return the tests that execute a statement in the bytes ``start`` to ``end``, in the order of execution.
 
-        Empty where that is not known of each statement, or where it is all of them.
+        Empty if all tests do, or if the tests of a statement are unknown.
         """
         found: set[str] = set()
         for n in self._looked_at(path, start, end):
@@ -90,7 +90,7 @@ class StatementReach:
         return tuple(name for name in self.all_tests if name in found)
 
     def _looked_at(self, path: str, start: int, end: int) -> Sequence[int]:
-        """Return the numbers of the statements that begin in a span; else that of the innermost one around it."""
+        """Return the numbers of the statements that begin in a span, or of the innermost statement around it."""
         if path not in self._places:
             return ()
         starts, nesting = self._places[path]
@@ -108,7 +108,7 @@ class StatementReach:
         }
 
     def executed_lines(self, path: str, source: SourceFile) -> frozenset[int]:
-        """Return the lines, from 1, of the statements that are executed, without those of inner ones that are not."""
+        """Return the lines, from 1, of executed statements, without lines of inner statements that are not executed."""
         found: set[int] = set()
         for span, hit in self.statements.get(path, ()):
             lines = range(source.line_at(span.start), source.line_at(max(span.start, span.end - 1)) + 1)
@@ -126,17 +126,19 @@ def measure_reach(
     *,
     store: SnapshotStore | None = None,
 ) -> StatementReach:
-    """Find out what the tests of a project reach in these files; test code had better not be among ``paths``.
+    """Run the tests of a project with instrumented files and return the reached statements.
+
+    ``paths`` are the files to instrument; they should not include test code.
 
     Raises:
-        DataError: the project is not here, or has no such file.
+        DataError: the project is not on this machine, or has no such file.
     """
     marked: dict[str, InstrumentedFile] = {}
     unknown: dict[str, str] = {}
     for path in sorted(set(paths)):
         language = language_of(path)
         if language is None or instrumentation_table(language) is None:
-            unknown[path] = f"no marks are known for {language or 'this language'}"
+            unknown[path] = f"{language or 'this language'} has no instrumentation"
             continue
         try:
             marked[path] = instrument(
@@ -163,7 +165,7 @@ def measure_reach(
 
 @dataclass
 class _Probe:
-    """Runs the tests with marks; where they do not pass with them, with the marks of half the files, and so on."""
+    """Runner of instrumented tests; if they do not pass, the instrumented files are bisected."""
 
     engine: WorkspaceEngine
     request: WorkspaceRequest
@@ -172,7 +174,7 @@ class _Probe:
     cpu_s: float = 0.0
 
     def run(self, paths: Sequence[str], unknown: dict[str, str]) -> ExecutedStatements:
-        """Return the marks of all files; those of single tests only where one run tells of all files."""
+        """Return the executed statements; those of single tests only if one run covers all files."""
         if paths and runs_pytest(self.request.command):
             result = self._once(paths, by_test=True)
             if result.status is Status.PASSED and result.file(EXECUTION_LOG) is not None:
@@ -186,7 +188,7 @@ class _Probe:
         if result.status is Status.PASSED:
             return executed_statements(result).executed
         if len(paths) == 1:
-            unknown[paths[0]] = f"with marks in it the tests do not pass: {result.status.value}"
+            unknown[paths[0]] = f"the tests do not pass with instrumentation: {result.status.value}"
             return frozenset()
         half = len(paths) // 2
         return self._by_halves(paths[:half], unknown) | self._by_halves(paths[half:], unknown)

@@ -57,7 +57,7 @@ def test_rows_without_a_number_are_samples_in_order(tmp_path: Path, make_problem
 
 def test_a_sample_that_stands_twice_is_refused(tmp_path: Path, make_problem: MakeProblem) -> None:
     path = write(tmp_path / "m.jsonl", {"sample": 1}, {"sample": 0}, {"sample": 1})
-    with pytest.raises(DataError, match=r"m\.jsonl:3: sample 1 of p by m stands already in line 1"):
+    with pytest.raises(DataError, match=r"m\.jsonl:3: sample 1 of p by m is already in line 1"):
         list(recorded_completions(path, {"p": make_problem()}))
 
 

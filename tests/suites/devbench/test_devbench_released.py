@@ -46,7 +46,7 @@ def test_joins_are_plain_concatenation_of_whole_lines(tmp_path: Path) -> None:
         (ROW | {"prefix": None}, "'prefix' is NoneType"),
         (ROW | {"extra": "1"}, "unknown field 'extra'"),
         (ROW | {"language": "java"}, "'java' in a file of python"),
-        (ROW, "stands already at"),
+        (ROW, "is already used at"),
         ("{broken", "not JSON"),
     ],
 )

@@ -131,12 +131,12 @@ def test_a_file_whose_reach_is_unknown_is_named_and_does_not_count(
     engine: WorkspaceExecutor, tmp_path: Path
 ) -> None:
     tests = TEST.format("plain", GOOD["plain.py"][1]) + TEST.format("odd", GOOD["crlf.py"][1])
-    tests += f"assert len(open('odd.py').read()) < {len(WORDS) + 99}\n"  # with marks in it, it is longer
+    tests += f"assert len(open('odd.py').read()) < {len(WORDS) + 99}\n"  # instrumented, it is longer
     files = {"plain.py": CODE.encode(), "odd.py": WORDS.encode(), "check.py": tests.encode()}
     root = project(tmp_path / "p", files)
     built = build(engine, root, tmp_path / "tasks", "python3 check.py", files=["plain.py", "odd.py"])
     [(path, reason)] = built.manifest.unknown_reach.items()
-    assert (path, reason) == ("odd.py", "with marks in it the tests do not pass: failed")
+    assert (path, reason) == ("odd.py", "the tests do not pass with instrumentation: failed")
     assert built.manifest.reached_lines == {"python": 8}
     assert (built.verdict_count("valid"), built.counted_tasks) == (2, 1)
 
@@ -149,7 +149,7 @@ def test_a_file_whose_reach_is_unknown_is_named_and_does_not_count(
             "make test",
             "no_tests: .*up to date",
         ),
-        ({"check.py": b""}, "python3 check.py", "reaches_nothing: the command ends well, but no line"),
+        ({"check.py": b""}, "python3 check.py", "reaches_nothing: the command succeeds, but no line"),
         (
             {"check.py": b"print('Ran 3 tests in 0.1s')\n"},
             "python3 check.py",

@@ -91,7 +91,7 @@ def test_tasks_of_another_project_are_refused(
     root = tmp_path / "wayfarer"
     shutil.copytree(starter.sample_projects()["wayfarer"], root)
     (root / "delivery_day.py").write_text("print('changed')\n")
-    monkeypatch.setattr(starter, "projects", lambda: {"wayfarer": root})
+    monkeypatch.setattr(starter, "sample_projects", lambda: {"wayfarer": root})
     with pytest.raises(DataError, match="mine it again"):
         starter.load(store)
 

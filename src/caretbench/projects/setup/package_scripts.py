@@ -1,7 +1,6 @@
-"""Test commands of ``package.json``, without scripts that only check style or types, or that publish.
+"""Test script of ``package.json``, without parts that check style or types, or that publish.
 
-A script's parts stay as they are; parts that start other scripts are looked into. What decides is a table, in
-``package_scripts.toml``.
+Parts that start other scripts are resolved. The rules are in ``package_scripts.toml``.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from caretbench.problem import Row
 
 PACKAGE_JSON: Final = "package.json"
 _SYSTEM: Final = "/usr/local/bin:/usr/bin:/bin"
-"""Where a program has to lie to be found behind walls."""
+"""Folders of programs that exist in a sandbox."""
 _ASSIGNS = re.compile(r"\w+=")
 _AND = re.compile(r"\s*&&\s*")
 _RUNS = re.compile(r"^(?:npm|yarn|pnpm|bun)\s+(?:run(?:-script)?\s+)?((?:-\S+\s+)*)([\w:@./-]+)$")
@@ -30,16 +29,16 @@ _NOT_WRITTEN = re.compile(r"^echo\b|no test specified")
 
 
 class ScriptRunner(Row):
-    """What is added to a runner's words: to stop at the first failure, to leave what is no test, to write reports."""
+    """Options added to a test runner's command, and ``junit``, the options to write a report."""
 
     options: str = ""
     older: Mapping[int, str] = {}
-    """Options of versions below a number."""
+    """Options for major versions below a number."""
     junit: str | None = None
 
 
 class ScriptRules(Row):
-    """The table."""
+    """The rules of ``package_scripts.toml``."""
 
     checks: tuple[str, ...]
     wrappers: frozenset[str]
@@ -51,12 +50,12 @@ class ScriptRules(Row):
 
 @cache
 def script_rules() -> ScriptRules:
-    """Return the table of words in scripts."""
+    """Return the rules for scripts."""
     return ScriptRules.model_validate(packaged_table("caretbench.projects.setup", "package_scripts.toml"))
 
 
 class PackageScript(NamedTuple):
-    """A shell line that tests a project, the programs that it starts itself, and the report that it writes."""
+    """A shell command that tests a project, the programs that it starts, and the reports that it writes."""
 
     line: str
     programs: tuple[str, ...]
@@ -64,7 +63,7 @@ class PackageScript(NamedTuple):
 
 
 def read_package_json(snapshot: Snapshot) -> Mapping[str, object]:
-    """What ``package.json`` holds; empty where it is not there or malformed."""
+    """Return the contents of ``package.json``; empty if it is missing or malformed."""
     if PACKAGE_JSON not in snapshot.entries:
         return {}
     try:
@@ -75,7 +74,7 @@ def read_package_json(snapshot: Snapshot) -> Mapping[str, object]:
 
 
 def test_script(snapshot: Snapshot) -> PackageScript | None:
-    """Return the test script of a project, and the one before it; None where there is none."""
+    """Return the test script of a project, including ``pretest``; None if there is none."""
     known = dict(_listed(read_package_json(snapshot), "scripts"))
     if "test" not in known or _NOT_WRITTEN.search(known["test"]):
         return None
@@ -95,7 +94,7 @@ def test_script(snapshot: Snapshot) -> PackageScript | None:
 
 
 def missing_programs(snapshot: Snapshot, script: PackageScript) -> tuple[str, ...]:
-    """Return the programs of a script that neither the project's packages nor this machine has."""
+    """Return the programs of a script that are missing in ``node_modules`` and on this machine."""
     return tuple(
         name
         for name in script.programs
@@ -104,7 +103,7 @@ def missing_programs(snapshot: Snapshot, script: PackageScript) -> tuple[str, ..
 
 
 def _first_tests(parts: list[str]) -> list[str]:
-    """Up to the first tests: what is built and tested after them is what is published."""
+    """Return the parts up to the first tests; later ones build and test the published package."""
     tests = [_runner(part) is not None for part in parts]
     if True not in tests:
         return parts
@@ -114,7 +113,7 @@ def _first_tests(parts: list[str]) -> list[str]:
 
 
 def _parts(name: str, scripts: Mapping[str, str], above: Collection[str]) -> list[str]:
-    """Return the parts of a script that test or build; those that only check are left out."""
+    """Return the parts of a script that test or build, without those that only check style or types."""
     found: list[str] = []
     for part in _AND.split(scripts[name].strip()):
         inner = _called(part, scripts, above)
@@ -135,7 +134,7 @@ def _calls(name: str, scripts: Mapping[str, str]) -> bool:
 
 
 def _called(part: str, scripts: Mapping[str, str], above: Collection[str]) -> str | None:
-    """Return the script that a part starts and does nothing else."""
+    """Return the name of the script that a part starts, if it does nothing else."""
     match = _RUNS.match(part)
     return match[2] if match and match[2] in scripts and match[2] not in above else None
 
@@ -157,7 +156,7 @@ def _words(part: str) -> list[str]:
 
 
 def _unwrapped(part: str) -> str:
-    """Return a part without what measures coverage around it: a measure that falls is no failing test."""
+    """Return a part without its coverage tool: low coverage is no failing test."""
     words = _words(part)
     first = part.split(maxsplit=1)[0] if part else ""
     return shlex.join(words) if first in {"c8", "nyc"} and _runner(shlex.join(words)) else part
@@ -199,7 +198,7 @@ def _said(part: str, held: Mapping[str, object], *, report: bool = True) -> tupl
 
 
 def _version(held: Mapping[str, object], name: str) -> int:
-    """Return the first number of the version that is wanted of a package; a large one where nothing tells."""
+    """Return the first number of the required version of a package; ``sys.maxsize`` if unknown."""
     number = re.search(r"\d+", dict(_listed(held, "devDependencies")).get(name, ""))
     return int(number[0]) if number else sys.maxsize
 
@@ -221,10 +220,10 @@ def _programs(part: str, scripts: Mapping[str, str], above: tuple[str, ...]) -> 
 
 
 def install_command(snapshot: Snapshot) -> str | None:
-    """Return the command that fetches what a project's tests need; None where it names no package.
+    """Return the command that installs the packages of a project's tests; None if there are none.
 
-    Packages that no test needs would take most of the room. They are no dependencies while the others are fetched, and
-    the project's file is put back afterwards.
+    Packages that no test needs would take most of the space: they are removed from ``package.json`` for the
+    installation, and the file is restored afterwards.
     """
     held = read_package_json(snapshot)
     named = [(field, name, version) for field in _FIELDS for name, version in _listed(held, field)]
@@ -238,7 +237,7 @@ def install_command(snapshot: Snapshot) -> str | None:
 
 
 def _is_unneeded(field: str, name: str, version: str) -> bool:
-    """Return whether tests run without a package; packages of the same repository are not to be had, either."""
+    """Return whether tests run without a package, or it is in the same repository and cannot be installed."""
     if version.startswith(("workspace:", "link:", "portal:")):
         return True
     patterns = script_rules().unneeded if field == "devDependencies" else ()

@@ -1,8 +1,7 @@
-"""Packages that a project's tests lack: what is said, what ``--setup auto`` runs, and the setup itself.
+"""Setup of a project (``--setup``): installation of what its tests need, and advice if packages are missing.
 
-It runs once, before anything is measured, in a sandbox that reaches package indexes and nothing else. What it leaves in
-the project (installed packages, compiled libraries) becomes a part of the snapshot that the tests run in; it is never
-mined.
+The command runs once, before mining, in a sandbox that reaches only package indexes. The files that it creates in the
+project become part of the snapshot and are never mined.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from caretbench.projects.setup.command_detection import NamedCheck, detect_comma
 from caretbench.projects.setup.settings import CheckSettings
 
 AUTO: Final = "auto"
-"""The word for the setup that a project's files tell."""
+"""Value of ``--setup`` for a command derived from the project's files."""
 _JAVASCRIPT = frozenset({"javascript", "typescript"})
 _LACKS = re.compile(
     r"missing_dependency|command_not_found|No module named|ModuleNotFoundError|PackageNotFoundError"
@@ -42,13 +41,13 @@ _LACKS = re.compile(
 
 _NO_FILE = re.compile(r"\bENOENT\b|No such file or directory|FileNotFoundError")
 _RUNNER = re.compile(r"No module named '?(pytest)\b")
-"""A runner that has a bundle of its own."""
+"""Missing test runner that has its own bundle."""
 
 
 def setup_command(
     snapshot: Snapshot, languages: Collection[str], checks: Sequence[CheckSettings] = ()
 ) -> str | None:
-    """The command that fetches what a project's tests need, by what its files name; None where they name nothing."""
+    """Return the command that installs the packages that a project's files name; None if they name none."""
     parts = []
     if "python" in languages:
         found = () if checks else (detect_command(snapshot, ["python"])[0],)
@@ -66,17 +65,17 @@ def resolve_setup(
     languages: Collection[str],
     checks: Sequence[CheckSettings] = (),
 ) -> str | None:
-    """Return the setup to run; for the word ``auto`` what the project's files tell.
+    """Return the setup command to run; ``auto`` is replaced by the one derived from the project's files.
 
     Raises:
-        DataError: they tell nothing.
+        DataError: the files name no packages.
     """
     if requested is None or requested.strip() != AUTO:
         return requested
     found = setup_command(snapshot, languages, checks)
     if found is None:
         raise DataError(
-            "--setup auto: the project's files name no packages; leave it out, or give the command that installs them"
+            "--setup auto: the project's files name no packages; omit it, or give the command that installs them"
         )
     return found
 
@@ -88,12 +87,15 @@ def with_setup_hint(
     checks: Sequence[CheckSettings],
     finished_setup: str | None,
 ) -> str:
-    """Faults in one line, with what to write where packages are missing; ``done`` is the setup that ran."""
+    """Return faults by name of check in one line, with advice if packages seem to be missing.
+
+    ``finished_setup`` is the setup command that was run, if any.
+    """
     said = "; ".join(f"{name}: {reason}" if name else reason for name, reason in faults.items())
     if ".gitmodules" in snapshot.entries and _NO_FILE.search(said):
         said += (
             "; it has git submodules: `git submodule update --init` fetches them; "
-            "or leave their tests out of --test-command"
+            "or exclude their tests in --test-command"
         )
     if not _LACKS.search(said):
         return said
@@ -109,9 +111,9 @@ def with_setup_hint(
 
 
 def reaches_nothing_message(entry: NamedCheck) -> str:
-    """Why a check whose tests run no line to mine is left out."""
+    """Return the reason why a check whose tests execute no line to mine is excluded."""
     tests = entry.check.minimum_tests
-    counted = f"{tests} tests pass" if tests else "the command ends well"
+    counted = f"{tests} tests pass" if tests else "the command succeeds"
     return (
         f"reaches_nothing: {counted}, but no line of the files to mine is run (`{' '.join(entry.check.command)}`); "
         "name the command that tests them with --test-command, and see whether it tests an installed copy instead"
@@ -126,12 +128,12 @@ _LIMITS: Final = WORKSPACE_LIMITS.model_copy(
 def run_setup(
     engine: WorkspaceExecutor, project: StoredProject, command: str, bundle: str | None = None
 ) -> StoredProject:
-    """Return the project with what the command left in it; the files that belong to the project stay the same ones.
+    """Run a setup command and return the project with the files it created, which are not mined.
 
-    ``bundle`` names packages that the command may use, such as a test framework to compile tests against.
+    ``bundle`` is a bundle that the command may use, such as a test framework to compile against.
 
     Raises:
-        DataError: the command fails, or leaves more than fits.
+        DataError: the command fails, or creates no files or too large ones.
     """
     request = WorkspaceRequest(
         id="setup",
@@ -157,16 +159,16 @@ def _check(result: WorkspaceResult, command: str) -> None:
     if result.status is not Status.PASSED:
         said = [line for line in (result.stderr.text or result.stdout.text).splitlines() if line.strip()]
         refused = ", ".join(list(dict.fromkeys(result.refusals))[:3])
-        refused = refused and f"; refused: {refused} (a mirror or an index of yours is named with --index)"
+        refused = refused and f"; refused: {refused} (name your own mirror or index with --index)"
         why = result.reason or " | ".join(said[-3:])
         raise DataError(f"setup {command!r}: {result.status.value}: {why}{refused}")
     problem = next((file.problem for file in result.files if file.problem), "")
     if problem or len(result.files) > MOST_PARTS:
         most = PART_MB * MOST_PARTS
         raise DataError(
-            f"setup {command!r}: what it left takes more than {most} MB packed; build a bundle instead ({problem})"
+            f"setup {command!r}: its files take more than {most} MB packed; build a bundle instead ({problem})"
         )
     if not result.files:
         raise DataError(
-            f"setup {command!r}: it left nothing in the project; packages belong into a folder of it"
+            f"setup {command!r}: it created no file in the project; install packages into a folder of the project"
         )

@@ -1,4 +1,4 @@
-"""Recorded completions: the released layout, and a plain JSONL of one's own."""
+"""Readers of recorded completions: the released layout, and plain JSONL files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from caretbench.suites.devbench.released import FIELDS
 
 
 class CompletionFile(NamedTuple):
-    """One released file of completions."""
+    """One released file of completions, of one language, category and model."""
 
     language: str
     category: str
@@ -23,7 +23,7 @@ class CompletionFile(NamedTuple):
 
 
 def find_completion_files(root: Path) -> list[CompletionFile]:
-    """Return all files of the released layout in or at ``root``, ordered by model, language and category."""
+    """Return all completion files of the released layout under ``root``, ordered by model, language and category."""
     folder = root / "completions" if (root / "completions").is_dir() else root
     cells = [
         CompletionFile(language, category.name, path.stem.removeprefix(f"{category.released}-"), path)
@@ -41,7 +41,7 @@ def _released_rows(row: dict[str, Any], model: str, problem: Problem, where: str
     if samples is None:
         if not isinstance(row.get(model), str):
             raise DataError(f"{where}: neither {model}_completions nor {model} is there")
-        # A call that failed altogether: its message stands where a completion should.
+        # A failed request: the row has an error message in place of completions.
         yield Completion(
             problem_id=problem.id, model=model, parameters="recorded", text=row[model], error=True
         )
@@ -79,12 +79,13 @@ def recorded_completions(
     models: Sequence[str] = (),
     on_skipped: Callable[[str], None] = lambda _problem_id: None,
 ) -> Iterator[Completion]:
-    """Completions of some models, or all, under ``path``: a plain JSONL file, or a folder of the released layout.
+    """Yield the completions in ``path``, a plain JSONL file or a folder of the released layout.
 
-    Rows of problems that are not among the chosen ones are passed over, and reported by their id.
+    ``models`` are the models to read; empty: all. Rows of other problems are skipped, and ``on_skipped`` is called
+    with their problem id.
 
     Raises:
-        DataError: with file and line, or where a wanted model is not there.
+        DataError: a row is malformed, with file and line; or a model has no completions there.
     """
     if path.is_file():
         yield from read_completions(path, problems, models, on_skipped)
@@ -100,5 +101,5 @@ def recorded_completions(
     for model in models:
         if model not in known:
             raise DataError(f"{path}: no completions of {model!r}; models here: {', '.join(known)}")
-    wanted = [cell for cell in cells if not models or cell.model in models]
-    yield from _released(wanted, problems, on_skipped)
+    selected = [cell for cell in cells if not models or cell.model in models]
+    yield from _released(selected, problems, on_skipped)

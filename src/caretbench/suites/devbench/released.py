@@ -14,22 +14,22 @@ FIELDS = (
     "id", "testsource", "language", "prefix", "golden_completion", "suffix", "LLM_justification", "assertions",
 )  # fmt: skip
 REVISION = "b22ecf8"
-# A program needs a display where it opens windows; the reference program decides, not the completion.
+# Marks of programs that open windows and need a display; the reference program is searched, not the completion.
 _DISPLAY_MARKS = ("tkinter", "turtle")
 
 
 def with_trailing_newline(text: str) -> str:
-    """``text`` with the newline that a join needs after it, if it has none yet."""
+    """Return ``text`` with a newline at its end; the empty text stays empty."""
     return text if not text or text.endswith("\n") else text + "\n"
 
 
 def with_leading_newline(text: str) -> str:
-    """``text`` with the newline that a join needs before it, if it has none yet."""
+    """Return ``text`` with a newline at its beginning; blank text stays as it is."""
     return text if not text.strip() or text.startswith("\n") else "\n" + text
 
 
 def find_benchmark_folder(root: Path) -> Path:
-    """Return the ``benchmark`` folder in or at ``root``.
+    """Return the ``benchmark`` folder in ``root``, or ``root`` itself.
 
     Raises:
         DataError: there is none.
@@ -39,7 +39,7 @@ def find_benchmark_folder(root: Path) -> Path:
             return folder
     raise DataError(
         f"{root}: no DevBench data here; expected benchmark/<language>/<category>/<category>.jsonl "
-        "(caretbench pull devbench gets it)"
+        "(fetched by caretbench pull devbench)"
     )
 
 
@@ -91,7 +91,7 @@ def load(root: Path) -> list[Problem]:
     """Return all problems under ``root``.
 
     Raises:
-        DataError: no data there, or a malformed line, with file and line.
+        DataError: there are no data, or a line is malformed; the message has file and line.
     """
     problems: list[Problem] = []
     first_seen: dict[str, str] = {}
@@ -100,9 +100,9 @@ def load(root: Path) -> list[Problem]:
             where = f"{path}:{number}"
             problem = _problem(row, language, category, where)
             if problem.id in first_seen:
-                raise DataError(f"{where}: id {row['id']!r} stands already at {first_seen[problem.id]}")
+                raise DataError(f"{where}: id {row['id']!r} is already used at {first_seen[problem.id]}")
             first_seen[problem.id] = where
             problems.append(problem)
     if not problems:
-        raise DataError(f"{root}: the folders are there, but no problem is in them")
+        raise DataError(f"{root}: the folders contain no problem")
     return problems

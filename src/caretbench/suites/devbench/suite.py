@@ -20,7 +20,7 @@ from caretbench.suites.devbench.documentation import DocumentationCheck, documen
 from caretbench.suites.devbench.sizes import statistics
 from caretbench.suites.values import Measurement, ProblemSet
 
-# The released runner gives each step 30 s of wall time; Firebase's type declarations alone take longer on one core.
+# The released runner has a limit of 30 s wall time per step; Firebase's type declarations take longer on one core.
 
 
 class DevBenchProfile(ProfileRules):
@@ -58,7 +58,7 @@ class DevBench(Suite):
     pull_about = "problems of the release, and recorded completions"
 
     def load(self, source: str) -> ProblemSet:
-        """``starter``, ``released`` (what ``caretbench pull devbench`` fetched), or a folder of either layout."""
+        """Return the problems of ``starter``, ``released`` (fetched by ``pull``), or a folder of either layout."""
         if source == "starter":
             return ProblemSet.of("starter", starter.load(starter.starter_root()))
         if source == "released":
@@ -67,13 +67,15 @@ class DevBench(Suite):
             return ProblemSet.of("released", released.load(released_folder()))
         root = Path(source)
         if not root.is_dir():
-            raise DataError(f"{source}: no such folder; say starter, released, or the folder of a data set")
+            raise DataError(
+                f"{source}: no such folder; expected starter, released, or the folder of a data set"
+            )
         if any((root / name).is_dir() for name in ("benchmark", "c_sharp")) or _holds_jsonl(root):
             return ProblemSet.of("released", released.load(root))
         return ProblemSet.of(root.name, starter.load(root, source=root.name))
 
     def pull(self, source: Path | None, models: Sequence[str], progress: Callable[[int, int], None]) -> Path:
-        """Return the files of the release by hash."""
+        """Fetch the released data into the cache and return their folder."""
         from caretbench.suites.devbench.pull import pull
 
         return pull(source=source, models=models, progress=progress)
@@ -85,11 +87,11 @@ class DevBench(Suite):
         models: Sequence[str],
         on_skipped: Callable[[str], None] = lambda _problem_id: None,
     ) -> Iterator[Completion]:
-        """Recorded completions: the released layout or a plain JSONL file."""
+        """Yield the completions in a plain JSONL file or a folder of the released layout."""
         return recorded.recorded_completions(path, problems, models, on_skipped)
 
     def request(self, problem: Problem, text: str | None, profile: Profile) -> ExecutionRequest | None:
-        """The program of one answer; None where it fails without a run (a null answer of a compiled language)."""
+        """Return the program with an answer; None if it fails without execution (null, in a compiled language)."""
         name = problem.caret.language
         needs = tuple(
             need for check in problem.checks if isinstance(check, ProgramCheck) for need in check.needs
@@ -119,7 +121,7 @@ class DevBench(Suite):
         )
 
     def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
-        """Similarity to the reference (``paper``: of the first lines), and predicates of a documentation comment."""
+        """Return the similarity to the reference (``paper``: of first lines), and the result of predicates."""
         if DevBenchProfile(profile).first_lines:
             likeness = paper_similarity(text, problem.reference)._asdict()
         else:
@@ -132,7 +134,7 @@ class DevBench(Suite):
         return measurements
 
     def failed_predicates(self, problem: Problem, text: str) -> list[str]:
-        """What a documentation comment lacks."""
+        """Return a line for each requirement that a documentation comment does not meet."""
         checks = [check for check in problem.checks if isinstance(check, PredicateCheck)]
         if not checks or not isinstance(problem.splice, InlineSplice):
             return []
@@ -146,11 +148,11 @@ class DevBench(Suite):
         ]
 
     def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
-        """Lines, tokens and cyclomatic complexity (Table 4)."""
+        """Return lines, tokens and cyclomatic complexity (the paper's Table 4)."""
         return statistics(problem, as_released=DevBenchProfile(profile).released_texts)._asdict()
 
     def canonical_label(self, name: str, value: str) -> str:
-        """``c_sharp`` and ``C#`` are ``csharp``; released category names are ours."""
+        """Return ``csharp`` for ``c_sharp`` or ``C#``, and CaretBench's name of a category for the released one."""
         if name == "language":
             return language(value).name
         return layout.canonical_category(value) if name == "category" else value
@@ -158,7 +160,7 @@ class DevBench(Suite):
 
 @cache
 def _bundle(name: str) -> str | None:
-    """Return the bundle for released programs; None where a language has none (C#, unless a user's own is there)."""
+    """Return the name of the bundle for released programs; None if the language has none (C#, by default)."""
     name = f"devbench/{name}"
     return name if name in bundle_specs() else None
 

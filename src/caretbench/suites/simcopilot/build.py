@@ -18,57 +18,58 @@ from caretbench.suites.simcopilot.mining.tasks import MODES, TaskSampling
 from caretbench.suites.simcopilot.task_builder import TaskBuilder
 
 _PER_1000: Final = 30
-"""Candidates for each 1,000 lines that the tests reach: large projects give no less than small ones."""
+"""Default number of candidates for each 1,000 lines that the tests reach."""
 
 OPTIONS: Final = (
-    Option("language", Words, "Mine this language; may be repeated. All by default.", "build",
+    Option("language", Words, "Language to mine; may be repeated. Default: all.", "build",
            flags=("--language", "-l")),
-    Option("test_command", str, "How the project is tested; by default its caretbench.toml or its files tell.",
+    Option("test_command", str, "Command that runs the project's tests. Default: from caretbench.toml, or detected.",
            "build"),
-    Option("junit", Words, "Reports of tests that the command writes; may be repeated.", "build", metavar="GLOB"),
-    Option("expect_output", str, "The command must print this file of the project; exact, whitespace, last_line or "
-           "numeric.", "build", metavar="FILE[:HOW]"),
-    Option("directory", str, "The folder of the project in which the command starts.", "build", default="."),
-    Option("env", Words, "Of the test command; may be repeated.", "build", metavar="NAME=VALUE"),
-    Option("bundle", str, "A bundle of packages that the tests need (`caretbench deps`).", "build"),
-    Option("setup", str, "Run once with package indexes in reach; what it leaves belongs to the project. auto: what "
-           "its files tell (Python, JavaScript, TypeScript).", "build"),
-    Option("index", Words, "For --setup: an index of yours (PIP_INDEX_URL, npm_config_registry, …) or a host; may be "
+    Option("junit", Words, "JUnit reports that the test command writes; may be repeated.", "build", metavar="GLOB"),
+    Option("expect_output", str, "File of the project with the output that the test command must print; compared as "
+           "exact, whitespace, last_line or numeric.", "build", metavar="FILE[:HOW]"),
+    Option("directory", str, "Folder of the project in which the test command starts.", "build", default="."),
+    Option("env", Words, "Environment variable of the test command; may be repeated.", "build", metavar="NAME=VALUE"),
+    Option("bundle", str, "Bundle of packages that the tests need (`caretbench deps`).", "build"),
+    Option("setup", str, "Command that installs what the tests need; runs once, with access to package indexes. auto: "
+           "derived from the project's files (Python, JavaScript, TypeScript).", "build"),
+    Option("index", Words, "Package index for --setup (PIP_INDEX_URL=…, npm_config_registry=…) or another host; may be "
            "repeated.", "build", metavar="[NAME=]ADDRESS"),
-    Option("modes", str, "infill, suffix_hidden, or both.", "build", default="infill,suffix_hidden"),
-    Option("max_candidates", int, "Maximum number of candidates of each test command, drawn by --seed; 0: all. By "
-           "default 240, or 30 for each 1,000 lines that its tests reach where these are more.", "build", minimum=0,
+    Option("modes", str, "Modes of tasks: infill, suffix_hidden, or both.", "build", default="infill,suffix_hidden"),
+    Option("max_candidates", int, "Maximum number of candidates for each test command, sampled by --seed; 0: all. "
+           "Default: 240, or 30 for each 1,000 lines that its tests reach, whichever is more.", "build", minimum=0,
            metavar="N"),
     Option("limit", int, "", "build", field="max_candidates", minimum=0, instead="--max-candidates"),
-    Option("per_file", int, "Maximum number of candidates of one file.", "build", minimum=1),
-    Option("exclude", Words, "Paths that are not mined; may be repeated.", "build", metavar="PATTERN"),
-    Option("seed", int, "Seed of the choice among candidates.", "build", default=0),
-    Option("jobs", int, "Commands in flight; the processors by default.", "build", flags=("--jobs", "-j"), minimum=1),
-    Option("unverified", bool, "Keep tasks for which no wrong answer was found that fails.", "build",
+    Option("per_file", int, "Maximum number of candidates from one file.", "build", minimum=1),
+    Option("exclude", Words, "Pattern of paths that are not mined; may be repeated.", "build", metavar="PATTERN"),
+    Option("seed", int, "Random seed of the sample of candidates.", "build", default=0),
+    Option("jobs", int, "Number of parallel test commands. Default: the number of processors.", "build",
+           flags=("--jobs", "-j"), minimum=1),
+    Option("unverified", bool, "Keep tasks for which the gate found no failing wrong answer.", "build",
            flags=("--unverified",), default=False),
-    Option("candidates_only", bool, "End before the gate: candidates.jsonl, no tasks.", "build",
+    Option("candidates_only", bool, "Stop before validation: write candidates.jsonl, but no tasks.", "build",
            flags=("--candidates-only",), default=False),
 )  # fmt: skip
-"""All options."""
+"""Options of ``caretbench build simcopilot``."""
 
 
 def build(sources: Sequence[str], output: Path, options: Mapping[str, Any], progress: Progress) -> BuiltTasks:
-    """Build a folder of tasks out of one project, or go on where a build ended.
+    """Build a folder of tasks from one project, or resume its build.
 
     Raises:
-        ValueError: an option is wrong, or there is not exactly one project.
+        ValueError: an option is wrong, or ``sources`` is not exactly one project.
         DataError: the project or the folder cannot be used.
     """
     if len(sources) != 1:
         found = f"{len(sources)} projects" if sources else "no project"
-        raise ValueError(f"{found}: a folder of tasks is made of one; name its folder, one build for each")
-    wanted = _options(options)
+        raise ValueError(f"{found}: a build takes exactly one; name the folder of one project")
+    build_options = _options(options)
     indexes = _indexes(options["index"]) if options["setup"] or options["index"] else None
     engine = WorkspaceExecutor(options["jobs"], spaces=Workspaces(index=indexes))
     builder = TaskBuilder(engine, validate=not options["candidates_only"])
     builder.progress = progress
     try:
-        return builder.build(Path(sources[0]), TaskFolder(output), wanted)
+        return builder.build(Path(sources[0]), TaskFolder(output), build_options)
     finally:
         engine.close()
 
@@ -119,15 +120,15 @@ def _check(options: Mapping[str, Any]) -> CheckSettings | None:
     )
 
 
-def _pairs(option: str, given: Sequence[str] | None) -> dict[str, str]:
+def _pairs(option: str, values: Sequence[str] | None) -> dict[str, str]:
     name, _, form = option.partition(" ")
-    wrong = next((pair for pair in given or () if "=" not in pair), None)
+    wrong = next((pair for pair in values or () if "=" not in pair), None)
     if wrong is not None:
         raise ValueError(f"{name} {wrong!r}: expected {form}")
-    return dict(pair.partition("=")[::2] for pair in given or ())
+    return dict(pair.partition("=")[::2] for pair in values or ())
 
 
-def _indexes(given: Sequence[str] | None) -> IndexPolicy:
-    hosts = [one for one in given or () if one.startswith(("https://", "http://"))]
-    named = [one for one in given or () if one not in hosts]
+def _indexes(values: Sequence[str] | None) -> IndexPolicy:
+    hosts = [one for one in values or () if one.startswith(("https://", "http://"))]
+    named = [one for one in values or () if one not in hosts]
     return index_policy(_pairs("--index [NAME=]ADDRESS", named), hosts)

@@ -1,4 +1,4 @@
-"""Settings and result of a SimCopilot build."""
+"""Options and result of a SimCopilot build."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from caretbench.validation.validity import Validity
 
 @dataclass(frozen=True)
 class SimCopilotOptions:
-    """What the user chose."""
+    """Options of a build."""
 
     languages: tuple[str, ...] = ()
     sampling: TaskSampling = field(default_factory=TaskSampling)
@@ -32,7 +32,7 @@ class SimCopilotOptions:
     unverified: bool = False
 
     def stored(self) -> dict[str, JsonValue]:
-        """As it stands in the manifest."""
+        """Return the options as they are stored in the manifest."""
         return {
             "languages": list(self.languages),
             "modes": list(self.sampling.modes),
@@ -47,7 +47,7 @@ class SimCopilotOptions:
 
 
 class BuiltTasks(NamedTuple):
-    """What a build gave."""
+    """Result of a build: the manifest, all candidates with their verdicts, and the number of tasks."""
 
     manifest: BuildManifest
     candidates: tuple[Problem, ...]
@@ -55,18 +55,18 @@ class BuiltTasks(NamedTuple):
     task_count: int
 
     def verdict_count(self, verdict: str) -> int:
-        """Return how many candidates have this verdict."""
+        """Return the number of candidates with this verdict."""
         return sum(row.verdict == verdict for row in self.verdicts.values())
 
     def reasons(self) -> Counter[str]:
-        """Return how many candidates each check of the gate refused, by ``verdict: reason``."""
+        """Return the number of candidates for each reason of the gate, by ``verdict: reason``."""
         found: Counter[str] = Counter()
         for row in self.verdicts.values():
             found.update({f"{row.verdict}: {reason.partition(':')[0]}" for reason in row.reasons})
         return found
 
     def verdicts_by(self, label: str) -> dict[str, Counter[str]]:
-        """Verdicts by a label of the candidates."""
+        """Return counts of verdicts by the values of a label."""
         table: dict[str, Counter[str]] = {}
         for problem in self.candidates:
             if problem.id in self.verdicts:
@@ -75,7 +75,7 @@ class BuiltTasks(NamedTuple):
 
     @property
     def counted_tasks(self) -> int:
-        """Valid tasks in files of which it is known what the tests reach: those that the yield counts."""
+        """Number of valid tasks that count in the yield: those in files with known reach."""
         unknown = self.manifest.unknown_reach
         return sum(
             row.verdict == "valid"
@@ -89,7 +89,7 @@ _VERDICTS: Final = ("valid", "unverified", "invalid")
 
 
 def build_result(built: BuiltTasks, output: Path, wall_s: float, *, candidates_only: bool) -> BuildResult:
-    """Return what a build of ``wall_s`` seconds gave. It is unfit where the gate leaves no task."""
+    """Return the printed result of a build that took ``wall_s`` seconds; not usable if it has no task."""
     if candidates_only:
         last = f"\n{output}: {len(built.candidates)} candidates; the same command without --candidates-only decides"
     else:
@@ -103,7 +103,7 @@ def build_result(built: BuiltTasks, output: Path, wall_s: float, *, candidates_o
 
 
 def _cpu_s(built: BuiltTasks) -> float:
-    """CPU seconds of the commands that decided the candidates, in this run and in earlier ones."""
+    """Return the CPU seconds of all commands of the gate, in this run and in earlier ones."""
     return sum(float(row.details.get("cpu_s", 0)) for row in built.verdicts.values())
 
 
@@ -133,21 +133,21 @@ def _numbers(built: BuiltTasks, wall_s: float) -> dict[str, JsonValue]:
 def _notes(built: BuiltTasks) -> Iterator[str]:
     manifest = built.manifest
     for name, reason in manifest.dropped_checks.items():
-        yield f"{name}: left out: {reason}"
+        yield f"{name}: excluded: {reason}"
     for name, tests in manifest.flaky_tests.items():
-        yield f"{name}: left out, since they pass at times only: {', '.join(tests)}"
-    for name, said in manifest.order_dependent.items():
-        yield f"{name}: {said}; so all tests run for every task, in the project's own order"
+        yield f"{name}: excluded, because they are flaky: {', '.join(tests)}"
+    for name, failure in manifest.order_dependent.items():
+        yield f"{name}: {failure}; so all tests run for every task, in the project's own order"
     yield from _of_files(manifest.passed_over, "not mined")
-    unknown = "what its tests reach is not known, so it does not count in the yield"
+    unknown = "the statements that its tests reach are unknown, so it does not count in the yield"
     yield from _of_files(manifest.unknown_reach, unknown)
 
 
-def _of_files(reasons: Mapping[str, str], said: str) -> Iterator[str]:
+def _of_files(reasons: Mapping[str, str], outcome: str) -> Iterator[str]:
     for path, reason in list(reasons.items())[:_SHOWN_FILES]:
-        yield f"{path}: {said}: {reason}"
+        yield f"{path}: {outcome}: {reason}"
     if len(reasons) > _SHOWN_FILES:
-        yield f"… and {len(reasons) - _SHOWN_FILES} more files ({said}); the manifest names all"
+        yield f"… and {len(reasons) - _SHOWN_FILES} more files ({outcome}); the manifest lists all"
 
 
 def _lines(built: BuiltTasks, wall_s: float) -> Iterator[str]:

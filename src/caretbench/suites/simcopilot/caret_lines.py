@@ -1,4 +1,4 @@
-"""The caret's file as lines before and behind the caret, in their order or with what is around it moved to the end."""
+"""Lines of the caret's file before and after the caret, optionally with the enclosing declarations moved to the end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ABOVE: Final = ("#", "//", "@", "[", "/*", "*")
 
 
 class LinePart(NamedTuple):
-    """A line, or at the caret a part of one, with its number in the file."""
+    """A line, or a part of the caret's line, with its number in the file."""
 
     line: int
     text: str
@@ -22,11 +22,11 @@ class LinePart(NamedTuple):
 def split_at_caret(
     file: FileAnalysis, splice: FileSplice, *, move_declarations: bool
 ) -> tuple[list[LinePart], list[LinePart]]:
-    """Return the lines before and behind the caret, without the span itself.
+    """Return the lines before and after the caret, without the span itself.
 
-    With ``move`` every function and class around the caret stands, with the comments and decorators above it, at the
-    end of what it is in; only whole lines are moved. Nothing that stood behind the caret within the innermost of them
-    comes before it.
+    With ``move_declarations``, every function and class around the caret is moved to the end of its scope, with its
+    decorators and the comments above it. Only whole lines are moved. Text after the caret within the innermost
+    declaration stays after it.
     """
     source = file.source
     starts = [*source.line_starts, len(source.data)]
@@ -49,14 +49,14 @@ def split_at_caret(
         if first <= line <= last:
             continue
         text = visible_text(source.data[start:end])
-        if text:  # the file's last line may lack its end, and stand before others now
+        if text:  # the file's last line may lack a line feed, and may now precede others
             ends = text.endswith("\n") or line == order[-1]
             (after if behind else before).append(LinePart(line, text if ends else f"{text}\n"))
     return before, after
 
 
 def _to_the_end(file: FileAnalysis, order: list[int], span: tuple[int, int]) -> list[int]:
-    """The lines of a declaration behind the lines of its neighbours; unchanged where it shares a line with others."""
+    """Return the line order with a declaration after its neighbours; unchanged if it shares a line with other code."""
     source = file.source
     first, last = source.line_at(span[0]), source.line_at(max(span[0], span[1] - 1))
     head = source.data[source.line_starts[first - 1] : span[0]]

@@ -1,11 +1,13 @@
-"""Project context that a model sees in addition to the caret, with the origin of each shown line.
+"""Project contexts of prompts (``--context``), with the origin of each shown line.
 
-``as_is`` shows the file alone; ``prepend_files`` the other files before it; ``move_enclosing_to_end`` moves the
-functions and classes around the caret to the end of what they stand in, and prepends the other files (the paper's);
-``retrieval`` shows parts of other files that are like the code at the caret (BM25).
+* ``as_is``: only the caret's file.
+* ``prepend_files``: the other files before it.
+* ``move_enclosing_to_end``: in addition, the functions and classes around the caret are moved to the end of their
+  scope (the paper's strategy).
+* ``retrieval``: parts of other files that are similar to the code at the caret (BM25).
 
-Hidden text reaches no prompt: of other files, lines go out in which the reference, or what is hidden behind the caret,
-stands again; nothing of the caret's own file is shown twice.
+No prompt contains hidden text: lines of other files that repeat the reference, or the hidden suffix, are removed. No
+line of the caret's file is shown twice.
 """
 
 from __future__ import annotations
@@ -26,20 +28,20 @@ from caretbench.suites.simcopilot.mining.token_search import TokenSearch, split_
 from caretbench.syntax import Analysis, FileAnalysis, SourceFile, is_test_path
 
 CONTEXT_VERSION: Final = 2
-"""Of what is shown: a change of it is a new one. 2: the project's name, where a format has a place for it."""
+"""Version of the shown text. 2: includes the project's name, if the prompt format has a field for it."""
 
 MAX_CONTEXT_BYTES: Final = 200_000
-"""Of other files; the most distant ones stay out."""
+"""Maximum size of the other files in a prompt; the most distant ones are omitted."""
 _FUNCTIONS: Final = ("function", "method")
 _QUERY_LINES: Final = 20
 _PARTS: Final = 6
 
 LineOrigin = tuple[str, int]
-"""A file and a line of it, from 1."""
+"""A path and a line number, from 1."""
 
 
 class ShownContext(NamedTuple):
-    """What is shown, and where its lines come from: those of prefix and suffix, and those of each other file."""
+    """The caret with its context, and the origin of each line of prefix, suffix and other files."""
 
     caret: Caret
     prefix_origins: tuple[LineOrigin, ...]
@@ -48,19 +50,19 @@ class ShownContext(NamedTuple):
 
 
 class FileExcerpt(NamedTuple):
-    """Lines of another file, in their order."""
+    """Numbered lines of another file."""
 
     path: str
     lines: tuple[tuple[int, str], ...]
 
     @property
     def text(self) -> str:
-        """The lines, each with its line feed."""
+        """The lines, each with a line feed."""
         return "".join(f"{line}\n" for _, line in self.lines)
 
 
 class ContextProblem(NamedTuple):
-    """A problem in its project."""
+    """A problem and the analysis of its project."""
 
     problem: Problem
     splice: FileSplice
@@ -73,11 +75,11 @@ class ContextProblem(NamedTuple):
 
     @property
     def hides_suffix(self) -> bool:
-        """Return whether what stands behind the caret is hidden."""
+        """Return whether the text after the caret is hidden."""
         return self.problem.labels.get("mode") == "suffix_hidden"
 
     def hidden_tokens(self) -> list[list[str]]:
-        """Return the tokens of the texts that no prompt may hold, where they are long enough to be told from chance."""
+        """Return the tokens of the texts that no prompt may contain; texts too short to repeat by chance only."""
         data, splice = self.file.source.data, self.splice
         texts = [self.problem.reference]
         if self.hides_suffix:
@@ -89,7 +91,7 @@ class ContextProblem(NamedTuple):
 
 
 def without_hidden_text(source: SourceFile, hidden: Sequence[list[str]]) -> FileExcerpt:
-    """Return a file without the lines in which hidden text stands."""
+    """Return a file without the lines that contain hidden text."""
     lines = list(enumerate(visible_text(source.data).removesuffix("\n").split("\n"), 1))
     while found := _holding("\n".join(line for _, line in lines), hidden):
         lines = [line for n, line in enumerate(lines) if n not in found]
@@ -98,12 +100,12 @@ def without_hidden_text(source: SourceFile, hidden: Sequence[list[str]]) -> File
 
 @lru_cache(maxsize=256)
 def _haystack(text: str) -> TokenSearch:
-    """Files are looked through for one problem after the other."""
+    """Return the search index of a file; kept, because the next problems search the same files."""
     return TokenSearch(text)
 
 
 def _holding(text: str, hidden: Sequence[list[str]]) -> set[int]:
-    """Return the lines, from 0, in which hidden text stands. Without them others meet, so it is looked for again."""
+    """Return the lines, from 0, that contain hidden text. Removing them can create new matches."""
     haystack = _haystack(text)
     return {
         line
@@ -114,7 +116,7 @@ def _holding(text: str, hidden: Sequence[list[str]]) -> set[int]:
 
 
 def other_files(one: ContextProblem) -> list[FileExcerpt]:
-    """Return the other files of the caret's language, tests apart, the nearest last, without hidden text."""
+    """Return the other files of the caret's language, without tests and hidden text, the nearest file last."""
     hidden = one.hidden_tokens()
     home = PurePosixPath(one.splice.path).parts
 
@@ -175,9 +177,9 @@ def _move_enclosing(one: ContextProblem) -> ShownContext:
 
 
 def _without_hidden(one: ContextProblem, before: list[LinePart]) -> list[LinePart]:
-    """What comes before the caret, without what of its outermost function stood behind it and is hidden there.
+    """Return the lines before the caret, without lines of its outermost function that are hidden after it.
 
-    Lines that have moved before the caret go out, too, where hidden text stands in them again.
+    Lines that were moved before the caret are removed too, if they repeat hidden text.
     """
     source, splice = one.file.source, one.splice
     last = source.line_at(max(splice.start, splice.end - 1))
@@ -212,15 +214,15 @@ CONTEXTS: Final[Mapping[str, Callable[[ContextProblem], ShownContext]]] = Mappin
         "retrieval": _retrieval,
     }
 )
-"""The strategies by name."""
+"""Context strategies by name."""
 
 
 def build_context(name: str, problem: Problem, analysis: Analysis) -> ShownContext:
-    """What is shown of a problem under a strategy.
+    """Return the caret of a problem with the context of a strategy.
 
     Raises:
         KeyError: no such strategy.
-        DataError: the answer goes into no file of a project.
+        DataError: the problem has no span in a file of a project.
     """
     if name not in CONTEXTS:
         raise KeyError(f"unknown context {name!r}; known: {', '.join(CONTEXTS)}")

@@ -1,8 +1,7 @@
-"""The starter set: tasks mined from sample projects of our own, ready to run.
+"""Loader of the starter set: valid tasks mined from the sample projects of the package.
 
-What the gate let through is kept as spans with their labels, ``starter_tasks/PROJECT.jsonl``; all texts come from the
-sample project, ``caretbench/samples/PROJECT``. ``benchmarks/simcopilot_starter.py`` writes such a file from a folder of
-tasks.
+``starter_tasks/PROJECT.jsonl`` has their spans and labels; the texts are in ``caretbench/samples/PROJECT``.
+``benchmarks/simcopilot_starter.py`` writes such a file from a folder of tasks.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _DIGITS = 8
 
 
 class StarterTask(Row):
-    """One task, without its texts. ``sha256`` begins the hash of the file that it was cut out of."""
+    """One task without its texts. ``sha256`` is the beginning of the hash of its file."""
 
     path: str
     sha256: str
@@ -36,7 +35,7 @@ class StarterTask(Row):
     language: str
     mode: Literal["infill", "suffix_hidden"]
     check: str
-    """The name of the project's check that decides."""
+    """Name of the project's check that tests the answers."""
     minimum_tests: int = 0
     reference_s: float
     overlap_group: str | None = None
@@ -50,15 +49,15 @@ def sample_projects() -> Mapping[str, Path]:
 
 
 def starter_tasks_path(project: str) -> Path:
-    """Where the tasks of a sample project lie in the package."""
+    """Return the file with the tasks of a sample project."""
     return Path(str(resources.files("caretbench.suites.simcopilot"))) / "starter_tasks" / f"{project}.jsonl"
 
 
 def load(store: SnapshotStore | None = None) -> list[Problem]:
-    """Return the tasks of all sample projects that have some; the projects are taken into the store.
+    """Return the tasks of all sample projects; the projects are added to the store.
 
     Raises:
-        DataError: the tasks are not those of the projects.
+        DataError: the tasks do not fit the files of the project.
     """
     store = store or SnapshotStore()
     found = []
@@ -112,15 +111,15 @@ def _problem(
 
 
 def starter_task(problem: Problem, content: bytes, checks: Sequence[NamedCheck]) -> StarterTask:
-    """Return a mined task without its texts; of ``checks``, the first that names the file decides.
+    """Return a mined task without its texts; its check is the first of ``checks`` for its file.
 
     Raises:
-        DataError: the problem is no mined task, or no check names its file.
+        DataError: the problem is no mined task, or no check is for its file.
     """
     splice, decides = file_splice(problem), tests_check(problem)
     check = next((entry for entry in checks if entry.applies_to(splice.path)), None)
     if check is None:
-        raise DataError(f"{problem.id}: no check of the project names {splice.path}")
+        raise DataError(f"{problem.id}: no check of the project is for {splice.path}")
     return StarterTask.model_validate(
         {
             "path": splice.path, "sha256": _digest(content), "start": splice.start, "end": splice.end,

@@ -101,17 +101,15 @@ class SimCopilot(Suite):
     contexts = MappingProxyType(dict.fromkeys(CONTEXTS, CONTEXT_VERSION))
 
     def load(self, source: str) -> ProblemSet:
-        """``starter``, or the folder that ``caretbench build simcopilot`` wrote.
+        """Return the tasks of ``starter``, or of a folder written by ``caretbench build simcopilot``.
 
-        The projects are taken into the user's cache.
+        Their projects are added to the store in the cache.
         """
         if source == "starter":
             return ProblemSet.of("starter", starter.load())
         root = Path(source)
         if not root.is_dir():
-            raise DataError(
-                f"{source}: no such folder; say starter, or give the folder of mined tasks with --data"
-            )
+            raise DataError(f"{source}: no such folder; expected starter, or the folder of mined tasks")
         if released.is_released(root) and not (root / "problems.jsonl").exists():
             raise DataError(
                 f"{source}: released spans, which are no problems by themselves; "
@@ -131,10 +129,11 @@ class SimCopilot(Suite):
         progress: Progress,
         **_models: BuildModels,
     ) -> BuildResult:
-        """Mine a project for tasks, and keep those that measure something.
+        """Make tasks from a project with tests.
 
-        Blocks are cut out of the project's files; its own tests, which must pass three times as they are, decide.
-        Every task's right answer passes and a wrong one that parses fails. The same command goes on after a stop.
+        Each task is a block that was cut out of a file; the project's own tests check the answers. They must pass
+        three times on the unchanged project. A task is kept if the original block passes and a wrong answer that
+        parses fails. Run the same command again to resume an interrupted build.
 
         Example: caretbench build simcopilot ~/code/project --setup auto -o tasks
         """
@@ -144,30 +143,28 @@ class SimCopilot(Suite):
         return build_result(built, output, wall_s, candidates_only=options["candidates_only"])
 
     def data_tables(self, source: str) -> tuple[Table, ...]:
-        """Return the paper's tables about the released spans and labels."""
+        """Return the paper's tables about its data, from the released spans and labels."""
         return released_tables(released.load(Path(source)))
 
     def request(self, problem: Problem, text: str | None, profile: Profile) -> WorkspaceRequest | None:
-        """Return the project's tests, with ``text`` in its place."""
-        del profile  # the released code has no other rule that could be kept here
+        """Return the request that runs the project's tests on an answer; None for a null answer."""
+        del profile  # both profiles use the same request
         return None if text is None else workspace_request(problem, text)
 
     def caret_in_context(self, problem: Problem, context: str) -> Caret:
-        """What is shown of a problem and of its project; the project is analysed once."""
+        """Return the caret of a problem with the context of a strategy; each project is analysed once."""
         splice = file_splice(problem)
         analysis = analyse_snapshot(splice.snapshot, required_file=splice.path)
         if splice.path not in analysis.files:
-            raise DataError(
-                f"{problem.id}: {splice.path} cannot be analysed, so no context can be found for it"
-            )
+            raise DataError(f"{problem.id}: {splice.path} cannot be analysed, so it has no context")
         return build_context(context, problem, analysis).caret
 
     def gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> WorkspaceGate:
-        """Return the gate for tests in projects."""
+        """Return the gate for problems that tests of a project check."""
         return WorkspaceGate(executor().projects, policy(self.rules("default").policy), progress=progress)
 
     def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
-        """Similarity to the reference, and what the parser finds wrong with the file that holds the answer."""
+        """Return the similarity to the reference, and the syntax fault of the file with the answer."""
         del profile
         [likeness] = similarities([(text, problem.reference)])
         measured = [Measurement("similarity@1", likeness._asdict())]
@@ -177,14 +174,14 @@ class SimCopilot(Suite):
         return measured
 
     def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
-        """Lines, tokens and cyclomatic complexity of what is shown and of the reference."""
+        """Return lines, tokens and cyclomatic complexity of the shown text and of the reference."""
         del profile
         caret = problem.caret
         sizes = problem_statistics(caret.prefix, problem.reference, caret.suffix, "", caret.language)
         return sizes._asdict()
 
     def canonical_label(self, name: str, value: str) -> str:
-        """``py`` is python; the paper's word ``completion`` is the mode ``suffix_hidden``."""
+        """Return ``python`` for ``py``, and the mode ``suffix_hidden`` for the paper's word ``completion``."""
         if name == "language":
             return language(value).name
         return _MODES.get(value, value) if name == "mode" else value

@@ -1,7 +1,6 @@
-"""From a project to a folder of tasks: snapshot, its tests, mining, reach, gate.
+"""Builder of a folder of tasks from a project: snapshot, test runs, mining, reach, gate.
 
-Candidates are written at once, verdicts one by one; what is there already is not done again, so a build that was killed
-goes on where it ended.
+Candidates are written at once, verdicts one by one. An interrupted build is resumed from these files.
 """
 
 from __future__ import annotations
@@ -51,41 +50,41 @@ from caretbench.versions import versions
 
 Progress = Callable[[str, int, int | None], None]
 _POLICY = "block"
-"""The extraction that must leave every right answer as it is."""
+"""Truncation policy that must leave every reference unchanged."""
 
 
 @dataclass
 class TaskBuilder:
-    """Builds one folder of tasks.
+    """Builder of one folder of tasks.
 
-    Without ``decide`` the build ends with candidates; ``progress`` is told of steps: name, how many more, how many in
-    all.
+    Without ``validate`` the build stops before the gate, with candidates. ``progress`` is called with the name of a
+    step, the number of newly finished items, and the total (None if unchanged).
     """
 
     engine: WorkspaceExecutor
     validate: bool = True
     progress: Progress = lambda _step, _added, _total: None
     _known: dict[str, ProjectCheck] = field(default_factory=dict, repr=False)
-    """What became of a project's own tests in this process, by the command."""
+    """Results of the project's own tests in this process, by command."""
 
     @property
     def store(self) -> SnapshotStore:
-        """Where snapshots lie."""
+        """The store of snapshots."""
         return self.engine.spaces.store
 
     def build(self, root: Path, folder: TaskFolder, options: SimCopilotOptions) -> BuiltTasks:
-        """Build, or go on where a build ended.
+        """Build the folder, or resume its build.
 
         Raises:
-            DataError: there is nothing to mine, nothing to test with, the tests do not pass, or the folder holds
-                something else.
+            DataError: there are no files to mine or no tests, the tests do not pass, or the folder contains something
+                else.
         """
         settings = read_settings(root) if root.is_dir() else ProjectSettings()
-        taken = store_project(root, self.store, settings.ignore)
+        project = store_project(root, self.store, settings.ignore)
         with folder_lock(folder.path):
-            manifest = self._begun(folder, taken, settings, options)
+            manifest = self._existing_manifest(folder, project, settings, options)
             if manifest is None:
-                manifest = self._mine(root, taken, settings, folder, options)
+                manifest = self._mine(root, project, settings, folder, options)
             candidates = tuple(folder.candidates())
             if self.validate:
                 self._decide(folder, candidates)
@@ -93,12 +92,16 @@ class TaskBuilder:
             tasks = folder.write_problems(unverified=options.unverified) if self.validate else 0
         return BuiltTasks(manifest, candidates, verdicts, tasks)
 
-    # --- going on --------------------------------------------------------------------------------------------
+    # --- resuming --------------------------------------------------------------------------------------------
 
-    def _begun(
-        self, folder: TaskFolder, taken: StoredProject, settings: ProjectSettings, options: SimCopilotOptions
+    def _existing_manifest(
+        self,
+        folder: TaskFolder,
+        project: StoredProject,
+        settings: ProjectSettings,
+        options: SimCopilotOptions,
     ) -> BuildManifest | None:
-        """Return the manifest of a build with the same project and options that was begun here."""
+        """Return the manifest in the folder, of a build with the same project and options; None for a new folder."""
         if not folder.manifest_path.exists():
             others = [place for place in folder.path.iterdir() if not place.name.startswith(".")]
             known = {folder.candidates_path, folder.validity_path, folder.problems_path}
@@ -106,89 +109,83 @@ class TaskBuilder:
                 raise DataError(f"{folder.path}: not empty, and no folder of tasks; give another with -o")
             return None
         manifest = folder.manifest()
-        wanted = _stored(options, settings, taken.snapshot.id)
-        if dict(manifest.options) != wanted or manifest.seed != options.sampling.seed:
-            names = {*wanted, *manifest.options}
-            changed = sorted(n for n in names if manifest.options.get(n) != wanted.get(n)) or ["seed"]
+        current = _stored(options, settings, project.snapshot.id)
+        if dict(manifest.options) != current or manifest.seed != options.sampling.seed:
+            names = {*current, *manifest.options}
+            changed = sorted(n for n in names if manifest.options.get(n) != current.get(n)) or ["seed"]
             raise DataError(
-                f"{folder.path}: holds tasks of another build ({', '.join(changed)} differ); give another folder with "
-                "-o, or remove this one"
+                f"{folder.path}: contains tasks of another build ({', '.join(changed)} differ); give another folder "
+                "with -o, or remove this one"
             )
         return manifest
 
-    # --- up to candidates ------------------------------------------------------------------------------------
+    # --- mining ----------------------------------------------------------------------------------------------
 
     def _mine(
         self,
         root: Path,
-        taken: StoredProject,
+        project: StoredProject,
         settings: ProjectSettings,
         folder: TaskFolder,
         options: SimCopilotOptions,
     ) -> BuildManifest:
-        project_snapshot = taken.snapshot.id
-        languages = chosen_languages(taken, options.languages)
+        stored_options = _stored(options, settings, project.snapshot.id)
+        languages = chosen_languages(project, options.languages)
         exclude = (*settings.exclude, *options.exclude)
-        readable = analyse_project(taken, languages, exclude, max_lines=settings.most_lines)
-        if not any(readable.mined.values()):
-            raise DataError(f"{root}: no file of {' or '.join(languages)} can be mined{_first(readable)}")
-        named = (options.check,) if options.check else settings.checks
-        command = resolve_setup(options.setup or settings.setup, taken.snapshot, languages, named)
+        analysed = analyse_project(project, languages, exclude, max_lines=settings.most_lines)
+        if not any(analysed.mined.values()):
+            raise DataError(f"{root}: no file of {' or '.join(languages)} can be mined{_first(analysed)}")
+        configured = (options.check,) if options.check else settings.checks
+        command = resolve_setup(options.setup or settings.setup, project.snapshot, languages, configured)
         if command:
             self.progress("setup", 0, 1)
-            bundle = next((check.bundle for check in named if check.bundle), None)
-            taken = run_setup(self.engine, taken, command, bundle)
+            bundle = next((check.bundle for check in configured if check.bundle), None)
+            project = run_setup(self.engine, project, command, bundle)
             self.progress("setup", 1, None)
-        advice = partial(
-            with_setup_hint,
-            snapshot=taken.snapshot,
-            languages=languages,
-            checks=named,
-            finished_setup=command,
+        snapshot = project.snapshot
+        hint = partial(
+            with_setup_hint, snapshot=snapshot, languages=languages, checks=configured, finished_setup=command
         )
         try:
-            checks = project_checks(
-                taken.snapshot, languages, from_user=options.check, settings=settings.checks
-            )
+            checks = project_checks(snapshot, languages, from_user=options.check, settings=settings.checks)
         except DataError as error:
-            raise DataError(advice({"": str(error)})) from None
-        base = self._base_runs(taken.snapshot.id, checks)
-        if not base.checks:
+            raise DataError(hint({"": str(error)})) from None
+        runs = self._reference_runs(snapshot.id, checks)
+        if not runs.checks:
             raise DataError(
-                f"{root}: its tests do not pass three times as it is: {advice(base.excluded_checks)}"
+                f"{root}: its tests do not pass three times as it is: {hint(runs.excluded_checks)}"
             )
-        self._known |= base.project_checks
+        self._known |= runs.project_checks
         name = settings.name or root.resolve().name
-        mined = self._candidates(name, taken, settings, readable, base, options)
-        dropped = {**base.excluded_checks, **mined.dropped}
-        if len(mined.dropped) == len(base.checks):
+        mined = self._candidates(name, project, settings, analysed, runs, options)
+        dropped = {**runs.excluded_checks, **mined.dropped}
+        if len(mined.dropped) == len(runs.checks):
             raise DataError(f"{root}: " + "; ".join(f"{check}: {why}" for check, why in dropped.items()))
-        export_snapshot(taken.snapshot, folder.snapshot_path(taken.snapshot.id))
+        export_snapshot(snapshot, folder.snapshot_path(snapshot.id))
         folder.validity_path.unlink(missing_ok=True)
         write_rows(folder.candidates_path, mined.problems)
         manifest = BuildManifest(
             project=name,
-            snapshot=taken.snapshot.id,
+            snapshot=snapshot.id,
             provenance=settings.provenance(name),
             languages=languages,
-            command=base.checks[0].check.command,
-            options=_stored(options, settings, project_snapshot),
+            command=runs.checks[0].check.command,
+            options=stored_options,
             seed=options.sampling.seed,
             versions=versions(),
-            lines=readable.line_counts,
+            lines=analysed.line_counts,
             reached_lines=mined.reached,
-            passed_over=readable.skipped,
+            passed_over=analysed.skipped,
             rejected=mined.rejected,
             unknown_reach=mined.unknown,
             dropped_checks=dropped,
-            flaky_tests=base.flaky_tests,
-            order_dependent=base.order_dependent,
+            flaky_tests=runs.flaky_tests,
+            order_dependent=runs.order_dependent,
         )
         folder.write_manifest(manifest)
         return manifest
 
-    def _base_runs(self, snapshot: str, checks: Sequence[NamedCheck]) -> ReferenceRuns:
-        """Run the tests as they are."""
+    def _reference_runs(self, snapshot: str, checks: Sequence[NamedCheck]) -> ReferenceRuns:
         title = "tests as they are"
         self.progress(title, 0, len(checks))
         return run_checks(self.engine, snapshot, checks, lambda done: self.progress(title, done, None))
@@ -196,36 +193,36 @@ class TaskBuilder:
     def _candidates(
         self,
         name: str,
-        taken: StoredProject,
+        project: StoredProject,
         settings: ProjectSettings,
-        readable: AnalysedProject,
-        base: ReferenceRuns,
+        analysed: AnalysedProject,
+        runs: ReferenceRuns,
         options: SimCopilotOptions,
     ) -> _Mined:
-        miner = ProjectMiner(readable.analysis)
-        paths = {path for mined in readable.mined.values() for path in mined}
+        miner = ProjectMiner(analysed.analysis)
+        paths = {path for mined in analysed.mined.values() for path in mined}
         self.progress("files", 0, len(paths))
         found = miner.find_candidates(paths)
         self.progress("files", len(paths), len(paths))
         problems: list[Problem] = []
         rejected = Counter(found.rejected)
-        lines = dict.fromkeys(readable.mined, 0)
+        lines = dict.fromkeys(analysed.mined, 0)
         unknown: dict[str, str] = {}
         dropped: dict[str, str] = {}
         waiting = set(paths)
-        for entry in base.checks:
+        for entry in runs.checks:
             own = {path for path in waiting if entry.applies_to(path)}
             waiting -= own
             if not own:
                 continue
-            reach = self._reached(entry, taken.snapshot.id, own)
+            reach = self._reached(entry, project.snapshot.id, own)
             if reach.reaches_nothing:
                 dropped[entry.name] = reaches_nothing_message(entry)
                 rejected["not_reached"] += sum(len(found.candidates[path]) for path in own)
                 continue
             unknown.update(reach.unknown)
             part = miner.without_unreached(found, own, reach.reaches)
-            by_path = {path: readable.analysis[path].source for path in own}
+            by_path = {path: analysed.analysis[path].source for path in own}
             hit = {path: len(reach.executed_lines(path, source)) for path, source in by_path.items()}
             for path, count in hit.items():
                 lines[by_path[path].language] += count
@@ -235,25 +232,24 @@ class TaskBuilder:
             rejected["not_reached"] += part.rejected["not_reached"] - found.rejected["not_reached"]
             rejected["not_drawn"] += sum(len(part.candidates[path]) for path in own) - len(chosen)
             by_file = {path: entry.check_for(path) for path in own}
-            origin = TaskOrigin(name, taken.snapshot.id, settings.provenance(name), entry.check, by_file)
+            origin = TaskOrigin(name, project.snapshot.id, settings.provenance(name), entry.check, by_file)
             made = miner.make_problems(chosen, origin)
-            problems += made if entry.name in base.order_dependent else self._selected(made, entry, reach)
+            problems += made if entry.name in runs.order_dependent else self._selected(made, entry, reach)
         rejected["no_check"] += sum(len(found.candidates[path]) for path in waiting)
         counts = {reason: count for reason, count in sorted(rejected.items()) if count}
         return _Mined(problems, counts, lines, dict(sorted(unknown.items())), dropped)
 
     def _reached(self, entry: NamedCheck, snapshot: str, own: set[str]) -> StatementReach:
         self.progress("reach", 0, None)
-        found = measure_reach(
-            self.engine, check_request(entry.check_for(*own), snapshot), own, store=self.store
-        )
+        request = check_request(entry.check_for(*own), snapshot)
+        reach = measure_reach(self.engine, request, own, store=self.store)
         self.progress("reach", len(own), None)
-        return found
+        return reach
 
     def _selected(
         self, problems: Sequence[Problem], entry: NamedCheck, reach: StatementReach
     ) -> Sequence[Problem]:
-        """Return the same, decided by the tests that reach them, where those are known."""
+        """Return the problems with the tests that reach each of them, if these are known."""
         if not reach.all_tests:
             return problems
         self.progress("tests of tasks", 0, None)
@@ -269,7 +265,7 @@ class TaskBuilder:
             self.engine,
             policy(_POLICY),
             store=self.store,
-            reach=StatementReach(),  # what is not reached was left out when candidates were found
+            reach=StatementReach(),  # candidates that no test reaches are already removed
             known_checks=self._project,
         )
         with Appender(folder.validity_path) as appender:
@@ -281,20 +277,20 @@ class TaskBuilder:
                 self.progress("candidates", 1, None)
 
     def _project(self, request: WorkspaceRequest) -> ProjectCheck | None:
-        """What became of the project's own tests; chosen ones, which passed with all others, run once."""
+        """Return the result of the project's own tests; selected tests, which passed among all, run once more."""
         known = self._known.get(repr(request))
         if known is None and has_selected_tests(request):
             return check_project(self.engine, request, runs=1)
         return known
 
 
-def _first(readable: AnalysedProject) -> str:
-    """Return the first file that was passed over, with the reason, as the end of a message."""
-    return next((f": {path}: {why}" for path, why in readable.skipped.items()), "")
+def _first(analysed: AnalysedProject) -> str:
+    """Return the first skipped file with the reason, as the end of a message."""
+    return next((f": {path}: {why}" for path, why in analysed.skipped.items()), "")
 
 
 def _stored(options: SimCopilotOptions, settings: ProjectSettings, snapshot: str) -> dict[str, JsonValue]:
-    """Return all that decides which tasks come out, as it stands in the manifest."""
+    """Return everything that determines the tasks, as stored in the manifest."""
     return {
         **options.stored(),
         "settings": settings.model_dump(mode="json", exclude_defaults=True),

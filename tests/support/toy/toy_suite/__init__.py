@@ -41,7 +41,7 @@ class Toy(Suite):
         path = Path(source) / "problems.jsonl"
         if not path.is_file():
             raise DataError(
-                f"{source}: no such folder; say starter, or give a folder of `caretbench build toy`"
+                f"{source}: no such folder; expected starter, or a folder of `caretbench build toy`"
             )
         return ProblemSet.of(Path(source).name, list(read_rows(path, Problem)))
 

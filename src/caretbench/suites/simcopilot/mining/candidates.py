@@ -1,7 +1,8 @@
-"""Candidate blocks of a file: the paper's Algorithm 1, with rules for what makes no task.
+"""Candidate blocks of a file: the paper's Algorithm 1, with rules that reject unsuitable blocks.
 
-Every candidate begins at a construct, or at a statement in its body, and ends at the end of that construct. Where the
-suffix is hidden, it goes on to the end of the nearest construct that is incomplete at the caret, with what closes it.
+Every candidate begins at a construct, or at a statement in its body, and ends at the end of that construct. If the
+suffix is hidden, it extends to the end of the nearest construct that is incomplete at the caret, with its closing
+bracket.
 """
 
 from __future__ import annotations
@@ -28,12 +29,16 @@ _ACTS: Final = frozenset({
 })  # fmt: skip
 _RANK: Final[dict[CutKind, int]] = {"body": 0, "header": 1, "run": 2, "statement": 3}
 _PUNCTUATION: Final = b" \t\r\n{}()[];,"
-"""What is no code by itself, left over beside a comment."""
+"""Characters that are no code by themselves."""
 BOM: Final = b"\xef\xbb\xbf"
 
 
 class Candidate(NamedTuple):
-    """A block that may be cut out: bytes ``span`` of the file at ``path``, and what of it closes what is around."""
+    """A block that may become a task.
+
+    ``span`` are its bytes in the file at ``path``; ``kind`` is the kind of ``block``; ``closing`` is the bracket at its
+    end that closes the construct around it.
+    """
 
     path: str
     mode: Mode
@@ -44,18 +49,18 @@ class Candidate(NamedTuple):
 
 
 def dominant_newline(data: bytes) -> str:
-    """What ends most lines."""
+    """Return the most frequent line ending."""
     pairs = data.count(b"\r\n")
     return "\r\n" if pairs and 2 * pairs >= data.count(b"\n") else "\n"
 
 
 def visible_text(data: bytes) -> str:
-    """Return a part of a file as a model sees it: line feeds at the ends of lines, no byte-order mark."""
+    """Return a part of a file as shown to a model: with line feeds, without byte-order mark."""
     return data.removeprefix(BOM).decode("utf-8").replace("\r\n", "\n")
 
 
 class FileMiner:
-    """Finds the candidates of one file."""
+    """Miner of the candidates in one file."""
 
     def __init__(self, analysis: FileAnalysis) -> None:
         self.analysis = analysis
@@ -73,7 +78,7 @@ class FileMiner:
         self._declares = sorted(scope.span for scope in analysis.scopes if scope.kind in _DECLARES)
 
     def mine(self) -> tuple[tuple[Candidate, ...], Counter[str]]:
-        """Return all candidates of both modes in the order of the text, and how many blocks each rule refused."""
+        """Return all candidates of both modes, in the order of the text, and the number of rejected blocks by rule."""
         rejected: Counter[str] = Counter()
         found: dict[tuple[Span, Mode], Candidate] = {}
         for candidate, cut in self._cut():
@@ -105,7 +110,7 @@ class FileMiner:
                 yield Candidate(self.source.path, "suffix_hidden", block.kind, whole, closing, block), cut
 
     def _in_construct(self, block: Block, cut: CutKind) -> bool:
-        """In a function, a loop or a condition; in a script, a statement of the file itself that declares nothing."""
+        """Return whether a block is in a construct, or is a statement at file level that declares nothing."""
         if cut in ("header", "body") or self._around.innermost(*block.span) is not None:
             return True
         kinds = {self.analysis.scopes[index].kind for index in block.enclosing}
@@ -113,7 +118,7 @@ class FileMiner:
         return cut == "statement" and kinds <= {"file"} and not declares
 
     def _behind_documentation(self, block: Block) -> int:
-        """Where a body begins: behind a docstring, which is shown."""
+        """Return the start of a body, after its docstring."""
         start = block.content.start
         end = self._docstrings.get(start)
         if end is None or end >= block.content.end:
@@ -123,11 +128,11 @@ class FileMiner:
 
     @cached_property
     def _docstrings(self) -> dict[int, int]:
-        """Where docstrings end, by where they begin."""
+        """Ends of docstrings by their starts."""
         return {c.start: c.end for c in self.analysis.comments if c.kind == "docstring"}
 
     def _hidden(self, block: Block, cut: CutKind, span: Span) -> tuple[int, str] | None:
-        """Where the nearest incomplete construct ends, and what closes it; None where a reader could not tell."""
+        """Return end and closing bracket of the nearest incomplete construct; None if its end is ambiguous."""
         if cut == "header":
             return self._statement_end(span)
         if self.source.language == "python":
@@ -148,7 +153,7 @@ class FileMiner:
         return not self.data[first : span.start].strip(b" \t") and span.start > first
 
     def _ends_list(self, span: Span) -> bool:
-        """Python: whether the line after the block stands further left than the block."""
+        """Return whether the line after a block of Python is indented less than the block."""
         starts = self.source.line_starts
         column = span.start - starts[self.source.line_at(span.start) - 1]
         line_end = self.data.find(b"\n", span.end)
@@ -163,10 +168,10 @@ class FileMiner:
                 return len(line) - len(text) < column
         return True
 
-    # --- refusing --------------------------------------------------------------------------------------------
+    # --- rejecting -------------------------------------------------------------------------------------------
 
     def _objection(self, candidate: Candidate, cut: CutKind) -> str:
-        """Why a candidate makes no task; empty where it does."""
+        """Return the rule that rejects a candidate; empty if none does."""
         span, rules = candidate.span, self.rules.blocks
         lines = self.source.line_at(span.end - 1) - self.source.line_at(span.start) + 1
         if lines > rules.most_lines:
@@ -229,11 +234,11 @@ class FileMiner:
         return any(one.end <= span.end for one in self._acts[at:last])
 
     def _decides(self, candidate: Candidate) -> bool:
-        """Conditional expressions and short-circuit operators, which no query names as blocks."""
+        """Return whether a candidate has a branch; conditional expressions and short-circuit operators count."""
         return self.analysis.cyclomatic(candidate.span) > 1
 
     def _faulty(self, span: Span) -> bool:
-        """Return whether the outermost function or class around the block has a fault."""
+        """Return whether the outermost function or class around the block has a syntax fault."""
         faults = self.analysis.faults
         if not faults:
             return False
@@ -243,7 +248,7 @@ class FileMiner:
         return first < len(faults) and faults[first].span.start <= around.end
 
     def _repeated(self, candidate: Candidate, tokens: list[str]) -> bool:
-        """Return whether the block stands in what is shown, too: before it, or behind it where that is shown."""
+        """Return whether the shown text repeats the block."""
         start, end = (self.source.characters_before(position) for position in candidate.span)
         behind = candidate.mode == "infill"
         return any(last <= start or (behind and first >= end) for first, last in self._haystack.find(tokens))
@@ -254,7 +259,10 @@ class FileMiner:
 
 
 def candidate_splice(candidate: Candidate, snapshot: str, data: bytes, most: str | None = None) -> FileSplice:
-    """Where the answer to a candidate goes; its lines end as those of the block do, or of the file (``most`` lines)."""
+    """Return the splice of an answer to a candidate.
+
+    Its line ending is the block's; for a block of one line ``most``, or the most frequent one of the file.
+    """
     raw = data[candidate.span.start : candidate.span.end]
     newline = dominant_newline(raw) if b"\n" in raw else most or dominant_newline(data)
     return FileSplice(

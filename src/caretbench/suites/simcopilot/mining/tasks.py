@@ -1,4 +1,4 @@
-"""From the files of a project to tasks: candidates, chosen ones among them, and the problems that are stored."""
+"""Miner of a project: candidates of its files, a sample of them, and the problems made of the sample."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _REFERENCES: Final = ("local_variable", "global_variable", "function", "class", 
 
 @dataclass(frozen=True)
 class TaskSampling:
-    """How many tasks are wanted, and which.
+    """Settings of the sample of candidates.
 
-    At most ``limit`` of each check (None: all) and ``per_file`` of one file; more than ``limit`` where the check's
-    tests reach so many lines: ``per_1000`` of each 1,000.
+    ``limit`` is the maximum number for each check (None: all), or ``per_1000`` for each 1,000 lines that its tests
+    reach, whichever is more; ``per_file`` the maximum number for each file.
     """
 
     modes: tuple[Mode, ...] = MODES
@@ -44,7 +44,7 @@ class TaskSampling:
     per_1000: int = 0
 
     def for_check(self, limit: int | None, reached: int) -> TaskSampling:
-        """What is wanted of a check whose tests reach so many lines; ``limit`` is its own, where it has one."""
+        """Return the settings for a check whose tests reach ``reached`` lines; ``limit`` is the check's own."""
         if limit is not None or self.limit is None:
             return replace(self, limit=self.limit if limit is None else limit)
         return replace(self, limit=max(self.limit, -(-self.per_1000 * reached // 1000)))
@@ -52,18 +52,18 @@ class TaskSampling:
 
 @dataclass(frozen=True)
 class TaskOrigin:
-    """Where tasks come from: what all problems of one check of one project have in common."""
+    """Properties that all problems of one check of a project share."""
 
     project: str
     snapshot: str
     provenance: Provenance
     check: TestsCheck
     checks_by_file: Mapping[str, TestsCheck] = field(default_factory=dict)
-    """Other checks, by file."""
+    """Checks that replace ``check``, by file."""
 
 
 class MinedCandidates(NamedTuple):
-    """All candidates of a project by file, and how many blocks each rule refused."""
+    """Candidates of a project by file, and the number of rejected blocks by rule."""
 
     candidates: Mapping[str, tuple[Candidate, ...]]
     rejected: Counter[str]
@@ -71,13 +71,13 @@ class MinedCandidates(NamedTuple):
 
 @dataclass
 class ProjectMiner:
-    """Mines the files of one analysis."""
+    """Miner of the files of an analysed project."""
 
     analysis: Analysis
     _digests: dict[str, str] = field(default_factory=dict)
 
     def find_candidates(self, paths: Collection[str]) -> MinedCandidates:
-        """Return the candidates in these files; ``paths`` may come in any order."""
+        """Return the candidates in some files."""
         rejected: Counter[str] = Counter()
         candidates = {}
         for path in sorted(paths):
@@ -88,9 +88,9 @@ class ProjectMiner:
     def without_unreached(
         self, found: MinedCandidates, paths: Collection[str], reaches: Callable[[str, int, int], bool]
     ) -> MinedCandidates:
-        """Without the candidates in some files that the tests do not reach.
+        """Return the candidates without those in ``paths`` that the tests do not reach.
 
-        ``covers`` says whether the tests run something of the bytes from here to there of a file.
+        ``reaches(path, start, end)`` returns whether the tests execute a statement in these bytes.
         """
         rejected = Counter(found.rejected)
         kept = dict(found.candidates)
@@ -102,7 +102,7 @@ class ProjectMiner:
     def sample_candidates(
         self, found: MinedCandidates, sampling: TaskSampling, paths: Collection[str]
     ) -> list[Candidate]:
-        """Return the chosen candidates of some files, in the order of files and places."""
+        """Return a sample of the candidates in some files, in the order of files and positions."""
         by_name = {
             self.candidate_name(candidate): candidate
             for path in sorted(paths)
@@ -118,7 +118,7 @@ class ProjectMiner:
         return sorted((by_name[name] for name in names), key=lambda one: (one.path, one.span, one.mode))
 
     def candidate_name(self, candidate: Candidate) -> str:
-        """``PATH#SHA8:START-END:MODE``; the hash is that of the file, start and end count its bytes."""
+        """Return ``PATH#SHA8:START-END:MODE``, with the hash of the file and byte offsets in it."""
         digest = self._digests.get(candidate.path)
         if digest is None:
             data = self.analysis[candidate.path].source.data
@@ -132,7 +132,7 @@ class ProjectMiner:
             yield candidate.mode, candidate.kind, name
 
     def make_problems(self, candidates: Sequence[Candidate], origin: TaskOrigin) -> list[Problem]:
-        """Return the problems of chosen candidates."""
+        """Return the problems made of candidates."""
         groups = overlap_groups([(one.path, *one.span) for one in candidates])
         firsts: dict[int, str] = {}
         for candidate, group in zip(candidates, groups, strict=True):

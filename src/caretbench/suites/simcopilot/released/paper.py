@@ -13,7 +13,7 @@ Mode = Literal["infill", "suffix_hidden"]
 
 
 class ReleasedLanguage(Row):
-    """Where a language's released files lie, and which of its references count; ``*`` stands for all scopes."""
+    """Paths of a language's released files, and the scopes of references that count; ``*`` means all scopes."""
 
     spans: str
     labels: str
@@ -25,7 +25,7 @@ class ReleasedLanguage(Row):
 
 
 class PaperConstruct(Row):
-    """A construct of Table 1: the scopes and the reasons that the released labels give it."""
+    """A construct of the paper's Table 1, with the scopes and reasons of the released labels that belong to it."""
 
     title: str
     scopes: tuple[str, ...] = ()
@@ -33,20 +33,20 @@ class PaperConstruct(Row):
 
 
 class ModeRules(Row):
-    """A mode: the paper's word and the field of the released rows."""
+    """A mode: its title in the paper, and its field in the released rows."""
 
     title: str
     field: str
 
 
 class CommentRules(Row):
-    """Where the distance to the last comment is cut, in lines."""
+    """Bin edge of the distance to the nearest comment, in lines."""
 
     bound: float
 
 
 class PaperRules(Row):
-    """All rules."""
+    """All counting rules of the paper."""
 
     languages: Mapping[str, ReleasedLanguage]
     constructs: Mapping[str, PaperConstruct]
@@ -56,5 +56,5 @@ class PaperRules(Row):
 
 @cache
 def paper_rules() -> PaperRules:
-    """Return the rules by which the paper's tables come out."""
+    """Return the counting rules that reproduce the paper's tables."""
     return PaperRules.model_validate(packaged_table("caretbench.suites.simcopilot.released", "paper.toml"))

@@ -1,4 +1,4 @@
-"""The paper's tables about its data, from spans and labels: constructs (Table 1), reference and comment distances."""
+"""The paper's tables about its data: constructs (Table 1), distances of references and comments."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _ALL = "*"
 def released_labels(program: ReleasedProgram, span: ReleasedSpan) -> dict[str, Label]:
     """Return the labels of a released task.
 
-    ``language`` and ``mode``; ``constructs``, the constructs of Table 1 that the span holds (several at once);
-    ``reference_distance``, lines to the furthest reference that the paper counts, where there is one;
-    ``comment_distance``, lines to the nearest comment before the span, where the program's text is there and has one.
+    ``language``; ``mode``; ``constructs``, the constructs of Table 1 in the span; ``reference_distance``, lines to the
+    furthest counted reference, if any; ``comment_distance``, lines to the nearest comment before the span, if any and
+    if the program's text is there.
     """
     references = list(counted_references(program, span))
     reasons = {reason.category for reason in program.reasons if span.covers(reason.line)}
@@ -38,7 +38,10 @@ def released_labels(program: ReleasedProgram, span: ReleasedSpan) -> dict[str, L
 
 
 def counted_references(program: ReleasedProgram, span: ReleasedSpan) -> Iterator[ReleasedReference]:
-    """The references of a span that the paper counts: those on the line of their definition only where it says so."""
+    """Yield the references of a span that the paper counts.
+
+    A use on the line of its definition counts only for the scopes in ``same_line``.
+    """
     same_line = paper_rules().languages[program.language].same_line
     for reference in program.references:
         counted = reference.distance or _ALL in same_line or reference.scope in same_line
@@ -47,13 +50,13 @@ def counted_references(program: ReleasedProgram, span: ReleasedSpan) -> Iterator
 
 
 def furthest_distance(references: Sequence[ReleasedReference], scopes: Sequence[str]) -> int | None:
-    """Lines to the furthest definition among references of the given scopes; None without any."""
+    """Return the lines to the furthest definition of references with these scopes; None without references."""
     distances = [entry.distance for entry in references if _ALL in scopes or entry.scope in scopes]
     return max(distances, default=None)
 
 
 def comment_distance(source: str, span: ReleasedSpan) -> int | None:
-    """Lines from the end of the nearest comment or docstring before the span to its start; None without one."""
+    """Return the lines from the end of the nearest comment or docstring before a span to its start; None without."""
     text = source.replace("\r\n", "\n")
     data = text.encode("utf-8", "surrogatepass")
     ends = [data.count(b"\n", 0, comment.end) + 1 for comment in comments(text, span.language)]
@@ -64,11 +67,11 @@ _NONE = "-"
 
 LabelledSpan = tuple[ReleasedSpan, dict[str, Label]]
 TaskSet = tuple[str, Mode, list[LabelledSpan]]
-"""The tasks of one language and mode."""
+"""Language, mode, and the tasks with both."""
 
 
 def released_tables(programs: Sequence[ReleasedProgram]) -> tuple[Table, ...]:
-    """Return all tables that the data at hand allow; that of comments needs the programs themselves."""
+    """Return all tables; the one of comment distances only if the texts of all programs are there."""
     sets = list(_sets(programs))
     found = [_spans(sets, programs), _constructs(sets), _ranges(sets)]
     if all(program.source is not None for program in programs):
@@ -145,7 +148,7 @@ def _ranges(sets: Sequence[TaskSet]) -> Table:
 
 
 def _comments(sets: Sequence[TaskSet]) -> Table:
-    """Only tasks with a reference that counts: those without are missing from the paper's table."""
+    """Return the table of comment distances, of tasks with a counted reference, as in the paper."""
     counted = [
         (name, mode, [(span, labels) for span, labels in tasks if "reference_distance" in labels])
         for name, mode, tasks in sets
