@@ -20,9 +20,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from caretbench.execution.engine import LocalExecutor
+from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox.kernel.watchdog import descendants
-from caretbench.execution.sandbox.program import Sandbox
+from caretbench.execution.sandbox.program_sandbox import Sandbox
 from caretbench.execution.toolchains import load_runtime
 from caretbench.execution.types import ExecutionRequest
 

@@ -29,9 +29,9 @@ from accounting import accounted
 from command_lines import COMMAND_LINES
 
 from caretbench.execution.bundles import installed
-from caretbench.execution.cache.verdicts import ResultCache
-from caretbench.execution.running import Runner
-from caretbench.execution.sandbox.program import Invocation, Sandbox
+from caretbench.execution.cache.result_cache import ResultCache
+from caretbench.execution.program_runner import Runner
+from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox
 from caretbench.execution.toolchains.csharp import find_sdk
 from caretbench.execution.toolchains.java import public_class
 from caretbench.execution.toolchains.typescript import COMPILER_BUNDLE, find_typescript

@@ -21,17 +21,17 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from caretbench.execution.engine import LocalExecutor
-from caretbench.execution.sandbox.program import Invocation, Sandbox
+from caretbench.execution.local_executor import LocalExecutor
+from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox
 from caretbench.execution.sandbox.supervisor import SandboxResult
-from caretbench.execution.toolchains import serving
+from caretbench.execution.toolchains import compile_server
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
 from caretbench.suites import load_suite
 
 LANGUAGES = ("python", "javascript", "typescript", "java", "cpp", "csharp")
 
 
-_PROGRAMS_PER_SERVER = serving.PROGRAMS_PER_SERVER
+_PROGRAMS_PER_SERVER = compile_server.PROGRAMS_PER_SERVER
 
 
 class ColdSandbox(Sandbox):
@@ -83,7 +83,7 @@ def _spin() -> None:
 def run(name: str, requests: Sequence[ExecutionRequest], *, warm: bool) -> dict[str, ExecutionResult]:
     """All of them, one language at a time."""
     results: dict[str, ExecutionResult] = {}
-    serving.PROGRAMS_PER_SERVER = _PROGRAMS_PER_SERVER if warm else 1
+    compile_server.PROGRAMS_PER_SERVER = _PROGRAMS_PER_SERVER if warm else 1
     executor = LocalExecutor(use_cache=False, sandbox=Sandbox() if warm else ColdSandbox())
     for language in dict.fromkeys(request.language for request in requests):
         begin = time.monotonic()

@@ -28,9 +28,9 @@ os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
 import ray
 from ray.cluster_utils import Cluster
 
-from caretbench.execution.cluster.ray_engine import RayNodes
-from caretbench.execution.cluster.spreading import SpreadingExecutor
-from caretbench.execution.engine import LocalExecutor
+from caretbench.execution.cluster.ray_cluster import RayNodes
+from caretbench.execution.cluster.remote_executor import SpreadingExecutor
+from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.types import ExecutionRequest, Executor
 
 STORE_BYTES = 100 << 20

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from caretbench.execution.workspaces.snapshots import SnapshotStore
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.files import write_rows
 from caretbench.projects.answer_requests import file_splice, store_projects
 from caretbench.projects.setup.command_detection import project_checks

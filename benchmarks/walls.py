@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from accounting import accounted
 
-from caretbench.execution.sandbox.program import Invocation, Sandbox
+from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox
 from caretbench.execution.types import Limits, Warm
 
 

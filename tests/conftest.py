@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
-from caretbench.execution.workspaces.engine import WorkspaceExecutor
-from caretbench.execution.workspaces.snapshots import SnapshotStore
-from caretbench.execution.workspaces.workspace import Workspaces
+from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
+from caretbench.execution.workspaces.workspace_runner import Workspaces
 from tests.support.make_problem import MakeProblem, make_problem
 from tests.support.project_files import open_folder
 

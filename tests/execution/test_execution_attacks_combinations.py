@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.execution.sandbox import bubblewrap as walls
-from caretbench.execution.sandbox.host.users import users
+from caretbench.execution.sandbox.host.program_users import users
 from caretbench.execution.sandbox.kernel.watchdog import descendants
 from caretbench.execution.types import Status
 from caretbench.files import cache_folder
@@ -37,9 +37,9 @@ CHILD = """
 import json, sys
 from attack_table import run, tables
 from caretbench.execution.types import ExecutionRequest, Limits, Status
-from caretbench.execution.engine import LocalExecutor
-from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
-from caretbench.execution.sandbox.warm import Workers
+from caretbench.execution.local_executor import LocalExecutor
+from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.warm_sandbox import Workers
 kind, languages, places, rest = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3]), json.loads(sys.argv[4])
 if kind == "unnested":
     Workers._take = lambda *_: None

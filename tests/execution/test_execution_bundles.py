@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 
 from caretbench.execution import bundles
-from caretbench.execution.bundles import BundleError, LinkRule, Spec, pip, store
+from caretbench.execution.bundles import BundleError, LinkRule, Spec, bundle_store, pip
+from caretbench.execution.bundles.bundle_model import load_spec
 from caretbench.execution.bundles.maven import project
-from caretbench.execution.bundles.model import load_spec
 from caretbench.execution.bundles.npm import package_json, split_package
 from caretbench.execution.bundles.pip import locked_packages, normalised, sandbox_python
-from caretbench.execution.bundles.system import apt_line, debian_versions
+from caretbench.execution.bundles.system_packages import apt_line, debian_versions
 
 SPECS = bundles.bundle_specs()
 
@@ -195,9 +195,9 @@ def test_pip_bundle_is_built_once_read_only_and_importable(wheel_spec: Spec) -> 
         env={"PYTHONPATH": str(module.parent)}, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout == "42\n"
-    before = (bundle.root / store.MANIFEST).stat().st_mtime_ns
+    before = (bundle.root / bundle_store.MANIFEST).stat().st_mtime_ns
     assert bundles.build(wheel_spec, progress=said.append) == bundle
-    assert (bundle.root / store.MANIFEST).stat().st_mtime_ns == before
+    assert (bundle.root / bundle_store.MANIFEST).stat().st_mtime_ns == before
     assert said[-1] == "tests/python: already built"
 
 
@@ -254,8 +254,8 @@ def test_killed_build_leaves_no_bundle_and_is_cleaned_by_the_next(wheel_spec: Sp
     script = (
         "import os, signal\n"
         "from caretbench.execution import bundles\n"
-        "from caretbench.execution.bundles import store\n"
-        "store.write_atomically = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "from caretbench.execution.bundles import bundle_store\n"
+        "bundle_store.write_atomically = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         f"bundles.build(bundles.bundle_spec({wheel_spec.name!r}))\n"
     )
     killed = subprocess.run([sys.executable, "-c", script], check=False)
@@ -309,7 +309,7 @@ def test_npm_bundle_is_built_without_install_scripts(npm_spec: Spec) -> None:
     assert bundle.read_only["/node_modules"] == str(bundle.root / "node_modules")
     assert (bundle.root / "node_modules" / "tiny-caret" / "index.js").exists()
     assert "type" not in json.loads((bundle.root / "package.json").read_text())
-    manifest = json.loads((bundle.root / store.MANIFEST).read_text())
+    manifest = json.loads((bundle.root / bundle_store.MANIFEST).read_text())
     assert manifest["packages"] == {"tiny-caret": "1.2.0"}
 
 
@@ -399,7 +399,7 @@ def test_partial_bundle_is_built_again_once_the_package_is_there(
     specs_folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = write_spec(specs_folder, "debian", "cpp", ["libc6"])
-    debian = store.ECOSYSTEMS["debian"]
+    debian = bundle_store.ECOSYSTEMS["debian"]
     with monkeypatch.context() as patch:
         patch.setattr(type(debian), "missing", lambda _self, _spec: ("libc6",))
         assert bundles.build(spec, system_packages="never").missing == ("libc6",)

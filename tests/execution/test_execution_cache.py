@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from caretbench.errors import MachineError
-from caretbench.execution.cache.building import folder_digest
-from caretbench.execution.cache.keys import program_key, verdict_key
-from caretbench.execution.cache.verdicts import ResultCache
+from caretbench.execution.cache.cache_keys import program_key, verdict_key
+from caretbench.execution.cache.result_cache import ResultCache
+from caretbench.execution.cache.staging_folders import folder_digest
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Limits, Status
 
 REQUEST = ExecutionRequest(id="a", language="python", source="print(1)")
@@ -143,7 +143,7 @@ def test_statistics_prune_and_clear(cache: ResultCache) -> None:
 _WRITER = """
 import sys
 from pathlib import Path
-from caretbench.execution.cache.verdicts import ResultCache
+from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.types import ExecutionRequest, ExecutionResult
 cache = ResultCache(Path(sys.argv[1]))
 for number in range(int(sys.argv[2])):
@@ -174,7 +174,7 @@ def test_two_processes_write_at_a_time(tmp_path: Path) -> None:
 _OPENER = """
 import sys
 from pathlib import Path
-from caretbench.execution.cache.verdicts import ResultCache
+from caretbench.execution.cache.result_cache import ResultCache
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(40):
@@ -333,7 +333,7 @@ def test_what_is_being_built_is_not_swept_whatever_the_clock_says(
 
 def test_what_a_killed_process_was_building_is_swept(tmp_path: Path) -> None:
     program = (
-        "import sys, time\nfrom pathlib import Path\nfrom caretbench.execution.cache.verdicts import ResultCache\n"
+        "import sys, time\nfrom pathlib import Path\nfrom caretbench.execution.cache.result_cache import ResultCache\n"
         "with ResultCache(Path(sys.argv[1])).building() as folder:\n"
         "    (folder / 'half').touch()\n    print(folder, flush=True)\n    time.sleep(60)\n"
     )

@@ -16,7 +16,7 @@ import pytest
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.kernel import cgroups
 from caretbench.execution.sandbox.kernel.cgroups import MemoryGroup, MemoryGroups, delegated, first_version
-from caretbench.execution.sandbox.program import Invocation, Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, SandboxUnavailable
 from caretbench.execution.types import Limits, Warm
 
 PYTHON = walls.launcher_interpreter()[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.execution.scan.constants import always, never
+from caretbench.execution.scan.constant_conditions import always, never
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 
-from caretbench.execution.dispatch import Dispatcher, as_execution
+from caretbench.execution.dispatcher import Dispatcher, as_execution
 from caretbench.execution.types import ExecutionRequest, Isolation, Output, Status
-from caretbench.execution.workspaces.results import TestOutcome
-from caretbench.execution.workspaces.workspace import WorkspaceRequest, WorkspaceResult
+from caretbench.execution.workspaces.runner_reports import TestOutcome
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
 from tests.support.fakes import ISOLATION, FakeExecutor
 
 

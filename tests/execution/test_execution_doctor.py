@@ -11,11 +11,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from caretbench.execution import doctor
+from caretbench.execution import machine_checks
 from caretbench.execution.bundles import BundleStatus
-from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.types import Isolation, Toolchain
-from caretbench.execution.workspaces.workspace import Workspaces
+from caretbench.execution.workspaces.workspace_runner import Workspaces
 from caretbench.languages import languages
 
 WALLS = Isolation(
@@ -37,23 +37,23 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPat
     monkeypatch.setattr(shutil, "which", lambda name, **_: f"/usr/bin/{name}")
     monkeypatch.setattr(shutil, "disk_usage", lambda _place: SimpleNamespace(free=50e9))
     monkeypatch.setattr(
-        doctor,
+        machine_checks,
         "load_runtime",
         lambda name, *_: SimpleNamespace(
             toolchain=lambda: Toolchain(language=name, available=True, version="1.0")
         ),
     )
     ready = [BundleStatus(name="devbench/python", language="python", state="present", packages=2)]
-    monkeypatch.setattr(doctor.bundles, "status", lambda: ready)
+    monkeypatch.setattr(machine_checks.bundles, "status", lambda: ready)
     return monkeypatch
 
 
-def row(name: str) -> doctor.Check:
-    return next(check for check in doctor.checks() if check.name == name)
+def row(name: str) -> machine_checks.Check:
+    return next(check for check in machine_checks.checks() if check.name == name)
 
 
 def test_nothing_is_to_be_done_on_a_machine_that_has_everything(machine: pytest.MonkeyPatch) -> None:
-    rows = doctor.checks()
+    rows = machine_checks.checks()
     assert all(check.ok for check in rows)
     assert not any(check.fix for check in rows)
     assert rows[0].name == "sandbox"
@@ -67,7 +67,7 @@ def test_without_a_sandbox_the_first_fact_says_so_and_how_to_get_it(machine: pyt
 
     machine.setattr(Sandbox, "probe", unavailable)
     machine.setattr(shutil, "which", lambda _name, **_: None)
-    first = doctor.checks()[0]
+    first = machine_checks.checks()[0]
     assert not first.ok
     assert "bubblewrap" in first.detail
     assert first.fix == "sudo apt-get install --yes --no-install-recommends bubblewrap"
@@ -100,16 +100,16 @@ def test_memory_limit_that_is_not_in_force_is_a_fault(machine: pytest.MonkeyPatc
 @pytest.mark.parametrize(("name", "package"), [("npm", "npm"), ("display", "xvfb"), ("uv", "python3-pip")])
 def test_tool_that_is_missing_has_its_line(machine: pytest.MonkeyPatch, name: str, package: str) -> None:
     machine.setattr(shutil, "which", lambda _name, **_: None)
-    machine.setattr(doctor, "find_uv", lambda: None)
-    machine.setattr(doctor, "find_pip", lambda: None)
+    machine.setattr(machine_checks, "find_uv", lambda: None)
+    machine.setattr(machine_checks, "find_pip", lambda: None)
     check = row(name)
     assert not check.ok
     assert check.fix.endswith(f" {package}")
 
 
 def test_uv_is_not_missing_where_pip_builds_the_bundles(machine: pytest.MonkeyPatch) -> None:
-    machine.setattr(doctor, "find_uv", lambda: None)
-    machine.setattr(doctor, "find_pip", lambda: "pip of /usr/bin/python3")
+    machine.setattr(machine_checks, "find_uv", lambda: None)
+    machine.setattr(machine_checks, "find_pip", lambda: "pip of /usr/bin/python3")
     check = row("uv")
     assert (check.ok, check.fix) == (True, "")
     assert check.detail == "absent and not needed: pip of /usr/bin/python3 builds Python bundles"
@@ -118,7 +118,7 @@ def test_uv_is_not_missing_where_pip_builds_the_bundles(machine: pytest.MonkeyPa
 def test_toolchain_that_is_missing_brings_its_remedy(machine: pytest.MonkeyPatch) -> None:
     remedy = "sudo apt-get install default-jdk-headless"
     missing = Toolchain(language="java", available=False, remedy=remedy)
-    machine.setattr(doctor, "load_runtime", lambda *_: SimpleNamespace(toolchain=lambda: missing))
+    machine.setattr(machine_checks, "load_runtime", lambda *_: SimpleNamespace(toolchain=lambda: missing))
     check = row("Java")
     assert (check.ok, check.fix) == (False, remedy)
 
@@ -155,13 +155,16 @@ def test_cache_that_this_user_may_not_enter_is_a_fault(tmp_path: Path) -> None:
     if os.geteuid() != 0 or setpriv is None:
         pytest.skip("needs root, to become somebody else")
     command = [setpriv, "--reuid", "12345", "--regid", "12345", "--clear-groups", sys.executable, "-c"]
-    if subprocess.run([*command, "import caretbench.execution.doctor"], capture_output=True).returncode:
+    if subprocess.run(
+        [*command, "import caretbench.execution.machine_checks"], capture_output=True
+    ).returncode:
         pytest.skip("this interpreter cannot be reached by others")
     (tmp_path / "closed").mkdir(mode=0o700)
     environment = {**os.environ, "CARETBENCH_CACHE": str(tmp_path / "closed" / "cache")}
     program = (
-        "from caretbench.execution import doctor\n"
-        "print({check.name: check.ok for check in [*doctor._machine(), *doctor._toolchains(), *doctor._bundles()]})"
+        "from caretbench.execution import machine_checks\n"
+        "print({check.name: check.ok for check in [*machine_checks._machine(), *machine_checks._toolchains(), "
+        "*machine_checks._bundles()]})"
     )
     ran = subprocess.run([*command, program], env=environment, capture_output=True, text=True, check=False)
     assert "'free disk': False" in ran.stdout, ran.stderr
@@ -177,7 +180,7 @@ def test_bundle_that_is_absent_or_partial_has_its_line(machine: pytest.MonkeyPat
         detail="without libssl-dev",
         fix="sudo apt-get …",
     )
-    machine.setattr(doctor.bundles, "status", lambda: [absent, partly])
+    machine.setattr(machine_checks.bundles, "status", lambda: [absent, partly])
     assert (row("bundle a/java").ok, row("bundle a/java").fix) == (False, absent.fix)
     assert row("bundle b/cpp").detail == "partly, 9 packages, 0 MB, without libssl-dev"
 

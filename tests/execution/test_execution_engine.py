@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from caretbench.execution import classification, running
+from caretbench.execution import classification, program_runner
 from caretbench.execution.bundles import Bundle, LinkRule
-from caretbench.execution.cache.verdicts import ResultCache
-from caretbench.execution.engine import LocalExecutor
-from caretbench.execution.sandbox.program import Invocation, Sandbox, SandboxUnavailable
+from caretbench.execution.cache.result_cache import ResultCache
+from caretbench.execution.local_executor import LocalExecutor
+from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, SandboxUnavailable
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.toolchains import load_runtime
 from caretbench.execution.types import (
@@ -356,13 +356,15 @@ def test_a_program_whose_compiler_was_held_up_is_compiled_again(
 ) -> None:
     late = CompileResult(artefact=None, status=Status.TIMEOUT, diagnostics="too long", by_wall=True)
     compilations: list[str] = []
-    real = running.Runner.compile
+    real = program_runner.Runner.compile
 
-    def compile_late(runner: running.Runner, requests: Sequence[ExecutionRequest]) -> list[CompileResult]:
+    def compile_late(
+        runner: program_runner.Runner, requests: Sequence[ExecutionRequest]
+    ) -> list[CompileResult]:
         compilations.extend(one.id for one in requests)
         return real(runner, requests) if mended and len(compilations) > 1 else [late] * len(requests)
 
-    monkeypatch.setattr(running.Runner, "compile", compile_late)
+    monkeypatch.setattr(program_runner.Runner, "compile", compile_late)
     [result] = LocalExecutor(workers=1, cache=cache).submit([request("int main() {}", "cpp", id="late")])
     assert compilations == ["late", "late"]
     assert result.status is (Status.PASSED if mended else Status.TIMEOUT)
@@ -373,7 +375,7 @@ def test_what_this_machine_lacks_is_skipped_with_the_remedy(
     cache: ResultCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     executor = LocalExecutor(workers=1, cache=cache)
-    monkeypatch.setattr(running, "display_server", lambda: None)
+    monkeypatch.setattr(program_runner, "display_server", lambda: None)
     [result] = executor.submit([request("pass", needs=("display",))])
     assert result.status is Status.SKIPPED
     assert "apt-get install xvfb" in result.reason
@@ -382,7 +384,7 @@ def test_what_this_machine_lacks_is_skipped_with_the_remedy(
     [result] = executor.submit([request("pass", "cobol")])
     assert result.status is Status.SKIPPED
     absent = Toolchain(language="python", available=False, remedy="apt-get install python3")
-    monkeypatch.setattr(running.Runner, "toolchain", lambda *_: absent)
+    monkeypatch.setattr(program_runner.Runner, "toolchain", lambda *_: absent)
     [result] = executor.submit([request("pass")])
     assert (result.status, result.reason) == (
         Status.SKIPPED,
@@ -403,10 +405,10 @@ def test_closing_the_results_early_ends_what_runs(cache: ResultCache) -> None:
 _SECOND_ATTEMPT = """
 import sys
 from pathlib import Path
-from caretbench.execution import engine, running
-from caretbench.execution.cache.verdicts import ResultCache
+from caretbench.execution import local_executor, program_runner
+from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Limits, Status
-run = running.Runner.run
+run = program_runner.Runner.run
 
 def second(self, asked, *others):
     if len(others) == 1:  # the first attempt
@@ -414,10 +416,10 @@ def second(self, asked, *others):
     print("second", flush=True)
     return run(self, asked, *others)
 
-engine._held_up = lambda result: result.attempt == 1
-running.Runner.run = second
+local_executor._held_up = lambda result: result.attempt == 1
+program_runner.Runner.run = second
 waits = ExecutionRequest(id="0", language="python", source="import time\\ntime.sleep(150)", limits=Limits(wall_s=150))
-list(engine.LocalExecutor(workers=1, cache=ResultCache(Path(sys.argv[1]))).submit([waits]))
+list(local_executor.LocalExecutor(workers=1, cache=ResultCache(Path(sys.argv[1]))).submit([waits]))
 """
 
 
@@ -437,8 +439,8 @@ def test_an_interruption_ends_a_second_attempt(tmp_path: Path) -> None:
 _ENGINE = """
 import sys
 from pathlib import Path
-from caretbench.execution.cache.verdicts import ResultCache
-from caretbench.execution.engine import LocalExecutor
+from caretbench.execution.cache.result_cache import ResultCache
+from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.types import ExecutionRequest
 requests = (ExecutionRequest(id=str(n), language="python", source=f"import time\\nprint('engine-victim', {n})\\n"
             f"time.sleep(0 if {n} < 6 else 50)") for n in range(12))

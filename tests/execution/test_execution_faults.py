@@ -26,10 +26,10 @@ import pytest
 
 from caretbench import execution
 from caretbench.errors import MachineError
-from caretbench.execution.cache.verdicts import ResultCache
-from caretbench.execution.engine import LocalExecutor
+from caretbench.execution.cache.result_cache import ResultCache
+from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox.kernel.watchdog import descendants
-from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
 from caretbench.files import cache_folder
 from caretbench.problem import Score
@@ -432,7 +432,7 @@ def test_the_clock_of_the_day_jumps(place: Path) -> None:
 
 def test_no_bound_of_time_looks_at_the_clock_of_the_day() -> None:
     """Where it is looked at, it decides what was not used for long, and nothing of a program's time."""
-    known = {"verdicts.py", "snapshots.py", "node_worker.py"}
+    known = {"result_cache.py", "snapshot_store.py"}
     room = Path(execution.__file__).parent
     clocks = re.compile(
         r"\btime\.time\(|\bdatetime\.now\(|\bDate\.now\(|currentTimeMillis|DateTime\.(?:Utc)?Now|CLOCK_REALTIME"

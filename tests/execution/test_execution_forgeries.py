@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from caretbench.execution.engine import LocalExecutor
+from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox import bubblewrap as walls
-from caretbench.execution.scan.own_exit import answer_lines
-from caretbench.execution.scan.swallowing import flags_in_place
+from caretbench.execution.scan.answer_position import answer_lines
+from caretbench.execution.scan.dead_checks import flags_in_place
 from caretbench.execution.scan.tamper import tamper_flags
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
 from tests.support.compiled_programs import need_toolchain

@@ -19,25 +19,25 @@ from typing import Any
 
 import pytest
 
-from caretbench.execution.engine import LocalExecutor
+from caretbench.execution.local_executor import LocalExecutor
+from caretbench.execution.sandbox import bind_access
 from caretbench.execution.sandbox import bubblewrap as walls
-from caretbench.execution.sandbox import reaching
-from caretbench.execution.sandbox import warm as warm_sandboxes
-from caretbench.execution.sandbox.host import mounts as host_mounts
-from caretbench.execution.sandbox.host import users as host_users
-from caretbench.execution.sandbox.host.users import own_user, users
-from caretbench.execution.sandbox.index.policy import index_policy
-from caretbench.execution.sandbox.index.proxy import IndexProxy
+from caretbench.execution.sandbox import warm_sandbox as warm_sandboxes
+from caretbench.execution.sandbox.bind_access import reached
+from caretbench.execution.sandbox.host import idmapped_mounts as host_mounts
+from caretbench.execution.sandbox.host import program_users as host_users
+from caretbench.execution.sandbox.host.program_users import own_user, users
+from caretbench.execution.sandbox.isolation_levels import accepted_levels
 from caretbench.execution.sandbox.kernel.seccomp import seccomp_filter
 from caretbench.execution.sandbox.kernel.watchdog import descendants
-from caretbench.execution.sandbox.lasting import LastingSandbox
-from caretbench.execution.sandbox.levels import accepted_levels
-from caretbench.execution.sandbox.program import Invocation, Sandbox, SandboxUnavailable
-from caretbench.execution.sandbox.reaching import reached
+from caretbench.execution.sandbox.package_index.index_policy import index_policy
+from caretbench.execution.sandbox.package_index.index_proxy import IndexProxy
+from caretbench.execution.sandbox.persistent_sandbox import LastingSandbox
+from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, SandboxUnavailable
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.types import ExecutionRequest, Limits, Status, Warm
-from caretbench.execution.workspaces.snapshots import SnapshotStore
-from caretbench.execution.workspaces.workspace import WorkspaceRequest, Workspaces
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, Workspaces
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="whom root starts programs as"),
@@ -285,7 +285,7 @@ def test_where_root_may_not_mount_it_is_refused(packages: Path, monkeypatch: pyt
     def none(*_: object, **__: object) -> int:
         raise PermissionError("Operation not permitted")
 
-    monkeypatch.setattr(reaching, "mount_for", none)
+    monkeypatch.setattr(bind_access, "mount_for", none)
     with pytest.raises(SandboxUnavailable, match="CARETBENCH_CACHE"):
         Sandbox(level="namespaces").run(
             Invocation(["/bin/true"], limits=SMALL, read_only={"/packages": str(packages)})
@@ -314,14 +314,14 @@ def test_the_path_that_cannot_be_mounted_is_the_one_named(
 ) -> None:
     other = tmp_path / "closed" / "other"
     other.mkdir()
-    really = reaching.mount_for
+    really = bind_access.mount_for
 
     def refuse(path: str, *arguments: Any, **options: Any) -> int:
         if path == str(other):
             raise PermissionError("Operation not permitted")
         return really(path, *arguments, **options)
 
-    monkeypatch.setattr(reaching, "mount_for", refuse)
+    monkeypatch.setattr(bind_access, "mount_for", refuse)
     binds = {"/packages": str(packages), "/other": str(other)}
     with pytest.raises(SandboxUnavailable, match=f"^{other} is closed"):
         Sandbox(level="namespaces").run(Invocation(["/bin/true"], limits=SMALL, read_only=binds))
@@ -329,7 +329,7 @@ def test_the_path_that_cannot_be_mounted_is_the_one_named(
 
 LAID_OVER = """
 from pathlib import Path
-from caretbench.execution.sandbox.program import Invocation, Sandbox
+from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox
 from caretbench.execution.types import Limits, ProjectTree, Warm
 tree = ProjectTree(snapshot=Path("/usr/share"))
 print(Sandbox(level="namespaces").run(Invocation(["/bin/true"], limits=Limits(), warm=Warm(), tree=tree)).error)
@@ -348,7 +348,7 @@ def test_root_that_cannot_map_users_says_which_capability_it_lacks(capability: s
 def test_root_that_cannot_start_or_end_programs_of_others_is_refused_once(
     capability: str, tmp_path: Path
 ) -> None:
-    program = "from caretbench.execution.sandbox.program import Sandbox; Sandbox().probe()"
+    program = "from caretbench.execution.sandbox.program_sandbox import Sandbox; Sandbox().probe()"
     ran = _without(capability, program, tmp_path)
     said = ran.stderr.splitlines()[-1]
     assert said.count(f"lacks CAP_{capability.upper()}") == 1, ran

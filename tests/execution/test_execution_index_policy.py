@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caretbench.errors import DataError
-from caretbench.execution.sandbox.index.policy import (
+from caretbench.execution.sandbox.package_index.index_policy import (
     IndexPolicy,
     index_hosts,
     index_policy,
@@ -17,7 +17,12 @@ from caretbench.execution.sandbox.index.policy import (
     proxy_environment,
     refused_address,
 )
-from caretbench.execution.sandbox.index.tls_hello import HEADER_BYTES, NoHello, record_length, server_name
+from caretbench.execution.sandbox.package_index.tls_hello import (
+    HEADER_BYTES,
+    NoHello,
+    record_length,
+    server_name,
+)
 
 
 def hello(name: str | None) -> bytes:

@@ -17,12 +17,12 @@ import pytest
 
 from caretbench.errors import DataError
 from caretbench.execution.sandbox import bubblewrap as walls
-from caretbench.execution.sandbox.index.policy import IndexHost, IndexPolicy
-from caretbench.execution.sandbox.index.proxy import IndexProxy
-from caretbench.execution.sandbox.program import Invocation, Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.package_index.index_policy import IndexHost, IndexPolicy
+from caretbench.execution.sandbox.package_index.index_proxy import IndexProxy
+from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, SandboxUnavailable
 from caretbench.execution.types import Limits, Status, Warm
-from caretbench.execution.workspaces.snapshots import SnapshotStore
-from caretbench.execution.workspaces.workspace import WorkspaceRequest, Workspaces
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, Workspaces
 
 PYTHON = walls.launcher_interpreter()[0]
 PAGE = b"<a href='tiny-1.0.whl'>tiny</a>" * 10

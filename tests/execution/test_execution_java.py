@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from caretbench.execution.bundles import installed
-from caretbench.execution.sandbox.program import Sandbox
+from caretbench.execution.sandbox.program_sandbox import Sandbox
 from caretbench.execution.toolchains import java
 from caretbench.execution.types import ExecutionResult, Status
 from caretbench.files import cache_folder

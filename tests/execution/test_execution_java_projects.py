@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from caretbench.execution.sandbox import bubblewrap as walls
-from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.toolchains.java import usable_jdk
 from caretbench.execution.types import Status
-from caretbench.execution.workspaces import java_warm, workspace
-from caretbench.execution.workspaces.java_projects import compiles_plainly, names_them, tools_mark
-from caretbench.execution.workspaces.snapshots import SnapshotStore
-from caretbench.execution.workspaces.workspace import (
+from caretbench.execution.workspaces import warm_java_compiler, workspace_runner
+from caretbench.execution.workspaces.java_test_command import compiles_plainly, names_them, tools_mark
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.execution.workspaces.workspace_runner import (
     WORKSPACE_LIMITS,
     WorkspaceRequest,
     WorkspaceResult,
@@ -119,7 +119,7 @@ def test_verdicts_are_the_same_whatever_is_compiled_again(
     snapshot = taken(spaces, FILES)
     patch, status = CHANGES[change]
     warm = run(spaces, snapshot, patch=patch, prepare=PREPARE)
-    monkeypatch.setattr(java_warm, "compiles_plainly", lambda _command: False)
+    monkeypatch.setattr(warm_java_compiler, "compiles_plainly", lambda _command: False)
     cold = run(spaces, snapshot, patch=patch, prepare=PREPARE)
     assert (warm.status, cold.status) == (status, status)
     assert warm.stdout.text == cold.stdout.text
@@ -157,7 +157,7 @@ def test_what_was_there_before_is_nothing_for_tests_to_find(
     )
     snapshot = taken(spaces, FILES)
     for warm in (not other, False):
-        monkeypatch.setattr(java_warm, "compiles_plainly", lambda _command, usual=warm: usual)
+        monkeypatch.setattr(warm_java_compiler, "compiles_plainly", lambda _command, usual=warm: usual)
         result = run(spaces, snapshot, patch={"src/shop/Shop.java": text}, prepare=PREPARE)
         assert (result.status, "shop/Shop.java" in result.stdout.text) == (Status.PASSED, True)
         assert "sum += price" not in result.stdout.text
@@ -239,7 +239,7 @@ def test_one_project_is_prepared_once_and_what_fails_to_prepare_stays_as_it_is(s
 
 
 def test_without_a_jdk_it_is_said(spaces: Workspaces, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workspace, "java_project_tools", lambda: None)
+    monkeypatch.setattr(workspace_runner, "java_project_tools", lambda: None)
     result = run(spaces, taken(spaces, FILES))
     assert (result.status, "JDK" in result.reason) == (Status.SKIPPED, True)
 
@@ -254,8 +254,15 @@ def test_our_command_is_known_by_its_name() -> None:
 
 def test_what_is_declared_is_all_but_bodies_of_methods() -> None:
     nested = "class A {\n  A() { int x; }\n  int f = 1;\n  class B { void m() { new Object() { void n() {} }; } }\n}\n"
-    assert java_warm._declared(nested) == "class A {\n  A() {}\n  int f = 1;\n  class B { void m() {} }\n}\n"
-    assert java_warm._declared(SHOP) != java_warm._declared(SHOP.replace("FEE = 2", "FEE = 3"))
-    assert java_warm._declared(SHOP) == java_warm._declared(SHOP.replace("sum += price", "sum -= price"))
-    assert java_warm._declared("class A { void m() {") is None
-    assert java_warm._declared("class A { char c() { return '\\u007d'; } }") is None
+    assert (
+        warm_java_compiler._declared(nested)
+        == "class A {\n  A() {}\n  int f = 1;\n  class B { void m() {} }\n}\n"
+    )
+    assert warm_java_compiler._declared(SHOP) != warm_java_compiler._declared(
+        SHOP.replace("FEE = 2", "FEE = 3")
+    )
+    assert warm_java_compiler._declared(SHOP) == warm_java_compiler._declared(
+        SHOP.replace("sum += price", "sum -= price")
+    )
+    assert warm_java_compiler._declared("class A { void m() {") is None
+    assert warm_java_compiler._declared("class A { char c() { return '\\u007d'; } }") is None

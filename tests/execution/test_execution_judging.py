@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caretbench.execution.classification import does_not_compile
-from caretbench.execution.workspaces.judging import difference, spoken_tests
+from caretbench.execution.workspaces.command_results import difference, spoken_tests
 from caretbench.problem import ExpectedOutput
 
 DAY = "load 3 parcels\ncost: 12.50 (0.5%)\n"

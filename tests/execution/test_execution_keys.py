@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.execution.cache import keys
-from caretbench.execution.cache.keys import program_key, project_key, remote_project_key, verdict_key
+from caretbench.execution.cache import cache_keys
+from caretbench.execution.cache.cache_keys import program_key, project_key, remote_project_key, verdict_key
 from caretbench.execution.types import ExecutionRequest, Limits
-from caretbench.execution.workspaces.request import WorkspaceRequest
+from caretbench.execution.workspaces.workspace_request import WorkspaceRequest
 
 PROGRAM = ExecutionRequest(id="a", language="python", source="print(1)")
 OTHER = ExecutionRequest(
@@ -45,7 +45,7 @@ def test_keys_of_programs_stay() -> None:
 
 
 def test_keys_of_commands_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keys, "system_mark", lambda: "system")
+    monkeypatch.setattr(cache_keys, "system_mark", lambda: "system")
     found = [_project(COMMAND), remote_project_key(COMMAND, [(("python", None, ()), ("f", "b", ""))])]
     assert found == PINNED_COMMANDS
 

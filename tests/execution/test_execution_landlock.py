@@ -14,17 +14,17 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution.engine import LocalExecutor
-from caretbench.execution.language_tables import toolchain_tables
-from caretbench.execution.sandbox import levels
-from caretbench.execution.sandbox import program as sandbox_module
-from caretbench.execution.sandbox.kernel import landlock
-from caretbench.execution.sandbox.kernel.confined_calls import confined_filter
-from caretbench.execution.sandbox.kernel.landlock import LandlockUnavailable, LandlockWalls
+from caretbench.execution.local_executor import LocalExecutor
+from caretbench.execution.sandbox import isolation_levels
+from caretbench.execution.sandbox import program_sandbox as sandbox_module
+from caretbench.execution.sandbox.folder_removal import remove
+from caretbench.execution.sandbox.kernel import landlock_sandbox
+from caretbench.execution.sandbox.kernel.landlock_sandbox import LandlockUnavailable, LandlockWalls
+from caretbench.execution.sandbox.kernel.landlock_seccomp import confined_filter
 from caretbench.execution.sandbox.kernel.seccomp import machines
-from caretbench.execution.sandbox.program import Invocation, Sandbox, SandboxUnavailable
-from caretbench.execution.sandbox.removal import remove
+from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, SandboxUnavailable
 from caretbench.execution.sandbox.supervisor import SandboxResult
+from caretbench.execution.toolchain_tables import toolchain_tables
 from caretbench.execution.types import ExecutionRequest, Limits, ProjectTree, Status
 from tests.support.sandbox_boxes import (
     ORDINARY_USER,
@@ -41,7 +41,9 @@ from tests.support.sandbox_boxes import (
     still_runs,
 )  # fmt: skip
 
-pytestmark = pytest.mark.skipif(landlock.landlock_abi() < landlock.OLDEST_ABI, reason="no Landlock here")
+pytestmark = pytest.mark.skipif(
+    landlock_sandbox.landlock_abi() < landlock_sandbox.OLDEST_ABI, reason="no Landlock here"
+)
 
 SMALL = Limits(wall_s=30, cpu_s=5, memory_mb=200, pids=24, tmp_mb=16, fsize_mb=8)
 
@@ -275,11 +277,11 @@ def test_files_are_bounded_where_nothing_can_be_mounted(
     box: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     box = Sandbox(level="landlock")
-    monkeypatch.setattr(landlock, "_PREFIX", PREFIX)
+    monkeypatch.setattr(landlock_sandbox, "_PREFIX", PREFIX)
     original = LandlockWalls._walls
     monkeypatch.setattr(LandlockWalls, "_walls", lambda *given: original(*given) | {"mount": False})
     assert run(box, FILL).killed == "disk"
-    monkeypatch.setattr(landlock, "MOST_FILES", 500)
+    monkeypatch.setattr(landlock_sandbox, "MOST_FILES", 500)
     many = "import time\nfor number in range(700): open(str(number), 'w')\ntime.sleep(20); print('UNBOUNDED')"
     assert run(box, many).killed == "disk"
     assert not left_over()
@@ -288,7 +290,7 @@ def test_files_are_bounded_where_nothing_can_be_mounted(
 def test_nothing_is_left_when_the_supervisor_is_killed(tmp_path: Path) -> None:
     marker = f"caretbench-{os.getpid()}-bereft"
     supervisor = (
-        "from caretbench.execution.sandbox.program import Invocation, Sandbox\n"
+        "from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox\n"
         "from caretbench.execution.types import Limits\n"
         "Sandbox(level='landlock').run(Invocation([{!r}, '-c', {!r}], limits=Limits()))"
     ).format(PYTHON, daemons(marker, "time.sleep(60)"))
@@ -313,8 +315,8 @@ def test_what_others_give_such_a_name_is_left_alone(tmp_path: Path, monkeypatch:
     victim = tmp_path / "victim"
     victim.mkdir(mode=0o750)
     (victim / "kept").write_text("kept")
-    (tmp_path / f"{landlock._PREFIX}link").symlink_to(victim)
-    own = tmp_path / f"{landlock._PREFIX}own"
+    (tmp_path / f"{landlock_sandbox._PREFIX}link").symlink_to(victim)
+    own = tmp_path / f"{landlock_sandbox._PREFIX}own"
     deep = own
     for _ in range(300):
         deep = deep / "d"
@@ -325,15 +327,15 @@ def test_what_others_give_such_a_name_is_left_alone(tmp_path: Path, monkeypatch:
     (own / "closed" / "inside").mkdir(parents=True)
     (own / "closed" / "inside" / "file").write_text("x")
     (own / "closed").chmod(0)
-    in_use = tmp_path / f"{landlock._PREFIX}in-use"
+    in_use = tmp_path / f"{landlock_sandbox._PREFIX}in-use"
     in_use.mkdir()
     held = os.open(in_use, os.O_RDONLY)
     fcntl.flock(held, fcntl.LOCK_SH)
-    others = tmp_path / f"{landlock._PREFIX}others"
+    others = tmp_path / f"{landlock_sandbox._PREFIX}others"
     others.mkdir(mode=0o500)
     if os.geteuid() == 0:
         os.chown(others, ORDINARY_USER, ORDINARY_USER)
-    landlock.remove_leftovers()
+    landlock_sandbox.remove_leftovers()
     os.close(held)
     assert not own.exists()
     assert in_use.exists()
@@ -455,7 +457,7 @@ def test_an_old_kernel_or_an_unknown_processor_is_refused(monkeypatch: pytest.Mo
         assert len(program) % 8 == 0
     assert confined_filter(own_files=True, scoped=True, machine="vax") is None
     for offered in (0, 2):
-        monkeypatch.setattr(landlock, "landlock_abi", lambda offered=offered: offered)
+        monkeypatch.setattr(landlock_sandbox, "landlock_abi", lambda offered=offered: offered)
         with pytest.raises(LandlockUnavailable, match=r"Linux 6\.2"):
             LandlockWalls()
 
@@ -488,7 +490,7 @@ def test_modes_and_times_of_the_callers_files_are_kept(box: Sandbox, tmp_path: P
 
 LOOK = """
 import sys
-from caretbench.execution.sandbox.program import Invocation, Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, SandboxUnavailable
 from caretbench.execution.types import Limits
 try: Sandbox(level="namespaces").probe()
 except SandboxUnavailable as error: print("refused:", error)
@@ -551,7 +553,7 @@ def test_where_namespaces_are_forbidden_programs_run_behind_landlock(way: str, o
 def test_without_bubblewrap_programs_run_behind_landlock(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    levels.say_weaker.cache_clear()
+    isolation_levels.say_weaker.cache_clear()
     monkeypatch.setattr(sandbox_module, "find_bubblewrap", lambda: None)
     monkeypatch.setenv("CARETBENCH_SANDBOX", "auto")
     assert Sandbox().probe().level == "landlock"
@@ -563,7 +565,7 @@ def test_without_bubblewrap_programs_run_behind_landlock(
     with pytest.raises(ValueError, match="expected auto"):
         Sandbox()
     monkeypatch.delenv("CARETBENCH_SANDBOX")
-    monkeypatch.setattr(landlock, "landlock_abi", lambda: 0)
+    monkeypatch.setattr(landlock_sandbox, "landlock_abi", lambda: 0)
     with pytest.raises(SandboxUnavailable, match="offers no Landlock"):
         Sandbox(level="landlock").probe()
     with pytest.raises(SandboxUnavailable, match=r"apt-get install bubblewrap.*Landlock cannot stand in"):

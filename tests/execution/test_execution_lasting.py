@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution.sandbox import lasting, warm
+from caretbench.execution.sandbox import persistent_sandbox, warm_sandbox
 from caretbench.execution.sandbox.bubblewrap import launcher_interpreter
-from caretbench.execution.sandbox.lasting import LastingSandbox
-from caretbench.execution.sandbox.program import NO_OVERLAY, Invocation, Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.persistent_sandbox import LastingSandbox
+from caretbench.execution.sandbox.program_sandbox import NO_OVERLAY, Invocation, Sandbox, SandboxUnavailable
 from caretbench.execution.types import Limits, ProjectTree, Warm
 from tests.support.sandbox_boxes import command_lines
 
@@ -128,11 +128,11 @@ def test_one_that_has_ended_says_so() -> None:
 
 
 def test_where_none_can_be_built_it_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lasting, "find_bubblewrap", lambda: None)
+    monkeypatch.setattr(persistent_sandbox, "find_bubblewrap", lambda: None)
     with pytest.raises(SandboxUnavailable, match="apt-get install bubblewrap"):
         LastingSandbox(LIMITS)
     monkeypatch.undo()
-    monkeypatch.setattr(warm.Worker, "start", lambda *_: None)
+    monkeypatch.setattr(warm_sandbox.Worker, "start", lambda *_: None)
     with (
         LastingSandbox(LIMITS) as box,
         pytest.raises(SandboxUnavailable, match="no namespaces can be made inside"),
@@ -143,15 +143,15 @@ def test_where_none_can_be_built_it_says_why(monkeypatch: pytest.MonkeyPatch) ->
 def test_where_a_command_gets_no_namespaces_it_says_what_the_kernel_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    original = warm.inside_files
+    original = warm_sandbox.inside_files
 
     def unknown_namespaces(*names: str) -> dict[str, bytes]:
         files = original(*names)
-        path = "/run/caretbench/zygote.py"
+        path = "/run/caretbench/fork_server.py"
         assert files[path].count(b"NEW_IPC | NEW_NETWORK\n") == 1
         return {**files, path: files[path].replace(b"NEW_IPC | NEW_NETWORK\n", b"0x1\n")}
 
-    monkeypatch.setattr(warm, "inside_files", unknown_namespaces)
+    monkeypatch.setattr(warm_sandbox, "inside_files", unknown_namespaces)
     with LastingSandbox(LIMITS) as box, pytest.raises(SandboxUnavailable) as refusal:
         box.run(["/bin/true"])
     assert "unshare: Invalid argument" in str(refusal.value)

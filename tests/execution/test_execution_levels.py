@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from caretbench.execution.sandbox.program import Invocation, Sandbox
+from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.types import Limits
 from tests.support.sandbox_boxes import PYTHON, daemons, left_over, opened, params, still_runs

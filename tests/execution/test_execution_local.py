@@ -8,8 +8,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from caretbench.execution.cache.verdicts import ResultCache
-from caretbench.execution.engine import submission
+from caretbench.execution.cache.result_cache import ResultCache
+from caretbench.execution.local_executor import submission
 from caretbench.execution.types import (
     CompileResult,
     ExecutionRequest,

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from caretbench.execution.engine import LocalExecutor
+from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox import bubblewrap as walls
-from caretbench.execution.scan.nesting import nests_too_deep
+from caretbench.execution.scan.bracket_nesting import nests_too_deep
 from caretbench.execution.types import ExecutionRequest, Status
 from tests.support.compiled_programs import need_toolchain
 

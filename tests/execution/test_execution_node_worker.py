@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from caretbench.execution.cache.verdicts import ResultCache
+from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.cluster import node_worker
+from caretbench.execution.cluster.node_messages import Batch, BatchResult, Footing, Want
 from caretbench.execution.cluster.node_worker import NodeWorker
-from caretbench.execution.cluster.nodes import Batch, BatchResult, Footing, Want
-from caretbench.execution.cluster.spreading import SpreadingExecutor
-from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
+from caretbench.execution.cluster.remote_executor import SpreadingExecutor
+from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.types import ExecutionRequest, Status
 
 PYTHON = Want("python")

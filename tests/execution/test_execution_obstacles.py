@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution.sandbox.host.obstacles import ATTRIBUTES_SINCE, Kernel, cause, running_kernel
-from caretbench.execution.sandbox.program import NO_OVERLAY, Sandbox, SandboxUnavailable
-from caretbench.execution.workspaces.snapshots import SnapshotStore
-from caretbench.execution.workspaces.workspace import Workspaces
+from caretbench.execution.sandbox.host.failure_reasons import ATTRIBUTES_SINCE, Kernel, cause, running_kernel
+from caretbench.execution.sandbox.program_sandbox import NO_OVERLAY, Sandbox, SandboxUnavailable
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.execution.workspaces.workspace_runner import Workspaces
 
 NEW = Kernel("6.18.4", frozenset({"overlay", "tmpfs"}), frozenset({"CONFIG_TMPFS_XATTR"}))
 UNSUPPORTED = "attributes: [Errno 95] Operation not supported: b'/tmp/work/work'"

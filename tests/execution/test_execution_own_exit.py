@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.execution.scan.own_exit import answer_lines
+from caretbench.execution.scan.answer_position import answer_lines
 
 
 @pytest.mark.parametrize(

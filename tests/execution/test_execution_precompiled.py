@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from caretbench.execution.cache.verdicts import ResultCache
-from caretbench.execution.engine import LocalExecutor
-from caretbench.execution.sandbox.program import Invocation, Sandbox
+from caretbench.execution.cache.result_cache import ResultCache
+from caretbench.execution.local_executor import LocalExecutor
+from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox
 from caretbench.execution.sandbox.supervisor import SandboxResult
-from caretbench.execution.toolchains import cpp, load_runtime, precompiled
-from caretbench.execution.toolchains.precompiled import (
+from caretbench.execution.toolchains import cpp, load_runtime, precompiled_headers
+from caretbench.execution.toolchains.precompiled_headers import (
     PRECOMPILED,
     Flags,
     PrecompiledHeaders,
@@ -99,7 +99,7 @@ class Built:
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything is built when it is first asked for."""
-    monkeypatch.setattr(precompiled, "building_ms", lambda headers: 1e-6 + 0 * len(headers))
+    monkeypatch.setattr(precompiled_headers, "building_ms", lambda headers: 1e-6 + 0 * len(headers))
 
 
 def entries(root: Path) -> list[Path]:
@@ -182,8 +182,8 @@ def test_a_damaged_entry_is_thrown_away_and_built_again(tmp_path: Path, damage: 
 
 
 def test_what_was_used_longest_ago_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(precompiled, "MOST_ENTRIES", 3)
-    monkeypatch.setattr(precompiled, "MOST_BYTES", 250)
+    monkeypatch.setattr(precompiled_headers, "MOST_ENTRIES", 3)
+    monkeypatch.setattr(precompiled_headers, "MOST_BYTES", 250)
     built = Built()
     headers = PrecompiledHeaders(tmp_path, "g++")
     old, used = headers.of_text("old", FLAGS, built), headers.of_text("used", FLAGS, built)

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError, MachineError
-from caretbench.execution.cache.verdicts import ResultCache
-from caretbench.execution.cluster.node_worker import NodeWorker
-from caretbench.execution.cluster.nodes import (
+from caretbench.execution.cache.result_cache import ResultCache
+from caretbench.execution.cluster.node_messages import (
     BATCH_RESULTS,
     BATCHES,
     AnyBatch,
@@ -22,14 +21,15 @@ from caretbench.execution.cluster.nodes import (
     ProjectBatchResult,
     Want,
 )
-from caretbench.execution.cluster.project_spreading import BATCH, SpreadingWorkspaceExecutor
-from caretbench.execution.cluster.spreading import SpreadingExecutor
+from caretbench.execution.cluster.node_worker import NodeWorker
+from caretbench.execution.cluster.remote_executor import SpreadingExecutor
+from caretbench.execution.cluster.remote_workspace_executor import BATCH, SpreadingWorkspaceExecutor
 from caretbench.execution.sandbox import bubblewrap as walls
-from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.types import Status, Toolchain
-from caretbench.execution.workspaces.archives import packed, unpacked
-from caretbench.execution.workspaces.snapshots import Snapshot, SnapshotStore
-from caretbench.execution.workspaces.workspace import WorkspaceRequest, WorkspaceResult, Workspaces
+from caretbench.execution.workspaces.snapshot_archive import packed, unpacked
+from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult, Workspaces
 from tests.support.project_files import open_folder
 
 SHELL = ("/bin/sh", "-c")

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from caretbench.execution.engine import LocalExecutor
-from caretbench.execution.sandbox.program import Invocation, Sandbox
+from caretbench.execution.local_executor import LocalExecutor
+from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
 

@@ -19,9 +19,9 @@ from typer.testing import CliRunner
 
 from caretbench.cli import app
 from caretbench.errors import MachineError
-from caretbench.execution.cluster.ray_engine import RayNodes
-from caretbench.execution.cluster.spreading import SpreadingExecutor
-from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
+from caretbench.execution.cluster.ray_cluster import RayNodes
+from caretbench.execution.cluster.remote_executor import SpreadingExecutor
+from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 
 ROOT = Path(__file__).parents[2]
 INSTALLED = importlib.util.find_spec("ray") is not None

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caretbench.errors import DataError
-from caretbench.execution.workspaces.results import (
+from caretbench.execution.workspaces.runner_reports import (
     TestCounts,
     TestOutcome,
     parse_go_events,

@@ -12,12 +12,17 @@ import pytest
 
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox import invocation as invocation_module
-from caretbench.execution.sandbox import program as sandbox_module
-from caretbench.execution.sandbox.host.users import NoUsers
+from caretbench.execution.sandbox import program_sandbox as sandbox_module
+from caretbench.execution.sandbox.host.program_users import NoUsers
 from caretbench.execution.sandbox.invocation import MOST_FILES
-from caretbench.execution.sandbox.kernel.confined_calls import confined_filter
+from caretbench.execution.sandbox.kernel.landlock_seccomp import confined_filter
 from caretbench.execution.sandbox.kernel.seccomp import machine_of, machines, seccomp_filter
-from caretbench.execution.sandbox.program import Invocation, Sandbox, SandboxUnavailable, display_server
+from caretbench.execution.sandbox.program_sandbox import (
+    Invocation,
+    Sandbox,
+    SandboxUnavailable,
+    display_server,
+)
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.types import Limits
 from tests.support.sandbox_boxes import PYTHON, opened, params
@@ -317,7 +322,7 @@ def test_a_reason_that_both_levels_share_is_said_once(monkeypatch: pytest.Monkey
     def nobody() -> range:
         raise NoUsers("root has no users to give")
 
-    for module in ("namespaces", "kernel.landlock", "warm"):
+    for module in ("namespace_sandbox", "kernel.landlock_sandbox", "warm_sandbox"):
         monkeypatch.setattr(f"caretbench.execution.sandbox.{module}.users", nobody)
     with pytest.raises(SandboxUnavailable, match=r"^root has no users to give$"):
         Sandbox().probe()

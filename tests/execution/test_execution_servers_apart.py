@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.execution.bundles import installed
-from caretbench.execution.sandbox.program import Sandbox
+from caretbench.execution.sandbox.program_sandbox import Sandbox
 from caretbench.execution.toolchains import load_runtime
 from caretbench.execution.types import ExecutionRequest
 from tests.support.compiled_programs import need_toolchain

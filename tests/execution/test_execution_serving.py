@@ -11,10 +11,10 @@ import pytest
 
 from caretbench.execution.sandbox.bubblewrap import launcher_interpreter
 from caretbench.execution.sandbox.kernel.watchdog import descendants
-from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
-from caretbench.execution.toolchains import serving
-from caretbench.execution.toolchains.serving import Compiler, Program, ServerAnswer, compile_programs
-from caretbench.execution.toolchains.tools import read_artefact
+from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
+from caretbench.execution.toolchains import compile_server
+from caretbench.execution.toolchains.compile_server import Compiler, Program, ServerAnswer, compile_programs
+from caretbench.execution.toolchains.host_tools import read_artefact
 from caretbench.execution.types import CompileResult, ExecutionRequest, Limits, Status
 
 # A compiler that copies its programs, says which process it is, and does to itself what they say.
@@ -137,12 +137,12 @@ def test_too_much_cpu_time_is_a_verdict_at_once(
 ) -> None:
     started = []
 
-    class Counted(serving.Server):
+    class Counted(compile_server.Server):
         def __init__(self, sandbox: Sandbox, compiler: Compiler, limits: Limits) -> None:
             started.append(compiler)
             super().__init__(sandbox, compiler, limits)
 
-    monkeypatch.setattr(serving, "Server", Counted)
+    monkeypatch.setattr(compile_server, "Server", Counted)
     results = compile_texts(sandbox, tmp_path, "a", "watched")
     assert [result.status for result in results] == [None, Status.TIMEOUT]
     assert len(started) == 1
@@ -162,13 +162,13 @@ def test_a_program_that_dies_of_its_predecessors_is_not_to_blame(sandbox: Sandbo
 def test_a_server_that_uses_much_memory_or_has_served_long_is_replaced(
     sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serving, "PROGRAMS_PER_SERVER", 3)
+    monkeypatch.setattr(compile_server, "PROGRAMS_PER_SERVER", 3)
     results = compile_texts(sandbox, tmp_path, "a", "leak", "b", "c", "d", "e")
     assert made(results, "server") == ["1", "2", "1", "2", "3", "1"]
 
 
 def test_idle_servers_end(sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "_IDLE_S", 0.1)
+    monkeypatch.setattr(compile_server, "_IDLE_S", 0.1)
     before = set(descendants(os.getpid()))
     results = compile_texts(sandbox, tmp_path, "a")
     _wait_until(lambda: not set(descendants(os.getpid())) - before)
@@ -179,11 +179,11 @@ def test_idle_servers_end(sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.
 def test_servers_that_ended_by_themselves_leave_no_descriptor(
     sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serving, "_IDLE_S", 0.1)
+    monkeypatch.setattr(compile_server, "_IDLE_S", 0.1)
     held = []
     for text in "abc":
         compile_texts(sandbox, tmp_path, text)
-        [server] = serving._servers_of(sandbox)._idle
+        [server] = compile_server._servers_of(sandbox)._idle
         _wait_until(lambda one=server: one.gone)
         held.append(len(os.listdir("/proc/self/fd")))  # noqa: PTH208
     assert held[0] == held[2]

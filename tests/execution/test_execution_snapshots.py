@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.execution.workspaces import snapshots
-from caretbench.execution.workspaces.snapshots import SnapshotStore
+from caretbench.execution.workspaces import snapshot_store
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_a_project_is_taken_without_what_is_no_part_of_it(store: SnapshotStore, 
     assert stat.S_IMODE((taken.tree / "run.sh").stat().st_mode) == 0o755
     assert stat.S_IMODE((taken.tree / "a.py").stat().st_mode) == 0o644
     assert store.verify(taken.id) == []
-    without = store.add(project, ignore=(*snapshots.IGNORED, "node_modules", "b/*.py"))
+    without = store.add(project, ignore=(*snapshot_store.IGNORED, "node_modules", "b/*.py"))
     assert not any(path.startswith(("node_modules", "b/")) for path in without.entries)
 
 
@@ -122,7 +122,7 @@ def test_what_is_no_file_is_refused(store: SnapshotStore, project: Path) -> None
 
 
 def test_bounds(store: SnapshotStore, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshots, "MOST_ENTRIES", 3)
+    monkeypatch.setattr(snapshot_store, "MOST_ENTRIES", 3)
     with pytest.raises(DataError, match="more than 3 entries"):
         store.add(project)
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from caretbench.errors import MachineError
 from caretbench.execution.bundles import Bundle
-from caretbench.execution.cache.verdicts import ResultCache
-from caretbench.execution.cluster.nodes import Batch, BatchResult, Footing, Lost, Want
-from caretbench.execution.cluster.spreading import BATCH, SpreadingExecutor
+from caretbench.execution.cache.result_cache import ResultCache
+from caretbench.execution.cluster.node_messages import Batch, BatchResult, Footing, Lost, Want
+from caretbench.execution.cluster.remote_executor import BATCH, SpreadingExecutor
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Isolation, Status, Toolchain
 
 WALLS = Isolation(
@@ -185,7 +185,7 @@ def test_copies_of_a_program_under_way_are_bounded(cache: ResultCache) -> None:
 def test_more_batches_are_out_where_machines_join(
     cache: ResultCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("caretbench.execution.cluster.batches._COUNT_S", 0.0)
+    monkeypatch.setattr("caretbench.execution.cluster.remote_jobs._COUNT_S", 0.0)
     nodes = FakeNodes(processors=1)
 
     def joining(batch: Batch) -> None:

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from caretbench.execution.scan.swallowing import flags_in_place
+from caretbench.execution.scan.dead_checks import flags_in_place
 
 SWALLOWS, WEAKENS = "tamper:swallows_code", "tamper:weakened_assertions"
 PYTHON = ("def test():\n    total = add()\n", "    assert total == 3\n\ntest()\n", "    total += 1\n")

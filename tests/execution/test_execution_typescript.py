@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution.cache.verdicts import ResultCache
-from caretbench.execution.engine import LocalExecutor
+from caretbench.execution.cache.result_cache import ResultCache
+from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.toolchains import typescript
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Limits, Status
 from caretbench.runs.verdict import execution_details

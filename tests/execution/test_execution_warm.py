@@ -11,13 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution.cache.verdicts import ResultCache
-from caretbench.execution.engine import LocalExecutor
+from caretbench.execution.cache.result_cache import ResultCache
+from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox import bubblewrap as walls
-from caretbench.execution.sandbox import launcher, warm
-from caretbench.execution.sandbox.lasting import LastingSandbox
-from caretbench.execution.sandbox.program import Invocation, Sandbox, SandboxResult, SandboxUnavailable
-from caretbench.execution.sandbox.warm import Worker, WorkerKey, Workers
+from caretbench.execution.sandbox import launcher, warm_sandbox
+from caretbench.execution.sandbox.persistent_sandbox import LastingSandbox
+from caretbench.execution.sandbox.program_sandbox import (
+    Invocation,
+    Sandbox,
+    SandboxResult,
+    SandboxUnavailable,
+)
+from caretbench.execution.sandbox.warm_sandbox import Worker, WorkerKey, Workers
 from caretbench.execution.types import ExecutionRequest, Limits, Status, Warm
 
 pytestmark = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
@@ -145,7 +150,7 @@ def test_a_worker_that_dies_takes_no_verdict_with_it(box: Sandbox, tmp_path: Pat
 
 
 def test_a_worker_is_replaced_in_time(box: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warm, "PROGRAMS_PER_WORKER", 3)
+    monkeypatch.setattr(warm_sandbox, "PROGRAMS_PER_WORKER", 3)
     seen = set()
     for _ in range(7):
         assert run(box, "pass").ok
@@ -174,7 +179,7 @@ def test_where_walls_cannot_be_built_in_walls_programs_get_walls_of_their_own(
     monkeypatch.setattr(Worker, "__init__", counted)
     for _ in range(5):
         assert run(box, "print(1)").stdout.text == "1\n"
-    assert len(built) == warm._MOST_FAILURES
+    assert len(built) == warm_sandbox._MOST_FAILURES
     assert not workers(box)
 
 
@@ -183,7 +188,7 @@ def test_a_worker_that_once_builds_no_walls_is_replaced_and_not_given_up(
 ) -> None:
     assert run(box, "pass").ok
     [first] = workers(box)
-    for _ in range(warm._MOST_FAILURES + 1):
+    for _ in range(warm_sandbox._MOST_FAILURES + 1):
         with monkeypatch.context() as moment:
             moment.setattr(Worker, "start", lambda *_: None)
             assert run(box, "print(1)").stdout.text == "1\n"

@@ -19,13 +19,13 @@ import pytest
 
 from caretbench.errors import DataError
 from caretbench.execution.sandbox import bubblewrap as walls
-from caretbench.execution.sandbox.host import mounts as host_mounts
-from caretbench.execution.sandbox.host.obstacles import NO_NESTING
-from caretbench.execution.sandbox.program import NO_OVERLAY, Invocation, Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.host import idmapped_mounts as host_mounts
+from caretbench.execution.sandbox.host.failure_reasons import NO_NESTING
+from caretbench.execution.sandbox.program_sandbox import NO_OVERLAY, Invocation, Sandbox, SandboxUnavailable
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.types import Limits, Status
-from caretbench.execution.workspaces.snapshots import IGNORED, Snapshot, SnapshotStore
-from caretbench.execution.workspaces.workspace import (
+from caretbench.execution.workspaces.snapshot_store import IGNORED, Snapshot, SnapshotStore
+from caretbench.execution.workspaces.workspace_runner import (
     WORKSPACE_LIMITS,
     WorkspaceRequest,
     WorkspaceResult,
@@ -515,7 +515,7 @@ def test_a_minimum_of_tests_needs_reports(sandbox: Sandbox, store: SnapshotStore
 def test_a_project_that_is_too_large_to_copy_is_ours(
     sandbox: Sandbox, store: SnapshotStore, project: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("caretbench.execution.workspaces.workspace.MOST_COPIED_BYTES", 1000)
+    monkeypatch.setattr("caretbench.execution.workspaces.workspace_runner.MOST_COPIED_BYTES", 1000)
     result = script(Workspaces(sandbox, store, overlay=False), project, "true")
     assert result.status is Status.SANDBOX_ERROR
     assert "where no overlay can be laid" in result.reason
@@ -544,8 +544,8 @@ def test_a_folder_of_somebody_else_is_given_to_the_program_or_copied(
 ORDINARY = """
 import sys
 from pathlib import Path
-from caretbench.execution.workspaces.snapshots import SnapshotStore
-from caretbench.execution.workspaces.workspace import WorkspaceRequest, Workspaces
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, Workspaces
 root = Path(sys.argv[1])
 store = SnapshotStore(root / "store")
 taken = store.add(root / "project")
@@ -567,7 +567,7 @@ def test_as_an_ordinary_user(place: Path, overlay: Workspaces) -> None:
         pytest.skip("needs root, to become somebody else")
     command = [setpriv, "--reuid", "12345", "--regid", "12345", "--clear-groups", sys.executable, "-c"]
     if subprocess.run(
-        [*command, "import caretbench.execution.workspaces.workspace"], capture_output=True
+        [*command, "import caretbench.execution.workspaces.workspace_runner"], capture_output=True
     ).returncode:
         pytest.skip("this interpreter cannot be reached by others")
     root = place / "ordinary"

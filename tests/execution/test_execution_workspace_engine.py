@@ -17,14 +17,14 @@ import pytest
 
 from caretbench.errors import DataError
 from caretbench.execution.bundles import Bundle
-from caretbench.execution.cache.keys import folder_mark
-from caretbench.execution.cache.verdicts import ResultCache
+from caretbench.execution.cache.cache_keys import folder_mark
+from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.sandbox import bubblewrap as walls
-from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.types import Limits, Output, ResultFile, Status
-from caretbench.execution.workspaces.engine import Projects, WorkspaceExecutor, limits_from
-from caretbench.execution.workspaces.snapshots import Snapshot, SnapshotStore
-from caretbench.execution.workspaces.workspace import (
+from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
+from caretbench.execution.workspaces.workspace_executor import Projects, WorkspaceExecutor, limits_from
+from caretbench.execution.workspaces.workspace_runner import (
     WORKSPACE_LIMITS,
     WorkspaceRequest,
     WorkspaceResult,
@@ -289,10 +289,10 @@ def test_closing_the_results_early_ends_what_runs(
 _ENGINE = """
 import sys
 from pathlib import Path
-from caretbench.execution.cache.verdicts import ResultCache
-from caretbench.execution.workspaces.snapshots import SnapshotStore
-from caretbench.execution.workspaces.workspace import WorkspaceRequest, Workspaces
-from caretbench.execution.workspaces.engine import WorkspaceExecutor
+from caretbench.execution.cache.result_cache import ResultCache
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, Workspaces
+from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 folder, snapshot = Path(sys.argv[1]), sys.argv[2]
 spaces = Workspaces(store=SnapshotStore(Path(sys.argv[3])))
 done = {line.split()[0] for line in (folder / "rows").read_text().splitlines()}

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from caretbench.execution.sandbox import bubblewrap as walls
-from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.types import Status
-from caretbench.execution.workspaces.engine import WorkspaceExecutor
-from caretbench.execution.workspaces.snapshots import SnapshotStore
-from caretbench.execution.workspaces.workspace import (
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
+from caretbench.execution.workspaces.workspace_runner import (
     WORKSPACE_LIMITS,
     WorkspaceRequest,
     WorkspaceResult,

@@ -124,7 +124,7 @@ def _answers(text: str, language: str, kinds: tuple[str, ...]) -> Iterator[tuple
 
 def _sources() -> list[tuple[str, str]]:
     package = Path(str(resources.files("caretbench")))
-    names = ["execution/workspaces/workspace.py", "reports/charts.py", "extraction/cuts.py"]
+    names = ["execution/workspaces/workspace_runner.py", "reports/charts.py", "extraction/cuts.py"]
     found = [("python", (package / name).read_text()) for name in names]
     for language, pattern in (("java", "*.java"), ("csharp", "*.cs"), ("go", "*.go")):
         found += [

@@ -28,8 +28,8 @@ from inspect_ai.util._sandbox.registry import registry_find_sandboxenv
 
 from caretbench.errors import DataError
 from caretbench.execution.sandbox.bubblewrap import launcher_interpreter
-from caretbench.execution.sandbox.lasting import LastingSandbox
-from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.persistent_sandbox import LastingSandbox
+from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.inspect import registry  # noqa: F401  registers the provider
 from caretbench.inspect.tasks.sandbox_provider import CaretbenchSandbox, SandboxSettings, sandbox_settings
 from tests.support.inspect_runs import run

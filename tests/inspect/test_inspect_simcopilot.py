@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from inspect_ai.log import read_eval_log
 
-from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.inspect.tasks.logs import Log
 from caretbench.inspect.tasks.suite_tasks import inspect_task
 from caretbench.suites import load_suite

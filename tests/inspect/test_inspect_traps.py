@@ -17,7 +17,7 @@ from inspect_ai.model import get_model
 from inspect_ai.scorer import SampleScore, Score
 
 from caretbench.errors import MachineError
-from caretbench.execution.running import Runner
+from caretbench.execution.program_runner import Runner
 from caretbench.execution.types import Limits, Status
 from caretbench.inspect.tasks import bench as benches
 from caretbench.inspect.tasks.evaluate import evaluate

@@ -6,16 +6,16 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
+from caretbench.syntax.names.name_rules import Traits
 from pydantic import ValidationError
 
-from caretbench.execution.language_tables import ToolchainTable, toolchain_tables
 from caretbench.execution.scan.tamper import TamperTable
+from caretbench.execution.toolchain_tables import ToolchainTable, toolchain_tables
 from caretbench.languages import Language, language, languages, node_kinds, parsed_only
-from caretbench.languages.tables import LanguageTable, folders, read_table, text_of
+from caretbench.languages.table_reader import LanguageTable, folders, read_table, text_of
 from caretbench.projects.language_tables import ProjectTable, language_commands, project_tables
 from caretbench.prompts.templating import Example
 from caretbench.reports.results.error_classes import ErrorTable
-from caretbench.syntax.names.traits import Traits
 from caretbench.syntax.testing import TestConventions
 from caretbench.validation.mutation_tables import MutationTable
 

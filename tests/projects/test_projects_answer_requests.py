@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.execution.workspaces.snapshots import SnapshotStore
-from caretbench.execution.workspaces.workspace import WORKSPACE_LIMITS
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.execution.workspaces.workspace_runner import WORKSPACE_LIMITS
 from caretbench.problem import (
     Caret,
     ExpectedOutput,

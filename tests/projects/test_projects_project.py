@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.execution.workspaces.snapshots import SnapshotStore
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.problem import FileSplice, Provenance, TestsCheck
 from caretbench.projects.project import (
     AnalysedProject,

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator
 import pytest
 
 from caretbench.execution.types import Isolation, Output, Status
-from caretbench.execution.workspaces.results import TestOutcome
-from caretbench.execution.workspaces.workspace import WorkspaceRequest, WorkspaceResult
+from caretbench.execution.workspaces.runner_reports import TestOutcome
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
 from caretbench.projects.project_check import check_project, without_tests
 from tests.support.fakes import ISOLATION
 

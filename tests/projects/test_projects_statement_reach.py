@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from caretbench.execution.sandbox import bubblewrap as walls
-from caretbench.execution.workspaces.engine import WorkspaceExecutor
-from caretbench.execution.workspaces.workspace import WorkspaceRequest, Workspaces
+from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, Workspaces
 from caretbench.projects.instrumentation import EXECUTION_LOG, instrument
 from caretbench.projects.language_tables import instrumentation_table
 from caretbench.projects.statement_reach import StatementReach, measure_reach
@@ -360,7 +360,7 @@ def test_a_file_that_fails_with_marks_is_found_by_halves_and_counts_as_reached(s
     }
     reach = look(spaces, files, ("python3", "test.py"), ["good.py", "odd.py", "notes.txt"])
     assert set(reach.unknown) == {"odd.py", "notes.txt"}
-    assert reach.unknown["odd.py"].startswith("the tests do not pass with instrumentation")
+    assert reach.unknown["odd.py"].startswith("with marks in it the tests do not pass")
     assert reach.runs == 3
     assert reach.reaches("odd.py", 0, 5)
     assert reach.reaches("good.py", 13, 21)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from caretbench.execution.dispatch import AnyRequest
+from caretbench.execution.dispatcher import AnyRequest
 from caretbench.files import DataError
 from caretbench.models import ChatPrompt, ClientOptions, FillPrompt, ModelRequest, Sampling, TextPrompt
 from caretbench.problem import Problem, Profile, Usage

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.runs.folder import RunFolder
 
 KILLS = 20

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution.dispatch import AnyRequest
+from caretbench.execution.dispatcher import AnyRequest
 from caretbench.execution.scan.tamper import SCAN_VERSION
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
 from caretbench.extraction.policies import policy

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from caretbench.execution.engine import LocalExecutor
+from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Limits, Status
 
 FOLDER = Path(__file__).with_name("attacks")

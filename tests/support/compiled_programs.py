@@ -8,8 +8,8 @@ from typing import Literal
 import pytest
 
 from caretbench.execution.bundles import installed
-from caretbench.execution.engine import LocalExecutor
-from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
+from caretbench.execution.local_executor import LocalExecutor
+from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.toolchains import load_runtime
 from caretbench.execution.types import ExecutionRequest, ExecutionResult
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from caretbench.execution.engine import LocalExecutor
+from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.toolchains import load_runtime
 from caretbench.execution.types import ExecutionRequest, Limits, Status
 from caretbench.extraction.policies import policy

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from caretbench.execution.workspaces.snapshots import Snapshot, SnapshotStore
+from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
 
 
 def snapshot(folder: Path, files: Mapping[str, str]) -> Snapshot:

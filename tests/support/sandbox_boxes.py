@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from caretbench.execution.sandbox import bubblewrap as walls
-from caretbench.execution.sandbox.kernel import landlock
-from caretbench.execution.sandbox.program import Invocation, Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.kernel import landlock_sandbox
+from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, SandboxUnavailable
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.types import Warm
 
@@ -26,11 +26,11 @@ PREFIX = f"caretbench-box-of-{os.getpid()}-"
 ORDINARY_USER = 65_300
 BESIDE = """
 import pickle, sys
-from caretbench.execution.sandbox.kernel import landlock
-from caretbench.execution.sandbox.program import Sandbox
-landlock._PREFIX, abi, invocation = pickle.load(sys.stdin.buffer)
+from caretbench.execution.sandbox.kernel import landlock_sandbox
+from caretbench.execution.sandbox.program_sandbox import Sandbox
+landlock_sandbox._PREFIX, abi, invocation = pickle.load(sys.stdin.buffer)
 box = Sandbox(level="landlock")
-box._confined = landlock.LandlockWalls(abi)
+box._confined = landlock_sandbox.LandlockWalls(abi)
 print(box.run(invocation).model_dump_json())
 """
 
@@ -75,7 +75,7 @@ def params(*names: str) -> list[object]:
     """Return the names of those boxes that can be had here, as parameters of a fixture."""
     possible = {
         "cold": walls.find_bubblewrap() is not None,
-        "own-user": landlock.landlock_abi() >= landlock.OLDEST_ABI,
+        "own-user": landlock_sandbox.landlock_abi() >= landlock_sandbox.OLDEST_ABI,
     }
     possible["warm"] = possible["cold"]
     possible["caller"] = possible["abi-4"] = possible["own-user"] and os.geteuid() == 0
@@ -87,7 +87,7 @@ def params(*names: str) -> list[object]:
 def opened(name: str) -> Iterator[Sandbox]:
     """Open a box; the test is skipped where its level cannot be had."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(landlock, "_PREFIX", PREFIX)
+        patch.setattr(landlock_sandbox, "_PREFIX", PREFIX)
         box = BOXES[name]()
         try:
             box.probe()

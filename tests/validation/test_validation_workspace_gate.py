@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.execution.types import Isolation, Status
-from caretbench.execution.workspaces.workspace import WorkspaceRequest, WorkspaceResult
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
 from caretbench.extraction.policies import policy
 from caretbench.files import read_rows
 from caretbench.problem import Caret, FileSplice, Problem, Provenance, TestsCheck

@@ -12,8 +12,8 @@ import signal
 from collections.abc import Callable, Mapping
 from functools import cache
 
-from caretbench.execution.language_tables import toolchain_tables
 from caretbench.execution.sandbox.supervisor import SandboxResult
+from caretbench.execution.toolchain_tables import toolchain_tables
 from caretbench.execution.types import Limits, Status
 
 CRITERION_VERSION = "7"

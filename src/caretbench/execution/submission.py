@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
-from caretbench.execution.cache.verdicts import ResultCache, opened
+from caretbench.execution.cache.result_cache import ResultCache, opened
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Isolation
-from caretbench.execution.workspaces.request import WorkspaceRequest, WorkspaceResult
+from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, WorkspaceResult
 
 Request = TypeVar("Request", ExecutionRequest, WorkspaceRequest)
 Result = TypeVar("Result", ExecutionResult, WorkspaceResult)

@@ -1,7 +1,7 @@
 """Languages, one folder each: names, suffixes, comment marks and grammar are in its ``language.toml``.
 
-Next to it are the folder's queries (``*.scm``), the other tables (:mod:`caretbench.languages.tables`), the files of its
-harness, and small programs. Adding a language is adding a folder: ``docs/adding-a-language.md``.
+The folder also contains queries (``*.scm``), other tables (:mod:`caretbench.languages.table_reader`), the files of the
+harness and small programs. To add a language, add a folder: ``docs/adding-a-language.md``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from caretbench.languages.tables import LanguageTable, folders, read_table
+from caretbench.languages.table_reader import LanguageTable, folders, read_table
 
 
 class Dialect(LanguageTable):

@@ -8,9 +8,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from caretbench.errors import DataError
-from caretbench.execution.workspaces.engine import limits_for
-from caretbench.execution.workspaces.snapshots import SnapshotStore
-from caretbench.execution.workspaces.workspace import WORKSPACE_LIMITS, WorkspaceRequest
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.execution.workspaces.workspace_executor import limits_for
+from caretbench.execution.workspaces.workspace_runner import WORKSPACE_LIMITS, WorkspaceRequest
 from caretbench.problem import FileSplice, Problem, TestsCheck
 from caretbench.projects.runner_options import runs_pytest, with_selected_tests, without_shuffling
 

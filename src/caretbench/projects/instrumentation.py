@@ -15,8 +15,8 @@ import tree_sitter
 from pydantic import BaseModel
 
 from caretbench.errors import DataError
-from caretbench.execution.sandbox.program import WORK
-from caretbench.execution.workspaces.workspace import WorkspaceResult
+from caretbench.execution.sandbox.program_sandbox import WORK
+from caretbench.execution.workspaces.workspace_runner import WorkspaceResult
 from caretbench.languages import language, node_kinds
 from caretbench.projects.language_tables import InstrumentationTable, instrumentation_table
 from caretbench.syntax.blocks import statement_lists

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Literal
 
 from caretbench.languages import languages
-from caretbench.languages.tables import LanguageTable, read_table
+from caretbench.languages.table_reader import LanguageTable, read_table
 
 
 class InstrumentationTable(LanguageTable):

@@ -13,9 +13,9 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from caretbench.execution.types import Status
-from caretbench.execution.workspaces.engine import WorkspaceEngine, limits_for
-from caretbench.execution.workspaces.judging import spoken_tests
-from caretbench.execution.workspaces.workspace import WorkspaceRequest, WorkspaceResult
+from caretbench.execution.workspaces.command_results import spoken_tests
+from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine, limits_for
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
 
 RUNS = 3
 _LEAST_CPU_S = 4.0  # minimum limit; low, because every endless loop costs this much

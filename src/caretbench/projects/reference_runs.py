@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from caretbench.execution.types import Status
-from caretbench.execution.workspaces.engine import WorkspaceEngine
-from caretbench.execution.workspaces.workspace import WorkspaceRequest
+from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.problem import Problem, TestsCheck
 from caretbench.projects.answer_requests import check_key, check_request, file_splice
 from caretbench.projects.project_check import (

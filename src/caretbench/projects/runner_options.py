@@ -13,8 +13,8 @@ from functools import cache
 from importlib import resources
 from typing import Final
 
-from caretbench.execution.sandbox.program import WORK
-from caretbench.execution.workspaces.workspace import WorkspaceRequest
+from caretbench.execution.sandbox.program_sandbox import WORK
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 
 TOOLS_FOLDER: Final = ".caretbench-tools"
 """Folder of the plugin files, in the sandbox's copy of the project."""

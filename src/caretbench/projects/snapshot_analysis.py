@@ -6,9 +6,9 @@ import sys
 from functools import lru_cache
 from pathlib import Path
 
-from caretbench.execution.workspaces.snapshots import SnapshotStore
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.projects.project import StoredProject, analyse_project, project_languages
-from caretbench.syntax import Analysis
+from caretbench.syntax import ProjectAnalysis
 
 _KEPT = 4
 """Maximum number of analyses in memory; problems of one project follow each other."""
@@ -16,7 +16,7 @@ _KEPT = 4
 
 def analyse_snapshot(
     snapshot: str, store: SnapshotStore | None = None, *, required_file: str | None = None
-) -> Analysis:
+) -> ProjectAnalysis:
     """Return the analysis of a snapshot's files.
 
     ``required_file`` is a file that must be in it: if it exceeds the default length limit, files of any length are
@@ -33,7 +33,7 @@ def analyse_snapshot(
 
 
 @lru_cache(maxsize=_KEPT)
-def _analysed(folder: Path, identity: str, most_lines: int | None = None) -> Analysis:
+def _analysed(folder: Path, identity: str, most_lines: int | None = None) -> ProjectAnalysis:
     snapshot = SnapshotStore(folder).get(identity)
     files = frozenset(path for path, entry in snapshot.entries.items() if entry.kind == "file")
     taken = StoredProject(snapshot, files)

@@ -15,9 +15,9 @@ from functools import cached_property
 
 from caretbench.errors import DataError
 from caretbench.execution.types import Status
-from caretbench.execution.workspaces.engine import WorkspaceEngine
-from caretbench.execution.workspaces.snapshots import SnapshotStore
-from caretbench.execution.workspaces.workspace import WorkspaceRequest, WorkspaceResult
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
 from caretbench.projects.answer_requests import original_file
 from caretbench.projects.instrumentation import (
     EXECUTION_LOG,

@@ -8,7 +8,7 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from caretbench.languages import languages
-from caretbench.languages.tables import LanguageTable, read_table
+from caretbench.languages.table_reader import LanguageTable, read_table
 from caretbench.models import ChatPrompt, Message
 from caretbench.problem import Caret
 from caretbench.prompts.budget import Parts, fit_rendered

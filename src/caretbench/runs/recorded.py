@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from caretbench.execution.dispatch import open_executor
+from caretbench.execution.dispatcher import open_executor
 from caretbench.problem import Completion, Problem
 from caretbench.progress import Progress
 from caretbench.runs.folder import ModelInfo, RunFolder

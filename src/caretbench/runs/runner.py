@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
-from caretbench.execution.dispatch import Dispatcher, open_executor
+from caretbench.execution.dispatcher import Dispatcher, open_executor
 from caretbench.judging.criterion_choice import Part
 from caretbench.models import Opener
 from caretbench.progress import Progress

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from caretbench.execution.dispatch import AnyExecutor, AnyRequest
+from caretbench.execution.dispatcher import AnyExecutor, AnyRequest
 from caretbench.execution.types import ExecutionResult, Status
 from caretbench.extraction.policies import Policy
 from caretbench.files import Appender, DataError, sha256_text, write_rows

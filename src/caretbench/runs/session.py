@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from typing import Self
 
-from caretbench.execution.dispatch import AnyExecutor, Dispatcher
-from caretbench.execution.language_tables import toolchain_tables
+from caretbench.execution.dispatcher import AnyExecutor, Dispatcher
+from caretbench.execution.toolchain_tables import toolchain_tables
 from caretbench.execution.toolchains import load_runtime
 from caretbench.extraction.policies import Policy
 from caretbench.extraction.policies import policy as find_policy
@@ -110,7 +110,7 @@ def toolchains(
     problems: Sequence[Problem], executor: AnyExecutor, note: Callable[[str], None]
 ) -> dict[str, ToolchainInfo]:
     """Return the toolchains of the problems' languages where programs run; each missing one causes a note."""
-    from caretbench.execution.cluster.spreading import SpreadingExecutor
+    from caretbench.execution.cluster.remote_executor import SpreadingExecutor
 
     found: dict[str, ToolchainInfo] = {}
     programs = executor.programs if isinstance(executor, Dispatcher) else executor

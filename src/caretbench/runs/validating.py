@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from caretbench.execution.dispatch import open_executor
+from caretbench.execution.dispatcher import open_executor
 from caretbench.files import read_rows, write_rows
 from caretbench.problem import Problem
 from caretbench.progress import Progress

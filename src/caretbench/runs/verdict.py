@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from caretbench.execution.scan.swallowing import flags_in_place
+from caretbench.execution.scan.dead_checks import flags_in_place
 from caretbench.execution.scan.tamper import SCAN_VERSION, tamper_flags
 from caretbench.execution.types import ExecutionResult, Status
 from caretbench.extraction.policies import Policy

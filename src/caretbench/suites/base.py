@@ -8,8 +8,8 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from caretbench.execution.dispatch import AnyRequest, Dispatcher
-from caretbench.execution.scan.own_exit import answer_lines
+from caretbench.execution.dispatcher import AnyRequest, Dispatcher
+from caretbench.execution.scan.answer_position import answer_lines
 from caretbench.execution.types import ExecutionRequest
 from caretbench.extraction.policies import policy
 from caretbench.judging.answers import plain_answer

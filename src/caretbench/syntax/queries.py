@@ -13,8 +13,8 @@ import tree_sitter
 
 from caretbench.languages import language as language_named
 from caretbench.languages import parsed_only
-from caretbench.languages.tables import text_of
-from caretbench.syntax.parser import dialect_named, grammar
+from caretbench.languages.table_reader import text_of
+from caretbench.syntax.parser import grammar, grammar_name
 
 Captures = dict[str, list[tree_sitter.Node]]
 
@@ -39,7 +39,7 @@ def query_text(folder: str, name: str) -> str | None:
 
 def _query(language: str, name: str) -> tree_sitter.Query | None:
     with _compiling:
-        return _compiled(dialect_named(language), name)
+        return _compiled(grammar_name(language), name)
 
 
 def captures(node: tree_sitter.Node, language: str, name: str) -> Captures:

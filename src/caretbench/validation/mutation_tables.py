@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from caretbench.languages.tables import LanguageTable, read_table
+from caretbench.languages.table_reader import LanguageTable, read_table
 
 
 class MutationTable(LanguageTable):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from caretbench.execution.types import Status
-from caretbench.execution.workspaces.workspace import WorkspaceResult
+from caretbench.execution.workspaces.workspace_runner import WorkspaceResult
 from caretbench.problem import InlineSplice, Problem
 from caretbench.projects.answer_requests import file_splice
 from caretbench.projects.project_check import ProjectCheck

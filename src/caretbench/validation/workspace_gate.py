@@ -11,9 +11,9 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from caretbench.execution.workspaces.engine import WorkspaceEngine
-from caretbench.execution.workspaces.snapshots import SnapshotStore
-from caretbench.execution.workspaces.workspace import WorkspaceRequest
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.extraction.policies import Policy
 from caretbench.problem import Problem
 from caretbench.projects.answer_requests import file_splice, original_file, tests_check, workspace_request

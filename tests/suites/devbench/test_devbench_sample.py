@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.execution.bundles import installed
-from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.toolchains import load_runtime
 from caretbench.runs.folder import RunFolder
 from caretbench.suites.devbench.layout import RELEASED_LANGUAGES

@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from caretbench.execution.engine import LocalExecutor
+from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.toolchains import load_runtime
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.execution.workspaces.engine import WorkspaceExecutor
+from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.problem import FileSplice
 from caretbench.projects.setup.settings import CheckSettings
 from caretbench.suites.simcopilot.build_types import BuiltTasks, SimCopilotOptions

@@ -16,7 +16,7 @@ import pytest
 import caretbench
 from caretbench.errors import DataError
 from caretbench.execution.types import Status
-from caretbench.execution.workspaces.engine import WorkspaceExecutor
+from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.projects.answer_requests import check_request
 from caretbench.projects.reference_runs import run_checks
 from caretbench.projects.setup.command_detection import project_checks

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution.workspaces.snapshots import SnapshotStore
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.files import DataError, sha256_json, write_rows
 from caretbench.problem import Caret, FileSplice, NoSplice, Problem, Provenance
 from caretbench.suites import load_suite

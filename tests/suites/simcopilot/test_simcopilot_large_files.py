@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution.workspaces.snapshots import SnapshotStore
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.projects import project as project_module
 from caretbench.projects.project import analyse_project, store_project
 from caretbench.projects.rules import project_rules

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution.dispatch import Dispatcher
+from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.types import Isolation, Status
-from caretbench.execution.workspaces.results import TestOutcome
-from caretbench.execution.workspaces.snapshots import SnapshotStore
-from caretbench.execution.workspaces.workspace import WorkspaceRequest, WorkspaceResult
+from caretbench.execution.workspaces.runner_reports import TestOutcome
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
 from caretbench.extraction.policies import policy
 from caretbench.files import write_rows
 from caretbench.problem import Caret, FileSplice, Problem, Provenance, TestsCheck

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution.sandbox.program import display_server
+from caretbench.execution.sandbox.program_sandbox import display_server
 from caretbench.execution.types import Status
-from caretbench.execution.workspaces.engine import WorkspaceExecutor
-from caretbench.execution.workspaces.workspace import WorkspaceRequest
+from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.problem import TestsCheck
 from caretbench.projects import answer_requests
 from caretbench.projects.answer_requests import check_request

@@ -9,8 +9,8 @@ import pytest
 from caretbench.cli.listing import listing
 from caretbench.errors import DataError
 from caretbench.execution.toolchains.java import usable_jdk
-from caretbench.execution.workspaces.engine import WorkspaceExecutor
-from caretbench.execution.workspaces.snapshots import SnapshotStore
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.extraction.policies import policy
 from caretbench.problem import Problem
 from caretbench.projects import answer_requests

@@ -4,7 +4,7 @@ Specifications are data (``*.toml`` with a lock file next to it). ``build`` make
 one, ``status`` says which are there and how to get the others.
 """
 
-from caretbench.execution.bundles.model import (
+from caretbench.execution.bundles.bundle_model import (
     INSIDE,
     Bundle,
     BundleError,
@@ -14,7 +14,7 @@ from caretbench.execution.bundles.model import (
     bundle_spec,
     bundle_specs,
 )
-from caretbench.execution.bundles.store import (
+from caretbench.execution.bundles.bundle_store import (
     BundleStatus,
     build,
     bundles_folder,

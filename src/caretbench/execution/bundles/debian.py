@@ -8,10 +8,17 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from caretbench.execution.bundles.bundle_model import (
+    INSIDE,
+    Bundle,
+    BundleError,
+    BundleManifest,
+    LinkRule,
+    Spec,
+)
 from caretbench.execution.bundles.ecosystem import Ecosystem
 from caretbench.execution.bundles.maven import JARS, absent_classes, class_path
-from caretbench.execution.bundles.model import INSIDE, Bundle, BundleError, BundleManifest, LinkRule, Spec
-from caretbench.execution.bundles.system import Say, debian_files, debian_versions
+from caretbench.execution.bundles.system_packages import Say, debian_files, debian_versions
 from caretbench.files import sha256_json
 
 

@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from caretbench.execution.bundles.model import INSIDE, Bundle, BundleError, BundleManifest, Spec
-from caretbench.execution.bundles.system import Say
+from caretbench.execution.bundles.bundle_model import INSIDE, Bundle, BundleError, BundleManifest, Spec
+from caretbench.execution.bundles.system_packages import Say
 from caretbench.files import sha256_json
 
 

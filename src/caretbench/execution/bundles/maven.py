@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from xml.sax.saxutils import escape
 
+from caretbench.execution.bundles.bundle_model import INSIDE, Bundle, BundleError, BundleManifest, Spec
 from caretbench.execution.bundles.ecosystem import Ecosystem
-from caretbench.execution.bundles.model import INSIDE, Bundle, BundleError, BundleManifest, Spec
-from caretbench.execution.bundles.system import Say, run
+from caretbench.execution.bundles.system_packages import Say, run
 from caretbench.files import sha256_file
 
 JARS = "jars"

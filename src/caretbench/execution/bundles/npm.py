@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from caretbench.execution.bundles.bundle_model import INSIDE, Bundle, BundleError, BundleManifest, Spec
 from caretbench.execution.bundles.ecosystem import Ecosystem
-from caretbench.execution.bundles.model import INSIDE, Bundle, BundleError, BundleManifest, Spec
-from caretbench.execution.bundles.system import Say, run
+from caretbench.execution.bundles.system_packages import Say, run
 
 _FLAGS = ("--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 

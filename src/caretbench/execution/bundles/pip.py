@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from caretbench.execution.bundles.bundle_model import INSIDE, Bundle, BundleError, BundleManifest, Spec
 from caretbench.execution.bundles.ecosystem import Ecosystem
-from caretbench.execution.bundles.model import INSIDE, Bundle, BundleError, BundleManifest, Spec
-from caretbench.execution.bundles.system import Say, run
+from caretbench.execution.bundles.system_packages import Say, run
 from caretbench.execution.sandbox.bubblewrap import launcher_interpreter
 
 _PACKAGES = "site-packages"

@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 
 from caretbench.errors import DataError
 from caretbench.execution.bundles import installed
-from caretbench.execution.cache.verdicts import opened
-from caretbench.execution.cluster.nodes import (
+from caretbench.execution.cache.result_cache import opened
+from caretbench.execution.cluster.node_messages import (
     BATCHES,
     AnyBatch,
     AnyBatchResult,
@@ -28,14 +28,14 @@ from caretbench.execution.cluster.nodes import (
     ProjectBatchResult,
     Want,
 )
-from caretbench.execution.engine import LocalExecutor
-from caretbench.execution.language_tables import toolchain_tables
-from caretbench.execution.running import Runner
-from caretbench.execution.sandbox.program import Sandbox
+from caretbench.execution.local_executor import LocalExecutor
+from caretbench.execution.program_runner import Runner
+from caretbench.execution.sandbox.program_sandbox import Sandbox
+from caretbench.execution.toolchain_tables import toolchain_tables
 from caretbench.execution.types import ExecutionRequest, Toolchain
-from caretbench.execution.workspaces.archives import unpacked
-from caretbench.execution.workspaces.engine import WorkspaceExecutor
-from caretbench.execution.workspaces.workspace import Workspaces
+from caretbench.execution.workspaces.snapshot_archive import unpacked
+from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
+from caretbench.execution.workspaces.workspace_runner import Workspaces
 
 _HEED_S = 0.5
 
@@ -134,7 +134,7 @@ def _this(programs: int) -> NodeWorker:
 
 
 def look(want: tuple[str, str | None, tuple[str, ...]], programs: int) -> dict[str, Any]:
-    """Return a :class:`~caretbench.execution.cluster.nodes.Footing` as a dictionary: what this node offers."""
+    """Return a :class:`~caretbench.execution.cluster.node_messages.Footing` as a dictionary: what this node offers."""
     try:
         return _this(programs).footing(Want(*want)).model_dump()
     except Exception as error:
@@ -143,7 +143,7 @@ def look(want: tuple[str, str | None, tuple[str, ...]], programs: int) -> dict[s
 
 
 def work(batch: Mapping[str, Any], programs: int) -> dict[str, Any]:
-    """Return an answer (:mod:`caretbench.execution.cluster.nodes`) as a dictionary: a batch, run on this node."""
+    """Run a batch on this node; return its result (see ``node_messages``) as a dictionary."""
     try:
         return _this(programs).work(BATCHES.validate_python(batch)).model_dump()
     except Exception as error:

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from caretbench.execution.sandbox.bubblewrap import DEFAULT_ENVIRONMENT, WORK, launcher_interpreter, script
-from caretbench.execution.sandbox.index.policy import PROXY_PORT
+from caretbench.execution.sandbox.package_index.index_policy import PROXY_PORT
 from caretbench.execution.types import Limits, ProjectTree, Warm
 
 if TYPE_CHECKING:
-    from caretbench.execution.sandbox.index.proxy import IndexProxy
+    from caretbench.execution.sandbox.package_index.index_proxy import IndexProxy
 
 NO_OVERLAY = "no overlay"
 """Beginning of the error of a run, also after a colon, whose project cannot be laid over a snapshot here."""
@@ -163,7 +163,7 @@ def _tree(tree: ProjectTree) -> dict[str, object]:
         "file_bytes": tree.file_bytes,
         "total_bytes": tree.total_bytes,
         "loopback": tree.loopback,
-        "reader": script("readout.py").decode() if tree.results else "",
+        "reader": script("result_reader.py").decode() if tree.results else "",
     }
 
 

@@ -318,7 +318,7 @@ def work(channel: int, job: dict[str, Any], before: Callable[[], None] | None = 
             said = b""
     if tree and tree["results"]:
         scope: dict[str, Any] = {}
-        exec(compile(tree["reader"], "readout.py", "exec", dont_inherit=True), scope)  # noqa: S102  ours
+        exec(compile(tree["reader"], "result_reader.py", "exec", dont_inherit=True), scope)  # noqa: S102  ours
         scope["read_out"](channel, tree)
     code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
     reached = "true" if nonce and said == nonce else "false"

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from pydantic import Field, field_validator
 
 from caretbench.languages import languages
-from caretbench.languages.tables import LanguageTable, read_table
+from caretbench.languages.table_reader import LanguageTable, read_table
 
 SCAN_VERSION = 5
 """Version stored with every row's flags: raise it when a pattern changes."""

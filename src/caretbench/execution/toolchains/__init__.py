@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 
 from caretbench.execution.bundles import installed
-from caretbench.execution.language_tables import toolchain_tables
-from caretbench.execution.sandbox.program import Sandbox
-from caretbench.execution.toolchains.base import BundleLookup, Runtime
+from caretbench.execution.sandbox.program_sandbox import Sandbox
+from caretbench.execution.toolchain_tables import toolchain_tables
+from caretbench.execution.toolchains.base_runtime import BundleLookup, Runtime
 from caretbench.execution.types import LanguageRuntime
 
 __all__ = ["load_runtime"]

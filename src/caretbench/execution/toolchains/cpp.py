@@ -8,25 +8,25 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from caretbench.execution.cache.folders import TOOLS
+from caretbench.execution.cache.cache_folders import TOOLS
 from caretbench.execution.classification import missing_module
 from caretbench.execution.sandbox.invocation import Invocation
 from caretbench.execution.sandbox.supervisor import SandboxResult
-from caretbench.execution.toolchains.base import (
+from caretbench.execution.toolchains.base_runtime import (
     HARNESS,
     compile_limits,
     fingerprint,
     harness_file,
     tool_version,
 )
-from caretbench.execution.toolchains.compiled import (
+from caretbench.execution.toolchains.compiled_runtime import (
     EXECUTABLE,
     LARGEST_BYTES,
     ExecutableRuntime,
     compile_result,
     write_program,
 )
-from caretbench.execution.toolchains.precompiled import (
+from caretbench.execution.toolchains.precompiled_headers import (
     HEADER,
     PRECOMPILED,
     Flags,

@@ -17,9 +17,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from caretbench.execution.cache.folders import DOTNET
-from caretbench.execution.toolchains.base import ARTEFACT, Runtime, fingerprint, harness_file
-from caretbench.execution.toolchains.serving import (
+from caretbench.execution.cache.cache_folders import DOTNET
+from caretbench.execution.toolchains.base_runtime import ARTEFACT, Runtime, fingerprint, harness_file
+from caretbench.execution.toolchains.compile_server import (
     CHUNK,
     CPU_PER_PROGRAM_S,
     Compiler,
@@ -27,7 +27,7 @@ from caretbench.execution.toolchains.serving import (
     compile_programs,
     plain_verdict,
 )
-from caretbench.execution.toolchains.tools import outside_usr, tool_folder
+from caretbench.execution.toolchains.host_tools import outside_usr, tool_folder
 from caretbench.execution.types import CompileResult, ExecutionRequest, RunPlan, Toolchain
 from caretbench.files import cache_folder
 

@@ -18,8 +18,14 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from caretbench.execution.toolchains.base import ARTEFACT, Runtime, fingerprint, harness_file, tool_version
-from caretbench.execution.toolchains.serving import (
+from caretbench.execution.toolchains.base_runtime import (
+    ARTEFACT,
+    Runtime,
+    fingerprint,
+    harness_file,
+    tool_version,
+)
+from caretbench.execution.toolchains.compile_server import (
     CHUNK,
     CPU_PER_PROGRAM_S,
     Compiler,
@@ -27,7 +33,7 @@ from caretbench.execution.toolchains.serving import (
     compile_programs,
     plain_verdict,
 )
-from caretbench.execution.toolchains.tools import outside_usr, tool_folder
+from caretbench.execution.toolchains.host_tools import outside_usr, tool_folder
 from caretbench.execution.types import CompileResult, ExecutionRequest, RunPlan, Toolchain
 
 _TOOLS = "/caretbench/go"

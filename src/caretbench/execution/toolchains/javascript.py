@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from caretbench.execution.toolchains.base import HARNESS, Runtime, fingerprint, harness_file, tool_version
+from caretbench.execution.toolchains.base_runtime import (
+    HARNESS,
+    Runtime,
+    fingerprint,
+    harness_file,
+    tool_version,
+)
 from caretbench.execution.types import ExecutionRequest, RunPlan, Status, Toolchain
 
 PROGRAM = "test.js"

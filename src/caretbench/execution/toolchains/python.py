@@ -9,8 +9,8 @@ from typing import ClassVar
 
 from caretbench.execution.bundles import Bundle
 from caretbench.execution.sandbox.bubblewrap import launcher_interpreter
-from caretbench.execution.sandbox.program import HOME, WORK, Invocation
-from caretbench.execution.toolchains.base import Runtime, fingerprint, harness_file, tool_version
+from caretbench.execution.sandbox.program_sandbox import HOME, WORK, Invocation
+from caretbench.execution.toolchains.base_runtime import Runtime, fingerprint, harness_file, tool_version
 from caretbench.execution.types import ExecutionRequest, Limits, RunPlan, Toolchain, Warm
 
 PROGRAM = "main.py"

@@ -16,9 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from caretbench.execution.bundles import INSIDE, Bundle, bundle_specs
-from caretbench.execution.toolchains.base import fingerprint, harness_file, shorten, tool_version
-from caretbench.execution.toolchains.javascript import HARNESS_FILES, NODE, OWNER, JavaScriptRuntime
-from caretbench.execution.toolchains.serving import (
+from caretbench.execution.toolchains.base_runtime import fingerprint, harness_file, shorten, tool_version
+from caretbench.execution.toolchains.compile_server import (
     CHUNK,
     CPU_PER_PROGRAM_S,
     Compiler,
@@ -26,7 +25,8 @@ from caretbench.execution.toolchains.serving import (
     ServerAnswer,
     compile_programs,
 )
-from caretbench.execution.toolchains.tools import read_artefact
+from caretbench.execution.toolchains.host_tools import read_artefact
+from caretbench.execution.toolchains.javascript import HARNESS_FILES, NODE, OWNER, JavaScriptRuntime
 from caretbench.execution.types import (
     CompileResult,
     ExecutionRequest,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from caretbench.execution.dispatch import AnyRequest, open_executor
+from caretbench.execution.dispatcher import AnyRequest, open_executor
 from caretbench.execution.types import ExecutionResult, Status
 from caretbench.extraction.policies import Policy
 from caretbench.extraction.policies import policy as find_policy

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from caretbench.execution.dispatch import AnyExecutor, AnyRequest
+from caretbench.execution.dispatcher import AnyExecutor, AnyRequest
 from caretbench.execution.types import ExecutionResult
 from caretbench.files import sha256_text
 

@@ -34,8 +34,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from typing_extensions import override
 
 from caretbench.errors import DataError
-from caretbench.execution.sandbox.lasting import LastingSandbox
-from caretbench.execution.sandbox.program import Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.persistent_sandbox import LastingSandbox
+from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.types import Limits
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from caretbench.errors import DataError
 from caretbench.execution.bundles import installed
-from caretbench.execution.workspaces.snapshots import Snapshot
+from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.files import packaged_table
 from caretbench.problem import ExpectedOutput, TestsCheck
 from caretbench.projects.language_tables import TestCommand, language_commands

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from typing import Final, NamedTuple
 
-from caretbench.execution.workspaces.snapshots import Snapshot
+from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.files import packaged_table
 from caretbench.problem import Row
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from caretbench.errors import DataError
 from caretbench.execution.types import Status
-from caretbench.execution.workspaces.archives import (
+from caretbench.execution.workspaces.snapshot_archive import (
     MOST_PARTS,
     PART_BYTES,
     PART_MB,
@@ -20,9 +20,13 @@ from caretbench.execution.workspaces.archives import (
     packing,
     taken_over,
 )
-from caretbench.execution.workspaces.engine import WorkspaceExecutor
-from caretbench.execution.workspaces.snapshots import Snapshot
-from caretbench.execution.workspaces.workspace import WORKSPACE_LIMITS, WorkspaceRequest, WorkspaceResult
+from caretbench.execution.workspaces.snapshot_store import Snapshot
+from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
+from caretbench.execution.workspaces.workspace_runner import (
+    WORKSPACE_LIMITS,
+    WorkspaceRequest,
+    WorkspaceResult,
+)
 from caretbench.projects.project import StoredProject
 from caretbench.projects.runner_options import runs_pytest
 from caretbench.projects.setup import package_scripts, python_packages

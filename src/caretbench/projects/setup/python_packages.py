@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Final
 
 from caretbench.errors import DataError
-from caretbench.execution.bundles.model import INSIDE
+from caretbench.execution.bundles.bundle_model import INSIDE
 from caretbench.execution.bundles.pip import sandbox_python
-from caretbench.execution.sandbox.program import WORK
-from caretbench.execution.workspaces.snapshots import Snapshot
+from caretbench.execution.sandbox.program_sandbox import WORK
+from caretbench.execution.workspaces.snapshot_store import Snapshot
 
 PACKAGES_FOLDER: Final = ".deps"
 """Folder of the project into which a setup installs Python packages; it is on the import path and never mined."""

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from caretbench.languages.tables import LanguageTable, read_table
+from caretbench.languages.table_reader import LanguageTable, read_table
 
 EXCEPTION = "runtime_exception"
 OURS = "harness_error"

@@ -25,7 +25,7 @@ from caretbench.suites.simcopilot.caret_lines import LinePart, split_at_caret
 from caretbench.suites.simcopilot.mining.candidates import visible_text
 from caretbench.suites.simcopilot.mining.rules import mining_rules
 from caretbench.suites.simcopilot.mining.token_search import TokenSearch, split_tokens
-from caretbench.syntax import Analysis, FileAnalysis, SourceFile, is_test_path
+from caretbench.syntax import FileAnalysis, ProjectAnalysis, SourceFile, is_test_path
 
 CONTEXT_VERSION: Final = 2
 """Version of the shown text. 2: includes the project's name, if the prompt format has a field for it."""
@@ -66,7 +66,7 @@ class ContextProblem(NamedTuple):
 
     problem: Problem
     splice: FileSplice
-    analysis: Analysis
+    analysis: ProjectAnalysis
 
     @property
     def file(self) -> FileAnalysis:
@@ -83,7 +83,7 @@ class ContextProblem(NamedTuple):
         data, splice = self.file.source.data, self.splice
         texts = [self.problem.reference]
         if self.hides_suffix:
-            around = self.file.scopes_around((splice.start, splice.end))
+            around = self.file.enclosing_scopes((splice.start, splice.end))
             ends = [scope.span.end for scope in around if scope.kind in _FUNCTIONS]
             texts += [visible_text(data[splice.end : end]) for end in ends[:1]]
         least = mining_rules().blocks.repeated_tokens
@@ -184,7 +184,7 @@ def _without_hidden(one: ContextProblem, before: list[LinePart]) -> list[LinePar
     source, splice = one.file.source, one.splice
     last = source.line_at(max(splice.start, splice.end - 1))
     if one.hides_suffix:
-        around = one.file.scopes_around((splice.start, splice.end))
+        around = one.file.enclosing_scopes((splice.start, splice.end))
         ends = [source.line_at(max(0, s.span.end - 1)) for s in around if s.kind in _FUNCTIONS]
         hidden_to = ends[0] if ends else last
         before = [piece for piece in before if not last < piece.line <= hidden_to]
@@ -217,7 +217,7 @@ CONTEXTS: Final[Mapping[str, Callable[[ContextProblem], ShownContext]]] = Mappin
 """Context strategies by name."""
 
 
-def build_context(name: str, problem: Problem, analysis: Analysis) -> ShownContext:
+def build_context(name: str, problem: Problem, analysis: ProjectAnalysis) -> ShownContext:
     """Return the caret of a problem with the context of a strategy.
 
     Raises:

@@ -12,7 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Literal
 
-from caretbench.execution.workspaces.snapshots import SnapshotStore
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.files import DataError, read_rows
 from caretbench.problem import Caret, FileSplice, Label, Problem, Row, TestsCheck
 from caretbench.projects.answer_requests import file_splice, tests_check

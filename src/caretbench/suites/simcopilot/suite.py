@@ -8,8 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from caretbench.execution.dispatch import Dispatcher
-from caretbench.execution.workspaces.workspace import WorkspaceRequest
+from caretbench.execution.dispatcher import Dispatcher
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.extraction.policies import policy
 from caretbench.files import DataError
 from caretbench.languages import language
@@ -93,7 +93,7 @@ class SimCopilot(Suite):
         ),
     )  # fmt: skip
 
-    build_about = "tasks of a project with tests; SOURCE is its folder, which is only read"
+    build_about = "the tasks: the folder of a project with tests (it is not changed)"
     build_options = build.OPTIONS
 
     profile_rules = SimCopilotProfile
@@ -135,7 +135,9 @@ class SimCopilot(Suite):
         three times on the unchanged project. A task is kept if the original block passes and a wrong answer that
         parses fails. Run the same command again to resume an interrupted build.
 
-        Example: caretbench build simcopilot ~/code/project --setup auto -o tasks
+        Examples:
+          caretbench build simcopilot ~/code/project --setup auto -o tasks
+          caretbench build simcopilot ~/code/project --test-command "pytest -q" --max-candidates 50 -o tasks
         """
         started = time.monotonic()
         built = build.build(sources, output, options, progress)

@@ -23,7 +23,7 @@ from caretbench.suites.simcopilot.mining.sampling import (
     overlap_groups,
 )
 from caretbench.suites.simcopilot.released.paper import Mode
-from caretbench.syntax import Analysis
+from caretbench.syntax import ProjectAnalysis
 
 MODES: Final[tuple[Mode, ...]] = ("infill", "suffix_hidden")
 _REFERENCES: Final = ("local_variable", "global_variable", "function", "class", "library")
@@ -73,7 +73,7 @@ class MinedCandidates(NamedTuple):
 class ProjectMiner:
     """Miner of the files of an analysed project."""
 
-    analysis: Analysis
+    analysis: ProjectAnalysis
     _digests: dict[str, str] = field(default_factory=dict)
 
     def find_candidates(self, paths: Collection[str]) -> MinedCandidates:

@@ -1,0 +1,223 @@
+"""Store of bundles: each is built in a temporary folder and renamed, so that it is there whole or not at all."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ValidationError
+
+from caretbench.execution.bundles.bundle_model import (
+    Bundle,
+    BundleError,
+    BundleManifest,
+    EcosystemName,
+    Spec,
+    SystemPackages,
+    bundle_spec,
+    bundle_specs,
+)
+from caretbench.execution.bundles.debian import Debian
+from caretbench.execution.bundles.ecosystem import Ecosystem
+from caretbench.execution.bundles.maven import Maven
+from caretbench.execution.bundles.npm import Npm
+from caretbench.execution.bundles.pip import Pip
+from caretbench.execution.bundles.system_packages import Say, apt_install, apt_line
+from caretbench.execution.cache.cache_folders import BUNDLES
+from caretbench.execution.types import Frozen
+from caretbench.files import cache_folder, sha256_json, write_atomically
+
+MANIFEST = "bundle.json"
+_UNFINISHED = ".unfinished-"
+
+ECOSYSTEMS: Mapping[EcosystemName, Ecosystem] = {
+    "pip": Pip(),
+    "npm": Npm(),
+    "maven": Maven(),
+    "debian": Debian(),
+}
+
+
+class BundleStatus(Frozen):
+    """Status of one bundle, a line of ``caretbench deps``."""
+
+    name: str
+    language: str
+    state: Literal["present", "partly", "absent"]
+    packages: int = 0
+    size_bytes: int = 0
+    detail: str = ""
+    fix: str = ""
+    """The command that completes it; empty where nothing is to be done."""
+
+
+def bundles_folder() -> Path:
+    """Return the folder of the cache in which bundles lie."""
+    return cache_folder() / BUNDLES
+
+
+def bundle_key(spec: Spec) -> str:
+    """Return 16 hexadecimal digits of a hash over a bundle's packages, lock and platform."""
+    lock = spec.lock_path.read_text("utf-8") if spec.lock_path else ""
+    decides = spec.model_dump(include={"name", "ecosystem", "packages", "optional", "offline_repository"})
+    if spec.exclude_jars:
+        decides["exclude_jars"] = spec.exclude_jars
+    return sha256_json([decides, lock, ECOSYSTEMS[spec.ecosystem].platform()])[:16]
+
+
+def _manifest(spec: Spec) -> tuple[Path, BundleManifest] | None:
+    root = bundles_folder() / spec.name / bundle_key(spec)
+    try:
+        return root, BundleManifest.model_validate_json((root / MANIFEST).read_text("utf-8"))
+    except (OSError, ValidationError):
+        return None
+
+
+def installed(name: str) -> Bundle | None:
+    """Return the built bundle with this name, or None where it is not built for this specification and platform.
+
+    Raises:
+        BundleError: no specification has this name.
+    """
+    spec = bundle_spec(name)
+    found = _manifest(spec)
+    if found is None:
+        return None
+    root, manifest = found
+    return ECOSYSTEMS[spec.ecosystem].view(spec, manifest, root)
+
+
+def build(
+    spec: Spec, *, system_packages: SystemPackages = "ask", progress: Say = lambda _line: None
+) -> Bundle:
+    """Build a bundle, unless it is there already; a build that was killed is simply started again.
+
+    What was downloaded before stays in the package managers' caches. A bundle that lacks system packages is
+    built again when they have come.
+
+    Args:
+        spec: Specification to build.
+        system_packages: Action for missing Debian packages; ``ask`` stops with the line to run.
+        progress: Called with lines that describe the progress.
+
+    Raises:
+        BundleError: a tool, a package or the network is missing; the message says what to do.
+    """
+    ecosystem = ECOSYSTEMS[spec.ecosystem]
+    missing = ecosystem.missing(spec)
+    if missing and system_packages == "install":
+        apt_install(missing, progress)
+        missing = ecosystem.missing(spec)
+    if missing and (system_packages != "never" or not ecosystem.optional_system_packages):
+        raise BundleError(
+            f"{spec.name} needs {len(missing)} system packages; install them and run again:\n"
+            f"  {apt_line(missing)}\nor let it be done: caretbench deps build {spec.name} --install-system"
+        )
+    if missing:
+        progress(
+            f"{spec.name}: goes without {len(missing)} system packages; to complete it: {apt_line(missing)}"
+        )
+    with _building(spec) as folder:
+        found = _manifest(spec)
+        if found is not None and not (set(found[1].missing) - set(missing)):
+            progress(f"{spec.name}: already built")
+            return ecosystem.view(spec, found[1], found[0])
+        return _build(spec, ecosystem, missing, folder, progress)
+
+
+def _build(spec: Spec, ecosystem: Ecosystem, missing: tuple[str, ...], folder: Path, progress: Say) -> Bundle:
+    progress(f"{spec.name}: building")
+    versions = ecosystem.fill(spec, folder, progress)
+    ecosystem.verify(spec, folder)
+    manifest = BundleManifest(
+        name=spec.name,
+        key=bundle_key(spec),
+        platform=ecosystem.platform(),
+        packages=dict(sorted(versions.items())),
+        missing=missing,
+        size_bytes=_make_readable(folder),
+    )
+    write_atomically(folder / MANIFEST, manifest.model_dump_json(indent=2))
+    root = bundles_folder() / spec.name / manifest.key
+    if root.exists():
+        # an incomplete predecessor: aside first, since a folder cannot be renamed over one that is not empty
+        root.rename(Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=root.parent)) / "old")
+    folder.rename(root)
+    progress(f"{spec.name}: {len(versions)} packages, {manifest.size_bytes / 1e6:.0f} MB")
+    return ecosystem.view(spec, manifest, root)
+
+
+def write_lock(spec: Spec) -> Path:
+    """Resolve the packages anew and replace the lock file next to the specification; needs a network.
+
+    Raises:
+        BundleError: the ecosystem has no locks, or they cannot be resolved.
+    """
+    text = ECOSYSTEMS[spec.ecosystem].lock(spec)
+    if spec.lock_path is None:
+        raise BundleError(f"{spec.name}: the specification names no lock file")
+    write_atomically(spec.lock_path, text)
+    return spec.lock_path
+
+
+@contextmanager
+def _building(spec: Spec) -> Iterator[Path]:
+    """Provide an empty folder to build in; one builder per bundle at a time; what killed builders left is removed."""
+    home = bundles_folder() / spec.name
+    home.mkdir(parents=True, exist_ok=True)
+    with (home / ".lock").open("w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        for left in home.glob(f"{_UNFINISHED}*"):
+            shutil.rmtree(left, ignore_errors=True)
+        folder = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=home))
+        try:
+            yield folder
+        finally:
+            for left in home.glob(f"{_UNFINISHED}*"):
+                shutil.rmtree(left, ignore_errors=True)
+
+
+def _make_readable(folder: Path) -> int:
+    """Make files readable by all and writable by nobody; return the bytes of all files."""
+    size = 0
+    folder.chmod(0o755)
+    for path in folder.rglob("*"):
+        if path.is_symlink():
+            continue
+        mode = path.stat().st_mode
+        if path.is_dir():
+            path.chmod(0o755)
+        else:
+            path.chmod(0o555 if mode & 0o100 else 0o444)
+            size += path.stat().st_size
+    return size
+
+
+def status() -> list[BundleStatus]:
+    """Return all bundles, with their state and the command that builds the missing ones."""
+    return [_status(spec) for spec in bundle_specs().values()]
+
+
+def _status(spec: Spec) -> BundleStatus:
+    line = f"caretbench deps build {spec.name}"
+    found = _manifest(spec)
+    missing = ECOSYSTEMS[spec.ecosystem].missing(spec) if spec.ecosystem == "debian" else ()
+    if missing:
+        line = f"{apt_line(missing)} && {line}"
+    manifest = found[1] if found is not None else None
+    lacking = missing or (manifest.missing if manifest is not None else ())
+    detail = f"without {', '.join(lacking)}" if lacking else ""
+    return BundleStatus(
+        name=spec.name,
+        language=spec.language,
+        state="absent" if manifest is None else "partly" if lacking else "present",
+        packages=len(manifest.packages) if manifest is not None else 0,
+        size_bytes=manifest.size_bytes if manifest is not None else 0,
+        detail=detail if manifest is not None else "not built",
+        fix=line if manifest is None or lacking else "",
+    )

@@ -1,0 +1,93 @@
+"""Queries of installed Debian and Ubuntu packages, and the command line that installs missing ones."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from caretbench.execution.bundles.bundle_model import BundleError
+
+Say = Callable[[str], None]
+"""Takes one line for a person to read."""
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    folder: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    what: str,
+) -> str:
+    """Run a tool and give its standard output.
+
+    Raises:
+        BundleError: the tool is not there or fails; the message ends with the last lines it said.
+    """
+    try:
+        done = subprocess.run(
+            argv, cwd=folder, env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, errors="replace", check=False,
+        )  # fmt: skip
+    except OSError as error:
+        raise BundleError(f"{what}: {argv[0]} does not start ({error.strerror})") from None
+    if done.returncode:
+        said = (done.stderr.strip() or done.stdout.strip()).splitlines()
+        tail = "\n".join(f"  {line}" for line in said[-12:])
+        hint = _network_hint(done.stderr + done.stdout)
+        raise BundleError(f"{what}: {argv[0]} failed with exit status {done.returncode}{hint}\n{tail}")
+    return done.stdout
+
+
+def _network_hint(said: str) -> str:
+    signs = (
+        "EAI_AGAIN", "ENOTFOUND", "ECONNREFUSED", "ETIMEDOUT", "ENETUNREACH", "dns error",
+        "client error (Connect)",
+        "Name or service not known", "Temporary failure in name resolution", "NewConnectionError",
+    )  # fmt: skip
+    if any(sign in said for sign in signs):
+        return " (no network? what was downloaded is kept: run the same command again)"
+    return ""
+
+
+@cache
+def debian_versions(names: tuple[str, ...]) -> Mapping[str, str]:
+    """Return versions of those of the named Debian packages that are installed; asked once per process."""
+    if shutil.which("dpkg-query") is None:
+        return {}
+    done = subprocess.run(
+        ["dpkg-query", "-W", "-f", "${Package}\t${Version}\t${db:Status-Status}\n", *names],  # noqa: S607
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    rows = (line.split("\t") for line in done.stdout.splitlines())
+    return {row[0]: row[1] for row in rows if len(row) == 3 and row[2] == "installed"}
+
+
+def debian_files(name: str) -> list[Path]:
+    """Return the paths a Debian package put on this machine."""
+    return [Path(line) for line in run(["dpkg", "-L", name], what=name).splitlines()]
+
+
+def apt_line(packages: Iterable[str]) -> str:
+    """Return the line a person runs to install packages (Debian and Ubuntu)."""
+    return f"sudo apt-get install --yes --no-install-recommends {' '.join(packages)}"
+
+
+def apt_install(packages: Sequence[str], say: Say) -> None:
+    """Install packages as root or through sudo, or raise BundleError where apt-get is not there or fails."""
+    if shutil.which("apt-get") is None:
+        raise BundleError("this machine has no apt-get; install by its own means: " + " ".join(packages))
+    prefix = [] if os.geteuid() == 0 else ["sudo"]
+    say(f"installing {len(packages)} system packages with apt-get")
+    quiet = {"DEBIAN_FRONTEND": "noninteractive"}
+    command = ["apt-get", "install", "--yes", "--no-install-recommends", "-qq", *packages]
+    try:
+        run([*prefix, *command], environment=quiet, what="system packages")
+    except BundleError:
+        # a new machine has no package lists yet
+        run([*prefix, "apt-get", "update", "-qq"], environment=quiet, what="system packages")
+        run([*prefix, *command], environment=quiet, what="system packages")
+    debian_versions.cache_clear()

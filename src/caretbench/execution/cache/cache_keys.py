@@ -1,0 +1,152 @@
+"""Cache keys of programs and of commands in projects: hashes of all their inputs.
+
+A key never holds what does not decide: the ``id`` of a request, or the time. Requests with the same key are the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+
+from caretbench.execution.classification import CRITERION_VERSION
+from caretbench.execution.sandbox.bubblewrap import PATH
+from caretbench.execution.types import ExecutionRequest
+from caretbench.execution.workspaces.java_test_command import tools_mark
+from caretbench.execution.workspaces.workspace_request import WorkspaceRequest
+from caretbench.files import sha256_json
+
+_PROJECT, _REMOTE_PROJECT, _PREPARED = "workspace 2", "project elsewhere 1", "prepared 1"
+_PACKAGES = (
+    "/var/lib/dpkg/status", "/var/lib/rpm/rpmdb.sqlite", "/var/lib/rpm/Packages", "/usr/lib/sysimage/rpm/rpmdb.sqlite",
+    "/var/lib/pacman/local", "/lib/apk/db/installed", "/usr/local/bin", "/usr/local/lib",
+)  # fmt: skip
+
+
+def program_key(request: ExecutionRequest, *, toolchain: str, bundle: str) -> str:
+    """Return the hash of a compiled program's inputs: text, flags, tools and packages."""
+    return sha256_json(
+        [
+            request.source, request.language, request.profile, request.variant, bundle, toolchain, CRITERION_VERSION,
+        ]
+    )  # fmt: skip
+
+
+def verdict_key(request: ExecutionRequest, *, toolchain: str, bundle: str) -> str:
+    """Return the hash of a verdict's inputs: the program, its needs, its bounds and the number of the repeat.
+
+    ``toolchain`` is the toolchain's fingerprint, ``bundle`` the lock hash of the bundle, empty without one.
+    """
+    program = program_key(request, toolchain=toolchain, bundle=bundle)
+    lines = [list(request.answer_lines)] if request.answer_lines else []
+    return sha256_json([program, sorted(request.needs), request.limits.model_dump(), request.repeat, *lines])
+
+
+def project_key(
+    request: WorkspaceRequest, *, bundle: str, overlay: bool, level: str, marks: Callable[[str], str]
+) -> str:
+    """Return the hash of all inputs of a command in a project on this machine.
+
+    That is the snapshot, the patch, the command and its surroundings, the bounds, and the tools: those of ``/usr`` by
+    the state of the system's package database, folders that are bound by names, sizes and dates of all they hold,
+    bundles by their lock.
+
+    Args:
+        request: The command.
+        bundle: The lock hash of its bundle, empty without one.
+        overlay: Projects are laid over their snapshots.
+        level: The isolation level.
+        marks: Marks of the contents of paths of this machine (:class:`PathMarks`).
+    """
+    program = shutil.which(request.command[0], path=request.environment.get("PATH", PATH))
+    return sha256_json(
+        [
+            _PROJECT,
+            CRITERION_VERSION,
+            request.model_dump(exclude={"id", "patch", "read_only", "stdin", *_unsaid(request)}),
+            *_contents(request),
+            sorted((inside, marks(place)) for inside, place in request.read_only.items()),
+            bundle,
+            marks(program) if program else "",
+            system_mark(),
+            overlay,
+            level,
+            *([mark] if (mark := tools_mark(request.command)) else []),
+        ]
+    )
+
+
+def remote_project_key(request: WorkspaceRequest, grounds: Sequence[object]) -> str:
+    """Return the same for other machines; ``grounds``: the tools that decide there, by language."""
+    told = request.model_dump(mode="json", exclude={"id", "patch", "stdin"})
+    return sha256_json([_REMOTE_PROJECT, CRITERION_VERSION, told, *_contents(request), list(grounds)])
+
+
+def prepared_key(request: WorkspaceRequest, *, bundle: str) -> str:
+    """Return the hash of the inputs of a prepared project; ``bundle``: its lock hash."""
+    return sha256_json(
+        [
+            _PREPARED, request.snapshot, request.prepare, request.directory, sorted(request.environment.items()),
+            sorted(request.read_only.items()), bundle, tools_mark(request.prepare), system_mark(),
+        ]
+    )  # fmt: skip
+
+
+def folder_mark(path: Path) -> str:
+    """Return a hash over names, sizes and dates of all below a path, or raise OSError where it is not there."""
+    digest = hashlib.sha256(_seen(path).encode())
+    for folder, folders, files in os.walk(path):
+        folders.sort()
+        for name in sorted([*folders, *files]):
+            place = Path(folder) / name
+            digest.update(os.fsencode(place.relative_to(path)) + b"\0" + _seen(place).encode())
+    return digest.hexdigest()
+
+
+def _seen(place: Path) -> str:
+    known = place.lstat()
+    return f"{known.st_mode:o} {known.st_size} {known.st_mtime_ns}\0"
+
+
+@cache
+def system_mark() -> str:
+    """Return a hash that changes when packages of this system do; asked once per process."""
+    there = [(path, _seen(Path(path))) for path in _PACKAGES if Path(path).exists()]
+    return sha256_json([platform.machine(), there])
+
+
+class PathMarks:
+    """Hashes of the contents of paths of this machine, each computed once."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+
+    def __call__(self, path: str) -> str:
+        """Return the mark of a path; empty where nothing can be read."""
+        if path not in self._known:
+            try:
+                self._known[path] = folder_mark(Path(path).resolve())
+            except OSError:
+                self._known[path] = ""
+        return self._known[path]
+
+
+def _unsaid(request: WorkspaceRequest) -> set[str]:
+    """Return the fields that were added since verdicts were stored, while they are empty: no part of the key."""
+    return {name for name in ("python_path", "needs", "prepare") if not getattr(request, name)}
+
+
+def _contents(request: WorkspaceRequest) -> tuple[object, object]:
+    """Return the hashes of the patch and of standard input."""
+    return sorted((path, _hash(content)) for path, content in request.patch.items()), _hash(request.stdin)
+
+
+def _hash(content: str | bytes | None) -> str | None:
+    if content is None:
+        return None
+    data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,53 @@
+"""Rule of which results may be cached: only those that any load of the machine would repeat.
+
+Never kept are out of memory, a missing module, a sandbox's fault and a skipped program; a timeout only where the
+machine's load had no part in it.
+"""
+
+from __future__ import annotations
+
+import signal
+
+from caretbench.execution.classification import ran_out_of_its_own_time
+from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
+from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, WorkspaceResult
+
+LARGEST = 2 << 20
+"""Maximum number of characters of a project's result. A larger one runs again: a cache is no store of files."""
+_KILLED = 128 + signal.SIGKILL
+
+
+def may_be_kept(
+    request: ExecutionRequest | WorkspaceRequest, result: ExecutionResult | WorkspaceResult
+) -> bool:
+    """Return whether a result would come out the same again."""
+    if isinstance(result, ExecutionResult):
+        own = result.ran and ran_out_of_its_own_time(
+            result.ended, result.reason, result.signal, result.cpu_s, result.run_s
+        )
+        outcomes = {result.status, result.ended}
+        outside = _program_ended_from_outside(result)
+    else:
+        if isinstance(request, WorkspaceRequest) and request.network == "index":
+            return False  # what it found there is no one's verdict
+        own = ran_out_of_its_own_time(
+            result.status, result.reason, result.signal, result.cpu_s, result.wall_s
+        )
+        outcomes = {result.status}
+        outside = _command_ended_from_outside(result)
+        if sum(len(file.data) for file in result.files) > LARGEST:
+            return False
+    return not outside and all(one.is_repeatable or (own and one is Status.TIMEOUT) for one in outcomes)
+
+
+def _program_ended_from_outside(result: ExecutionResult) -> bool:
+    """Return whether the machine may have ended the program, as a kernel does that is short of memory."""
+    killed = result.exit_code is None and result.signal in (None, signal.SIGKILL)
+    return result.ended is Status.RUNTIME_ERROR and result.ran and killed
+
+
+def _command_ended_from_outside(result: WorkspaceResult) -> bool:
+    """Return whether the machine may have ended a process of the command."""
+    return result.status.ended_by_itself and (
+        result.signal == signal.SIGKILL or result.exit_code in (None, _KILLED)
+    )

@@ -1,0 +1,305 @@
+"""Cache of verdicts and compiled programs by the hash of their inputs, so that a program runs once on a machine.
+
+Keys are made in ``keys``; ``keeping`` decides which verdicts are kept. Verdicts are in one SQLite file that several
+processes write at a time; compiled programs in folders that appear whole by a rename.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from caretbench.execution.cache.cache_folders import ARTEFACTS, unusable
+from caretbench.execution.cache.cache_rule import LARGEST, may_be_kept
+from caretbench.execution.cache.staging_folders import building, folder_digest, sweep
+from caretbench.execution.cache.verdict_database import VerdictFile
+from caretbench.execution.types import ExecutionRequest, ExecutionResult, Frozen, Status
+from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, WorkspaceResult
+from caretbench.files import cache_folder
+from caretbench.temporary import temporary_folder
+
+_Result = TypeVar("_Result", ExecutionResult, WorkspaceResult)
+_NOTED_S = 3600.0
+_LEAST_BYTES = 4 << 20
+_MARK = 32
+_TABLES = (
+    """
+CREATE TABLE IF NOT EXISTS verdicts (
+    key TEXT PRIMARY KEY, language TEXT NOT NULL, profile TEXT NOT NULL, status TEXT NOT NULL,
+    made REAL NOT NULL, used REAL NOT NULL, bytes INTEGER NOT NULL, result TEXT NOT NULL
+) WITHOUT ROWID
+""",
+    "CREATE TABLE IF NOT EXISTS built (key TEXT, digest TEXT, PRIMARY KEY (key, digest)) WITHOUT ROWID",
+)
+
+
+def _mark(key: str, data: bytes) -> bytes:
+    """Return a checksum of a row and its key."""
+    return hashlib.sha256(key.encode() + b"\0" + data).digest()
+
+
+class CacheStatistics(Frozen):
+    """Statistics of a cache; sizes in bytes."""
+
+    folder: str
+    verdicts: int = 0
+    verdict_bytes: int = 0
+    by_language: Mapping[str, int] = {}
+    by_status: Mapping[str, int] = {}
+    artefacts: int = 0
+    artefact_bytes: int = 0
+
+
+class Pruned(Frozen):
+    """Statistics of a pruning; sizes in bytes."""
+
+    verdicts: int = 0
+    artefacts: int = 0
+    freed_bytes: int = 0
+
+
+class ResultCache:
+    """Verdicts in SQLite and artefacts in folders below one folder; threads and processes may share it.
+
+    Args:
+        folder: Folder of the cache; :func:`caretbench.files.cache_folder` by default. Readable for others, because an
+            unprivileged user runs what lies below it; it holds programs and verdicts, no secrets.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder or cache_folder()
+        self.artefacts = self.folder / ARTEFACTS
+        """Folder of all compiled programs."""
+        try:
+            self.artefacts.mkdir(parents=True, exist_ok=True, mode=0o755)
+            self._file = VerdictFile(self.folder, _TABLES)
+            self._checked = False
+            sweep(self.artefacts)
+        except OSError as error:
+            raise unusable(self.folder, error) from error
+
+    # --- verdicts ---------------------------------------------------------------------------------------------
+
+    def get(self, key: str, form: type[_Result]) -> _Result | None:
+        """Return a stored result, marked ``cached``. A row that is damaged or not understood counts as absent."""
+        text = self.text(key)
+        try:
+            known = form.model_validate_json(text) if text is not None else None
+        except ValidationError:
+            return None
+        return known.model_copy(update={"cached": True}) if known is not None else None
+
+    def put(
+        self,
+        key: str,
+        request: ExecutionRequest | WorkspaceRequest,
+        result: ExecutionResult | WorkspaceResult,
+    ) -> bool:
+        """Store a result if it would come out the same again, and is not large; return whether it did."""
+        if not may_be_kept(request, result):
+            return False
+        text = result.model_dump_json(exclude_defaults=True)
+        if isinstance(request, ExecutionRequest):
+            self.put_text(key, text, language=request.language, profile=request.profile, status=result.status)
+        elif len(text) <= LARGEST:
+            language = Path(request.command[0]).name
+            self.put_text(key, text, language=language, profile="workspace", status=result.status)
+        else:
+            return False
+        return True
+
+    def text(self, key: str) -> str | None:
+        """Return the text stored under a key by :meth:`put_text`; None if it is damaged."""
+        found = self._file.execute("SELECT CAST(result AS BLOB), used FROM verdicts WHERE key = ?", (key,))
+        if not found:
+            return None
+        stored, used = found[0]
+        mark, data = bytes(stored or b"")[:_MARK], bytes(stored or b"")[_MARK:]
+        if mark != _mark(key, data):
+            if not self._checked:
+                self._checked = True
+                self._file.check()
+            return None
+        if not isinstance(used, float) or abs(time.time() - used) > _NOTED_S:
+            self._file.execute("UPDATE verdicts SET used = ? WHERE key = ?", (time.time(), key))
+        return data.decode("utf-8", "surrogatepass")
+
+    def put_text(self, key: str, text: str, *, language: str, profile: str, status: Status) -> None:
+        """Store a verdict's text with its hash; a caller that cannot read it later computes it again."""
+        data = text.encode("utf-8", "surrogatepass")
+        now = time.time()
+        row = (key, language, profile, status.value, now, now, len(data), _mark(key, data) + data)
+        self._file.execute("INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+
+    # --- artefacts --------------------------------------------------------------------------------------------
+
+    def artefact(self, key: str) -> Path | None:
+        """Return the compiled program's folder, or None if there is none; a damaged one is removed."""
+        place = self._place(key)
+        try:
+            os.utime(place)
+            digest = folder_digest(place)
+        except OSError:
+            digest = ""
+        if digest and self._file.execute("SELECT 1 FROM built WHERE key = ? AND digest = ?", (key, digest)):
+            return place
+        if os.path.lexists(place):
+            self._discard(place)
+        return None
+
+    @contextlib.contextmanager
+    def building(self) -> Iterator[Path]:
+        """Provide an empty folder to build in; what is left of it afterwards is removed.
+
+        Raises:
+            MachineError: the disk is full.
+        """
+        with contextlib.ExitStack() as stack:
+            try:
+                folder = stack.enter_context(building(self.artefacts))
+            except OSError as error:
+                raise unusable(self.artefacts, error) from error
+            yield folder
+
+    def keep(self, key: str, folder: Path) -> Path:
+        """Move a built folder to its place at once; where another was faster, theirs stays.
+
+        Raises:
+            MachineError: the disk is full.
+        """
+        place = self._place(key)
+        # Known before it appears: a folder that nobody built is damaged. Two may build what differs by its dates.
+        self._file.execute("INSERT OR IGNORE INTO built VALUES (?, ?)", (key, folder_digest(folder)))
+        try:
+            place.parent.mkdir(exist_ok=True, mode=0o755)
+            folder.rename(place)
+        except OSError as error:
+            if not place.is_dir():
+                raise unusable(self.artefacts, error) from error
+        return place
+
+    def short_of_space(self) -> bool:
+        """Return whether the disk is so full that a compiler's error may be due to it."""
+        known = os.statvfs(self.artefacts)
+        return known.f_bavail * known.f_frsize < _LEAST_BYTES or 0 == known.f_favail < known.f_files
+
+    def _discard(self, place: Path) -> None:
+        """Remove a folder atomically: nobody sees half of it."""
+        with contextlib.suppress(OSError), building(self.artefacts) as aside:
+            place.rename(aside / "damaged")
+            return
+        if place.is_dir():
+            shutil.rmtree(place, ignore_errors=True)  # on a full disk there is no other way
+        else:
+            place.unlink(missing_ok=True)
+
+    def _place(self, key: str) -> Path:
+        return self.artefacts / key[:2] / key
+
+    # --- housekeeping -----------------------------------------------------------------------------------------
+
+    def statistics(self) -> CacheStatistics:
+        """Return the statistics of the cache."""
+        [(count, size)] = self._file.execute("SELECT COUNT(*), SUM(bytes) FROM verdicts")
+        languages = self._file.execute("SELECT CAST(language AS TEXT), COUNT(*) FROM verdicts GROUP BY 1")
+        statuses = self._file.execute("SELECT CAST(status AS TEXT), COUNT(*) FROM verdicts GROUP BY 1")
+        artefacts = list(self._kept())
+        return CacheStatistics(
+            folder=str(self.folder),
+            verdicts=count,
+            verdict_bytes=int(size or 0),
+            by_language=dict(languages),
+            by_status=dict(statuses),
+            artefacts=len(artefacts),
+            artefact_bytes=sum(size for _, size, _ in artefacts),
+        )
+
+    def prune(
+        self, *, unused_days: float | None = None, keep_bytes: int | None = None, language: str | None = None
+    ) -> Pruned:
+        """Remove what was not used for ``unused_days``, all of ``language``, and the oldest beyond ``keep_bytes``.
+
+        A compiled program does not record its language: with ``language`` alone, artefacts stay. ``keep_bytes`` bounds
+        verdicts and artefacts together; artefacts, which can be made again, go first.
+        """
+        verdicts = freed = artefacts = 0
+        bounds: list[tuple[str, float | str]] = []
+        if unused_days is not None:
+            bounds.append(("used < ?", time.time() - unused_days * 86_400))
+        if language is not None:
+            bounds.append(("language = ?", language))
+        if bounds:
+            condition = " AND ".join(text for text, _ in bounds)
+            gone, size = self._delete(condition, tuple(value for _, value in bounds))
+            verdicts, freed = verdicts + gone, freed + size
+        kept = sorted(self._kept())
+        if unused_days is not None and language is None:
+            old = [entry for entry in kept if entry[0] < time.time() - unused_days * 86_400]
+            kept = kept[len(old) :]
+            artefacts, freed = artefacts + len(old), freed + self._remove(old)
+        if keep_bytes is not None:
+            excess = self.statistics().verdict_bytes + sum(size for _, size, _ in kept) - keep_bytes
+            while kept and excess > 0:
+                oldest = kept.pop(0)
+                size = self._remove([oldest])
+                artefacts, freed, excess = artefacts + 1, freed + size, excess - oldest[1]
+            if excess > 0:
+                gone, size = self._delete(
+                    "key IN (SELECT key FROM (SELECT key, SUM(bytes) OVER (ORDER BY used, key) - bytes AS before "
+                    "FROM verdicts) WHERE before < ?)",
+                    (excess,),
+                )
+                verdicts, freed = verdicts + gone, freed + size
+        return Pruned(verdicts=verdicts, artefacts=artefacts, freed_bytes=freed)
+
+    def clear(self) -> Pruned:
+        """Remove everything."""
+        gone, size = self._delete("1", ())
+        kept = list(self._kept())
+        return Pruned(verdicts=gone, artefacts=len(kept), freed_bytes=size + self._remove(kept))
+
+    def _delete(self, condition: str, values: tuple[float | str, ...]) -> tuple[int, int]:
+        # The condition is one of the texts above; what varies is bound.
+        rows = self._file.execute(f"DELETE FROM verdicts WHERE {condition} RETURNING bytes", values)  # noqa: S608
+        return len(rows), sum(row[0] for row in rows)
+
+    def _kept(self) -> Iterator[tuple[float, int, Path]]:
+        """Return the time of last use, size and folder of every artefact."""
+        for folder in self.artefacts.glob("[0-9a-f][0-9a-f]/*"):
+            with contextlib.suppress(OSError):
+                size = sum(file.lstat().st_size for file in folder.rglob("*"))
+                yield folder.stat().st_mtime, size, folder
+
+    def _remove(self, entries: list[tuple[float, int, Path]]) -> int:
+        for _, _, folder in entries:
+            self._discard(folder)
+            self._file.execute("DELETE FROM built WHERE key = ?", (folder.name,))
+        return sum(size for _, size, _ in entries)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+@contextlib.contextmanager
+def opened(cache: ResultCache | None, *, use_cache: bool) -> Iterator[ResultCache]:
+    """Provide the given cache; without one the user's, or one that is forgotten at the end."""
+    if cache is not None:
+        yield cache
+        return
+    with contextlib.ExitStack() as stack:
+        folder = None
+        if not use_cache:
+            folder = stack.enter_context(temporary_folder("cache"))
+            folder.chmod(0o755)
+        mine = ResultCache(folder)
+        stack.callback(mine.close)
+        yield mine

@@ -1,0 +1,132 @@
+"""Executor for both kinds of request: single programs, and commands in projects.
+
+What comes back has one form, so that whoever asks need not know which of the two an answer was checked by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
+
+from caretbench.execution.types import (
+    Engine,
+    ExecutionRequest,
+    ExecutionResult,
+    Executor,
+    Isolation,
+    Status,
+    TestTally,
+    of_run,
+)
+from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine, WorkspaceExecutor
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
+
+AnyRequest = ExecutionRequest | WorkspaceRequest
+"""A program, or a command in a project."""
+
+_NAMES = 20
+"""Maximum number of failing tests that are named."""
+_SAID = 2000
+"""Characters kept of a build's first or a test runner's last output: many write nothing to standard error."""
+
+
+AnyExecutor = Engine[AnyRequest, ExecutionResult]
+"""Runs requests of both kinds."""
+
+
+class Dispatcher:
+    """Dispatcher of requests to their engines; that of projects is created at the first such request."""
+
+    def __init__(
+        self, programs: Executor, projects: Callable[[], WorkspaceEngine] = WorkspaceExecutor
+    ) -> None:
+        self.programs = programs
+        self._make = projects
+        self._projects: WorkspaceEngine | None = None
+
+    @property
+    def projects(self) -> WorkspaceEngine:
+        """Executor of commands in projects."""
+        if self._projects is None:
+            self._projects = self._make()
+        return self._projects
+
+    def isolation(self) -> Isolation:
+        """Return the isolation in force."""
+        return self.programs.isolation()
+
+    def submit(self, requests: Iterable[AnyRequest]) -> Iterator[ExecutionResult]:
+        """Yield results as they come, one per request. Requests are taken when there is room for them.
+
+        A run of requests of one kind goes to its engine together; a set of problems is of one kind.
+
+        Raises:
+            DataError: a snapshot is not here, or damaged.
+            SandboxUnavailable: no sandbox can be built here.
+        """
+        for of_project, run in groupby(requests, key=lambda request: isinstance(request, WorkspaceRequest)):
+            if of_project:
+                wanted = (request for request in run if isinstance(request, WorkspaceRequest))
+                yield from map(as_execution, self.projects.submit(wanted))
+            else:
+                programs = (request for request in run if isinstance(request, ExecutionRequest))
+                yield from self.programs.submit(programs)
+
+
+def open_executor(workers: int | None = None, *, use_cache: bool = True, engine: str = "local") -> Dispatcher:
+    """Return the executor of programs and of commands in projects, on this machine or on a Ray cluster.
+
+    Args:
+        workers: Programs, or commands, in flight; on a cluster, programs for each processor.
+        use_cache: Use known verdicts.
+        engine: ``local``, ``ray``, or ``ray://HOST:PORT``.
+
+    Raises:
+        ValueError: no such engine.
+        MachineError: Ray is not installed, or the cluster does not answer.
+    """
+    if engine == "local":
+        from caretbench.execution.local_executor import LocalExecutor
+
+        return Dispatcher(
+            LocalExecutor(workers=workers, use_cache=use_cache),
+            lambda: WorkspaceExecutor(workers, use_cache=use_cache),
+        )
+    if engine == "ray" or engine.startswith("ray://"):
+        from caretbench.execution.cluster.ray_cluster import RayNodes
+        from caretbench.execution.cluster.remote_executor import SpreadingExecutor
+        from caretbench.execution.cluster.remote_workspace_executor import SpreadingWorkspaceExecutor
+
+        nodes = RayNodes(None if engine == "ray" else engine, workers)
+        spread = SpreadingExecutor(nodes, use_cache=use_cache)
+        return Dispatcher(spread, lambda: SpreadingWorkspaceExecutor(spread, use_cache=use_cache))
+    raise ValueError(f"--engine {engine!r}: expected local, ray or ray://HOST:PORT")
+
+
+def as_execution(result: WorkspaceResult) -> ExecutionResult:
+    """Return the result of a command in a project in the form of a program's result."""
+    compiled = result.status is not Status.COMPILE_ERROR
+    said = "\n".join(filter(None, (result.stderr.text, result.stdout.text)))[:_SAID]
+    if compiled:
+        said = result.stdout.text[-_SAID:] if result.status is not Status.PASSED else ""
+    counts = result.counts
+    failing = sorted({*counts.names("failed"), *counts.names("error")})
+    tally = TestTally(
+        passed=counts.passed,
+        failed=counts.failed + counts.errors,
+        skipped=counts.skipped,
+        failing=tuple(failing[:_NAMES]),
+    )
+    return ExecutionResult(
+        id=result.id,
+        status=result.status,
+        stage="none" if result.isolation is None else "run" if compiled else "compile",
+        diagnostics=said,
+        missing_module=result.missing_module,
+        run_s=result.wall_s,
+        attempt=result.attempt,
+        cached=result.cached,
+        reason=result.reason,
+        tests=tally if result.tests else None,
+        **of_run(result),
+    )

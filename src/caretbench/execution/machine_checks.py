@@ -1,0 +1,148 @@
+"""Checks of this machine, each with a command that fixes it: the output of ``caretbench doctor``."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+
+from caretbench.errors import MachineError
+from caretbench.execution import bundles
+from caretbench.execution.bundles.pip import find_pip, find_uv
+from caretbench.execution.bundles.system_packages import apt_line
+from caretbench.execution.sandbox.host.failure_reasons import cause
+from caretbench.execution.sandbox.isolation_levels import SETTING
+from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable, display_server
+from caretbench.execution.toolchain_tables import toolchain_tables
+from caretbench.execution.toolchains import load_runtime
+from caretbench.execution.types import Frozen, Isolation
+from caretbench.execution.workspaces.workspace_runner import Workspaces
+from caretbench.languages import language
+
+FREE_DISK_GB = 5.0
+"""Free space below which building all bundles may fail (they take 1.5 GB, their downloads as much)."""
+OLDEST_PYTHON = (3, 11)
+
+
+class Check(Frozen):
+    """One check. ``fix`` is a command line (Debian and Ubuntu), empty if nothing is to be done."""
+
+    name: str
+    ok: bool
+    detail: str
+    fix: str = ""
+
+
+def checks() -> list[Check]:
+    """Return all checks, the most important first. Starts a few programs; changes nothing."""
+    return [*_sandbox(), *_machine(), *_toolchains(), *_bundles()]
+
+
+def _check(name: str, ok: bool, detail: str, fix: str = "") -> Check:
+    """Return a check, with its remedy if it fails."""
+    return Check(name=name, ok=ok, detail=detail, fix="" if ok else fix)
+
+
+def _sandbox() -> Iterator[Check]:
+    without = "" if shutil.which("bwrap") else apt_line(["bubblewrap"])
+    try:
+        sandbox = Sandbox()
+        isolation = sandbox.probe()
+    except SandboxUnavailable as error:
+        yield _check("sandbox", False, str(error), without)
+        return
+    yield _check("sandbox", True, _walls(isolation))
+    yield _level(isolation, sandbox.fallback, without)
+    yield _workspaces()
+    kept = {
+        "cgroup-v2": "kept by the kernel, by control group",
+        "cgroup-v1": "kept by the kernel, by control group of the first version",
+        "watchdog": "kept by a watchdog that reads the process tree's use, and by rlimits behind it",
+        "rlimit": "kept per process only, by rlimits",
+    }
+    yield _check("memory limit", isolation.memory != "none", kept.get(isolation.memory, "none is in force"))
+
+
+def _level(isolation: Isolation, fallback: str, without: str) -> Check:
+    """Return whether the stronger isolation works, and why not; ``without``: the remedy if there is no bubblewrap."""
+    if isolation.level == "namespaces":
+        return _check("isolation level", True, "namespaces: the stronger of the two levels")
+    why = fallback or f"{SETTING} asks for it; the other one was not tried"
+    detail = f"{isolation.level}: the weaker of the two levels, no loopback and no display; {why}"
+    return _check("isolation level", not fallback, detail, without)
+
+
+def _workspaces() -> Check:
+    sandbox = Sandbox()
+    try:
+        spaces = Workspaces(sandbox)
+        placed = spaces.probe()
+    except (MachineError, OSError) as error:
+        return _check("workspaces", False, f"no command runs in a project: {error}")
+    finally:
+        sandbox.close()
+    detail = "projects are laid under an overlay in memory"
+    if placed == "copy":
+        why = cause(spaces.no_overlay, spaces.store.folder)
+        detail = f"projects are copied into memory for every command, which is slower: {why}"
+    return _check("workspaces", True, detail)
+
+
+def _walls(isolation: Isolation) -> str:
+    seccomp = "system call filter" if isolation.seccomp else "no system call filter"
+    user = {
+        "unprivileged": "an unprivileged user for each program",
+        "unprivileged-reader": "unprivileged user who may read what is bound whatever its mode",
+        "caller": "the user who starts CaretBench",
+    }[isolation.user]
+    return f"{isolation.backend}: {isolation.level}, network {isolation.network}, {seccomp}, {user}"
+
+
+def _machine() -> Iterator[Check]:
+    major, minor, micro, *_ = sys.version_info
+    python = sys.version_info >= OLDEST_PYTHON
+    yield _check("CaretBench's Python", python, f"{major}.{minor}.{micro}", apt_line(["python3"]))
+    uv = find_uv()
+    if uv is None and (pip := find_pip()):
+        uv = f"absent and not needed: {pip} builds Python bundles"
+    absent = "absent; it builds Python bundles, as pip does"
+    yield _check("uv", uv is not None, uv or absent, apt_line(["python3-pip"]))
+    npm = shutil.which("npm")
+    absent = "absent; it builds JavaScript and TypeScript bundles"
+    yield _check("npm", npm is not None, npm or absent, apt_line(["npm"]))
+    server = display_server()
+    absent = "no Xvfb: programs that open a window are left out"
+    yield _check("display", server is not None, server or absent, apt_line(["xvfb"]))
+    yield _disk()
+
+
+def _disk() -> Check:
+    folder = bundles.bundles_folder()
+    place = next(path for path in (folder, *folder.parents) if os.path.exists(path))  # noqa: PTH110 - if need be False
+    fix = "export CARETBENCH_CACHE=/a/folder/with/more/room"
+    if not place.is_dir():
+        return _check("free disk", False, f"{place} is a file, no folder for the cache", fix)
+    if not os.access(place, os.W_OK | os.X_OK):
+        return _check("free disk", False, f"{place} cannot be written to", fix)
+    free = shutil.disk_usage(place).free / 1e9
+    return _check("free disk", free >= FREE_DISK_GB, f"{free:.0f} GB at {place}", fix)
+
+
+def _toolchains() -> Iterator[Check]:
+    sandbox = Sandbox()
+    for name in toolchain_tables():
+        toolchain = load_runtime(name, sandbox, bundles.installed).toolchain()
+        detail = toolchain.version if toolchain.available else "no toolchain: its problems are left out"
+        yield _check(language(name).title, toolchain.available, detail, toolchain.remedy)
+
+
+def _bundles() -> Iterator[Check]:
+    for row in bundles.status():
+        size = f"{row.packages} packages, {row.size_bytes / 1e6:.0f} MB"
+        parts = (
+            row.state,
+            size if row.state != "absent" else "",
+            row.detail if row.state == "partly" else "",
+        )
+        yield _check(f"bundle {row.name}", row.state == "present", ", ".join(filter(None, parts)), row.fix)

@@ -1,0 +1,178 @@
+"""Start of bubblewrap as an unprivileged user that can still reach all bound paths.
+
+Where an ordinary user starts programs, bubblewrap is that user and reaches what the user does. Where root starts them,
+it is one of ``users``; what only root can reach lies on mounts then that root makes for
+that user alone (:mod:`caretbench.execution.sandbox.host.idmapped_mounts`), below a stage in mounts of a thread of ours.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from caretbench.execution.sandbox.bubblewrap import reachable_by_others
+from caretbench.execution.sandbox.host.idmapped_mounts import attach, detach, mount_for, private_mounts
+from caretbench.execution.sandbox.isolation_levels import SandboxUnavailable
+
+_STAGE = "/sys"
+"""A folder that every machine has, and nothing of which is bound: in one thread's mounts the stage lies over it."""
+
+Result = TypeVar("Result")
+
+
+class CannotReach(SandboxUnavailable):
+    """Error: a path to bind is closed to the user that programs run as; the message contains a remedy."""
+
+
+class _Stage:
+    """Thread with a private mount namespace, which starts processes that must see it."""
+
+    def __init__(self) -> None:
+        self._numbers = count()
+        self._pool = ThreadPoolExecutor(1, "stage")
+        self.call(private_mounts, _STAGE)
+
+    def call(self, function: Callable[..., Result], *arguments: Any, **options: Any) -> Result:
+        """Call a function in the thread."""
+        return self._pool.submit(function, *arguments, **options).result()
+
+    def place(self, path: str, user: int, binary: str, *, writable: bool) -> str:
+        """Return where this user reaches ``path`` in the thread's mounts."""
+        descriptor = mount_for(path, user, binary, writable=writable)
+        try:
+            place = f"{_STAGE}/{next(self._numbers)}"
+            self.call(self._put, descriptor, Path(place), folder=Path(path).is_dir())
+        finally:
+            os.close(descriptor)
+        return place
+
+    @staticmethod
+    def _put(descriptor: int, place: Path, *, folder: bool) -> None:
+        if folder:
+            place.mkdir()
+        else:
+            place.touch()
+        attach(descriptor, str(place))
+
+    def take_away(self, place: str) -> None:
+        """Undo :meth:`place`."""
+        self.call(detach, place)
+        self.call(os.rmdir if self.call(os.path.isdir, place) else os.unlink, place)
+
+
+_lock = threading.Lock()
+
+
+@cache
+def _made_stage() -> _Stage:
+    return _Stage()
+
+
+def _stage() -> _Stage:
+    with _lock:
+        return _made_stage()
+
+
+class Reached(NamedTuple):
+    """Bubblewrap and bound paths, by the paths under which the sandbox's user reaches them."""
+
+    binary: str
+    read_only: Mapping[str, str]
+    writable: Mapping[str, str]
+    user: int | None
+    stage: _Stage | None
+
+    def start(self, arguments: list[str], **options: Any) -> subprocess.Popen[bytes]:
+        """Start bubblewrap as the user, in a group of its own."""
+        groups = () if self.user is not None else None
+        popen: Callable[..., subprocess.Popen[bytes]] = subprocess.Popen
+        start = popen if self.stage is None else partial(self.stage.call, popen)
+        return start(
+            [self.binary, *arguments], env={"PATH": "/usr/bin:/bin"}, cwd="/", process_group=0, user=self.user,
+            group=self.user, extra_groups=groups, **options,
+        )  # fmt: skip
+
+
+@contextlib.contextmanager
+def reached(
+    binary: str, read_only: Mapping[str, str], writable: Mapping[str, str], user: int | None
+) -> Iterator[Reached]:
+    """Make all bound paths reachable while bubblewrap starts.
+
+    ``writable`` are folders that belong to ``user``, whom root starts it as; None where an ordinary user starts it.
+
+    Raises:
+        CannotReach: something of it cannot be reached by this user.
+    """
+    closed = closed_places(
+        [binary, *read_only.values(), *(str(Path(path).parent) for path in writable.values())]
+    )
+    if user is None or not closed:
+        yield Reached(binary, read_only, writable, user, None)
+        return
+    try:
+        stage = _stage()
+    except OSError as error:
+        raise cannot_reach(closed[0], error) from None
+    with contextlib.ExitStack() as stack:
+
+        def place(path: str, *, written: bool = False) -> str:
+            if reachable_by_others(Path(path).parent if written else path):
+                return path
+            try:
+                lies = stage.place(path, user, binary, writable=written)
+            except OSError as error:
+                raise cannot_reach(path, error) from None
+            stack.callback(stage.take_away, lies)
+            return lies
+
+        # An error of the caller's own while it is reached is the caller's: nothing here may rename it.
+        yield Reached(
+            place(binary),
+            {inside: place(path) for inside, path in read_only.items()},
+            {inside: place(path, written=True) for inside, path in writable.items()},
+            user,
+            stage,
+        )
+
+
+@contextlib.contextmanager
+def opened_for(given: Mapping[str, str], user: int | None, binary: str) -> Iterator[list[int]]:
+    """Yield descriptors of mounts for this user, in the order of ``given``.
+
+    Raises:
+        CannotReach: something cannot be opened for this user.
+    """
+    mounts: list[int] = []
+    try:
+        for path in given.values() if user is not None else ():
+            try:
+                mounts.append(mount_for(path, user or 0, binary))
+            except OSError as error:
+                raise cannot_reach(path, error) from None
+        yield mounts
+    finally:
+        for mount in mounts:
+            os.close(mount)
+
+
+def cannot_reach(path: str, error: OSError) -> CannotReach:
+    """Return the error, with a remedy."""
+    return CannotReach(
+        f"{path} is closed to other users, and cannot be opened here to the one that programs run as ({error}). Open "
+        "it to others (`chmod -R go+rX` from it on, `chmod o+x` for the folders above it), keep it elsewhere (the "
+        "cache: CARETBENCH_CACHE), or start CaretBench as an ordinary user"
+    )
+
+
+def closed_places(paths: list[str]) -> list[str]:
+    """Return those that a user who owns nothing could not reach."""
+    return [path for path in paths if not reachable_by_others(path)]

@@ -1,0 +1,104 @@
+"""Removes a folder with all that a program left in it, by descriptors: no path is looked up twice.
+
+``landlock_monitor.py`` runs this file's text outside the package, so it needs the standard library alone.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+_PATH_ONLY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def remove(place: str, held: int) -> None:
+    """Remove the folder that ``held`` is open at, as far as it can be; what a link points at is never touched.
+
+    If ``place`` has become something else, that is left alone. Every folder below is moved to the top before it is
+    emptied: however deep they lie, a few descriptors are enough.
+    """
+    above, name = os.path.split(place)
+    try:
+        around = os.open(above, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        top = open_folder(".", held)
+        try:
+            _empty(top)
+        finally:
+            os.close(top)
+        if os.path.samestat(os.fstat(held), os.stat(name, dir_fd=around, follow_symlinks=False)):
+            os.rmdir(name, dir_fd=around)
+    except OSError:
+        return
+    finally:
+        os.close(around)
+
+
+def open_folder(name: str, around: int) -> int:
+    """Return a descriptor of a folder in ``around``, which is opened to its owner first if it was closed.
+
+    Raises:
+        OSError: it is gone, it is no folder (a link to one is none), or it is another user's and closed.
+    """
+    found = os.open(name, _PATH_ONLY, dir_fd=around)
+    try:
+        mode = stat.S_IMODE(os.fstat(found).st_mode)
+        if mode & 0o700 != 0o700:
+            # Opens the folder that was found, whatever has its name now.
+            os.chmod(f"/proc/self/fd/{found}", mode | 0o700)  # noqa: PTH101
+        return os.open(".", _LIST, dir_fd=found)
+    finally:
+        os.close(found)
+
+
+def _empty(top: int) -> None:
+    number = 0
+    waiting = _clear(top)
+    while waiting:
+        name = waiting.pop()
+        try:
+            folder = open_folder(name, top)
+        except OSError:
+            continue
+        try:
+            for inner in _clear(folder):
+                moved, number = number, number + 1
+                try:
+                    os.close(open_folder(inner, folder))  # what its owner may not write is not moved
+                    while _is_there(f".removed-{moved}", top):
+                        moved, number = number, number + 1
+                    os.rename(inner, f".removed-{moved}", src_dir_fd=folder, dst_dir_fd=top)
+                except OSError:
+                    continue
+                waiting.append(f".removed-{moved}")
+        finally:
+            os.close(folder)
+        try:
+            os.rmdir(name, dir_fd=top)
+        except OSError:
+            continue
+
+
+def _clear(folder: int) -> list[str]:
+    """Delete all in a folder but folders, and return their names."""
+    folders = []
+    for name in os.listdir(folder):
+        try:
+            if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+                folders.append(name)
+            else:
+                os.unlink(name, dir_fd=folder)
+        except OSError:
+            continue
+    return folders
+
+
+def _is_there(name: str, folder: int) -> bool:
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except OSError:
+        return False
+    return True

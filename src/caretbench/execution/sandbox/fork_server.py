@@ -1,0 +1,283 @@
+"""The first process inside a warm sandbox. Never imported: the sandbox hands its text to an interpreter inside.
+
+Building walls costs far more than most programs. So one sandbox is built for many: this process is its first, holds
+nothing but what programs may read, and gives every program namespaces, memory-backed folders, a process table and a
+system call filter of its own, for some three milliseconds of CPU. For each program a message with three descriptors
+comes: the channel over which the launcher reads its job and reports, and the program's two output streams.
+
+For Python it can also import what programs import, before they come: a forked program finds it there.
+"""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import ctypes
+import fcntl
+import gc
+import importlib
+import os
+import signal
+import socket
+import struct
+import sys
+import types
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+NEW_USER, NEW_MOUNTS, NEW_PROCESSES, NEW_IPC, NEW_NETWORK = (
+    0x10000000,
+    0x20000,
+    0x20000000,
+    0x8000000,
+    0x40000000,
+)
+NO_SUID, NO_DEVICES, BIND, RECURSIVE, PRIVATE = 2, 4, 0x1000, 0x4000, 0x40000
+READ_ONLY = 1
+PR_SET_DUMPABLE = 4
+MOVE_MOUNT, HERE, THE_DESCRIPTOR_ITSELF = 429, -100, 4
+INTERFACE_FLAGS, UP_AND_RUNNING = 0x8914, 0x41
+INSIDE_USER = 1000
+ORDER = struct.Struct("=iii")
+"""What a message says: the program's user (0: this process's own), whether a door comes, how many mounts."""
+MOST_DESCRIPTORS = 64
+BOUNDS = (
+    ("user/max_inotify_instances", "4"),  # a user has 128, which all programs share that run at a time
+    ("user/max_inotify_watches", "1024"),
+    ("net/ipv4/tcp_rmem", "4096 131072 262144"),  # what waits in sockets is memory that no mapping shows
+    ("net/ipv4/tcp_wmem", "4096 16384 262144"),
+)
+ARTEFACTS, ARTEFACT = b"/run/artefacts", b"/artefact"
+SNAPSHOT, PROJECT = b"/run/snapshot", b"/tmp/work"
+
+launcher = types.ModuleType("launcher")
+"""The text of ``launcher.py``, whose functions are used here too; :func:`main` fills it."""
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def mount(source: bytes, target: bytes, kind: bytes | None, flags: int, options: bytes | None = None) -> None:
+    """Mount in this process's own namespace."""
+    launcher.mount(source, target, kind, flags, options)
+
+
+def write_text(path: str, text: str) -> None:
+    """Write a control file of the kernel."""
+    with open(path, "w") as stream:
+        stream.write(text)
+
+
+def become(user: int) -> None:
+    """Be one of the users that root has given this sandbox, who has no other program now."""
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+    launcher.check(libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), "prctl")  # to write the maps of its own namespace
+
+
+def build_walls() -> None:
+    """Leave the sandbox's namespaces for new ones."""
+    user, group = os.getuid(), os.getgid()
+    namespaces = NEW_USER | NEW_MOUNTS | NEW_PROCESSES | NEW_IPC | NEW_NETWORK
+    launcher.check(libc.unshare(namespaces), "unshare")
+    map_user(user, group)
+    switch_loopback(UP_AND_RUNNING)
+
+
+def map_user(user: int, group: int) -> None:
+    """In new user and mount namespaces: an ordinary user, and mounts that nobody else sees."""
+    write_text("/proc/self/setgroups", "deny")
+    write_text("/proc/self/uid_map", "%d %d 1" % (INSIDE_USER, user))
+    write_text("/proc/self/gid_map", "%d %d 1" % (INSIDE_USER, group))
+    mount(b"none", b"/", None, RECURSIVE | PRIVATE)
+
+
+def bound_shares() -> None:
+    """Set per-namespace limits on inotify and socket buffers, skipping those this kernel lacks."""
+    for name, most in BOUNDS:
+        try:
+            write_text("/proc/sys/" + name, most)
+        except OSError:
+            continue
+
+
+def switch_loopback(flags: int) -> None:
+    """Switch the one network interface on or off."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as handle:
+        fcntl.ioctl(handle, INTERFACE_FLAGS, struct.pack("16sH14s", b"lo", flags, b""))
+
+
+def lay_over(memory: str) -> None:
+    """Make the snapshot the work folder, to be changed at will: what is written lies in memory.
+
+    Needs a memory-backed file system with user attributes (Linux 6.6): without them a folder that is deleted and made
+    again would show what was deleted. The snapshot itself, which may hold what a program is to find out, is hidden.
+    """
+    if os.stat(SNAPSHOT).st_uid != os.getuid():
+        raise OSError("no overlay: the snapshot belongs to another user")
+    step = "memory"
+    try:
+        launcher.mount_memory(PROJECT.decode(), memory)
+        os.mkdir(PROJECT + b"/upper", 0o755)
+        os.mkdir(PROJECT + b"/work", 0o700)
+        step = "attributes"
+        os.setxattr(PROJECT + b"/work", b"user.overlay.opaque", b"y")
+        os.removexattr(PROJECT + b"/work", b"user.overlay.opaque")
+        step = "layers"
+        layers = b"lowerdir=%s,upperdir=%s/upper,workdir=%s/work,userxattr" % (SNAPSHOT, PROJECT, PROJECT)
+        mount(b"overlay", PROJECT, b"overlay", NO_SUID | NO_DEVICES, layers)
+    except OSError as error:
+        raise OSError("no overlay: %s: %s" % (step, error)) from None
+    mount(b"tmpfs", SNAPSHOT, b"tmpfs", NO_SUID | NO_DEVICES | READ_ONLY, b"size=4k,mode=0555")
+
+
+def keep_files(memory: str) -> None:
+    """In the fork_server itself: a /tmp that every program of this sandbox finds as the ones before it left it."""
+    user, group = os.getuid(), os.getgid()
+    launcher.check(libc.unshare(NEW_USER | NEW_MOUNTS), "unshare")
+    map_user(user, group)
+    launcher.mount_files(memory)
+
+
+def attach(given: list[tuple[int, str]], *, below_tmp: bool) -> None:
+    """Put what root has opened for this program's user in its places."""
+    for descriptor, target in given:
+        if target.startswith("/tmp/") is below_tmp:
+            if below_tmp:
+                os.makedirs(target, exist_ok=True)
+            done = libc.syscall(MOVE_MOUNT, descriptor, b"", HERE, target.encode(), THE_DESCRIPTOR_ITSELF)
+            launcher.check(done, "mount %s" % target)
+            os.close(descriptor)
+
+
+def furnish(job: dict[str, Any], mounts: list[int]) -> None:
+    """Mount what the program finds: an empty /tmp and /dev/shm, and its compiled program."""
+    given = list(zip(mounts, job.get("given", []), strict=True))
+    attach(given, below_tmp=False)
+    if job["artefact"]:
+        mount(ARTEFACTS + b"/" + job["artefact"].encode(), ARTEFACT, None, BIND | RECURSIVE)
+    mount(b"tmpfs", ARTEFACTS, b"tmpfs", NO_SUID | NO_DEVICES | READ_ONLY, b"size=4k,mode=0555")
+    launcher.mount_memory(launcher.SHARED, job["memory"])
+    launcher.own_terminals()
+    if not job.get("lasting"):
+        launcher.mount_files(job["memory"])
+    tree = job.get("tree") or {}
+    if tree.get("overlay"):
+        lay_over(job["memory"])
+    if not tree.get("loopback", True):
+        switch_loopback(0)
+    for source, target in job["aside"]:
+        os.makedirs(target, exist_ok=True)
+        mount(source.encode(), target.encode(), None, BIND | RECURSIVE)
+    attach(given, below_tmp=True)
+
+
+def close_walls(program: bytes) -> None:
+    """In the program's process: no capability, no way to a new one, and the system call filter."""
+    launcher.give_up()
+    launcher.check(libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), "prctl")
+    launcher.filter_calls(program)
+
+
+def serve_one(
+    channel: int,
+    door: int | None,
+    mounts: list[int],
+    user: int,
+    hidden: tuple[str, list[str]],
+    filter_program: bytes,
+) -> dict[str, Any]:
+    """Become the first process behind new walls and do one job there; gives it where it is to run in this process."""
+    try:
+        if user:
+            become(user)
+        build_walls()
+        if os.fork():
+            os._exit(0)
+        os.setsid()
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        launcher.check(libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl")
+        mount(b"proc", b"/proc", b"proc", NO_SUID | NO_DEVICES)
+        bound_shares()  # it writes below /proc/sys, which is covered then
+        launcher.cover_kernel(*hidden)
+        # By the credentials of this message the supervisor finds the process.
+        os.write(channel, b'{"here": true}\n')
+        job: dict[str, Any] = launcher.read_job(channel)
+        job["door"] = door
+        furnish(job, mounts)
+    except OSError as error:
+        os.write(
+            channel, ('{"error": "the walls were not built: %s"}\n' % str(error).replace('"', "'")).encode()
+        )
+        os._exit(0)
+
+    def before() -> None:
+        close_walls(filter_program)
+        os.close(channel)
+
+    launcher.work(channel, job, before)
+    return job
+
+
+def serve(control: socket.socket, hidden: tuple[str, list[str]], filter_program: bytes) -> dict[str, Any]:
+    """Fork for every message until the supervisor is gone; gives the job in a program that runs in this process."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies; who waits for a child sets the default again
+    room = socket.CMSG_SPACE(MOST_DESCRIPTORS * 4)
+    while True:
+        words, ancillary, _, _ = control.recvmsg(ORDER.size, room)
+        if len(words) != ORDER.size:
+            os._exit(0)
+        user, doors, count = ORDER.unpack(words)
+        handed = array.array("i")
+        for _, _, data in ancillary:
+            handed.frombytes(data)
+        channel, output, errors, *others = handed
+        try:
+            child = os.fork()
+        except OSError:  # no room for a process now: its supervisor sees the channel's end
+            child = -1
+        if child == 0:
+            control.close()
+            for number, stream in enumerate((output, errors), start=1):
+                os.dup2(stream, number)
+                os.close(stream)
+            door = others[0] if doors else None
+            mounts = others[doors : doors + count]
+            return serve_one(channel, door, mounts, user, hidden, filter_program)
+        for descriptor in handed:
+            os.close(descriptor)
+
+
+def main() -> None:
+    """Serve.
+
+    Arguments: descriptors of the control socket and the filter, the launcher, ``bundled`` or ``system``, the mount
+    options of the ``/tmp`` that programs share or nothing, the folder of the covers, what is kept of /proc (with
+    commas), modules.
+    """
+    control = socket.socket(fileno=int(sys.argv[1]))
+    with open(int(sys.argv[2]), "rb") as stream:
+        filter_program = stream.read()
+    for name in os.listdir("/proc/self/fd"):  # what bubblewrap was given, and left open
+        if int(name) > 2 and int(name) != control.fileno():
+            with contextlib.suppress(OSError):
+                os.close(int(name))
+    path, packages, lasting, covers, kept, *modules = sys.argv[3:]
+    with open(path, "rb") as stream:
+        exec(compile(stream.read(), path, "exec", dont_inherit=True), launcher.__dict__)
+    if packages == "bundled":
+        sys.path[:] = [place for place in sys.path if not place.endswith("dist-packages")]
+    for module in modules:
+        try:
+            importlib.import_module(module)
+        except Exception:  # noqa: S112  a module that is not here is not here for programs either
+            continue
+    if lasting:
+        keep_files(lasting)
+    gc.freeze()
+    control.send(b"r")
+    job = serve(control, (covers, kept.split(",")), filter_program)
+    exec(compile(job["forked"], "<harness>", "exec", dont_inherit=True), {"__name__": "harness"})
+
+
+main()

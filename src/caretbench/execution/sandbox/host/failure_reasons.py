@@ -1,0 +1,175 @@
+"""Reasons why no sandbox, no warm sandbox or no overlay can be built on this machine, each with its remedy.
+
+What failed is known from the attempt itself: the step and the kernel's answer. What the kernel's answer means is looked
+up in the kernel's own data: its release, its configuration, its file systems, the modes of the folders on the way.
+"""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from caretbench.execution.sandbox.host.program_users import lacking
+from caretbench.execution.sandbox.invocation import NO_OVERLAY
+
+NO_BUBBLEWRAP = (
+    "programs run only in a sandbox and bubblewrap is not here: `apt-get install bubblewrap` "
+    "(`dnf install bubblewrap`), or `pip install 'caretbench[sandbox]'`"
+)
+NO_FILTER = "the system call numbers of this processor are not known, and a warm sandbox needs the filter"
+NO_NESTING = "no namespaces can be made inside a sandbox here"
+_COMPLAINTS = (
+    "user namespace", "uid map", "Operation not permitted", "No space left", "_namespaces exceeded",
+)  # fmt: skip
+_ADVICE = (
+    "this system forbids unprivileged user namespaces. Try `sysctl -w kernel.unprivileged_userns_clone=1` "
+    "(Debian); `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0` or an AppArmor profile for bwrap "
+    "(Ubuntu 24.04); `sysctl -w user.max_user_namespaces=15000`; "
+    "in Docker, `--security-opt seccomp=unconfined`"
+)
+_NESTING_ADVICE = (
+    "a limit of the kernel or a rule of the system forbids them. Try `sysctl -w user.max_user_namespaces=15000`, or "
+    "an AppArmor profile for bwrap that allows user namespaces to what it starts, too"
+)
+_TO_MAP = ("CAP_SYS_ADMIN", "CAP_DAC_OVERRIDE")
+"""Capabilities without which root cannot write the maps of another user's namespace."""
+ATTRIBUTES_SINCE = (6, 6)
+"""First Linux whose memory file system can keep user attributes."""
+OVERLAY_SINCE = (5, 11)
+"""First Linux that mounts overlays in user namespaces."""
+_ATTRIBUTES = "CONFIG_TMPFS_XATTR"
+_ATTEMPT = re.compile(
+    r"(?P<step>memory|attributes|layers): (?:\[Errno (?P<number>\d+)\] )?(?P<said>.*)", re.DOTALL
+)
+
+
+class Kernel(NamedTuple):
+    """Facts of a kernel; ``configured`` holds the options that are set, None if the kernel does not tell."""
+
+    release: str
+    filesystems: frozenset[str]
+    configured: frozenset[str] | None
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """First two numbers of the release."""
+        found = re.match(r"(\d+)\.(\d+)", self.release)
+        return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def running_kernel() -> Kernel:
+    """Return the facts of this machine's kernel."""
+    release = os.uname().release
+    filesystems = Path("/proc/filesystems").read_text().split()
+    configured = None
+    for place in (Path("/proc/config.gz"), Path(f"/boot/config-{release}")):
+        try:
+            data = place.read_bytes()
+        except OSError:
+            continue
+        text = (gzip.decompress(data) if place.suffix == ".gz" else data).decode()
+        configured = frozenset(re.findall(r"^(CONFIG_\w+)=[ym]$", text, re.MULTILINE))
+        break
+    return Kernel(release, frozenset(filesystems), configured)
+
+
+def cause(error: str, folder: Path, kernel: Kernel | None = None) -> str:
+    """Return why no overlay was laid over ``folder``, by the attempt's error; with the remedy where there is one."""
+    said = error.rpartition(f"{NO_OVERLAY}: ")[2].strip() or "no reason was given"
+    if "another user" in said:
+        return _of_owner(folder)
+    if "it needs namespaces" in said:
+        return "the isolation level in force has no mounts; an overlay needs the level `namespaces`"
+    attempt = _ATTEMPT.match(said)
+    if attempt is None:
+        return said
+    kernel = kernel or running_kernel()
+    number = int(attempt["number"] or 0)
+    return {"memory": _of_memory, "attributes": _of_attributes, "layers": _of_layers}[attempt["step"]](
+        number, attempt["said"].strip(), kernel
+    )
+
+
+def _of_owner(folder: Path) -> str:
+    closed = next(_closed(folder), None)
+    owner = "an overlay can only change what belongs to the sandbox's user, and snapshots belong to "
+    if closed is None:
+        uid = folder.stat().st_uid if folder.exists() else os.geteuid()
+        return f"{owner}user {uid}; remove {folder}: projects are set up again then"
+    return (
+        f"{owner}user {os.geteuid()}, since others may not enter {closed}; "
+        f"chmod o+x {closed}, or choose another folder with CARETBENCH_CACHE"
+    )
+
+
+def _closed(folder: Path) -> Iterator[Path]:
+    for place in (*reversed(folder.resolve().parents), folder.resolve()):
+        if place.exists() and not place.stat().st_mode & 0o001:
+            yield place
+
+
+def _of_memory(number: int, said: str, _kernel: Kernel) -> str:
+    return f"no memory file system can be mounted in the sandbox ({_name(number, said)})"
+
+
+def _of_attributes(number: int, said: str, kernel: Kernel) -> str:
+    if number == errno.EOPNOTSUPP:
+        lacking = "its memory file system keeps no user attributes"
+        if kernel.version < ATTRIBUTES_SINCE:
+            return f"Linux {kernel.release} is too old: {lacking}; it needs Linux {_since(ATTRIBUTES_SINCE)} or later"
+        if kernel.configured is not None and _ATTRIBUTES not in kernel.configured:
+            return f"Linux {kernel.release} was built without {_ATTRIBUTES}: {lacking}"
+        return f"Linux {kernel.release}: {lacking}; {_ATTRIBUTES} gives it them"
+    return f"an attribute that overlays need was refused ({_name(number, said)})"
+
+
+def _of_layers(number: int, said: str, kernel: Kernel) -> str:
+    if number == errno.ENODEV or "overlay" not in kernel.filesystems:
+        return f"Linux {kernel.release} has no overlay file system loaded; sudo modprobe overlay"
+    if number == errno.EPERM and kernel.version < OVERLAY_SINCE:
+        return (
+            f"Linux {kernel.release} is too old: it mounts no overlay in user namespaces; "
+            f"it needs Linux {_since(OVERLAY_SINCE)} or later"
+        )
+    if number in (errno.EPERM, errno.EACCES):
+        return f"the machine's security rules refuse an overlay in a user namespace ({_name(number, said)})"
+    return f"the kernel lays no overlay over the cache's file system ({_name(number, said)})"
+
+
+def _since(version: tuple[int, int]) -> str:
+    return f"{version[0]}.{version[1]}"
+
+
+def _name(number: int, said: str) -> str:
+    return f"{errno.errorcode[number]}: {said}" if number in errno.errorcode else said
+
+
+def no_sandbox(said: str) -> str:
+    """Return why no sandbox can be built, by what bubblewrap said."""
+    forbidden = any(complaint in said for complaint in _COMPLAINTS)
+    advice = f"; {_ADVICE}" if forbidden else ""
+    return f"no sandbox can be built here ({said.strip()[:400]}){advice}"
+
+
+def no_nesting(said: str) -> str:
+    """Return why a program was not started in a warm sandbox, by what its first process there said."""
+    if "were not built" not in said:
+        return f"no program can be started in a warm sandbox ({said.strip()[:400]})"
+    return f"{NO_NESTING} ({said.strip()[:400]}): {_NESTING_ADVICE}"
+
+
+def no_maps(error: OSError) -> str:
+    """Return why root could not map the users of a warm sandbox."""
+    missing = lacking(*_TO_MAP)
+    if not missing:
+        return f"root may not map the users of a warm sandbox ({error}): a security rule of the system refuses it"
+    docker = " ".join(f"--cap-add {name.removeprefix('CAP_')}" for name in missing)
+    return (
+        f"root cannot map the users of a warm sandbox without {' and '.join(missing)}; give it that (in Docker, "
+        f"`{docker}`), or start CaretBench as an ordinary user"
+    )

@@ -1,0 +1,290 @@
+"""Keeps one program behind Landlock walls. Never imported: an interpreter runs it, one process for each program.
+
+Where no namespace can be made, this process does what the first process of a namespace would: every orphan comes to it,
+and when the launcher, which it forks, has ended, or its supervisor lets go of the control pipe (or dies), it ends all
+that is left below it and removes the private folder. It stays outside the walls; the program is forked behind them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import select
+import signal
+import stat
+import struct
+import sys
+import time
+import types
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_KEEPCAPS, PR_SET_SECCOMP = 1, 4, 8, 22
+PR_CAPBSET_DROP = 24
+PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT = 36, 38, 47
+FILTER, AMBIENT_RAISE = 2, 2
+CAPABILITY_VERSION, READ_SEARCH, SET_CAPABILITIES = 0x20080522, 2, 8
+NEW_MOUNTS = 0x20000
+NO_SUID, NO_DEVICES, RECURSIVE, PRIVATE = 2, 4, 0x4000, 0x40000
+CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
+OF_FILES = 0x1 | 0x2 | 0x4 | 0x4000 | 0x8000
+"""Landlock's rights that a rule for a single file can have: execute, write, read, truncate, device control."""
+OWN_PROCESS, OWN_GROUP = 0x7FFFFFF1, 0x7FFFFFF2
+"""Stand in the system call filter for the program's process number, and its negative."""
+DEAF_TO = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def check(result: int, what: str) -> int:
+    """Raise where a call of the C library failed."""
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, "%s: %s" % (what, os.strerror(number)))
+    return result
+
+
+def mount_memory(place: str, bounds: str, user: int, mode: int) -> None:
+    """Lay a bounded file system in memory over a folder of this process's own namespace."""
+    options = b"%s,mode=%o,uid=%d,gid=%d" % (bounds.encode(), mode, user, user)
+    flags = ctypes.c_ulong(NO_SUID | NO_DEVICES)
+    check(libc.mount(b"tmpfs", place.encode(), b"tmpfs", flags, options), "mount")
+
+
+def furnish(walls: dict[str, Any]) -> bool:
+    """The private folder, in memory where root may mount; says so. What else is mounted is seen by nobody else."""
+    place = walls["root"]
+    if not walls["mount"] or libc.unshare(NEW_MOUNTS) != 0:
+        return False
+    try:
+        check(libc.mount(b"none", b"/", None, ctypes.c_ulong(RECURSIVE | PRIVATE), None), "mount")
+        mount_memory(place, walls["memory"], walls["user"], 0o700)
+        mount_memory("/dev/shm", walls["memory"], walls["user"], 0o700)  # noqa: S108
+    except OSError:
+        return False
+    return True
+
+
+def become(user: int, reads_all: bool) -> None:
+    """Give root up for good; with ``reads_all`` file modes do not keep it from reading what Landlock lets it read."""
+    if reads_all:
+        check(libc.prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0), "prctl")
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+    if reads_all:  # what is inherited must be so before the bound is dropped, which takes a capability too
+        keep_capabilities(1 << READ_SEARCH | 1 << SET_CAPABILITIES)
+        drop_the_bound()
+    keep_capabilities(1 << READ_SEARCH if reads_all else 0)
+    if reads_all:
+        check(libc.prctl(PR_CAP_AMBIENT, AMBIENT_RAISE, READ_SEARCH, 0, 0), "prctl")
+
+
+def drop_the_bound() -> None:
+    """Have no capability come back by what is executed."""
+    for capability in range(64):
+        if libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
+            return  # beyond the last one, or no right to
+
+
+def keep_capabilities(kept: int) -> None:
+    """Give up all capabilities but these."""
+    header = struct.pack("Ii", CAPABILITY_VERSION, 0)
+    check(libc.capset(header, struct.pack("6I", kept, kept, kept, 0, 0, 0)), "capset")
+
+
+def lay_links(walls: dict[str, Any]) -> None:
+    """The folders of the private folder, and links to what is bound."""
+    for folder in walls["folders"]:
+        os.makedirs(folder, 0o700, exist_ok=True)
+    for link, target in walls["links"]:
+        os.makedirs(os.path.dirname(link), 0o700, exist_ok=True)
+        os.symlink(target, link)
+
+
+def restrict(walls: dict[str, Any]) -> None:
+    """Landlock: from here on nothing is read but what a rule names, and nothing written but the private folder."""
+    handled, network, scopes = walls["handled"]
+    attributes = struct.pack("QQQ", handled, network, scopes)[: walls["attribute_bytes"]]
+    ruleset = check(libc.syscall(CREATE_RULESET, attributes, len(attributes), 0), "landlock")
+    for path, rights in (*walls["rules"], ("/proc/self/", walls["reading"])):
+        try:
+            place = os.open(path, os.O_PATH)
+        except OSError as error:
+            if error.errno in (errno.ENOENT, errno.ENOTDIR):
+                continue
+            raise
+        if not stat.S_ISDIR(os.fstat(place).st_mode):
+            rights &= OF_FILES
+        rule = struct.pack("=Qi", rights & handled, place)
+        check(libc.syscall(ADD_RULE, ruleset, 1, rule, 0), "landlock rule for %s" % path)
+        if path == "/proc/self/":
+            os.set_inheritable(place, True)  # a rule holds as long as the kernel remembers this folder
+        else:
+            os.close(place)
+    check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl")
+    check(libc.syscall(RESTRICT_SELF, ruleset, 0), "landlock")
+    os.close(ruleset)
+
+
+def filter_calls(program: bytes) -> None:
+    """The system call filter, with this process's own number where it stands for it."""
+    own = os.getpid()
+    for mark, value in ((OWN_PROCESS, own), (OWN_GROUP, (1 << 32) - own)):
+        program = program.replace(struct.pack("=I", mark), struct.pack("=I", value))
+    code = ctypes.create_string_buffer(program, len(program))
+    table = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(code))
+    check(libc.prctl(PR_SET_SECCOMP, FILTER, table, 0, 0), "seccomp")
+
+
+def launch(channel: int, job: dict[str, Any], launcher: types.ModuleType) -> None:
+    """In the launcher's process: give root up, and do the job."""
+    walls = job["walls"]
+    os.setsid()
+    for number in DEAF_TO:
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        if not walls["reads_all"]:
+            drop_the_bound()
+        if walls["user"] is not None:
+            become(walls["user"], walls["reads_all"])
+        else:
+            keep_capabilities(0)  # the caller may be root of a container that has no other user
+        check(libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl")
+        check(libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl")
+        check(libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "prctl")
+        lay_links(walls)
+    except OSError as error:
+        fail(channel, error)
+
+    def before() -> None:
+        try:
+            check(libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), "prctl")
+            restrict(walls)
+            filter_calls(walls["filter"])
+        except OSError as error:
+            fail(channel, error)
+        os.close(channel)
+
+    launcher.work(channel, job, before)
+
+
+def fail(channel: int, error: OSError) -> None:
+    """Say that the walls were not built: the program does not start."""
+    said = str(error).replace("\\", "").replace('"', "'")
+    os.write(channel, ('{"error": "the walls were not built: %s"}\n' % said).encode())
+    os._exit(101)
+
+
+# --- the end -------------------------------------------------------------------------------------------------------
+
+
+def below(pid: int) -> list[int]:
+    """All processes below one."""
+    found: list[int] = []
+    waiting = [pid]
+    while waiting:
+        place = "/proc/%d/task" % waiting.pop()
+        try:
+            threads = os.listdir(place)
+        except OSError:
+            continue
+        for thread in threads:
+            try:
+                with open(place + "/" + thread + "/children") as stream:
+                    children = [int(word) for word in stream.read().split()]
+            except OSError:
+                continue
+            found += children
+            waiting += children
+    return found
+
+
+def send(pids: list[int], number: int) -> None:
+    """A signal to each of them; who is gone is gone."""
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except OSError:
+            continue
+
+
+def end_all(user: int | None) -> None:
+    """Stop, kill and bury all that is below this process, until nothing is left."""
+    while True:
+        if user is not None:
+            # The user is this program's alone: one call reaches everything, however fast it forks.
+            child = os.fork()
+            if child == 0:
+                try:
+                    become(user, False)
+                    os.kill(-1, signal.SIGKILL)
+                finally:
+                    os._exit(0)
+        # What is stopped cannot fork: after a few rounds nothing new is found.
+        seen: set[int] = set()
+        while fresh := [pid for pid in below(os.getpid()) if pid not in seen]:
+            send(fresh, signal.SIGSTOP)
+            seen.update(fresh)
+        send(list(seen), signal.SIGKILL)
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return
+        time.sleep(0.002)
+
+
+def text_of(name: str, path: str) -> types.ModuleType:
+    """Return what a file of the package defines."""
+    module = types.ModuleType(name)
+    with open(path, "rb") as stream:
+        exec(compile(stream.read(), path, "exec", dont_inherit=True), module.__dict__)
+    return module
+
+
+def main() -> None:
+    """Arguments: descriptors of the channel and of the control pipe, and the launcher's file, next to the others."""
+    channel, control = int(sys.argv[1]), int(sys.argv[2])
+    for name in (PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER):
+        libc.prctl(name, int(name == PR_SET_CHILD_SUBREAPER), 0, 0, 0)
+    for number in DEAF_TO:
+        signal.signal(number, signal.SIG_IGN)  # it goes last
+    launcher = text_of("launcher", sys.argv[3])
+    removal = text_of("removal", os.path.join(os.path.dirname(sys.argv[3]), "folder_removal.py"))
+    job = launcher.read_job(channel)
+    walls = job["walls"]
+    user = walls["user"]
+    held = [os.open(path, os.O_PATH) for path, _ in walls["rules"] if path.startswith("/proc/")]
+    in_memory = furnish(walls)
+    if not in_memory and user is not None:
+        os.chown(walls["root"], user, user)
+    if in_memory:
+        walls["rules"].append(("/dev/shm", walls["handled"][0] & walls["writing"]))  # noqa: S108
+    child = os.fork()
+    if child == 0:
+        os.close(control)
+        for descriptor in (*held, *walls["held"]):
+            os.close(descriptor)
+        launch(channel, job, launcher)
+        os._exit(101)
+    os.close(channel)
+    sink = os.open("/dev/null", os.O_RDWR)
+    for descriptor in (1, 2):
+        os.dup2(sink, descriptor)
+    handle = os.pidfd_open(child)
+    poll = select.poll()
+    poll.register(handle, select.POLLIN)
+    poll.register(control, select.POLLIN | select.POLLHUP)
+    poll.poll()
+    end_all(user)
+    if in_memory:
+        os.chdir("/")
+        libc.umount2(walls["root"].encode(), 2)
+    removal.remove(walls["root"], walls["held"][0])
+
+
+main()

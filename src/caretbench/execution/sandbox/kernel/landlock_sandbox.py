@@ -1,0 +1,369 @@
+"""Landlock isolation, for machines that forbid user namespaces: rules for reading, writing and sockets.
+
+A program may read and execute the toolchains of ``/usr`` and what is bound, write in a private folder alone, and
+make no socket. ``landlock_monitor.py`` confines it and kills all it leaves; what differs from namespaces
+is said in ``docs/execution.md``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import os
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO
+
+from caretbench.errors import MachineError
+from caretbench.execution.sandbox.bubblewrap import (
+    FACTS,
+    SETTINGS,
+    launcher_interpreter,
+    public_settings,
+    reachable_by_others,
+    system_folders,
+)
+from caretbench.execution.sandbox.folder_removal import remove
+from caretbench.execution.sandbox.host.program_users import own_user, unprivileged_user, users
+from caretbench.execution.sandbox.invocation import MOST_FILES, Resolved, memory_options
+from caretbench.execution.sandbox.kernel.cgroups import MemoryGroup
+from caretbench.execution.sandbox.kernel.landlock_seccomp import confined_filter
+from caretbench.execution.sandbox.kernel.path_mapping import Places
+from caretbench.execution.sandbox.supervisor import SandboxResult, Supervisor
+from caretbench.execution.types import Isolation, Limits
+
+OLDEST_ABI = 3
+"""Landlock's first version that keeps files from being truncated (Linux 6.2)."""
+NETWORK_ABI, SCOPES_ABI = 4, 6
+
+_CREATE_RULESET = 444
+_EXECUTE, _WRITE, _READ_FILE, _READ_FOLDER = 0x1, 0x2, 0x4, 0x8
+_DEVICES = 0x40 | 0x800  # to make them
+_RIGHTS_OF_ABI = {3: 0x7FFF, 5: 0xFFFF}
+_NETWORK, _SCOPES = 0x3, 0x3
+_READ_SEARCH = 1 << 2
+_PUBLIC_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+_PUBLIC_FACTS = (*FACTS, *(f"sys/{name}" for name in SETTINGS))
+_PREFIX = "caretbench-box-"
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_THREADS_KNOWN_S = 5.0
+
+_END_THE_REST = '''
+
+def end_the_rest():
+    """There is no namespace: the launcher's children are ended, and what they leave, which comes to it."""
+    while True:
+        for thread in os.listdir("/proc/self/task"):
+            with open("/proc/self/task/" + thread + "/children") as stream:
+                for word in stream.read().split():
+                    try:
+                        os.kill(int(word), signal.SIGKILL)
+                    except OSError:
+                        continue
+        try:
+            os.wait()
+        except ChildProcessError:
+            return
+'''
+"""Put after the text of ``result_reader.py``: its own way would reach every process of the user."""
+
+
+class LandlockUnavailable(MachineError):  # noqa: N818 - a state of the machine
+    """Error: Landlock isolation does not work here; the message contains the reason."""
+
+
+def landlock_abi() -> int:
+    """Return the version of Landlock that the kernel offers; 0 where there is none."""
+    return max(0, int(ctypes.CDLL(None).syscall(_CREATE_RULESET, None, 0, 1)))
+
+
+class ConfinedProcess:
+    """Keeper process as its program's supervisor holds it; it kills everything when the control pipe closes."""
+
+    def __init__(self, process: subprocess.Popen[bytes], control: int) -> None:
+        self.pid = process.pid
+        self.stdout: IO[bytes] | None = process.stdout
+        self.stderr: IO[bytes] | None = process.stderr
+        self._process = process
+        self._control: int | None = control
+        self._lock = threading.Lock()
+
+    def kill(self) -> None:
+        """Kill everything inside the sandbox."""
+        with self._lock:
+            if self._control is not None:
+                os.close(self._control)
+                self._control = None
+
+    def wait(self) -> int:
+        """Wait until it is gone."""
+        return self._process.wait()
+
+
+class LandlockWalls:
+    """Runner of programs under Landlock, a system call filter and resource limits.
+
+    Args:
+        abi: Use no later version of Landlock than this one.
+
+    Raises:
+        LandlockUnavailable: this kernel has no Landlock or an old one, or the machine's system calls are not known.
+    """
+
+    def __init__(self, abi: int | None = None) -> None:
+        offered = landlock_abi()
+        self.abi = min(offered, abi or offered)
+        if self.abi < OLDEST_ABI:
+            has = f"offers version {self.abi} of Landlock" if self.abi else "offers no Landlock"
+            raise LandlockUnavailable(
+                f"this kernel {has}; version {OLDEST_ABI} is needed (Linux 6.2, with `landlock` among the security "
+                "modules of /sys/kernel/security/lsm)"
+            )
+        if confined_filter(own_files=True, scoped=False) is None:
+            raise LandlockUnavailable("the system call numbers of this processor are not known")
+        self._root = users() is not None
+        self._threads = (0.0, 0)
+        remove_leftovers()
+
+    def run(
+        self,
+        resolved: Resolved,
+        *,
+        interrupted: threading.Event,
+        group: MemoryGroup | None = None,
+        memory: str = "watchdog",
+    ) -> SandboxResult:
+        """Run one program and wait for its end; ``interrupted`` ends it when it is set.
+
+        ``group`` is the control group that bounds its memory; ``memory`` names the mechanism for the result.
+        """
+        invocation, binds, writable = resolved.invocation, resolved.binds, resolved.writable
+        with ExitStack() as stack:
+            user, name = stack.enter_context(own_user()) if self._root else (None, None)
+            root, folder_held = stack.enter_context(_private_folder())
+            # The keeper holds them until its own end.
+            held = [folder_held, *([name] if name is not None else [])]
+            try:
+                places = Places(root, {**binds, **writable})
+            except ValueError as error:
+                return SandboxResult(error=str(error))
+            closed = _closed(binds, writable)
+            reads_all = self._root and bool(closed)
+            if reads_all and not _may_read_all():
+                return SandboxResult(
+                    error=f"{closed[0]} cannot be read by an unprivileged user: set CARETBENCH_CACHE to a folder "
+                    "that everybody may read"
+                )
+            given = tuple(writable.values()) if user is not None else ()
+            for folder in given:
+                os.chown(folder, user or -1, user or -1)
+            told = _placed(resolved.job, places)
+            if not self._root:
+                told["rlimits"] = self._rlimits(told["rlimits"], invocation.limits)
+            told["walls"] = self._walls(places, binds, writable, invocation.limits, user, reads_all, held)
+            begin, process, ours = _started(stack, held, invocation.standard_input)
+            full_bytes = invocation.limits.tmp_mb << 20
+            supervisor = Supervisor(
+                process, ours, invocation, interrupted, group=group,
+                look=lambda: "disk" if _is_full(root, full_bytes) else None,
+            )  # fmt: skip
+            supervisor.supervise(told)
+            for folder in given:
+                _give_away(folder, user or -1)
+            return supervisor.result(begin, self._isolation(reads_all, memory))
+
+    def _isolation(self, reads_all: bool, memory: str) -> Isolation:
+        user = "unprivileged-reader" if reads_all else "unprivileged"
+        return Isolation(
+            backend="landlock", level="landlock", memory=memory, network="none, no loopback", seccomp=True,
+            user=user if self._root else "caller",
+        )  # fmt: skip
+
+    def _walls(
+        self,
+        places: Places,
+        binds: Mapping[str, str],
+        writable: Mapping[str, str],
+        limits: Limits,
+        user: int | None,
+        reads_all: bool,
+        held: list[int],
+    ) -> dict[str, object]:
+        rights = _RIGHTS_OF_ABI[max(abi for abi in _RIGHTS_OF_ABI if abi <= self.abi)]
+        reading, running = _READ_FILE | _READ_FOLDER, _READ_FILE | _READ_FOLDER | _EXECUTE
+        writing = rights & ~_DEVICES
+        rules = [
+            *((path, running) for path in (*system_folders(), *sorted(set(binds.values())))),
+            *((path, reading) for path in public_settings()),
+            *((path, _READ_FILE | _WRITE) for path in _PUBLIC_DEVICES),
+            *((f"/proc/{name}", reading) for name in _PUBLIC_FACTS),
+            *((path, writing) for path in (places.root, *writable.values())),
+        ]
+        scoped = self.abi >= SCOPES_ABI
+        # The caller's own files need more care, but a compiler must set the mode of what it makes.
+        own_files = user is None and not writable
+        return {
+            "root": places.root, "folders": places.folders, "links": places.links,
+            "user": user, "reads_all": reads_all, "mount": user is not None, "memory": memory_options(limits.tmp_mb),
+            "handled": (rights, _NETWORK if self.abi >= NETWORK_ABI else 0, _SCOPES if scoped else 0),
+            "attribute_bytes": 24 if scoped else 16 if self.abi >= NETWORK_ABI else 8,
+            "reading": reading, "writing": writing, "rules": rules, "held": held,
+            "filter": confined_filter(own_files=own_files, scoped=scoped or user is not None),
+        }  # fmt: skip
+
+    def _rlimits(self, bounds: object, limits: Limits) -> list[tuple[str, int, int]]:
+        """Return the resource limits. Processes count per user: the caller's and other programs' are added."""
+        now = time.monotonic()
+        if now - self._threads[0] > _THREADS_KNOWN_S:
+            self._threads = (now, _threads_of(os.getuid()))
+        most = self._threads[1] + 8 * limits.pids
+        assert isinstance(bounds, list)  # noqa: S101  ours
+        return [
+            (name, most, most) if name == "RLIMIT_NPROC" else (name, soft, hard)
+            for name, soft, hard in bounds
+        ]
+
+
+def _closed(binds: Mapping[str, str], writable: Mapping[str, str]) -> list[str]:
+    """Return the bound paths that an unprivileged user cannot reach."""
+    closed = [path for path in binds.values() if not reachable_by_others(path)]
+    return closed + [path for path in writable.values() if not reachable_by_others(Path(path).parent)]
+
+
+def _started(stack: ExitStack, held: list[int], stdin: int) -> tuple[float, ConfinedProcess, socket.socket]:
+    """Start the keeper; return the time, its process and the channel to it, which ``stack`` closes."""
+    ours, theirs = socket.socketpair()
+    stack.callback(ours.close)
+    stack.callback(theirs.close)
+    control, let_go = os.pipe2(os.O_CLOEXEC)
+    stack.callback(os.close, control)
+    here = Path(__file__)
+    keeper = here.with_name("landlock_monitor.py")
+    command = [
+        launcher_interpreter()[0], "-I", "-S", "-B", str(keeper),
+        str(theirs.fileno()), str(control), str(here.parents[1] / "launcher.py"),
+    ]  # fmt: skip
+    begin = time.monotonic()
+    try:
+        # A session of its own: stopping what it ends, it would be hung up by the kernel's job control.
+        process = ConfinedProcess(
+            subprocess.Popen(
+                command, env={"PATH": "/usr/bin:/bin"}, cwd="/", stdin=stdin,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+                pass_fds=[theirs.fileno(), control, *held],
+            ),
+            let_go,
+        )  # fmt: skip
+    except OSError:
+        os.close(let_go)
+        raise
+    theirs.close()
+    return begin, process, ours
+
+
+def _placed(job: Mapping[str, object], places: Places) -> dict[str, object]:
+    """Return the job with every path translated to its place here."""
+    told = dict(job)
+    files, environment, argv, tree = (job[name] for name in ("files", "environment", "argv", "tree"))
+    assert isinstance(files, list)  # noqa: S101  ours, as all below
+    assert isinstance(environment, dict)  # noqa: S101
+    assert isinstance(argv, list)  # noqa: S101
+    told["files"] = [(places.path(path), data) for path, data in files]
+    told["environment"] = {name: places.text(value) for name, value in environment.items()}
+    told["argv"] = [places.text(word) for word in argv]
+    told["directory"] = places.path(str(job["directory"]))
+    if tree is not None:
+        assert isinstance(tree, dict)  # noqa: S101
+        lists = ("deleted", "folders", "executable")
+        told["tree"] = {
+            **tree,
+            **{name: [places.path(path) for path in tree[name]] for name in lists},
+            "links": [(places.path(path), target) for path, target in tree["links"]],
+            "root": places.path(tree["root"]),
+            "reader": tree["reader"] + _END_THE_REST if tree["reader"] else "",
+        }
+    return told
+
+
+# --- what a program has for itself --------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _private_folder() -> Iterator[tuple[str, int]]:
+    """Provide a fresh folder, with a descriptor whose lock marks it as in use."""
+    root = tempfile.mkdtemp(prefix=_PREFIX)
+    held = os.open(root, _FOLDER)
+    try:
+        fcntl.flock(held, fcntl.LOCK_SH)
+        yield root, held
+    finally:
+        remove(root, held)
+        os.close(held)
+
+
+def remove_leftovers() -> None:
+    """Remove private folders whose programs and supervisors were all killed.
+
+    Anybody may give a folder such a name: only those of this user, or of the users that root gives, are removed.
+    """
+    owners = (os.geteuid(), *(users() or ()))
+    for place in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            held = os.open(place, _FOLDER)
+            try:
+                if os.fstat(held).st_uid in owners:
+                    fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    remove(str(place), held)
+            finally:
+                os.close(held)
+
+
+def _is_full(root: str, most_bytes: int) -> bool:
+    """Return whether a folder takes more than ``most_bytes`` of disk blocks, or holds too many entries."""
+    waiting, entries, size = [root], 0, 0
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as found:
+                for entry in found:
+                    entries += 1
+                    size += entry.stat(follow_symlinks=False).st_blocks * 512
+                    if entries > MOST_FILES or size > most_bytes:
+                        return True
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+        except OSError:
+            continue
+    return False
+
+
+def _give_away(folder: str, user: int) -> None:
+    """Give a compiler's output to a user that no program has; files of others (hard links) stay as they are."""
+    to = unprivileged_user()
+    for _, folders, files, opened in os.fwalk(folder):
+        for name in (".", *folders, *files):
+            if os.stat(name, dir_fd=opened, follow_symlinks=False).st_uid == user:
+                os.chown(name, to, to, dir_fd=opened, follow_symlinks=False)
+
+
+def _may_read_all() -> bool:
+    words = dict(
+        line.split(":\t", 1) for line in Path("/proc/self/status").read_text().splitlines() if ":\t" in line
+    )
+    return bool(int(words["CapPrm"], 16) & _READ_SEARCH)
+
+
+def _threads_of(user: int) -> int:
+    count = 0
+    for name in os.listdir("/proc"):  # noqa: PTH208
+        if name.isdigit():
+            with contextlib.suppress(OSError):
+                if Path("/proc", name).stat().st_uid == user:
+                    count += len(os.listdir(f"/proc/{name}/task"))  # noqa: PTH208
+    return count

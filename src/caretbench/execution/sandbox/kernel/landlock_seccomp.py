@@ -1,0 +1,100 @@
+"""The stricter system call filter of the Landlock walls: what namespaces would keep apart is refused here.
+
+Landlock says nothing of sockets other than TCP's (the path of a Unix socket leads to the session's bus, and out), of
+System V's shared memory, and of modes, owners and times of files. So a program gets no socket but connected pairs.
+The rules go before those of ``seccomp``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from caretbench.execution.sandbox.kernel.seccomp import instruction, machine_of, seccomp_filter
+
+OWN_PROCESS, OWN_GROUP = 0x7FFFFFF1, 0x7FFFFFF2
+"""Stand for the program's process number and its negative; ``landlock_monitor.py`` puts them in."""
+
+_LOAD, _AND, _EQUAL, _RETURN = 0x20, 0x54, 0x15, 0x06
+_NUMBER_OFFSET, _ARGUMENTS_OFFSET = 0, 16  # in struct seccomp_data
+_ERRNO = 0x00050000
+_EPERM, _ENOSYS, _EAFNOSUPPORT, _DONE = 1, 38, 97, 0
+_BEGIN_BYTES = 6 * 8
+"""The instructions of the usual filter that look at the architecture; the system call's number is loaded then."""
+
+
+class CallRule(NamedTuple):
+    """Calls that are answered with an error (0: as though they were done), by the value of an argument if one is given.
+
+    ``only`` are the values that are allowed, ``never`` those that are refused.
+    """
+
+    calls: str
+    error: int = _EPERM
+    argument: int = 0
+    only: Sequence[int] = ()
+    never: Sequence[int] = ()
+    mask: int = 0xFFFFFFFF
+
+
+_ALWAYS = (
+    CallRule("socket", _EAFNOSUPPORT),
+    CallRule("connect bind listen"),
+    CallRule("socketpair", only=(1,)),  # a Unix pair; and not of datagrams, which could be sent elsewhere
+    CallRule("socketpair", argument=1, only=(1, 5), mask=0xF),
+    CallRule("shmget shmat semget msgget mq_open", _ENOSYS),
+    CallRule("prlimit64", only=(0,)),  # the limits of others
+    CallRule("setpriority ioprio_set process_madvise process_mrelease"),
+    # When and where others run. Runtimes place their own threads: the one that calls (0), and the program's first.
+    # .NET gives every thread that it makes its processors by the thread's number, and ends where that is refused.
+    CallRule("sched_setaffinity", _DONE, only=(0, OWN_PROCESS)),
+    CallRule("sched_setscheduler sched_setparam sched_setattr", only=(0, OWN_PROCESS)),
+)
+_OF_THE_CALLERS_FILES = (
+    CallRule("chmod fchmod fchmodat fchmodat2 utime utimes futimesat utimensat", _DONE),
+    CallRule("chown fchown lchown fchownat setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr "
+         "setxattrat removexattrat file_setattr"),
+)  # fmt: skip
+_SIGNALS_TO_ITSELF = (
+    CallRule("kill", only=(0, OWN_PROCESS, OWN_GROUP)),
+    CallRule("tgkill rt_sigqueueinfo rt_tgsigqueueinfo", only=(OWN_PROCESS,)),
+    CallRule("tkill pidfd_send_signal"),
+    CallRule("fcntl", argument=1, never=(8, 15)),  # F_SETOWN, F_SETOWN_EX: whom the kernel signals
+    CallRule("ioctl", argument=1, never=(0x8901, 0x8902)),  # the same, of sockets
+)
+
+
+def _compiled(rule: CallRule, numbers: Mapping[str, int]) -> Iterator[bytes]:
+    refuse = instruction(_RETURN, _ERRNO | rule.error)
+    values = rule.only or rule.never
+    body = [refuse]
+    if values:
+        body = [instruction(_LOAD, _ARGUMENTS_OFFSET + 8 * rule.argument), instruction(_AND, rule.mask)]
+        for left, value in zip(range(len(values) - 1, -1, -1), values, strict=True):
+            # A value that is listed jumps over the rest of the list; what is not listed falls through it.
+            skip = left + 1 if rule.only else left
+            body.append(
+                instruction(_EQUAL, value, if_true=skip, if_false=1 if rule.never and not left else 0)
+            )
+        body += [refuse, instruction(_LOAD, _NUMBER_OFFSET)]
+    for name in rule.calls.split():
+        if name in numbers:
+            yield instruction(_EQUAL, numbers[name], if_false=len(body))
+            yield from body
+
+
+def confined_filter(*, own_files: bool, scoped: bool, machine: str | None = None) -> bytes | None:
+    """The filter for programs behind Landlock alone; None where this machine's numbers are not known.
+
+    Args:
+        own_files: Whether the program runs as a user who owns other files: their modes, owners and times are kept.
+        scoped: Whether Landlock keeps signals inside; otherwise the program may signal itself only.
+        machine: The processor architecture, this one's by default.
+    """
+    usual = seccomp_filter(machine)
+    table = machine_of(machine)
+    if usual is None or table is None:
+        return None
+    rules = (*_ALWAYS, *(_OF_THE_CALLERS_FILES if own_files else ()), *(() if scoped else _SIGNALS_TO_ITSELF))
+    added = b"".join(part for rule in rules for part in _compiled(rule, table.calls))
+    return usual[:_BEGIN_BYTES] + added + usual[_BEGIN_BYTES:]

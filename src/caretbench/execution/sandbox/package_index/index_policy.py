@@ -1,0 +1,188 @@
+"""Policy for set-up commands: the package indexes that they may reach, and bounds.
+
+Public indexes are in ``index_hosts.toml``. The user's own are named explicitly, by the settings that their tools
+understand (``PIP_INDEX_URL``); they alone may lie in a private network, and on ports other than 80 and 443. Keys that
+are part of such an address are dropped: they would be in the hands of every package's set-up script.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import tomllib
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
+
+from pydantic import Field
+
+from caretbench.errors import DataError
+from caretbench.execution.types import Frozen
+from caretbench.redaction import redact
+
+PROXY_PORT = 3128
+"""Address of the proxy inside, on the sandbox's own loopback interface."""
+
+INDEX_SETTINGS = (
+    "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL",
+    "npm_config_registry", "GOPROXY",
+)  # fmt: skip
+"""Settings that name indexes; one may hold several, apart by spaces, ``,`` or ``|``."""
+
+_DEFAULT_PORTS = {"https": 443, "http": 80}
+_CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
+_CERTIFICATE_SETTINGS = (
+    "SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS",
+)  # fmt: skip
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+class IndexHost(Frozen):
+    """Host that may be reached. ``explicit``: the user named it, so its addresses may be private."""
+
+    name: str = Field(pattern=r"^[a-z0-9]([a-z0-9.:-]*[a-z0-9])?$", max_length=253)
+    ports: tuple[int, ...] = Field(default=(443,), min_length=1)
+    about: str = ""
+    explicit: bool = False
+
+
+@cache
+def index_hosts() -> tuple[IndexHost, ...]:
+    """Return the public indexes, as the data file has them."""
+    text = (
+        resources.files("caretbench.execution.sandbox.package_index")
+        .joinpath("index_hosts.toml")
+        .read_text("utf-8")
+    )
+    return tuple(IndexHost.model_validate(entry) for entry in tomllib.loads(text)["hosts"])
+
+
+class IndexPolicy(Frozen):
+    """Hosts, bounds, and settings of the tools inside in addition to the proxy. Times are in seconds."""
+
+    hosts: tuple[IndexHost, ...] = Field(default_factory=index_hosts)
+    settings: Mapping[str, str] = Field(default_factory=dict)  # environment of the tools, without keys
+    connections: int = 64  # at a time
+    most_connections: int = 5_000  # in all, for one command
+    head_bytes: int = 16 << 10  # of a request's head
+    head_s: float = 15.0  # in which the head must have come
+    connect_s: float = 30.0  # to find and reach a host
+    idle_s: float = 60.0  # of silence, after which a connection ends
+    connection_s: float = 900.0  # that one may last
+    down_bytes: int = 4 << 30  # that one command receives
+    up_bytes: int = 16 << 20  # that it sends
+
+    def host(self, name: str) -> IndexHost | None:
+        """Return the entry of a host, or None if it may not be reached. The user's entries take precedence."""
+        wanted = name.lower().removesuffix(".")
+        found = [host for host in self.hosts if host.name == wanted]
+        return next((host for host in found if host.explicit), found[0] if found else None)
+
+
+def index_policy(settings: Mapping[str, str] | None = None, hosts: Iterable[str] = ()) -> IndexPolicy:
+    """Return the public indexes and those that ``settings`` name; the tools inside get the settings, too.
+
+    Args:
+        settings: Any of :data:`INDEX_SETTINGS`; nothing is taken from this process's environment.
+        hosts: Addresses of more hosts that may be reached: where an index keeps its files, say.
+
+    Raises:
+        DataError: an unknown setting, or an address that is none.
+    """
+    found: dict[str, IndexHost] = {}
+    told: dict[str, str] = {}
+    for setting, value in (settings or {}).items():
+        if setting not in INDEX_SETTINGS:
+            raise DataError(f"{setting} names no package index; known: {', '.join(INDEX_SETTINGS)}")
+        plain = []
+        for url in value.replace(",", " ").replace("|", " ").split():
+            if setting == "GOPROXY" and url in ("direct", "off"):
+                plain.append(url)
+                continue
+            parts = _address(setting, url)
+            _add(found, parts, f"named by {setting}")
+            plain.append(parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl())
+        told[setting] = ("," if setting == "GOPROXY" else " ").join(plain)
+    for url in hosts:
+        _add(found, _address("a host", url), "named by the user")
+    return IndexPolicy(hosts=(*found.values(), *index_hosts()), settings=told)
+
+
+def _add(found: dict[str, IndexHost], parts: SplitResult, about: str) -> None:
+    name = str(parts.hostname)
+    port = parts.port or _DEFAULT_PORTS[parts.scheme]
+    ports = {*(found[name].ports if name in found else ()), port}
+    found[name] = IndexHost(name=name, ports=tuple(sorted(ports)), about=about, explicit=True)
+
+
+def _address(setting: str, url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        named = parts.scheme in _DEFAULT_PORTS and IndexHost(
+            name=parts.hostname or "", ports=(parts.port or 1,)
+        )
+    except ValueError:
+        named = False
+    if not named:
+        raise DataError(f"{setting} is no address of an index: {redact(url)!r}")
+    return parts
+
+
+def proxy_environment(policy: IndexPolicy) -> dict[str, str]:
+    """Return variables that point pip, uv, npm, Maven, Go, curl and apt to the proxy and its certificates."""
+    proxy = f"http://127.0.0.1:{PROXY_PORT}"
+    java = " ".join(
+        f"-D{scheme}.proxyHost=127.0.0.1 -D{scheme}.proxyPort={PROXY_PORT}" for scheme in ("http", "https")
+    )
+    names = (
+        "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "npm_config_proxy", "npm_config_https_proxy",
+    )  # fmt: skip
+    certificates = _CERTIFICATE_SETTINGS if Path(_CERTIFICATES).exists() else ()
+    return {
+        **dict.fromkeys(names, proxy),
+        "MAVEN_OPTS": java,
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "npm_config_update_notifier": "false",
+        **dict.fromkeys(certificates, _CERTIFICATES),
+        **policy.settings,
+    }
+
+
+def _meant(address: Address) -> list[Address]:
+    """Return the addresses that an address contains: itself, and those embedded in it."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return [address]
+    if address.ipv4_mapped is not None:
+        return [address.ipv4_mapped]
+    wrapped = [address.sixtofour] if address.sixtofour is not None else []
+    if address in _NAT64:
+        wrapped.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+    return [address, *wrapped]
+
+
+def refused_address(text: str, *, explicit: bool) -> str:
+    """Return why a host's address is refused; empty if it is accepted.
+
+    Link-local addresses, where clouds keep their metadata, are refused even to a host that the user named.
+    """
+    for address in _meant(ipaddress.ip_address(text.partition("%")[0])):
+        if address.is_link_local:
+            return "link-local"
+        if address.is_multicast or address.is_unspecified:
+            return "no single host's"
+        if not explicit and not address.is_global:
+            return "loopback" if address.is_loopback else "not public"
+    return ""
+
+
+def is_address(name: str) -> bool:
+    """Return whether a host is given by its address rather than its name, in any notation that resolvers take."""
+    try:
+        ipaddress.ip_address(name.strip("[]").partition("%")[0])
+    except ValueError:
+        last = name.removesuffix(".").rpartition(".")[2].lower()
+        return last.isdigit() or last.startswith("0x")
+    return True

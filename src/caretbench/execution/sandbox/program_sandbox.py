@@ -1,0 +1,225 @@
+"""Sandbox that runs one untrusted program at the isolation level of this machine.
+
+Synchronous: the calling thread waits for the program, reading its output, its launcher's report and, several
+times a second, the process tree's use. Many sandboxes run at a time by calling from many threads; starting
+one is mostly waiting in the kernel, so have more in flight than there are processors. A sandbox dies with
+the thread that runs it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+
+from caretbench.execution.cache.cache_folders import BOUND
+from caretbench.execution.sandbox.bubblewrap import HOME, WORK, find_bubblewrap
+from caretbench.execution.sandbox.host.failure_reasons import NO_BUBBLEWRAP, no_sandbox
+from caretbench.execution.sandbox.host.idmapped_mounts import forget_maps
+from caretbench.execution.sandbox.invocation import NO_OVERLAY, Invocation, resolved
+from caretbench.execution.sandbox.isolation_levels import (
+    Level,
+    SandboxUnavailable,
+    accepted_levels,
+    say_weaker,
+)
+from caretbench.execution.sandbox.kernel.cgroups import MemoryGroups, bounded, find_groups, version_of
+from caretbench.execution.sandbox.kernel.landlock_sandbox import LandlockUnavailable, LandlockWalls
+from caretbench.execution.sandbox.kernel.seccomp import seccomp_filter
+from caretbench.execution.sandbox.namespace_sandbox import Namespaces
+from caretbench.execution.sandbox.supervisor import START_S, SandboxResult
+from caretbench.execution.sandbox.warm_sandbox import Workers
+from caretbench.execution.types import Isolation, Limits
+from caretbench.files import cache_folder
+
+__all__ = [
+    "HOME", "NO_OVERLAY", "WORK", "Invocation", "Sandbox", "SandboxResult", "SandboxUnavailable", "display_server",
+]  # fmt: skip
+
+
+def display_server() -> str | None:
+    """Return the X server for programs that need a display, or None where it is not installed."""
+    return shutil.which("Xvfb", path="/usr/bin:/usr/local/bin")
+
+
+class Sandbox:
+    """Sandbox by bubblewrap, with our own arguments, system call filter and launcher, or by Landlock.
+
+    Started by root, every program runs as a user of its own who owns nothing, and reads what is bound wherever it lies.
+    """
+
+    def __init__(
+        self, binary: str | None = None, *, level: str | None = None, groups: MemoryGroups | None = None
+    ) -> None:
+        """``level``: accepted isolation (``auto``, ``namespaces``, ``landlock``); default: ``CARETBENCH_SANDBOX``.
+
+        ``groups``: control groups that bound the memory; those of the second version by default, where there are any.
+        """
+        self._groups = groups or find_groups()
+        binary = binary or find_bubblewrap()
+        self._levels = accepted_levels(level)
+        self._confined: LandlockWalls | None = None
+        self.fallback = ""
+        """Reason why programs do not run in namespaces; known after :meth:`probe`."""
+        self._isolation: Isolation | None = None
+        self._looking = threading.RLock()
+        self._looks = False
+        self._interrupted = threading.Event()
+        self._workers = Workers()
+        self._namespaces = (
+            Namespaces(binary, seccomp_filter(), self._workers, self._groups, self._interrupted)
+            if binary is not None
+            else None
+        )
+        self._closing: list[Callable[[], None]] = []
+        weakref.finalize(self, self._workers.close)
+
+    def probe(self) -> Isolation:
+        """Really run a program, once per object, and return its isolation.
+
+        Raises:
+            SandboxUnavailable: with what to install or to set.
+        """
+        with self._looking:
+            if self._isolation is None:
+                self._looks = True
+                try:
+                    self._isolation = self._find_walls()
+                finally:
+                    self._looks = False
+            return self._isolation
+
+    def _settle(self) -> None:
+        """Determine the isolation level before the first program."""
+        with self._looking:
+            if self._confined is None and self._levels == ("landlock",):
+                self._confined = _confined()
+            elif self._isolation is None and len(self._levels) > 1 and not (self._looks or self.interrupted):
+                self.probe()
+
+    def _find_walls(self) -> Isolation:
+        try:
+            return self._really_run()
+        except SandboxUnavailable as obstacle:
+            if len(self._levels) == 1 or self.interrupted:
+                raise
+            try:
+                self._confined = _confined()
+                isolation = self._really_run()
+            except SandboxUnavailable as error:
+                self._confined = None
+                if str(error) in str(obstacle):  # neither level can be had, for one reason
+                    raise obstacle from None
+                raise SandboxUnavailable(f"{obstacle}. Landlock cannot stand in: {error}") from None
+            self.fallback = str(obstacle)
+            say_weaker(self.fallback)
+            return isolation
+
+    def _really_run(self) -> Isolation:
+        if self._namespaces is None and self._levels[0] == "namespaces" and self._confined is None:
+            raise SandboxUnavailable(NO_BUBBLEWRAP)
+        try:
+            result = self.run(
+                Invocation(
+                    ["/bin/sh", "-c", "exit 0"], limits=Limits(), wall_s=START_S, read_only=self._expected()
+                )
+            )
+        except OSError as error:  # not even a process, or not as another user
+            result = SandboxResult(error=str(error))
+        if not result.ok or result.isolation is None:
+            said = result.error or result.stderr.text or f"killed: {result.killed}"
+            raise SandboxUnavailable(
+                no_sandbox(said) if self._confined is None else f"no Landlock walls: {said}"
+            )
+        return result.isolation
+
+    def _expected(self) -> dict[str, str]:
+        """Return the paths that programs will have bound, as far as they exist: the probe runs with them, too."""
+        try:
+            cache = cache_folder()
+        except (OSError, RuntimeError):  # a user without a home has nothing of ours to bind
+            return {}
+        places = [self._workers.artefacts, *(cache / name for name in BOUND)]
+        return {
+            f"/run/expected/{number}": str(place)
+            for number, place in enumerate(places)
+            if place is not None and os.access(place, os.R_OK | os.X_OK)
+        }
+
+    @property
+    def level(self) -> Level:
+        """Isolation level of programs."""
+        self._settle()
+        return "namespaces" if self._confined is None else "landlock"
+
+    @property
+    def interrupted(self) -> bool:
+        """Return whether programs are being interrupted."""
+        return self._interrupted.is_set()
+
+    def interrupt(self) -> None:
+        """Interrupt every running program soon; new ones end at once until :meth:`resume`."""
+        self._interrupted.set()
+
+    def resume(self) -> None:
+        """Let programs run again."""
+        self._interrupted.clear()
+
+    def run(self, invocation: Invocation) -> SandboxResult:
+        """Run one program in a fresh sandbox and wait for its end.
+
+        Raises:
+            SandboxUnavailable: bubblewrap is not installed, or a display is wanted and ``Xvfb`` is not, or something
+                that is bound cannot be reached by the user that the program gets.
+        """
+        self._settle()
+        display = self._display(invocation)
+        ready = resolved(invocation, display)
+        if self._confined is not None:
+            if invocation.on_snapshot:
+                return SandboxResult(error=f"{NO_OVERLAY}: it needs namespaces")
+            with bounded(self._groups, invocation.limits) as group:
+                return self._confined.run(
+                    ready, interrupted=self._interrupted, group=group, memory=version_of(self._groups)
+                )
+        assert self._namespaces is not None  # noqa: S101  looked at above
+        return self._namespaces.run(ready)
+
+    def _display(self, invocation: Invocation) -> str | None:
+        """Return the X server to start, if one is wanted, after checking that the level provides what is wanted."""
+        if self._confined is not None and (invocation.display or invocation.index is not None):
+            wanted = "a display" if invocation.display else "a package index"
+            raise SandboxUnavailable(
+                f"the program needs {wanted}, which the {self.level} level does not give"
+            )
+        if self._namespaces is None and self._confined is None:
+            raise SandboxUnavailable("bubblewrap is not installed")
+        server = display_server() if invocation.display else None
+        if invocation.display and server is None:
+            raise SandboxUnavailable("the program needs a display: `apt-get install xvfb`")
+        return server
+
+    def keep_warm(self, artefacts: Path) -> None:
+        """Let compiled programs below ``artefacts`` run in warm sandboxes, which can read all of that folder."""
+        self._workers.artefacts = artefacts
+
+    def when_closed(self, close: Callable[[], None]) -> None:
+        """Register ``close`` to be called whenever the warm sandboxes end."""
+        self._closing.append(close)
+
+    def close(self) -> None:
+        """End the warm sandboxes; they start again on demand."""
+        self._workers.close()
+        forget_maps()
+        for close in self._closing:
+            close()
+
+
+def _confined() -> LandlockWalls:
+    try:
+        return LandlockWalls()
+    except LandlockUnavailable as error:
+        raise SandboxUnavailable(str(error)) from None

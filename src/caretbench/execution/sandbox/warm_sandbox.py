@@ -1,0 +1,429 @@
+"""Warm sandboxes: each serves many programs, and isolates every program by itself.
+
+See ``fork_server`` for the inside. This module contains the messages to it, the number of programs that one serves, and
+what happens when it dies: nothing but that the program is started again elsewhere.
+"""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import os
+import select
+import signal
+import socket
+import struct
+import subprocess
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from caretbench.execution.sandbox.bind_access import closed_places, reached
+from caretbench.execution.sandbox.bubblewrap import (
+    COVERS,
+    INSIDE_USER,
+    KEPT_OF_PROC,
+    LAUNCHER,
+    inside_files,
+    launcher_interpreter,
+    readable,
+    wall_arguments,
+)
+from caretbench.execution.sandbox.host.failure_reasons import no_maps, no_nesting
+from caretbench.execution.sandbox.host.idmapped_mounts import child_of, end_group, write_maps
+from caretbench.execution.sandbox.host.program_users import unprivileged_user, users
+from caretbench.execution.sandbox.invocation import SNAPSHOT, memory_options
+from caretbench.execution.types import Warm
+
+PROGRAMS_PER_WORKER = 1000
+"""Number of programs after which a worker is replaced by a fresh one."""
+
+_ZYGOTE = "/run/caretbench/fork_server.py"
+_ARTEFACTS = "/run/artefacts"
+_ARTEFACT = "/artefact"
+_ASIDE = "/run/aside"
+_START_S = 60.0
+_ENDS_S = 0.25
+_MOST_WORKERS = 8
+_MOST_FAILURES = 3
+_CREDENTIALS = struct.Struct("3i")
+_ORDER = struct.Struct("=iii")
+"""As in ``fork_server.py``: the program's user, whether a door comes, how many mounts."""
+
+
+class WorkerKey(NamedTuple):
+    """Properties that programs of one worker share."""
+
+    binds: tuple[tuple[str, str], ...]
+    environment: tuple[tuple[str, str], ...]
+    modules: tuple[str, ...]
+    packages: str
+    user: int | None
+    """Whom root starts it as; None where an ordinary user does."""
+    lasting: str = ""
+    """Mount options of a ``/tmp`` that all programs share; empty: each gets one of its own."""
+
+    @property
+    def many_users(self) -> bool:
+        """Return whether each of its programs is another user of the host."""
+        return self.user is not None and not self.lasting
+
+
+class Ready(NamedTuple):
+    """Job with the worker that it needs."""
+
+    key: WorkerKey
+    job: dict[str, object]
+    given: Mapping[str, str]
+    """Path inside -> path on the host, of what root opens for this program's user alone."""
+
+
+@dataclass
+class WarmProgram:
+    """Program in a warm sandbox, as its supervisor holds it: the first process of its own isolation."""
+
+    pid: int
+    descriptor: int
+    channel: socket.socket
+    stdout: IO[bytes] | None
+    stderr: IO[bytes] | None
+
+    def kill(self) -> None:
+        """Kill the program, and with it everything in its process namespace."""
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.descriptor, signal.SIGKILL)
+
+    def wait(self) -> int:
+        """Wait until it is gone; the launcher's report contains the outcome."""
+        poll = select.poll()
+        poll.register(self.descriptor, select.POLLIN)
+        poll.poll()
+        return 0
+
+    def close(self) -> None:
+        """Close its descriptors."""
+        os.close(self.descriptor)
+        self.channel.close()
+
+
+class Worker:
+    """Warm sandbox for many programs."""
+
+    def __init__(self, key: WorkerKey, binary: str, filter_program: bytes) -> None:
+        """Build it and wait until it takes programs, or raise OSError where it does not come up."""
+        self.served = 0
+        self.under_way = 0
+        self.proved = False
+        """True once a program's isolation was built in it."""
+        self.obstacle = ""
+        """Reason why the last program's isolation failed."""
+        self._lock = threading.Lock()
+        self._control, theirs = socket.socketpair()
+        try:
+            with contextlib.ExitStack() as stack:
+                self._process = self._started(key, binary, filter_program, theirs, stack)
+                theirs.close()
+                self._await_ready()
+        except BaseException:
+            self._control.close()
+            theirs.close()
+            raise
+
+    def _started(
+        self,
+        key: WorkerKey,
+        binary: str,
+        filter_program: bytes,
+        theirs: socket.socket,
+        stack: contextlib.ExitStack,
+    ) -> subprocess.Popen[bytes]:
+        """Return bubblewrap with the fork_server; ``stack`` keeps its resources until it has started."""
+        interpreter, interpreter_binds = launcher_interpreter()
+        flags = [] if key.modules else ["-I", "-S", "-B"]
+        opened: list[int] = []
+
+        def held(content: bytes) -> int:
+            opened.append(descriptor := readable(content))
+            stack.callback(os.close, descriptor)
+            return descriptor
+
+        binds = {**interpreter_binds, **dict(key.binds)}
+        ground = stack.enter_context(reached(binary, binds, {}, key.user))
+        walls = wall_arguments(
+            read_only=ground.read_only,
+            writable={},
+            descriptors={
+                path: held(text) for path, text in inside_files("launcher.py", "fork_server.py").items()
+            },
+            capabilities=("CAP_SETUID", "CAP_SETGID") if key.many_users else (),
+            folders=(_ARTEFACT, _ARTEFACTS),
+            user=0 if key.many_users else INSIDE_USER,
+        )
+        for name, value in key.environment:
+            walls += ["--setenv", name, value]
+        maps = stack.enter_context(_Maps()) if key.many_users else None
+        walls += maps.arguments if maps is not None else []
+        words = [
+            interpreter, *flags, _ZYGOTE, str(theirs.fileno()), str(held(filter_program)), LAUNCHER, key.packages,
+            key.lasting, COVERS, ",".join(KEPT_OF_PROC), *key.modules,
+        ]  # fmt: skip
+        process = ground.start(
+            ["--args", str(held(b"".join(word.encode() + b"\0" for word in walls))), "--", *words],
+            pass_fds=[*opened, theirs.fileno(), *(maps.theirs if maps is not None else [])],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            if maps is not None:
+                maps.write()
+        except BaseException:
+            end_group(process)
+            raise
+        return process
+
+    def _await_ready(self) -> None:
+        self._control.settimeout(_START_S)
+        try:
+            ready = self._control.recv(1)
+        except OSError:
+            ready = b""
+        if ready != b"r":
+            self.close()
+            raise OSError("the warm sandbox did not come up")
+
+    @property
+    def ended(self) -> bool:
+        """Return whether the sandbox is gone."""
+        return self._process.poll() is not None
+
+    def ends(self) -> bool:
+        """Return whether the sandbox is gone or about to go."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_ENDS_S)
+        return self.ended
+
+    def start(
+        self, door: socket.socket | None = None, user: int | None = None, mounts: Sequence[int] = ()
+    ) -> WarmProgram | None:
+        """Start the isolation of a program, which waits for its job; None if the sandbox is gone or cannot build it.
+
+        ``door``: over which the launcher hands the proxy its listening socket. ``user``: who the program is on the
+        host, where each is another one. ``mounts``: what root has opened for this user.
+        """
+        ours, theirs = socket.socketpair()
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        out_read, out_write = os.pipe2(os.O_CLOEXEC)
+        error_read, error_write = os.pipe2(os.O_CLOEXEC)
+        doors = [door.fileno()] if door is not None else []
+        handed = array.array("i", [theirs.fileno(), out_write, error_write, *doors, *mounts])
+        inside = user - unprivileged_user() if user is not None else 0
+        order = _ORDER.pack(inside, len(doors), len(mounts))
+        try:
+            with self._lock:
+                self._control.sendmsg([order], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, handed)])
+        except OSError:
+            handed = array.array("i")
+        finally:
+            theirs.close()
+            os.close(out_write)
+            os.close(error_write)
+        try:
+            if not handed:
+                raise OSError("it has ended")  # noqa: TRY301  as where nothing answers
+            pid, handle = _first_process(ours)
+        except OSError as error:
+            self.obstacle = no_nesting(str(error))
+            ours.close()
+            os.close(out_read)
+            os.close(error_read)
+            return None
+        self.proved = True
+        return WarmProgram(pid, handle, ours, os.fdopen(out_read, "rb", 0), os.fdopen(error_read, "rb", 0))
+
+    def close(self) -> None:
+        """End it, with whatever still runs in it."""
+        self._control.close()
+        end_group(self._process)
+
+
+class _Maps:
+    """User maps of a sandbox with many users: root writes them while bubblewrap waits."""
+
+    def __enter__(self) -> _Maps:
+        gate, self._go = os.pipe2(os.O_CLOEXEC)
+        self._facts, told = os.pipe2(os.O_CLOEXEC)
+        self.theirs = [gate, told]
+        self.arguments = ["--userns-block-fd", str(gate), "--info-fd", str(told)]
+        return self
+
+    def write(self) -> None:
+        """Let bubblewrap go on, or raise OSError where it did not start, or may not have these users."""
+        for descriptor in self.theirs:
+            os.close(descriptor)
+        self.theirs = []
+        found = users()
+        assert found is not None  # noqa: S101  root alone comes here
+        rows = f"0 {found.start} {len(found)}\n"
+        child = child_of(self._facts)
+        try:
+            write_maps(child, rows, rows)
+        except PermissionError as error:
+            raise PermissionError(no_maps(error)) from None
+        os.write(self._go, b"g")
+
+    def __exit__(self, *_: object) -> None:
+        for descriptor in (*self.theirs, self._go, self._facts):
+            os.close(descriptor)
+
+
+def _for_one_user(binds: Mapping[str, str]) -> dict[str, str]:
+    """Give one program's user access to closed paths and to a snapshot that it must own; root does this."""
+    closed = set(closed_places(list(binds.values())))
+    return {inside: path for inside, path in binds.items() if path in closed or inside == SNAPSHOT}
+
+
+def _first_process(channel: socket.socket) -> tuple[int, int]:
+    """Return the first process of the new isolation, by the credentials of its greeting, and a handle of it."""
+    channel.settimeout(_START_S)
+    words, ancillary, _, _ = channel.recvmsg(4096, socket.CMSG_SPACE(_CREDENTIALS.size))
+    if not words.startswith(b'{"here"'):
+        said = words.decode("utf-8", "replace").strip().removeprefix('{"error": "').removesuffix('"}')
+        raise OSError(said or "no process could be started")
+    pid = next(
+        (
+            _CREDENTIALS.unpack(data[: _CREDENTIALS.size])[0]
+            for level, kind, data in ancillary
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS)
+        ),
+        0,
+    )
+    if pid <= 0:
+        raise OSError("its process is not known here")
+    return pid, os.pidfd_open(pid)
+
+
+class Workers:
+    """Warm sandboxes of one :class:`caretbench.execution.sandbox.program_sandbox.Sandbox`. Threads share it."""
+
+    def __init__(self) -> None:
+        self.artefacts: Path | None = None
+        """Folder of compiled programs; programs from elsewhere run in sandboxes of their own."""
+        self._workers: OrderedDict[WorkerKey, Worker] = OrderedDict()
+        self._retired: list[Worker] = []
+        self._failures: Counter[WorkerKey] = Counter()
+        self.obstacle = ""
+        """Reason why the last failed one could not be built, or could not isolate a program."""
+        self._lock = threading.Lock()
+        # A sandbox dies with the thread that started it: this one lives as long as the process.
+        self._keeper: ThreadPoolExecutor | None = None
+
+    def job(self, warm: Warm, job: Mapping[str, object], binds: Mapping[str, str], *, tmp_mb: int) -> Ready:
+        """Return the job in the form that a worker understands, and which worker that is."""
+        kept = dict(binds)
+        artefact = ""
+        root = self.artefacts.resolve() if self.artefacts is not None else None
+        place = Path(kept.get(_ARTEFACT, "/"))
+        if root is not None and place.is_relative_to(root):
+            del kept[_ARTEFACT]
+            kept[_ARTEFACTS] = str(root)
+            artefact = str(place.relative_to(root))
+        # What belongs below /tmp, where each program gets a folder of its own, is bound aside and bound again there.
+        aside = {
+            f"{_ASIDE}/{number}": inside
+            for number, inside in enumerate(sorted(place for place in kept if place.startswith("/tmp/")))  # noqa: S108
+        }
+        kept |= {place: kept.pop(inside) for place, inside in aside.items()}
+        environment = job["environment"] if warm.harness else {}
+        assert isinstance(environment, dict)  # noqa: S101  ours
+        key = WorkerKey(
+            tuple(sorted(kept.items())),
+            tuple(sorted(environment.items())),
+            warm.modules,
+            warm.packages,
+            unprivileged_user() if users() is not None else None,
+        )
+        given = _for_one_user(binds) if key.many_users else {}
+        extra: dict[str, object] = {
+            "forked": warm.harness,
+            "artefact": artefact,
+            "memory": memory_options(tmp_mb),
+            "aside": [(place, inside) for place, inside in aside.items() if inside not in given],
+            "given": list(given),
+        }
+        if _ARTEFACT in given:
+            extra["artefact"] = ""
+        if warm.harness:  # as an interpreter sees its arguments that is started with `-c TEXT`
+            argv = job["argv"]
+            assert isinstance(argv, list)  # noqa: S101  ours
+            extra["argv"] = ["-c", *argv[3:]]
+        return Ready(key, {**job, **extra}, given)
+
+    @contextlib.contextmanager
+    def lease(self, key: WorkerKey, binary: str, filter_program: bytes) -> Iterator[Worker | None]:
+        """Provide a worker for one program; None if none can be built on this machine."""
+        worker = self._take(key, binary, filter_program)
+        try:
+            yield worker
+        finally:
+            if worker is not None:
+                with self._lock:
+                    worker.under_way -= 1
+                    done = [old for old in self._retired if not old.under_way]
+                    self._retired = [old for old in self._retired if old.under_way]
+                for old in done:
+                    old.close()
+
+    def refuse(self, key: WorkerKey, worker: Worker) -> None:
+        """Build another one next time. If none ever isolated a program, the kernel is the cause, and no more are tried.
+
+        One that did may have met a moment without memory, or without room for processes.
+        """
+        with self._lock:
+            self.obstacle = worker.obstacle
+            if not worker.proved:
+                self._failures[key] += 1
+            if self._workers.get(key) is worker:
+                self._retired.append(self._workers.pop(key))
+
+    def _take(self, key: WorkerKey, binary: str, filter_program: bytes) -> Worker | None:
+        with self._lock:
+            if self._failures[key] >= _MOST_FAILURES:
+                return None
+            worker = self._workers.get(key)
+            if worker is not None and worker.proved:
+                del self._failures[key]
+            if worker is not None and (worker.ended or worker.served >= PROGRAMS_PER_WORKER):
+                self._retired.append(self._workers.pop(key))
+                worker = None
+            if worker is None:
+                self._keeper = self._keeper or ThreadPoolExecutor(1, thread_name_prefix="warm-sandboxes")
+                try:
+                    worker = self._keeper.submit(Worker, key, binary, filter_program).result()
+                except OSError as error:
+                    self._failures[key] += 1
+                    self.obstacle = str(error)
+                    return None
+                self._workers[key] = worker
+            self._workers.move_to_end(key)
+            if len(self._workers) > _MOST_WORKERS:
+                self._retired.append(self._workers.popitem(last=False)[1])
+            worker.served += 1
+            worker.under_way += 1
+            return worker
+
+    def close(self) -> None:
+        """End all workers."""
+        with self._lock:
+            workers = [*self._workers.values(), *self._retired]
+            self._workers.clear()
+            self._retired.clear()
+            keeper, self._keeper = self._keeper, None
+        for worker in workers:
+            worker.close()
+        if keeper is not None:
+            keeper.shutdown(wait=False)

@@ -1,0 +1,305 @@
+"""Enclosing functions and earlier exits of the lines behind the caret, from a parsed program.
+
+All are facts of the syntax tree: functions around a line and where each begins, text (strings, comments) around it,
+conditions of the answer around it, and statements of the answer that leave the function or the loop before it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+import tree_sitter
+
+from caretbench.execution.scan import check_patterns
+from caretbench.execution.scan.constant_conditions import always, never
+from caretbench.execution.scan.exit_statements import (
+    CONDITION,
+    Leaving,
+    is_conditional,
+    is_function,
+    is_type,
+    leaving_before,
+    text_of,
+)
+from caretbench.syntax.parser import encode, parse
+
+LINES = 64
+"""Maximum number of lines behind the caret that are looked at."""
+_DEEPEST = 200
+_MOST_NODES = 20_000
+_CODE_LINE = re.compile(r"^[ \t]*(?=[\w@\"'(\[*&!+-])", re.MULTILINE)
+_TEXT = re.compile(r"comment|string|template_|heredoc|char_literal")
+_SUPPRESSED = re.compile(r"\A[^\n]*?\b(?:suppress|assertRaises|raises|warns)\w*\s*\([^\n]*")
+_CODE_IN_TEXT = re.compile(r"interpolation|template_substitution")
+
+
+class Function(NamedTuple):
+    """A function around a line. ``part`` is ``before``, ``answer`` or ``after``; ``at`` counts bytes within it.
+
+    ``lazy``: calling it does not run it. ``decorators`` are their texts.
+    """
+
+    part: str
+    at: int
+    name: str
+    lazy: bool
+    decorators: frozenset[str]
+
+
+class LinePlace(NamedTuple):
+    """Place of a line: ``text`` is the line itself, ``functions`` are those around it, the innermost first."""
+
+    text: str
+    in_text: bool
+    unreachable: bool
+    functions: tuple[Function, ...]
+    conditions: tuple[str, ...]
+    leaving: Leaving
+    throwing: Leaving
+    in_try: bool
+    suspended: bool
+
+    def of_answer(self, *, named: bool = False) -> tuple[Function, ...]:
+        """Return functions around it that the answer opens."""
+        return tuple(one for one in self.functions if one.part == "answer" and (one.name or not named))
+
+    def of_program(self, *, named: bool = False) -> tuple[tuple[str, int], ...]:
+        """Return functions around it that are the program's own."""
+        return tuple(
+            (one.part, one.at) for one in self.functions if one.part != "answer" and (one.name or not named)
+        )
+
+
+class _Program(NamedTuple):
+    begin: int
+    end: int
+    language: str
+
+
+class Enclosures(NamedTuple):
+    """Places of the first lines behind the caret.
+
+    ``defined`` counts the functions that the answer defines, by name; ``parsed`` is False where a part of the program
+    does not fit the grammar.
+    """
+
+    places: tuple[LinePlace, ...]
+    defined: Mapping[str, int]
+    parsed: bool
+
+
+@lru_cache(maxsize=512)
+def enclosures(before: str, answer: str, after: str, language: str) -> Enclosures:
+    """Return the enclosures of the first lines of ``after`` in the whole program."""
+    tree = parse(before + answer + after, language)
+    begin = len(encode(before))
+    program = _Program(begin, begin + len(encode(answer)), language)
+    # What is left of the answer's own line belongs to it.
+    rest = after.find("\n") + 1 if answer.rpartition("\n")[2].strip() else 0
+    lines = (match.end() for match in _CODE_LINE.finditer(after, rest) if match.end() < len(after))
+    exits: dict[int, tuple[Leaving, Leaving]] = {}
+    found = []
+    for place, _ in zip(lines, range(LINES), strict=False):
+        text = after[place : after.find("\n", place) % (len(after) + 1)]
+        found.append(_place(tree, program, program.end + len(encode(after[:place])), text, exits))
+    defined = Counter(
+        _named(one) for one in _functions(tree.root_node, begin, program.end) if one.start_byte >= begin
+    )
+    return Enclosures(tuple(found), defined, not tree.root_node.has_error)
+
+
+@lru_cache(maxsize=512)
+def checking(text: str, language: str) -> frozenset[str]:
+    """Return the names of the functions of a program that hold a check."""
+    root = parse(text, language).root_node
+    functions = _functions(root, 0, root.end_byte)
+    return frozenset(
+        name for one in functions if check_patterns.IN_A_LINE.search(text_of(one)) and (name := _named(one))
+    )
+
+
+def _functions(root: tree_sitter.Node, begin: int, end: int) -> Iterator[tree_sitter.Node]:
+    """Yield functions that reach into a part of a program, as far as it is not too large."""
+    open_nodes = [root]
+    for _ in range(_MOST_NODES):
+        if not open_nodes:
+            return
+        node = open_nodes.pop()
+        if node.end_byte <= begin or node.start_byte >= end:
+            continue
+        if is_function(node.type):
+            yield node
+        open_nodes.extend(node.named_children)
+
+
+def _place(
+    tree: tree_sitter.Tree, program: _Program, at: int, line: str, exits: dict[int, tuple[Leaving, Leaving]]
+) -> LinePlace:
+    climb = _Climb(program, at, exits)
+    inner: tree_sitter.Node | None = None
+    for node in _upwards(tree.root_node.descendant_for_byte_range(at, at + 1)):
+        if not climb.passes(node, inner):
+            break
+        inner = node
+    return LinePlace(
+        line,
+        climb.in_text,
+        climb.unreachable,
+        tuple(climb.functions),
+        tuple(climb.conditions),
+        climb.leaving,
+        climb.throwing,
+        climb.in_try,
+        climb.suspended,
+    )
+
+
+class _Climb:
+    """Path from a line up to the root of the tree, with the passed nodes."""
+
+    def __init__(self, program: _Program, at: int, exits: dict[int, tuple[Leaving, Leaving]]) -> None:
+        self._program = program
+        self._at = at
+        self._exits = exits
+        self._left_function = False
+        self.in_text = self.unreachable = self.suspended = self.in_try = False
+        self.functions: list[Function] = []
+        self.conditions: list[str] = []
+        self.leaving = self.throwing = Leaving.NO
+
+    def passes(self, node: tree_sitter.Node, inner: tree_sitter.Node | None) -> bool:
+        """Process a node above ``inner``; return whether the path goes on."""
+        program, kind = self._program, node.type
+        started = program.begin <= node.start_byte < program.end
+        if _CODE_IN_TEXT.search(kind) and not started:
+            return False
+        if started and node.is_named and _TEXT.search(kind):
+            self.in_text = True
+        if not self._left_function:
+            self._pass_exits(node)
+        if started:
+            self._pass_condition(node, inner)
+        if is_function(kind) and node.start_byte < self._at:
+            self._pass_function(node, started=started)
+        return True
+
+    def _pass_exits(self, node: tree_sitter.Node) -> None:
+        program = self._program
+        if node.start_byte >= program.begin:
+            left, thrown = leaving_before(node, program.begin, program.end, self._exits)
+            self.leaving, self.throwing = max(self.leaving, left), max(self.throwing, thrown)
+        elif node.type.startswith("try_"):
+            self.in_try = True
+
+    def _pass_condition(self, node: tree_sitter.Node, inner: tree_sitter.Node | None) -> None:
+        kind = node.type
+        if not kind.startswith("try_") and (CONDITION.match(kind) or is_conditional(kind)):
+            self.conditions.append(_condition(node))
+            self.unreachable = self.unreachable or _never_runs(node, inner)
+        elif kind == "with_statement" and (caught := _SUPPRESSED.search(text_of(node)[:200])):
+            self.conditions.append(caught[0])
+
+    def _pass_function(self, node: tree_sitter.Node, *, started: bool) -> None:
+        self.functions.append(_function(node, self._program))
+        if not (self._left_function or started) and _suspends(node, self._program):
+            self.suspended = True
+        self._left_function = self._left_function or node.start_byte < self._program.end
+
+
+def _condition(node: tree_sitter.Node) -> str:
+    condition = node.child_by_field_name("condition")
+    return " ".join(text_of(condition).split())[:500] if condition is not None else node.type
+
+
+def _never_runs(node: tree_sitter.Node, inner: tree_sitter.Node | None) -> bool:
+    """Return whether the branch of a statement that holds ``inner`` is chosen by a constant never to run."""
+    if not CONDITION.match(node.type):
+        return False
+    condition = node.child_by_field_name("condition")
+    if condition is None:
+        right = node.child_by_field_name("right") or node.child_by_field_name("value")
+        return (
+            right is not None
+            and re.fullmatch(r"\[\]|\(\)|\{\}|range\(0\)|\"\"|''", text_of(right).strip()) is not None
+        )
+    alternative = node.child_by_field_name("alternative")
+    in_alternative = (
+        inner is not None and alternative is not None and inner.start_byte >= alternative.start_byte
+    )
+    return always(text_of(condition)) if in_alternative else never(text_of(condition))
+
+
+def _function(node: tree_sitter.Node, program: _Program) -> Function:
+    start = node.start_byte
+    if start < program.begin:
+        part, at = "before", start
+    elif start < program.end:
+        part, at = "answer", start - program.begin
+    else:
+        part, at = "after", start - program.end
+    decorated = node.parent is not None and node.parent.type == "decorated_definition"
+    decorators = node.parent.children if decorated and node.parent is not None else ()
+    texts = frozenset(text_of(child) for child in decorators if child.type == "decorator")
+    return Function(part, at, _named(node), _is_lazy(node, program.language), texts)
+
+
+def _named(node: tree_sitter.Node) -> str:
+    """Return its name, or that of the variable that it is given to; nothing for one that is an argument."""
+    name = node.child_by_field_name("name")
+    if (
+        name is None
+        and node.child_by_field_name("declarator") is not None
+        and node.type == "function_definition"
+    ):
+        name = node.child_by_field_name("declarator")
+        while name is not None and (deeper := name.child_by_field_name("declarator")) is not None:
+            name = deeper
+    if name is None and node.parent is not None:
+        parent = (
+            node.parent.parent
+            if node.parent.type in ("expression_list", "equals_value_clause")
+            else node.parent
+        )
+        for field in ("name", "left", "key", "declarator"):
+            name = name or (parent.child_by_field_name(field) if parent is not None else None)
+    return text_of(name).strip()[:200] if name is not None else ""
+
+
+def _is_lazy(node: tree_sitter.Node, language: str) -> bool:
+    """Return whether calling it does not run it: a generator, and in Python a coroutine."""
+    if node.type.startswith("generator") or any(child.type == "*" for child in node.children):
+        return True
+    return language == "python" and (
+        any(child.type == "async" for child in node.children) or _yields(node, node.start_byte, node.end_byte)
+    )
+
+
+def _suspends(function: tree_sitter.Node, program: _Program) -> bool:
+    """Return whether the answer makes a generator of a function of the program."""
+    return program.language == "python" and _yields(function, program.begin, program.end)
+
+
+def _yields(function: tree_sitter.Node, begin: int, end: int) -> bool:
+    open_nodes = list(function.named_children)
+    for _ in range(_MOST_NODES):
+        if not open_nodes:
+            return False
+        node = open_nodes.pop()
+        if node.end_byte <= begin or node.start_byte >= end or is_function(node.type) or is_type(node.type):
+            continue
+        if node.type == "yield":
+            return node.start_byte >= begin
+        open_nodes.extend(node.named_children)
+    return False
+
+
+def _upwards(node: tree_sitter.Node | None) -> Iterator[tree_sitter.Node]:
+    for _ in range(_DEEPEST):
+        if node is None:
+            return
+        yield node
+        node = node.parent

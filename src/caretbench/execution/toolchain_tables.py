@@ -1,0 +1,73 @@
+"""Toolchain tables: the runtime of each language, and the failure messages of its compiler and runtime."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+
+from caretbench.execution.types import Status
+from caretbench.languages import languages
+from caretbench.languages.table_reader import LanguageTable, read_table
+
+
+class FailurePattern(LanguageTable):
+    """Pattern of standard error, and the status of a failed program that matches it."""
+
+    status: Status
+    pattern: re.Pattern[str]
+
+
+class CompilerTable(LanguageTable):
+    """Compiler that makes an executable of one source file: the settings of ``toolchains/compiled.py``.
+
+    In ``link``, ``@object`` is the path of the sentinel's object.
+    """
+
+    command: str
+    """Path of the compiler."""
+    remedy: str
+    """A line that installs it."""
+    program: str
+    """Name of the source file."""
+    flags: tuple[str, ...] = ()
+    paper_flags: tuple[str, ...] = ()
+    sentinel: str
+    """The harness's source, whose object is linked to programs."""
+    sentinel_flags: tuple[str, ...]
+    """Command that compiles it to an object, without the names of the files."""
+    link: tuple[str, ...]
+    environment: Mapping[str, str] = {}
+    """Variables of the compiler."""
+    run_environment: Mapping[str, str] = {}
+    """Variables of programs."""
+    errors: re.Pattern[str]
+    """One error of a compiler's output; where each is about a module that is not there, that is the program's fault."""
+
+
+class ToolchainTable(LanguageTable):
+    """Toolchain of one language: ``toolchain.toml`` in its folder."""
+
+    runtime: str
+    """Module and class, which takes a sandbox."""
+    failures: tuple[FailurePattern, ...] = ()
+    """The first match decides."""
+    missing_modules: tuple[re.Pattern[str], ...] = ()
+    """Patterns by which a compiler or a runtime names a missing module: group 1."""
+    compile_errors: tuple[str, ...] = ()
+    """Regular expressions of lines that report that something does not compile, or cannot be parsed."""
+    compiler: CompilerTable | None = None
+    exit_line_end: re.Pattern[str] | None = None
+    """Line separator, if the harness sees on which lines an exit takes place."""
+
+
+@cache
+def toolchain_tables() -> Mapping[str, ToolchainTable]:
+    """Return the tables of all languages that are run, by name, in the order of languages."""
+    read = {name: read_table(name, "toolchain", ToolchainTable) for name in languages()}
+    return {name: table for name, table in read.items() if table is not None}
+
+
+def toolchain_table(language: str) -> ToolchainTable | None:
+    """Return the table of a language; None where its programs are not run."""
+    return toolchain_tables().get(language)

@@ -1,0 +1,148 @@
+"""Base of the language runtimes: bundles, versions of tools, harness files, limits of compilers."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from caretbench.execution.bundles import Bundle, installed
+from caretbench.execution.sandbox.program_sandbox import HOME, Sandbox
+from caretbench.execution.toolchain_tables import toolchain_table
+from caretbench.execution.types import (
+    CompileResult,
+    ExecutionRequest,
+    ExecutionResult,
+    Limits,
+    RunPlan,
+    Status,
+    Toolchain,
+)
+from caretbench.files import sha256_text
+from caretbench.languages.table_reader import text_of
+
+BundleLookup = Callable[[str], Bundle | None]
+"""From a bundle's name to the built bundle, or None where it is not built."""
+
+HARNESS = f"{HOME}/.harness"
+"""Path of harness files inside the sandbox."""
+
+ARTEFACT = "/artefact"
+"""Path of a compiled program inside the sandbox."""
+
+_DIAGNOSTICS_CHARACTERS = 4000
+
+
+class Runtime(ABC):
+    """Base of the runtimes: an interpreted language, whose programs need no compiling."""
+
+    language = ""
+    chunk_size = 0
+    variants: tuple[str, ...] = ()
+    harness_frames: re.Pattern[str] | None = None
+    """Lines of a stack trace that a plain command would not show: the harness's, and what it calls the program by."""
+
+    def __init__(self, sandbox: Sandbox, bundles: BundleLookup = installed) -> None:
+        self.sandbox = sandbox
+        self._bundles = bundles
+        self._found: dict[str, Bundle | None] = {}
+        self._toolchain: Toolchain | None = None
+
+    def look_up_with(self, bundles: BundleLookup) -> None:
+        """Find bundles by another look-up."""
+        self._bundles = bundles
+        self._found.clear()
+
+    def bundle(self, request: ExecutionRequest) -> Bundle | None:
+        """Return the built bundle that the request names; looked up once."""
+        name = request.bundle
+        if name is None:
+            return None
+        if name not in self._found:
+            self._found[name] = self._bundles(name)
+        return self._found[name]
+
+    @abstractmethod
+    def find_toolchain(self) -> Toolchain:
+        """Return the installed tools or how to get them."""
+
+    def toolchain(self) -> Toolchain:
+        """Return the installed tools; looked up once per process."""
+        if self._toolchain is None:
+            self._toolchain = self.find_toolchain()
+        return self._toolchain
+
+    def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
+        """Return success without compiling; the folders stay empty."""
+        return [CompileResult(artefact=folder) for _, folder in zip(requests, artefacts, strict=True)]
+
+    @abstractmethod
+    def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
+        """Return how to run the program."""
+
+    def judge(self, artefact: Path, result: ExecutionResult) -> ExecutionResult:
+        """Return the run's own result; there was no compiling."""
+        del artefact
+        return result
+
+    def without_harness(self, stderr: str) -> str:
+        """Return standard error without the harness's frames."""
+        return stderr if self.harness_frames is None else self.harness_frames.sub("", stderr)
+
+    def classify_failure(self, request: ExecutionRequest, stderr: str, exit_code: int | None) -> Status:
+        """Return the status by the patterns of the language's table; a runtime error if none fits."""
+        del request, exit_code
+        table = toolchain_table(self.language)
+        failures = table.failures if table is not None else ()
+        found = (failure.status for failure in failures if failure.pattern.search(stderr))
+        return next(found, Status.RUNTIME_ERROR)
+
+
+def compile_limits(limits: Limits, programs: int = 1) -> Limits:
+    """Return the bounds of a compiler that works on ``programs`` programs: 2 GB, the request's wall time for each."""
+    seconds = limits.compile_wall_s * max(1, programs)
+    return Limits(
+        wall_s=seconds, compile_wall_s=seconds, cpu_s=seconds, memory_mb=2048, pids=256, fsize_mb=256, tmp_mb=512,
+        nofile=1024, output_kb=256, output_kill_mb=16,
+    )  # fmt: skip
+
+
+def shorten(diagnostics: str) -> str:
+    """Return a compiler's output, cut to a readable length."""
+    text = diagnostics.strip()
+    return text if len(text) <= _DIAGNOSTICS_CHARACTERS else f"{text[:_DIAGNOSTICS_CHARACTERS]}\n[...]"
+
+
+@cache
+def harness_file(language: str, name: str) -> str:
+    """Return the text of a file in the folder ``harness`` of a language.
+
+    Raises:
+        FileNotFoundError: there is none.
+    """
+    text = text_of(language, "harness", name)
+    if text is None:
+        raise FileNotFoundError(f"{language}/harness/{name}")
+    return text
+
+
+@cache
+def tool_version(*command: str) -> str | None:
+    """Return the first line of a trusted tool's version output, or None if it is missing or does not start."""
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    said = (done.stdout.strip() or done.stderr.strip()).splitlines()
+    return said[0] if done.returncode == 0 and said else None
+
+
+def fingerprint(*parts: str, flags: Sequence[str] = (), environment: Mapping[str, str] | None = None) -> str:
+    """Return 16 hexadecimal digits over versions, harness texts, flags and environment."""
+    settings = [f"{name}={value}" for name, value in sorted((environment or {}).items())]
+    return sha256_text(*parts, *flags, *settings)[:16]

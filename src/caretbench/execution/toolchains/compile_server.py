@@ -1,0 +1,446 @@
+"""Compile servers: sandboxed compilers that serve many programs, isolated from each other.
+
+A compiler takes a second to warm up and milliseconds for a program once it is hot, so it stays for many. A server
+reads requests on standard input, each a line ``ID OPTION BYTES`` and that number of bytes of program text. It says
+``{"ready": true}`` once, and then one line of JSON per request, which holds the files that it made: nothing of the
+host's is writable to it. It ends when its input does.
+
+A program that the server does not survive is compiled again, first thing in a fresh server: only what happens there is
+the program's own doing. The CPU time that the server counts is the program's own anyway, so too much of it is a verdict
+at once. The id is drawn for each request, and a server that says anything but the answer that is waited for is ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import secrets
+import signal
+import threading
+import time
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from pydantic import Base64Bytes, BaseModel, ValidationError
+
+from caretbench.execution.sandbox.invocation import Invocation, Killed
+from caretbench.execution.sandbox.program_sandbox import Sandbox
+from caretbench.execution.sandbox.supervisor import START_S, SandboxResult
+from caretbench.execution.toolchains.base_runtime import compile_limits, shorten
+from caretbench.execution.types import CompileResult, ExecutionRequest, Limits, Status
+
+CHUNK = 10
+"""Programs that are handed to the servers at a time."""
+CPU_PER_PROGRAM_S = 30.0
+"""CPU time, in seconds, that a compiler may spend on one program."""
+PROGRAMS_PER_SERVER = 1000
+"""Number of programs after which a server is replaced by a fresh one."""
+
+_IDLE_S = 30.0
+"""A server that nobody has asked for so long ends."""
+_KEPT_MB = 1100.0
+"""Memory of all servers of one sandbox together, beyond which idle ones are ended, the longest idle first."""
+_UNKNOWN_MB = 150.0
+"""Assumed memory of a server before its own report."""
+_ENDS_S = 5.0
+_LIFE_S = 1e6
+_ANSWER_BYTES = 96 << 20
+_FILES = 20_000
+_NAME_BYTES = 255
+_PATH_BYTES = 2000
+_OUT_OF_MEMORY = ("OutOfMemory", "Out of memory", "heap out of memory")
+
+
+class ServerAnswer(BaseModel):
+    """Server's answer about one program; ``kind`` is ``ok`` or a word for what is wrong."""
+
+    id: str
+    kind: str
+    missing: str | None = None
+    diagnostics: str = ""
+    seconds: float = 0.0
+    memory_mb: float = 0.0
+    """Memory that the server uses now."""
+    files: dict[str, Base64Bytes] = {}
+    """The artefact: path -> content."""
+
+
+class Compiler(NamedTuple):
+    """Settings of a language's compile server: its start, and when it is replaced."""
+
+    arguments: Sequence[str]
+    verdict: Callable[[ServerAnswer, ExecutionRequest], Status | None]
+    """An answer as a status; None where the program can run."""
+    read_only: Mapping[str, str]
+    environment: Mapping[str, str]
+    memory_mb: float
+    """A server that uses more after a program is replaced by a fresh one."""
+    file_mode: int = 0o644
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Properties that programs must share to use the same server."""
+        binds, settings = (tuple(sorted(each.items())) for each in (self.read_only, self.environment))
+        return tuple(self.arguments), binds, settings
+
+
+class Program(NamedTuple):
+    """Request, with the empty folder for its artefact, and an option word without blanks for the server."""
+
+    request: ExecutionRequest
+    folder: Path
+    option: str = "-"
+
+
+def plain_verdict(answer: ServerAnswer, request: ExecutionRequest) -> Status | None:
+    """Return the verdict if every complaint except a missing module is a compile error."""
+    del request
+    statuses = {"ok": None, "module": Status.UNRESOLVED_IMPORT, "timeout": Status.TIMEOUT}
+    return statuses.get(answer.kind, Status.COMPILE_ERROR)
+
+
+def compile_programs(
+    sandbox: Sandbox,
+    compiler_for: Callable[[ExecutionRequest], Compiler],
+    programs: Sequence[Program],
+) -> list[CompileResult]:
+    """Compile programs, each into its own folder; one result each, in order.
+
+    Args:
+        sandbox: Sandbox of the compilers: they read untrusted text. Servers stay until it is closed, or nobody asks.
+        compiler_for: The compiler for a request's bundle.
+        programs: Programs to compile.
+    """
+    servers = _servers_of(sandbox)
+    compilers: dict[str | None, Compiler] = {}
+    results = []
+    for program in programs:
+        bundle = program.request.bundle
+        if bundle not in compilers:
+            compilers[bundle] = compiler_for(program.request)
+        results.append(servers.compile(sandbox, compilers[bundle], program))
+    return results
+
+
+class Server:
+    """Sandboxed compiler and the thread that supervises it. One thread at a time may use it."""
+
+    def __init__(self, sandbox: Sandbox, compiler: Compiler, limits: Limits) -> None:
+        self.compiler = compiler
+        self.programs = 0
+        self.memory_mb = _UNKNOWN_MB
+        self.outcome = SandboxResult()
+        self.ready = False
+        self._lock = threading.Lock()
+        self._writing = threading.Lock()
+        self._answers: queue.SimpleQueue[ServerAnswer | None] = queue.SimpleQueue()
+        self._heard = bytearray()
+        self._unsound = False
+        self._wanted: str | None = None
+        self._since = time.monotonic()
+        self._wall_s = limits.compile_wall_s
+        self._closed_at: float | None = None
+        self._ended = False
+        self._source, self._sink = os.pipe()
+        self._limits = compile_limits(limits).model_copy(update={"cpu_s": _LIFE_S, "wall_s": _LIFE_S})
+        self._thread = threading.Thread(
+            target=self._serve, args=(sandbox,), name="compile-server", daemon=True
+        )
+        self._thread.start()
+
+    def _serve(self, sandbox: Sandbox) -> None:
+        try:
+            self.outcome = sandbox.run(
+                Invocation(
+                    self.compiler.arguments,
+                    limits=self._limits,
+                    read_only=self.compiler.read_only,
+                    environment=self.compiler.environment,
+                    address_space_limit=False,
+                    stdin=self._source,
+                    dialogue=self,
+                )
+            )
+        except Exception as error:
+            self.outcome = SandboxResult(error=f"no process: {error}")
+        finally:
+            with self._lock:
+                self._ended = True
+            os.close(self._source)
+            self._answers.put(None)
+
+    def ask(self, program: Program) -> ServerAnswer | None:
+        """Compile one program; None where the server has ended without an answer."""
+        text = program.request.source.encode("utf-8", "surrogatepass")
+        identity = secrets.token_hex(8)
+        with self._lock:
+            self._wanted = identity
+            self._since = time.monotonic()
+            self._wall_s = program.request.limits.compile_wall_s
+        self.programs += 1
+        request = memoryview(f"{identity} {program.option} {len(text)}\n".encode() + text)
+        # It may end, or be ended by its supervisor, while it reads.
+        with self._writing, contextlib.suppress(OSError):
+            while request and self.alive:
+                request = request[os.write(self._sink, request) :]
+        answer = self._answers.get()
+        if answer is not None:
+            self.memory_mb = answer.memory_mb or self.memory_mb
+        return answer
+
+    @property
+    def alive(self) -> bool:
+        """Return whether the server can be used."""
+        with self._lock:
+            return not self._ended and self._closed_at is None
+
+    @property
+    def spent(self) -> bool:
+        """Return whether the server has compiled its maximum number of programs."""
+        return self.programs >= PROGRAMS_PER_SERVER or self.memory_mb > self.compiler.memory_mb
+
+    def close(self) -> None:
+        """End the server by closing its input."""
+        with self._lock:
+            if self._closed_at is not None:
+                return
+            self._closed_at = time.monotonic()
+        with self._writing:
+            os.close(self._sink)
+
+    @property
+    def gone(self) -> bool:
+        """Return whether the server is completely gone."""
+        return not self._thread.is_alive()
+
+    def join(self, timeout_s: float | None = None) -> None:
+        """Wait until it has ended; the sandbox may have been let go on its own thread, which does not wait."""
+        if self._thread is not threading.current_thread():
+            self._thread.join(timeout_s)
+
+    # --- on the supervising thread ----------------------------------------------------------------------------
+
+    def hear(self, data: bytes) -> Killed | None:
+        """Process the server's output: only the awaited answer is accepted."""
+        if self._unsound:
+            return "output"
+        self._heard += data
+        *lines, rest = self._heard.split(b"\n") if b"\n" in data else [self._heard]
+        self._heard = rest
+        self._unsound = len(rest) > _ANSWER_BYTES or not all(map(self._understand, lines))
+        return "output" if self._unsound else None
+
+    def _understand(self, line: bytes | bytearray) -> bool:
+        if not self.ready:
+            with self._lock:
+                self.ready = _says_ready(line)
+                self._since = time.monotonic()
+            return self.ready
+        try:
+            answer = ServerAnswer.model_validate_json(bytes(line))
+        except ValidationError:
+            return False
+        with self._lock:
+            if self._wanted is None or answer.id != self._wanted:
+                return False
+            self._wanted = None
+            self._since = time.monotonic()
+        self._answers.put(answer)
+        return True
+
+    def check(self) -> Killed | None:
+        """Return a reason to end the server now: it takes too long, or is not wanted any more."""
+        with self._lock:
+            now = time.monotonic()
+            if self._closed_at is not None:
+                return "wall" if now - self._closed_at > _ENDS_S else None
+            patience_s = START_S + self._wall_s
+            if self.ready:
+                patience_s = self._wall_s if self._wanted is not None else _IDLE_S
+            return "wall" if now - self._since > patience_s else None
+
+    def busy(self) -> bool:
+        """Return whether a program is being compiled."""
+        with self._lock:
+            return self._wanted is not None or not self.ready
+
+
+def _says_ready(line: bytes | bytearray) -> bool:
+    try:
+        return bool(json.loads(line) == {"ready": True})
+    except ValueError:
+        return False
+
+
+class Servers:
+    """Servers of one sandbox. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._idle: list[Server] = []  # the one that was used last comes last
+        self._working: list[Server] = []
+        self._leaving: list[Server] = []
+
+    def compile(self, sandbox: Sandbox, compiler: Compiler, program: Program) -> CompileResult:
+        """Return the result of one program."""
+        server = self._lease(sandbox, compiler, program.request.limits)
+        answer = server.ask(program)
+        if answer is None:
+            self._leave(server)
+            if sandbox.interrupted:
+                return _failure(SandboxResult(error="interrupted"), ours=True)
+            server = self._fresh(sandbox, compiler, program.request.limits)
+            answer = server.ask(program)
+        if answer is None:
+            self._leave(server)
+            server.join()
+            return _failure(server.outcome, ours=not server.ready or _torn(server.outcome))
+        if answer.kind == "timeout" or server.spent:
+            self._leave(server)
+        else:
+            self._release(server)
+        return _result(answer, program, compiler)
+
+    def close(self) -> None:
+        """End all servers, and wait until they are gone."""
+        with self._lock:
+            servers = [*self._idle, *self._working]
+            self._idle.clear()
+            leaving = [*self._leaving, *servers]
+        for server in servers:
+            server.close()
+        for server in leaving:
+            server.join(2 * _ENDS_S)
+
+    def _lease(self, sandbox: Sandbox, compiler: Compiler, limits: Limits) -> Server:
+        key = compiler.key
+        with self._lock:
+            ended = [server for server in self._idle if not server.alive]
+            self._idle = [server for server in self._idle if server.alive]
+            found = next((server for server in reversed(self._idle) if server.compiler.key == key), None)
+            if found is not None:
+                self._idle.remove(found)
+                self._working.append(found)
+        for server in ended:
+            server.close()  # its end of the pipe is still open
+        return found or self._fresh(sandbox, compiler, limits)
+
+    def _fresh(self, sandbox: Sandbox, compiler: Compiler, limits: Limits) -> Server:
+        self._make_room(_UNKNOWN_MB)
+        server = Server(sandbox, compiler, limits)
+        with self._lock:
+            self._working.append(server)
+        return server
+
+    def _release(self, server: Server) -> None:
+        with self._lock:
+            self._working.remove(server)
+            self._idle.append(server)
+        self._make_room(0.0)
+
+    def _leave(self, server: Server) -> None:
+        server.close()
+        with self._lock:
+            self._working.remove(server)
+            self._leaving = [one for one in (*self._leaving, server) if not one.gone]
+
+    def _make_room(self, wanted_mb: float) -> None:
+        closed = []
+        with self._lock:
+            used = wanted_mb + sum(server.memory_mb for server in (*self._idle, *self._working))
+            while self._idle and used > _KEPT_MB:
+                closed.append(self._idle.pop(0))
+                used -= closed[-1].memory_mb
+            self._leaving += closed
+        for server in closed:
+            server.close()
+
+
+_pools: weakref.WeakKeyDictionary[Sandbox, Servers] = weakref.WeakKeyDictionary()
+_pools_lock = threading.Lock()
+
+
+def _servers_of(sandbox: Sandbox) -> Servers:
+    with _pools_lock:
+        servers = _pools.get(sandbox)
+        if servers is None:
+            servers = _pools[sandbox] = Servers()
+            sandbox.when_closed(servers.close)
+            weakref.finalize(sandbox, servers.close)
+    return servers
+
+
+def _torn(outcome: SandboxResult) -> bool:
+    """Return whether it was ended from outside: by a foreign signal, or by the kernel for lack of memory."""
+    return outcome.error is not None or (
+        outcome.killed is None and outcome.exit_code is None and outcome.signal in (None, signal.SIGKILL)
+    )
+
+
+def _result(answer: ServerAnswer, program: Program, compiler: Compiler) -> CompileResult:
+    status = compiler.verdict(answer, program.request)
+    diagnostics = answer.diagnostics
+    if status is None and not _placed(answer.files, program.folder, compiler.file_mode):
+        status, diagnostics = Status.COMPILE_ERROR, "the compiler's files have names that no file can have"
+    return CompileResult(
+        artefact=program.folder if status is None else None,
+        status=status,
+        diagnostics=shorten(diagnostics),
+        missing_module=answer.missing,
+        compile_s=answer.seconds,
+    )
+
+
+def _placed(files: Mapping[str, bytes], folder: Path, mode: int) -> bool:
+    """Write the artefact below its empty folder; False where a name is no plain name of a file below it."""
+    if len(files) > _FILES:
+        return False
+    for name, content in files.items():
+        path = PurePosixPath(name)
+        if len(name.encode("utf-8", "surrogatepass")) > _PATH_BYTES:
+            return False
+        if path.is_absolute() or "\0" in name or not path.parts or ".." in path.parts:
+            return False
+        if any(len(part.encode("utf-8", "surrogatepass")) > _NAME_BYTES for part in path.parts):
+            return False
+        try:
+            _write(folder, path, content, mode)
+        except (NotADirectoryError, IsADirectoryError):  # a file's name goes on below another file
+            return False
+    return True
+
+
+def _write(folder: Path, path: PurePosixPath, content: bytes, mode: int) -> None:
+    place = folder
+    for part in path.parts[:-1]:
+        place = place / part
+        if not place.exists():
+            place.mkdir()
+            place.chmod(0o755)
+    target = folder / path
+    target.write_bytes(content)
+    target.chmod(mode)
+
+
+def _failure(outcome: SandboxResult, *, ours: bool) -> CompileResult:
+    """Return the result of a compiler that died of one program, or (``ours``) never compiled anything."""
+    stderr = outcome.stderr.text
+    if ours:
+        status, said = Status.SANDBOX_ERROR, outcome.error or f"the compiler does not start: {stderr}"
+    elif outcome.killed == "memory" or any(sign in stderr for sign in _OUT_OF_MEMORY):
+        status, said = Status.OUT_OF_MEMORY, "the compiler ran out of memory"
+    elif outcome.killed in ("wall", "cpu"):
+        status, said = Status.TIMEOUT, "the compiler took too long"
+    else:
+        status, said = Status.COMPILE_ERROR, f"the compiler crashed: {stderr}"
+    return CompileResult(
+        artefact=None,
+        status=status,
+        diagnostics=shorten(said),
+        compile_s=outcome.cpu_s,
+        by_wall=not ours and outcome.killed == "wall",
+    )

@@ -1,0 +1,41 @@
+"""Host-side helpers of the toolchains: our own compiled tools and files that compilers leave."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from caretbench.execution.cache.cache_folders import TOOLS
+from caretbench.files import cache_folder
+
+_PROGRAM_BYTES = 16 << 20
+
+
+def read_artefact(path: Path) -> str:
+    """Return the text of a sandboxed compiler's file: links are not followed, its length is bounded."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as stream:
+        return stream.read(_PROGRAM_BYTES).decode("utf-8", "replace")
+
+
+def outside_usr(*folders: Path) -> dict[str, str]:
+    """Read-only binds for the folders of tools that the sandbox does not hold anyway."""
+    return {str(folder): str(folder) for folder in folders if not folder.is_relative_to("/usr")}
+
+
+@contextmanager
+def tool_folder(name: str) -> Iterator[tuple[Path, bool]]:
+    """Provide a folder of the cache for our own compiled tools, and whether it is still to be filled.
+
+    One process fills it at a time; it counts as filled once the block has ended without an exception.
+    """
+    folder = cache_folder() / TOOLS / name
+    folder.mkdir(parents=True, exist_ok=True)
+    filled = folder / ".filled"
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield folder, not filled.exists()
+        filled.touch()

@@ -1,0 +1,273 @@
+"""Precompiled headers: the first includes of C++ programs are parsed once; programs keep their meaning.
+
+Most of a small program's compile time goes into its standard headers. A program may be given any set of them that it
+includes itself before anything else: it sees nothing that it did not ask for, and the standard lets these headers come
+in any order. So the set that is used may be smaller than the program's, never larger.
+
+Other libraries' headers may depend on what comes before them. A program that begins with such gets all that it begins
+with, in its own order, or nothing of them; answers to one problem begin alike.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import threading
+import zlib
+from collections.abc import Callable, Iterator
+from itertools import takewhile
+from pathlib import Path
+from typing import NamedTuple
+
+from caretbench.execution.cache.staging_folders import building, sweep
+from caretbench.execution.toolchains.base_runtime import harness_file
+from caretbench.files import sha256_json
+
+HEADER = "headers.hpp"
+PRECOMPILED = f"{HEADER}.gch"
+MOST_ENTRIES = 64
+MOST_BYTES = 1 << 30
+"""Some thirty megabytes are an ordinary entry."""
+
+_EVERYTHING = "bits/stdc++.h"
+_FIRST = frozenset({"iostream", _EVERYTHING})
+_COST_MS = {
+    _EVERYTHING: 1250, "iostream": 210, "regex": 215, "future": 180, "random": 160, "functional": 140, "cmath": 140,
+    "thread": 90, "mutex": 80, "shared_mutex": 80, "unordered_map": 65, "unordered_set": 65, "memory": 55, "atomic": 45,
+    "condition_variable": 40, "iomanip": 40, "map": 40, "queue": 40,
+}  # fmt: skip
+"""CPU time that a header costs a program that has ``iostream`` already, by g++ 12 on the machine of the records; it
+decides what is worth building, and nothing else."""
+_OTHERS_MS = 20
+_SUM = "checksum"
+
+# `cassert` may come again with another NDEBUG, is small, and is not worth a set of its own.
+_ASSERTIONS = frozenset({"cassert", "assert.h"})
+_STANDARD = frozenset(re.findall(r"^#include <(.+)>$", harness_file("cpp", "common_headers.hpp"), re.MULTILINE)) | {
+    _EVERYTHING, "charconv", "cinttypes", "cstdarg", "cstddef", "forward_list", "iosfwd", "numeric", "valarray",
+}  # fmt: skip
+_BLANK = re.compile(r"(?:[ \t\n]|\r\n|//[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
+_INCLUDE = re.compile(r"#[ \t]*include[ \t]*<([\w./+]+)>[ \t]*(?://[^\n]*)?\r?\n")
+
+
+def saved_ms(headers: frozenset[str]) -> float:
+    """Return about how much CPU time, in milliseconds, a set saves a program."""
+    return sum(_COST_MS.get(header, _OTHERS_MS) for header in headers)
+
+
+def building_ms(headers: frozenset[str]) -> float:
+    """Return about how much CPU time, in milliseconds, it takes to precompile a set."""
+    return 200 + 2.5 * saved_ms(headers)
+
+
+def leading_headers(source: str) -> frozenset[str]:
+    """Return the standard headers that a program includes before any other token or directive.
+
+    Assertions' headers are passed over. Whatever is doubtful ends the list: a line that goes on in the next, a header
+    that is not the standard library's (it may set macros), a macro.
+    """
+    found = set(takewhile((_STANDARD | _ASSERTIONS).__contains__, _included(source)))
+    return frozenset({_EVERYTHING}) if _EVERYTHING in found else frozenset(found) - _ASSERTIONS
+
+
+def opening(source: str) -> str:
+    """Return the first lines of a program if they include more than the standard library; else nothing."""
+    headers = [header for header in _included(source) if header not in _ASSERTIONS]
+    foreign = any(header not in _STANDARD for header in headers)
+    return "".join(f"#include <{header}>\n" for header in headers) if foreign else ""
+
+
+def _included(source: str) -> Iterator[str]:
+    """Yield the headers in angle brackets that a program includes before any other token or directive."""
+    text = source.partition("\\")[0]
+    position = 0
+    while True:
+        blank = _BLANK.match(text, position)
+        line = _INCLUDE.match(text, blank.end() if blank is not None else position)
+        if line is None:
+            return
+        yield line[1]
+        position = line.end()
+
+
+class HeaderEntry(NamedTuple):
+    """Precompiled header on disk: its folder's name, its standard headers, and its size in bytes.
+
+    The headers are None for a text that holds others too.
+    """
+
+    name: str
+    headers: frozenset[str] | None
+    size: int
+
+
+Flags = tuple[str, ...]
+Build = Callable[[str, Flags, Path], bool]
+"""Precompile a text, with flags, into ``PRECOMPILED`` in an empty folder; whether that worked."""
+
+
+class PrecompiledHeaders:
+    """Store of precompiled headers below one folder. Threads and processes may share it.
+
+    Args:
+        root: Folder of the entries, each a folder that appears whole.
+        mark: Identity of the compiler.
+    """
+
+    def __init__(self, root: Path, mark: str) -> None:
+        self.root = root
+        self._mark = mark
+        self._lock = threading.Lock()
+        self._worth: dict[tuple[Flags, str], float] = {}
+        # None: it is being built, or cannot be.
+        self._known: dict[tuple[Flags, str], HeaderEntry | None] = {}
+        with contextlib.suppress(OSError):  # what cannot be kept is gone without
+            root.mkdir(parents=True, exist_ok=True)
+            sweep(root)
+
+    def for_program(self, source: str, flags: Flags, build: Build) -> HeaderEntry | None:
+        """Return the best entry that contains only headers that the program begins with; None: use none.
+
+        A set is built once it would have saved what building it costs; meanwhile other threads go without. Nothing is
+        known of the cost of other libraries' headers: they are built when they are asked for a second time.
+        """
+        if text := opening(source):
+            self._provide(text, None, flags, build, 0.5)
+            with self._lock:
+                entry = self._known.get((flags, text))
+            if entry is not None and (used := self._used(entry)) is not None:
+                return used
+        wanted = leading_headers(source)
+        first = wanted & _FIRST
+        for headers in dict.fromkeys((first, wanted)):
+            if headers:
+                best = self._best(wanted, flags)
+                held = [best.headers] if best is not None and best.headers else []
+                # What the first set will save is not the whole set's merit.
+                others = max((saved_ms(other) for other in (*held, first) if other != headers), default=0.0)
+                text = "".join(f"#include <{header}>\n" for header in sorted(headers))
+                worth = max(0.0, saved_ms(headers) - others) / building_ms(headers)
+                self._provide(text, headers, flags, build, worth)
+        best = self._best(wanted, flags)
+        return self._used(best) if best is not None else None
+
+    def _best(self, wanted: frozenset[str], flags: Flags) -> HeaderEntry | None:
+        with self._lock:
+            fitting = [
+                (saved_ms(entry.headers), entry.size, entry)
+                for (others, _), entry in self._known.items()
+                if entry is not None and entry.headers and others == flags and entry.headers <= wanted
+            ]
+        return max(fitting, key=lambda found: found[:2])[2] if fitting else None
+
+    def of_text(self, text: str, flags: Flags, build: Build) -> HeaderEntry | None:
+        """Return the entry of a text, built when it is first asked for; None where that is not possible."""
+        self._provide(text, None, flags, build, 1.0)
+        with self._lock:
+            entry = self._known.get((flags, text))
+        return self._used(entry) if entry is not None else None
+
+    def intact(self, entry: HeaderEntry) -> bool:
+        """Return whether an entry is undamaged. A damaged one is removed, to be built again."""
+        if self._intact(entry):
+            return True
+        self._forget(entry)
+        shutil.rmtree(self.root / entry.name, ignore_errors=True)
+        return False
+
+    # --- building ---------------------------------------------------------------------------------------------
+
+    def _provide(
+        self, text: str, headers: frozenset[str] | None, flags: Flags, build: Build, worth: float
+    ) -> None:
+        """Look for an entry when it is first asked for; build it once the time it would have saved reaches its cost."""
+        key = (flags, text)
+        with self._lock:
+            if key in self._known:
+                return
+            first = key not in self._worth
+            self._worth[key] = self._worth.get(key, 0.0) + worth
+            due = self._worth[key] >= 1
+            if due:
+                self._known[key] = None
+        name = sha256_json([self._mark, list(flags), text])[:32]
+        entry = self._found(name, headers) if first or due else None
+        if entry is None and due:
+            with contextlib.suppress(OSError):
+                self._make(name, text, flags, build)
+            entry = self._found(name, headers)
+        if entry is not None:
+            with self._lock:
+                self._known[key] = entry
+
+    def _found(self, name: str, headers: frozenset[str] | None) -> HeaderEntry | None:
+        """Return an entry of an earlier process, or of another one."""
+        with contextlib.suppress(OSError):
+            entry = HeaderEntry(name, headers, (self.root / name / PRECOMPILED).stat().st_size)
+            return entry if self.intact(entry) else None
+        shutil.rmtree(self.root / name, ignore_errors=True)
+        return None
+
+    def _make(self, name: str, text: str, flags: Flags, build: Build) -> None:
+        with building(self.root) as place:
+            folder = place / "entry"
+            folder.mkdir()
+            if not build(text, flags, folder):
+                return
+            (folder / HEADER).write_text(text)
+            (folder / _SUM).write_text(f"{_checksum(folder)}\n")
+            with contextlib.suppress(OSError):  # another process was faster
+                folder.rename(self.root / name)
+        self._prune(name)
+
+    def _prune(self, newest: str) -> None:
+        """Remove the least recently used entries until number and size are within their bounds."""
+        entries: list[tuple[float, int, Path]] = []
+        for folder in self.root.glob("[!.]*"):
+            with contextlib.suppress(OSError):
+                entries.append((folder.stat().st_mtime, (folder / PRECOMPILED).stat().st_size, folder))
+        entries.sort()
+        size = sum(entry[1] for entry in entries)
+        left = len(entries)
+        for _, freed, folder in entries:
+            if left <= MOST_ENTRIES and size <= MOST_BYTES:
+                break
+            if folder.name != newest:
+                shutil.rmtree(folder, ignore_errors=True)
+                size -= freed
+                left -= 1
+
+    # --- looking ----------------------------------------------------------------------------------------------
+
+    def _used(self, entry: HeaderEntry) -> HeaderEntry | None:
+        """Return the entry, noted as used now; None where another process has removed it."""
+        try:
+            os.utime(self.root / entry.name)
+        except OSError:
+            self._forget(entry)
+            return None
+        return entry
+
+    def _forget(self, entry: HeaderEntry) -> None:
+        with self._lock:
+            for key in [key for key, known in self._known.items() if known == entry]:
+                del self._known[key]
+                del self._worth[key]
+
+    def _intact(self, entry: HeaderEntry) -> bool:
+        folder = self.root / entry.name
+        try:
+            return (folder / HEADER).is_file() and int((folder / _SUM).read_text()) == _checksum(folder)
+        except (OSError, ValueError):
+            return False
+
+
+def _checksum(folder: Path) -> int:
+    """Return a checksum against damage, not malice: only this package writes there."""
+    total = 0
+    with (folder / PRECOMPILED).open("rb") as stream:
+        while chunk := stream.read(1 << 20):
+            total = zlib.crc32(chunk, total)
+    return total

@@ -1,0 +1,189 @@
+"""Results of commands in projects, from exit status, test reports or last output lines, and expected output."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from itertools import zip_longest
+
+from caretbench.errors import DataError
+from caretbench.execution.classification import classify, does_not_compile, missing_module
+from caretbench.execution.sandbox.supervisor import SandboxResult
+from caretbench.execution.types import Output, Status, of_run
+from caretbench.execution.workspaces.runner_reports import TestOutcome, parse_report
+from caretbench.execution.workspaces.workspace_request import Placed, WorkspaceRequest, WorkspaceResult
+from caretbench.problem import ExpectedOutput
+
+
+def judged(request: WorkspaceRequest, ran: SandboxResult, placed: Placed, attempt: int) -> WorkspaceResult:
+    """Return the result of a command; ``placed``: how the project came into the sandbox."""
+    tests, complaint = _tests(request, ran)
+    of_failure = _failure(tests, ran.stdout.text)
+    status, reason = classify(ran, sentinel=False, limits=request.limits, of_failure=of_failure)
+    if status is Status.PASSED:
+        status, reason = _of_reports(request, tests, complaint, (ran.stdout.text, ran.stderr.text))
+    if status is Status.PASSED and request.expected is not None:
+        status, reason = _of_output(request, request.expected, ran.stdout)
+    missing = missing_module(ran.stderr.text) if status is Status.UNRESOLVED_IMPORT else None
+    return WorkspaceResult(
+        id=request.id,
+        status=status,
+        files=ran.files,
+        tests=tests,
+        missing_module=missing,
+        wall_s=ran.wall_s,
+        placed=placed,
+        attempt=attempt,
+        reason=reason,
+        refusals=ran.refusals,
+        **of_run(ran),
+    )
+
+
+def _tests(request: WorkspaceRequest, ran: SandboxResult) -> tuple[tuple[TestOutcome, ...], str]:
+    """Return the tests of all reports, and the fault of a bad report."""
+    found: list[TestOutcome] = []
+    complaint = ""
+    reports = [file for file in ran.files if file.pattern in request.junit]
+    for file in reports:
+        problem = file.problem
+        try:
+            found += parse_report(file.data) if not problem else []
+        except DataError as error:
+            problem = str(error)
+        complaint = complaint or (f"{file.path}: {problem}" if problem else "")
+    if request.junit and not reports:
+        complaint = f"no report {', '.join(request.junit)} was written"
+    return tuple(found), complaint
+
+
+def _failure(tests: tuple[TestOutcome, ...], stdout: str) -> Callable[[str, int | None], Status]:
+    def of_failure(stderr: str, exit_code: int | None) -> Status:
+        outcomes = {test.outcome for test in tests}
+        if not outcomes and does_not_compile(stderr, stdout):
+            return Status.UNRESOLVED_IMPORT if missing_module(stderr) else Status.COMPILE_ERROR
+        if "failed" in outcomes or (not outcomes and exit_code == 1 and not missing_module(stderr)):
+            return Status.FAILED
+        return Status.UNRESOLVED_IMPORT if missing_module(stderr) else Status.RUNTIME_ERROR
+
+    return of_failure
+
+
+def _of_reports(
+    request: WorkspaceRequest, tests: tuple[TestOutcome, ...], complaint: str, said: tuple[str, str]
+) -> tuple[Status, str]:
+    """Return the status of a command that ended with exit status 0."""
+    bad = next((test for test in tests if test.outcome in ("failed", "error")), None)
+    if bad is not None:
+        return Status.FAILED, f"exit status 0, but {bad.name} did not pass"
+    if complaint:
+        return Status.INCOMPLETE, f"exit status 0, but {complaint}"
+    ran = sum(test.outcome == "passed" for test in tests) if request.junit else spoken_tests(*said) or 0
+    if ran < request.minimum_tests:
+        return Status.INCOMPLETE, f"exit status 0, but {ran} of at least {request.minimum_tests} tests ran"
+    return Status.PASSED, ""
+
+
+def _of_output(request: WorkspaceRequest, expected: ExpectedOutput, stdout: Output) -> tuple[Status, str]:
+    """Return the status of a command that passed all other rules."""
+    if stdout.truncated:
+        kept = request.limits.output_kb
+        return Status.OUTPUT_LIMIT, f"it prints more than the {kept} kB that are kept to be compared"
+    differs = difference(expected, stdout.text)
+    return (Status.FAILED, differs) if differs else (Status.PASSED, "")
+
+
+_SUMMARIES = tuple(
+    re.compile(pattern, re.MULTILINE)
+    for pattern in (
+        r"^Ran (\d{1,9}) tests? in ",  # unittest
+        r"\b(\d{1,9}) passed\b.* in [\d.]+s",  # pytest
+        r"^(?:#|ℹ) pass (\d{1,9})$",  # node --test  # noqa: RUF001
+        r"^ *(\d{1,9}) passing\b",  # mocha
+        r"^ *Tests: .*?\b(\d{1,9}) passed",  # jest
+        r"^ *Tests +(\d{1,9}) passed",  # vitest
+        r"^(?:\[\w+\] )?Tests run: (\d{1,9})",  # Maven, JUnit
+        r"^\[ +(\d{1,9}) tests successful",  # JUnit's console launcher
+        r"\btests failed out of (\d{1,9})$",  # CTest
+        r"^\[ +PASSED +\] (\d{1,9}) tests?",  # GoogleTest
+        r"^\[doctest\] test cases: +\d+ \| +(\d{1,9}) passed",
+        r"^All tests passed \(\d+ assertions? in (\d{1,9}) test cases?\)",  # Catch2
+        r"^test cases: +\d+ \| +(\d{1,9}) passed",  # Catch2, where not all do
+        r"\bPassed: +(\d{1,9})\b",  # dotnet
+        r"^OK \((\d{1,9}) tests?",  # JUnit 4
+        r"^(?:\w+: |All )?(\d{1,9}) tests?(?: passed|, 0 failed|, 0 failures)",  # what people write themselves
+    )
+)
+
+
+def spoken_tests(*outputs: str) -> int | None:
+    """Return how many tests ran well, by a runner's last line that reports it; None if there is none.
+
+    Who wants to lie can print such a line too. What it defeats is the accident and the lazy trick: a program that
+    leaves with exit status 0 before its tests have run prints none.
+    """
+    for pattern in _SUMMARIES:
+        found = [int(match[1]) for text in outputs for match in pattern.finditer(text)]
+        if found:
+            return found[-1]
+    return None
+
+
+_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?(?![\w.]*\w)")
+_SHOWN = 120
+
+
+def difference(expected: ExpectedOutput, printed: str) -> str:
+    """Return the first difference, in words; empty if the output is as expected."""
+    return _COMPARISONS[expected.comparison](expected, printed)
+
+
+def _exact(expected: ExpectedOutput, printed: str) -> str:
+    return "" if printed == expected.text else _first_line(expected.text, printed)
+
+
+def _whitespace(expected: ExpectedOutput, printed: str) -> str:
+    return "" if printed.split() == expected.text.split() else _first_line(expected.text, printed)
+
+
+def _last_line(expected: ExpectedOutput, printed: str) -> str:
+    wanted, found = _last(expected.text), _last(printed)
+    return "" if wanted == found else f"the last line is {_shown(found)}, not {_shown(wanted)}"
+
+
+def _numeric(expected: ExpectedOutput, printed: str) -> str:
+    """Compare numbers anywhere in the text (``[0.25, 1e-3]``), and the text between them up to whitespace."""
+    between = [part.split() for part in _NUMBER.split(expected.text)]
+    if between != [part.split() for part in _NUMBER.split(printed)]:
+        return _first_line(expected.text, printed)
+    for wanted, found in zip(_NUMBER.findall(expected.text), _NUMBER.findall(printed), strict=True):
+        allowed = expected.absolute + expected.relative * abs(float(wanted))
+        if wanted != found and not abs(float(wanted) - float(found)) <= allowed:
+            return f"it prints {found} in place of {wanted}"
+    return ""
+
+
+_COMPARISONS: Mapping[str, Callable[[ExpectedOutput, str], str]] = {
+    "exact": _exact, "whitespace": _whitespace, "last_line": _last_line, "numeric": _numeric,
+}  # fmt: skip
+
+
+def _last(text: str) -> str:
+    lines = text.strip().splitlines()
+    return lines[-1].strip() if lines else ""
+
+
+def _first_line(wanted: str, found: str) -> str:
+    pairs = zip_longest(wanted.splitlines(), found.splitlines())
+    for number, (left, right) in enumerate(pairs, start=1):
+        if left is None:
+            return f"it prints more than expected: line {number} is {_shown(right)}"
+        if right is None:
+            return f"it prints less than expected: line {number}, {_shown(left)}, is missing"
+        if left.split() != right.split():
+            return f"line {number} of the output is {_shown(right)}, not {_shown(left)}"
+    return "the output differs in blanks or line ends"
+
+
+def _shown(line: str) -> str:
+    return repr(line if len(line) <= _SHOWN else line[:_SHOWN] + "…")

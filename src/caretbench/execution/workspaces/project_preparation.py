@@ -1,0 +1,90 @@
+"""Prepared projects: compiled once by their own command, not for every answer.
+
+Preparing saves time and changes no verdict: the command that decides does all by itself where nothing is prepared. So
+where preparing fails, the project stays as it is. What is prepared is another snapshot; which one belongs to which
+project, command and tools is kept next to the snapshots.
+"""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Callable
+from pathlib import Path
+from threading import Lock
+from typing import Final
+
+from caretbench.errors import DataError
+from caretbench.execution.cache.cache_keys import prepared_key
+from caretbench.execution.types import Status
+from caretbench.execution.workspaces.snapshot_archive import PART_BYTES, RESULTS, packing, taken_over
+from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
+from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, WorkspaceResult
+from caretbench.files import write_atomically
+
+_AMPLE: Final = {
+    "wall_s": 1800.0, "cpu_s": 900.0, "tmp_mb": 2048, "fsize_mb": 1024, "memory_mb": 4096,
+}  # fmt: skip
+
+
+class Preparer:
+    """Preparer of projects, each once; prepared ones are in the store too. Threads and processes may share it."""
+
+    def __init__(self, store: SnapshotStore, run: Callable[[WorkspaceRequest], WorkspaceResult]) -> None:
+        self._store = store
+        self._run = run
+        self._known: dict[str, str] = {}
+        self._lock = Lock()
+
+    def snapshot(self, request: WorkspaceRequest, lock_hash: str = "") -> str:
+        """Return the name of the project as ``request.prepare`` leaves it; its own name if that fails.
+
+        Args:
+            request: The command that decides; its surroundings are those of the preparing command too.
+            lock_hash: Hash of the content of its bundle.
+
+        Raises:
+            DataError: the project is not in the store.
+        """
+        key = prepared_key(request, bundle=lock_hash)
+        with self._lock:
+            if key not in self._known:
+                found = self._kept_or_made(key, request)
+                if found is None:
+                    return request.snapshot  # the next one tries again
+                self._known[key] = found
+            return self._known[key]
+
+    def _kept_or_made(self, key: str, request: WorkspaceRequest) -> str | None:
+        place = self._store.folder / "prepared" / key
+        place.parent.mkdir(exist_ok=True)
+        with place.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return self._kept(place) or self._made(place, request)
+
+    def _kept(self, place: Path) -> str | None:
+        try:
+            return self._store.get(place.read_text("utf-8")).id
+        except (OSError, DataError):  # never made, or pruned since
+            return None
+
+    def _made(self, place: Path, request: WorkspaceRequest) -> str | None:
+        result = self._run(
+            request.model_copy(
+                update={
+                    "id": "prepare", "command": packing(request.prepare, request.directory), "directory": ".",
+                    "prepare": (), "patch": {}, "stdin": None, "junit": (), "minimum_tests": 0, "expected": None,
+                    "results": RESULTS, "result_bytes": PART_BYTES,
+                    "limits": request.limits.model_copy(update=_AMPLE),
+                }
+            )
+        )  # fmt: skip
+        if result.status is Status.SANDBOX_ERROR:
+            return None
+        if result.status is not Status.PASSED or any(file.problem for file in result.files):
+            return request.snapshot
+        try:
+            made: Snapshot = taken_over(self._store, self._store.get(request.snapshot), result.files)
+        except DataError:
+            return request.snapshot
+        write_atomically(place, made.id)
+        return made.id

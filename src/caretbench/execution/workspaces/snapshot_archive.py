@@ -1,0 +1,120 @@
+"""Archives of projects, for transfer to other machines and for files that a command leaves.
+
+Where preparing a project saves time or fetches what is needed, the project with what the command left is another
+snapshot. A project that arrives is hashed again: an archive that does not match its name is refused.
+"""
+
+from __future__ import annotations
+
+import io
+import shlex
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from caretbench.errors import DataError
+from caretbench.execution.types import ResultFile
+from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
+
+MOST_BYTES = 512 << 20
+"""Maximum size of a project that is sent; an archive is held in memory, here and there."""
+
+_KINDS = {"file": tarfile.REGTYPE, "link": tarfile.SYMTYPE, "folder": tarfile.DIRTYPE}
+PART_MB: Final = 15
+PART_BYTES: Final = (PART_MB + 1) << 20
+MOST_PARTS: Final = 4
+_PARTS: Final = ".caretbench-left."
+RESULTS: Final = (f"{_PARTS}*",)
+"""The files in which a packing command leaves it."""
+_SCRIPT: Final = f"""
+set -e
+touch /tmp/.caretbench-begun
+sleep 0.02  # a file that is made within the same tick of the kernel's clock is not newer
+( {{command}}
+)
+find . -newer /tmp/.caretbench-begun \\( -type f -o -type l \\) ! -name '{_PARTS}*' -print0 > /tmp/.caretbench-left
+tar --null -czf - -T /tmp/.caretbench-left | split -b {PART_MB}m - {_PARTS}
+"""
+
+
+def packing(command: str | Sequence[str], directory: str = ".") -> tuple[str, ...]:
+    """Return a command that also packs all files it leaves into parts; it starts in the project's root.
+
+    ``command`` is a line for ``/bin/sh``, or a program with its arguments; it starts in ``directory`` itself.
+    """
+    line = command if isinstance(command, str) else shlex.join(command)
+    inside = line if directory == "." else f"cd {shlex.quote(directory)}\n{line}"
+    return ("/bin/sh", "-c", _SCRIPT.format(command=inside))
+
+
+def unpack(archive: bytes, place: Path, failed: str) -> None:
+    """Unpack a compressed archive into a folder.
+
+    Raises:
+        DataError: it does not unpack, or leads out of the folder; ``failed`` comes first in the message.
+    """
+    try:
+        with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as packed:
+            packed.extractall(place, filter="data")
+    except (tarfile.TarError, OSError, EOFError) as error:
+        raise DataError(f"{failed} ({error})") from None
+
+
+def taken_over(store: SnapshotStore, snapshot: Snapshot, parts: Sequence[ResultFile]) -> Snapshot:
+    """Return the project with the files that a packing command left.
+
+    Raises:
+        DataError: the parts do not unpack, or lead out of the project.
+    """
+    archive = b"".join(part.data for part in sorted(parts, key=lambda part: part.path))
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "project"
+        shutil.copytree(snapshot.tree, place, symlinks=True)
+        unpack(archive, place, "what the command left cannot be taken over")
+        return store.add(place, ignore=(".git", "__pycache__"))
+
+
+def packed(snapshot: Snapshot) -> bytes:
+    """Return a snapshot as a compressed archive.
+
+    Raises:
+        DataError: it is too large to be sent.
+    """
+    if snapshot.size > MOST_BYTES:
+        raise DataError(
+            f"the project takes {snapshot.size >> 20} MB, and at most {MOST_BYTES >> 20} MB are sent to other "
+            "machines; use --engine local"
+        )
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:gz", compresslevel=1, format=tarfile.PAX_FORMAT) as archive:
+        for path, entry in sorted(snapshot.entries.items()):
+            member = tarfile.TarInfo(path)
+            member.type = _KINDS[entry.kind]
+            member.mode = 0o755 if entry.executable or entry.kind == "folder" else 0o644
+            if entry.kind == "file":
+                data = snapshot.read(path)
+                member.size = len(data)
+                archive.addfile(member, io.BytesIO(data))
+            else:
+                member.linkname = entry.content if entry.kind == "link" else ""
+                archive.addfile(member)
+    return stream.getvalue()
+
+
+def unpacked(store: SnapshotStore, identity: str, archive: bytes) -> Snapshot:
+    """Unpack an archive into a store.
+
+    Raises:
+        DataError: it does not unpack, leads out of its folder, or does not match its name.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "project"
+        place.mkdir()
+        unpack(archive, place, f"the project {identity} did not arrive whole")
+        taken = store.add(place, ignore=())
+    if taken.id != identity:
+        raise DataError(f"the project {identity} arrived as another one ({taken.id})")
+    return taken

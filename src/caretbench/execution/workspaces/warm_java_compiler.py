@@ -1,0 +1,161 @@
+"""Warm compilation of prepared Java projects: a compile server compiles the one file that an answer changes.
+
+A compiler that is hot takes a tenth of the time of one that starts. What it makes is a part of the patch; our command
+in the sandbox (``java_projects``) then finds that nothing is left to compile. Whatever is not
+the usual case (several files, something else than bodies of methods, errors to be said) is left to that command.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+import tree_sitter
+
+from caretbench.errors import DataError
+from caretbench.execution.bundles import Bundle
+from caretbench.execution.sandbox.program_sandbox import Sandbox
+from caretbench.execution.toolchains.compile_server import Program, compile_programs
+from caretbench.execution.toolchains.java import JavaRuntime
+from caretbench.execution.types import ExecutionRequest, Status
+from caretbench.execution.workspaces.java_test_command import compiles_plainly
+from caretbench.execution.workspaces.project_patch import Patch
+from caretbench.execution.workspaces.snapshot_store import Snapshot
+from caretbench.execution.workspaces.workspace_request import WorkspaceRequest
+from caretbench.syntax.faults import fault_count
+from caretbench.syntax.parser import parse
+
+PLACE: Final = ".caretbench-java"
+_REST_S: Final = 300.0
+_INSIDE: Final = "/caretbench/classes"
+_OWN: Final = "/caretbench/jars"
+_BODIES: Final = frozenset(
+    {"method_declaration", "constructor_declaration", "compact_constructor_declaration"}
+)
+
+
+class Compiled(NamedTuple):
+    """Files added to a patch, and the CPU seconds of compiling; empty if the command itself compiles."""
+
+    patch: Patch = MappingProxyType({})
+    cpu_s: float = 0.0
+
+
+class JavaWarmth:
+    """Compiler of changed files of prepared projects, until the sandbox is closed. Threads may share it."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._runtime = JavaRuntime(sandbox)
+        self._rests_until = 0.0
+        self._indices: dict[str, Mapping[str, tuple[str, ...]]] = {}
+
+    def compiled(self, request: WorkspaceRequest, prepared: Snapshot, bundle: Bundle | None) -> Compiled:
+        """Return the compiled changed file; ``prepared`` is the output of ``/caretbench/java/test --prepare``."""
+        plain = request.prepare and request.directory == "." and compiles_plainly(request.command)
+        if not plain or len(request.patch) != 1 or time.monotonic() < self._rests_until:
+            return Compiled()
+        [(path, content)] = request.patch.items()
+        made = self._index(prepared).get(path)
+        if made is None or content is None:
+            return Compiled()
+        try:
+            text = content if isinstance(content, str) else content.decode("utf-8")
+            before = prepared.read(f"{PLACE}/sources/{path}").decode("utf-8")
+        except UnicodeDecodeError:
+            return Compiled()
+        declared = _declared(text)
+        if declared is None or declared != _declared(before):
+            return Compiled()
+        own = _own_jars(request.environment.get("CLASSPATH", ""), prepared)
+        return self._compiled(prepared, path, text, made, own, bundle)
+
+    def _compiled(
+        self,
+        prepared: Snapshot,
+        path: str,
+        text: str,
+        made: tuple[str, ...],
+        own: Mapping[str, str],
+        bundle: Bundle | None,
+    ) -> Compiled:
+        request = ExecutionRequest(id=path, language="java", source=text)
+        jars = (*own, *(bundle.class_path if bundle is not None else ()))
+        binds = {
+            _INSIDE: str(prepared.tree / PLACE / "classes"),
+            **own,
+            **(bundle.read_only if bundle is not None else {}),
+        }
+        compiler = self._runtime.compiler((_INSIDE, *jars), binds)
+        with tempfile.TemporaryDirectory() as folder:
+            program = Program(request, Path(folder), Path(path).stem)
+            [result] = compile_programs(self._runtime.sandbox, lambda _request: compiler, [program])
+            if result.status is Status.SANDBOX_ERROR:  # a machine too busy for a server to start
+                self._rests_until = time.monotonic() + _REST_S
+            if result.status is not None:
+                return Compiled(cpu_s=result.compile_s)
+            classes = {
+                f"{PLACE}/classes/{place.relative_to(folder).as_posix()}": place.read_bytes()
+                for place in sorted(Path(folder).rglob("*.class"))
+            }
+        left = {name: None for name in made if name not in classes}
+        return Compiled(
+            {f"{PLACE}/sources/{path}": text.encode("utf-8"), **classes, **left}, result.compile_s
+        )
+
+    def _index(self, prepared: Snapshot) -> Mapping[str, tuple[str, ...]]:
+        """Return the classes that each source became."""
+        if prepared.id not in self._indices:
+            try:
+                lines = prepared.read(f"{PLACE}/index").decode("utf-8").splitlines()
+            except (DataError, UnicodeDecodeError):
+                lines = []
+            rows = (line.split("\t") for line in lines)
+            self._indices[prepared.id] = {source: tuple(made) for source, *made in rows}
+        return self._indices[prepared.id]
+
+
+def _own_jars(class_path: str, prepared: Snapshot) -> Mapping[str, str]:
+    """Return the jars that a command names itself, in the project or in the system: path inside -> path on the host."""
+    found: dict[str, str] = {}
+    for part in filter(None, class_path.split(":")):
+        root = Path("/usr") if part.startswith("/") else prepared.tree
+        for jar in _jars(root / part):
+            if jar.is_relative_to(root):
+                found[f"{_OWN}/{len(found)}-{jar.name}"] = str(jar)
+    return found
+
+
+def _jars(place: Path) -> list[Path]:
+    """Return the jar, or those of the folder before a star, links followed."""
+    named = sorted(place.parent.glob("*.jar")) if place.name == "*" else [place]
+    return [jar.resolve() for jar in named if jar.suffix == ".jar" and jar.is_file()]
+
+
+def _declared(text: str) -> str | None:
+    """Return a file's text without the bodies of its methods; None if that is not certain.
+
+    A letter that is written by its number may be a bracket to the compiler.
+    """
+    tree = parse(text, "java")
+    if "\\u" in text or fault_count(tree, "java"):
+        return None
+    data = text.encode("utf-8")
+    parts, done = [], 0
+    for body in _bodies(tree.root_node):
+        parts.append(data[done : body.start_byte])
+        done = body.end_byte
+    return b"{}".join([*parts, data[done:]]).decode("utf-8")
+
+
+def _bodies(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
+    """Yield the bodies of methods, in the order of the text; declarations within a body belong to it."""
+    for child in node.named_children:
+        body = child.child_by_field_name("body") if child.type in _BODIES else None
+        if body is not None:
+            yield body
+        else:
+            yield from _bodies(child)

@@ -1,0 +1,156 @@
+"""Engine that runs commands in projects on this machine.
+
+A test command has processes of its own, so one command a processor is in flight. The caller keeps results by their
+``id``, and after an interruption asks for those that it does not have.
+"""
+
+from __future__ import annotations
+
+import os
+
+from caretbench.errors import DataError
+from caretbench.execution.cache.cache_keys import PathMarks, project_key
+from caretbench.execution.cache.result_cache import ResultCache
+from caretbench.execution.classification import held_up, short_of_what_all_share
+from caretbench.execution.local_jobs import LocalKind, LocalRuns
+from caretbench.execution.sandbox.host.program_users import NoUsers
+from caretbench.execution.submission import CachedExecutor, Job, Submission
+from caretbench.execution.types import Engine, Isolation, Limits, Status
+from caretbench.execution.workspaces.workspace_runner import (
+    WORKSPACE_LIMITS,
+    WorkspaceRequest,
+    WorkspaceResult,
+    Workspaces,
+)
+
+_WINDOW_PER_WORKER = 4
+_STEPS = (10, 15, 20, 30, 45, 60, 90, 120, 180, 240, 300, 450, 600, 900, 1200, 1800, 2700, 3600)
+_WALL_S, _WALLS_PER_CPU = 60.0, 6.0
+
+
+WorkspaceEngine = Engine[WorkspaceRequest, WorkspaceResult]
+"""Runs commands in projects."""
+
+
+def limits_from(
+    reference: WorkspaceResult, *, factor: float = 5.0, floor: Limits = WORKSPACE_LIMITS
+) -> Limits:
+    """Return limits by the reference's time in seconds: ``factor`` times that, at least ``floor``.
+
+    Times are rounded up to whole steps (10, 15, 20, 30 s and so on, an hour at most), so that the same bounds, which
+    are a part of a verdict's key, come out of two measurements. Memory and the like are those of ``floor``.
+    """
+    return floor.model_copy(
+        update={
+            "wall_s": _bound(factor * reference.wall_s, floor.wall_s),
+            "cpu_s": _bound(factor * reference.cpu_s, floor.cpu_s),
+        }
+    )
+
+
+def limits_for(
+    reference_cpu_s: float, *, factor: float = 5.0, least_s: float = 10.0, floor: Limits = WORKSPACE_LIMITS
+) -> Limits:
+    """Return limits by the reference's CPU time alone, in the same steps; at least ``least_s``.
+
+    An answer that loops is ended soon, then; the wall time, which a busy machine stretches, is six times the CPU time.
+    """
+    cpu_s = _bound(factor * reference_cpu_s, least_s)
+    return floor.model_copy(update={"wall_s": max(_WALL_S, _WALLS_PER_CPU * cpu_s), "cpu_s": cpu_s})
+
+
+def _bound(wanted: float, least: float) -> float:
+    step = next((float(step) for step in _STEPS if step >= wanted), float(_STEPS[-1]))
+    return max(least, step) if wanted > least else least
+
+
+class WorkspaceExecutor(CachedExecutor[WorkspaceRequest, WorkspaceResult]):
+    """Executor of commands in projects on this machine.
+
+    Args:
+        workers: Commands in flight; the number of processors by default.
+        spaces: Workspaces in which commands run; the user's snapshots by default.
+        cache, use_cache: As for :class:`~caretbench.execution.submission.CachedExecutor`.
+    """
+
+    def __init__(
+        self,
+        workers: int | None = None,
+        *,
+        spaces: Workspaces | None = None,
+        cache: ResultCache | None = None,
+        use_cache: bool = True,
+    ) -> None:
+        super().__init__(cache, use_cache=use_cache)
+        self.spaces = spaces or Workspaces()
+        self._workers = max(1, workers or os.cpu_count() or 1)
+
+    def isolation(self) -> Isolation:
+        """Return the isolation in force."""
+        return self.spaces.sandbox.probe()
+
+    def _submission(self, cache: ResultCache) -> Submission[WorkspaceRequest, WorkspaceResult]:
+        sandbox = self.spaces.sandbox
+        sandbox.probe()
+        projects = Projects(self.spaces, cache)
+        window = self._workers * _WINDOW_PER_WORKER
+        return Submission(
+            projects, LocalRuns(projects, sandbox, workers=self._workers, compilers=1, window=window)
+        )
+
+    def close(self) -> None:
+        """End the warm sandboxes, and release the snapshots."""
+        self.spaces.close()
+
+
+class Projects(LocalKind[WorkspaceRequest, WorkspaceResult]):
+    """Commands in projects as a kind of request, and as work on this machine."""
+
+    form = WorkspaceResult
+
+    def __init__(self, spaces: Workspaces, cache: ResultCache) -> None:
+        super().__init__(cache)
+        self._spaces = spaces
+        self._marks = PathMarks()
+
+    def refused(self, request: WorkspaceRequest) -> WorkspaceResult | None:
+        """Return None: whether a command runs is known when it is run, but without its snapshot nothing can.
+
+        Raises:
+            DataError: the snapshot is not here, or damaged.
+        """
+        self._spaces.snapshot(request.snapshot)
+        return None
+
+    def key(self, request: WorkspaceRequest) -> str:
+        """Return the hash of the inputs of its result."""
+        bundle = self._spaces.bundle(request.bundle)
+        return project_key(
+            request,
+            bundle=bundle.lock_hash if bundle is not None else "",
+            overlay=self._spaces.overlay,
+            level=self._spaces.sandbox.probe().level,
+            marks=self._marks,
+        )
+
+    def remembers(self, result: WorkspaceResult) -> bool:
+        """Return False: results hold files, and only the cache keeps them."""
+        del result
+        return False
+
+    def run(self, job: Job[WorkspaceRequest], attempt: int) -> WorkspaceResult:
+        """Run a command."""
+        request = job.request
+        try:
+            return self._spaces.run(request, attempt)
+        except DataError as error:
+            return WorkspaceResult(id=request.id, status=Status.SKIPPED, reason=str(error))
+        except (OSError, NoUsers) as error:
+            reason = f"no process: {error}"
+            return WorkspaceResult(id=request.id, status=Status.SANDBOX_ERROR, attempt=attempt, reason=reason)
+
+    def held_up(self, job: Job[WorkspaceRequest], result: WorkspaceResult) -> bool:
+        """Return whether other programs may have had a part in the result."""
+        del job
+        late = held_up(result.status, result.reason, result.signal, result.cpu_s)
+        return late or short_of_what_all_share(result.status, result.stderr.text)

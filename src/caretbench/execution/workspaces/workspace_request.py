@@ -1,0 +1,102 @@
+"""Request to run a command in a project, and its result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from pydantic import Field
+
+from caretbench.execution.types import Frozen, Isolation, Limits, Output, ResultFile, Status
+from caretbench.execution.workspaces.project_patch import Patch
+from caretbench.execution.workspaces.runner_reports import TestCounts, TestOutcome
+from caretbench.problem import ExpectedOutput
+
+WORKSPACE_LIMITS = Limits(
+    wall_s=300, cpu_s=120, memory_mb=2048, pids=256, tmp_mb=256, fsize_mb=128, nofile=1024, output_kb=256
+)
+"""Limits of a whole test command. ``tmp_mb`` bounds what it writes into the project, and again into ``/tmp``."""
+
+Placed = Literal["", "overlay", "copy"]
+
+
+class WorkspaceRequest(Frozen):
+    """Request to run a command in a project."""
+
+    id: str
+    snapshot: str  # the project's name in the store
+    command: tuple[str, ...] = Field(min_length=1)
+    """The program, searched in the environment's ``PATH``, and its arguments."""
+    prepare: tuple[str, ...] = ()
+    """A command that saves time: it runs once in the project as it is, and what it leaves is there whenever
+    ``command`` runs, older than what a patch changes. Without it ``command`` does all by itself."""
+    patch: Patch = Field(default_factory=dict)
+    environment: Mapping[str, str] = Field(default_factory=dict)
+    """Added to a small environment; nothing of the host's is passed on."""
+    directory: str = "."  # where the command starts, relative to the project
+    stdin: bytes | None = None  # None: ``/dev/null``
+    python_path: tuple[str, ...] = ()
+    """Folders of the project that Python looks in first, before those of the environment and the bundle."""
+    read_only: Mapping[str, str] = Field(default_factory=dict)
+    """Path inside -> path on the host: interpreters, for example. A path below ``/tmp/work`` is in the project."""
+    bundle: str | None = None
+    """Name of a bundle of packages, which is bound with its environment (``PYTHONPATH``, ``NODE_PATH``,
+    ``CLASSPATH``); the request's own environment takes precedence."""
+    tools: str = ""  # free text for further inputs: a part of the cache's key
+    repeat: int = 0  # the same command with another number really runs again
+    results: tuple[str, ...] = ()
+    """Files that are wanted, by path or pattern (``*``, ``?``, ``**`` for any number of folders)."""
+    junit: tuple[str, ...] = ()
+    """The same, for reports in JUnit's XML, or as ``go test -json`` writes them: they are parsed, and count."""
+    minimum_tests: int = 0
+    """Fewer tests that ran are no pass: as reports count them, else by the runner's last words."""
+    expected: ExpectedOutput | None = None  # what the command must print
+    needs: tuple[str, ...] = ()
+    """Needs that a machine may lack: ``display``, ``network``; an unmet one is a reason to skip."""
+    network: Literal["none", "loopback", "index"] = "loopback"
+    """``loopback``: an interface of its own that leads nowhere else; ``none``: not even that; ``index``: package
+    indexes too, to set an environment up. Nothing is judged by such a command: it has no reports."""
+    limits: Limits = WORKSPACE_LIMITS
+    address_space_limit: bool = False
+    """Bound the address space rather than data memory: for programs that reserve little."""
+    result_bytes: int = Field(default=4 << 20, gt=0, le=16 << 20)
+    """Bound of one result file; all together may have four times as much."""
+
+
+class WorkspaceResult(Frozen):
+    """Result of the command. ``files`` contains the requested files; ``tests`` those of its reports."""
+
+    id: str
+    status: Status
+    exit_code: int | None = None
+    signal: int | None = None
+    stdout: Output = Field(default_factory=Output)
+    stderr: Output = Field(default_factory=Output)
+    files: tuple[ResultFile, ...] = ()
+    tests: tuple[TestOutcome, ...] = ()
+    missing_module: str | None = None
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+    memory_mb: float = 0.0
+    isolation: Isolation | None = None
+    placed: Placed = ""
+    """Way in which the project was placed in the sandbox."""
+    attempt: int = 1
+    cached: bool = False
+    reason: str = ""
+    refusals: tuple[str, ...] = ()
+    """Refused network accesses of a command that may reach package indexes."""
+
+    @property
+    def counts(self) -> TestCounts:
+        """Tests of all reports, counted, and by name."""
+        return TestCounts.of(self.tests)
+
+    @property
+    def no_tests(self) -> bool:
+        """Return whether no report contains a test that ran."""
+        return not any(test.outcome in ("passed", "failed", "error") for test in self.tests)
+
+    def file(self, path: str) -> bytes | None:
+        """Return the content of a result file, or None if none could be read."""
+        return next((file.data for file in self.files if file.path == path and not file.problem), None)

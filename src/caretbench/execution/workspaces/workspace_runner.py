@@ -1,0 +1,270 @@
+"""Runs of a command in a patched snapshot of a project, and the files that the command leaves.
+
+The project is never worked in. Its snapshot is laid below the work folder, to be read; what the patch and the command
+change lies in memory and goes with the sandbox. Where a kernel lays no overlay for ordinary users, the patched project
+is copied into memory instead: slower, not weaker, and ``WorkspaceResult.placed`` records it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+from caretbench.errors import DataError
+from caretbench.execution.bundles import Bundle, installed
+from caretbench.execution.program_runner import unmet_need
+from caretbench.execution.sandbox.host.program_users import NoUsers
+from caretbench.execution.sandbox.package_index.index_policy import IndexPolicy
+from caretbench.execution.sandbox.package_index.index_proxy import IndexProxy
+from caretbench.execution.sandbox.program_sandbox import (
+    NO_OVERLAY,
+    WORK,
+    Invocation,
+    Sandbox,
+    SandboxResult,
+    SandboxUnavailable,
+)
+from caretbench.execution.toolchains.base_runtime import BundleLookup
+from caretbench.execution.types import ProjectTree, Status, Warm
+from caretbench.execution.workspaces.command_results import judged
+from caretbench.execution.workspaces.java_test_command import REMEDY, java_project_tools, names_them
+from caretbench.execution.workspaces.project_patch import Changes, plain_path
+from caretbench.execution.workspaces.project_preparation import Preparer
+from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
+from caretbench.execution.workspaces.warm_java_compiler import JavaWarmth
+from caretbench.execution.workspaces.workspace_request import (
+    WORKSPACE_LIMITS,
+    Placed,
+    WorkspaceRequest,
+    WorkspaceResult,
+)
+
+__all__ = ["WORKSPACE_LIMITS", "Placed", "WorkspaceRequest", "WorkspaceResult", "Workspaces"]
+
+MOST_COPIED_BYTES = 256 << 20
+_ATTEMPTS = 3
+_SNAPSHOTS = 64
+_PYTHON: Mapping[str, str] = {"PYTHONDONTWRITEBYTECODE": "1"}
+
+
+class Workspaces:
+    """Runner of commands in projects. Threads may share it.
+
+    Args:
+        sandbox: The sandbox.
+        store: Store of the snapshots; the user's cache by default.
+        overlay: False: always copy.
+        bundles: From a bundle's name to the built bundle.
+        index: Hosts that commands with network ``index`` reach; the public package indexes by default.
+    """
+
+    def __init__(
+        self,
+        sandbox: Sandbox | None = None,
+        store: SnapshotStore | None = None,
+        *,
+        overlay: bool = True,
+        bundles: BundleLookup = installed,
+        index: IndexPolicy | None = None,
+    ) -> None:
+        self.sandbox = sandbox or Sandbox()
+        self.store = store or SnapshotStore()
+        self.overlay = overlay
+        self.no_overlay = ""
+        """Error of the last attempt to mount an overlay, if it failed."""
+        self._look_up = bundles
+        self._index = index
+        self._preparer = Preparer(self.store, self.run)
+        self._java = JavaWarmth(self.sandbox)
+        self._bundles: dict[str, Bundle | None] = {}
+        self._snapshots: OrderedDict[str, tuple[Snapshot, ExitStack]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def probe(self) -> Placed:
+        """Return how projects are placed on this machine, found by really placing one.
+
+        Raises:
+            SandboxUnavailable: no sandbox can be built here, or no command runs in a project; with what it said.
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "file").write_text("a project\n")
+            snapshot = self.store.add(Path(folder)).id
+        command = ("/bin/sh", "-c", "echo more >> file")
+        result = self.run(WorkspaceRequest(id="probe", snapshot=snapshot, command=command))
+        if result.status is not Status.PASSED:
+            raise SandboxUnavailable(result.reason or result.stderr.text.strip())
+        return result.placed
+
+    def run(self, request: WorkspaceRequest, attempt: int = 1) -> WorkspaceResult:
+        """Run one command, up to three times where the sandbox fails; ``attempt`` is the number of the first time.
+
+        Raises:
+            DataError: the snapshot is not here or damaged, a path of the request leads out of the project, or
+                reports are wanted of a command that reaches package indexes.
+            SandboxUnavailable: no sandbox can be built here.
+        """
+        if request.junit and request.network == "index":
+            raise DataError(
+                "a command that reaches package indexes sets an environment up: no tests count there"
+            )
+        obstacle = self._obstacle(request)
+        if obstacle:
+            return WorkspaceResult(id=request.id, status=Status.SKIPPED, reason=obstacle)
+        bundle = self.bundle(request.bundle)
+        snapshot = self.snapshot(request.snapshot)
+        if request.prepare:
+            lock_hash = bundle.lock_hash if bundle is not None else ""
+            snapshot = self.snapshot(self._preparer.snapshot(request, lock_hash))
+        compiled = self._java.compiled(request, snapshot, bundle)
+        changes = Changes(snapshot, {**request.patch, **compiled.patch})
+        for pattern in (*request.results, *request.junit):
+            plain_path(pattern)
+        invocation = _invocation(request, bundle)
+        last = attempt + _ATTEMPTS - 1
+        ran, placed = self._run_once(request, snapshot, changes, invocation)
+        while ran.error is not None and placed and attempt < last and not self.sandbox.interrupted:
+            attempt += 1
+            ran, placed = self._run_once(request, snapshot, changes, invocation)
+        ran = ran.model_copy(update={"cpu_s": ran.cpu_s + compiled.cpu_s})
+        return judged(request, ran, placed, attempt)
+
+    def _obstacle(self, request: WorkspaceRequest) -> str:
+        """Return why this machine cannot run a command, with a remedy; empty if it can."""
+        unmet = unmet_need(request.needs, self.sandbox.level)
+        if unmet is not None:
+            return unmet
+        if request.bundle is not None and self.bundle(request.bundle) is None:
+            return f"the bundle {request.bundle} is not built: caretbench deps build {request.bundle}"
+        return REMEDY if names_them(request.command) and java_project_tools() is None else ""
+
+    def _run_once(
+        self, request: WorkspaceRequest, snapshot: Snapshot, changes: Changes, invocation: Invocation
+    ) -> tuple[SandboxResult, Placed]:
+        """Run it with the project laid over its snapshot, or copied where that is not possible."""
+        tree = ProjectTree(
+            results=(*request.junit, *request.results),
+            file_bytes=request.result_bytes,
+            total_bytes=4 * request.result_bytes,
+            loopback=request.network != "none",
+        )
+        if self.overlay:
+            over = tree._replace(snapshot=snapshot.tree, deleted=changes.deleted)
+            ran = self._started(request, replace(invocation, tree=over, files=changes.written))
+            if ran.error is None or NO_OVERLAY not in ran.error:
+                return ran, "overlay"
+            self.no_overlay = ran.error
+        size = changes.copied_bytes()
+        if size > MOST_COPIED_BYTES:
+            most = MOST_COPIED_BYTES >> 20
+            error = f"the project takes {size >> 20} MB; where no overlay can be laid, at most {most} MB are copied"
+            return SandboxResult(error=error), ""
+        room = request.limits.tmp_mb + (size >> 20) + 1
+        copied = replace(
+            invocation,
+            limits=request.limits.model_copy(update={"tmp_mb": room}),
+            files=changes.files(),
+            tree=tree._replace(
+                folders=changes.folders(), links=changes.links(), executable=changes.executable()
+            ),
+        )
+        return self._started(request, copied), "copy"
+
+    def _started(self, request: WorkspaceRequest, invocation: Invocation) -> SandboxResult:
+        """Run an invocation, with a proxy to package indexes where the request wants one."""
+        try:
+            if request.network != "index":
+                return self.sandbox.run(invocation)
+            with IndexProxy(self._index) as proxy:
+                ran = self.sandbox.run(replace(invocation, index=proxy))
+            return ran.model_copy(update={"refusals": tuple(proxy.refusals)})
+        except NoUsers as error:  # others have them all now: tried again, and no other row's end
+            return SandboxResult(error=str(error))
+
+    def bundle(self, name: str | None) -> Bundle | None:
+        """Return the built bundle of this name, looked for once; None where there is none.
+
+        Raises:
+            BundleError: no specification has this name.
+        """
+        if name is None:
+            return None
+        with self._lock:
+            if name not in self._bundles:
+                self._bundles[name] = self._look_up(name)
+            return self._bundles[name]
+
+    def snapshot(self, identity: str) -> Snapshot:
+        """Return a snapshot, locked against pruning while in use; at first use it is compared byte by byte.
+
+        Raises:
+            DataError: it is not here, or damaged.
+        """
+        with self._lock:
+            if identity not in self._snapshots:
+                with ExitStack() as stack:
+                    stack.enter_context(self.store.held(identity))
+                    wrong = self.store.verify(identity)
+                    if wrong:
+                        raise DataError(
+                            f"snapshot {identity} is damaged ({wrong[0]}); take the project again"
+                        )
+                    self._snapshots[identity] = (self.store.get(identity), stack.pop_all())
+                if len(self._snapshots) > _SNAPSHOTS:
+                    self._snapshots.popitem(last=False)[1][1].close()
+            self._snapshots.move_to_end(identity)
+            return self._snapshots[identity][0]
+
+    def close(self) -> None:
+        """End the warm sandboxes, and release the snapshots."""
+        self.sandbox.close()
+        with self._lock:
+            for _, held in self._snapshots.values():
+                held.close()
+            self._snapshots.clear()
+
+
+def _invocation(request: WorkspaceRequest, bundle: Bundle | None) -> Invocation:
+    """Return the invocation without the project; refuse a path that leads out of it."""
+    directory = WORK if request.directory == "." else f"{WORK}/{plain_path(request.directory)}"
+    packages = _environment(bundle) if bundle is not None else {}
+    tools = java_project_tools() if names_them(request.command) else None
+    said = {**_PYTHON, **packages, **request.environment, **_class_path(packages, request.environment)}
+    return Invocation(
+        request.command,
+        limits=request.limits,
+        read_only={
+            **(bundle.read_only if bundle is not None else {}),
+            **(tools.read_only if tools is not None else {}),
+            **request.read_only,
+        },
+        environment=_with_python_path(said, request.python_path),
+        address_space_limit=request.address_space_limit,
+        stdin=request.stdin,
+        directory=directory,
+        warm=Warm(),
+        display="display" in request.needs,
+    )
+
+
+def _environment(bundle: Bundle) -> Mapping[str, str]:
+    paths = {"CLASSPATH": ":".join((".", *bundle.class_path))} if bundle.class_path else {}
+    return {**paths, **bundle.environment}
+
+
+def _class_path(bundle: Mapping[str, str], said: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the class path: a request's jars go before those of its bundle, and do not hide them."""
+    found = [paths["CLASSPATH"] for paths in (said, bundle) if paths.get("CLASSPATH")]
+    return {"CLASSPATH": ":".join(found)} if found else {}
+
+
+def _with_python_path(environment: Mapping[str, str], folders: tuple[str, ...]) -> Mapping[str, str]:
+    if not folders:
+        return environment
+    first = [f"{WORK}/{plain_path(folder)}" for folder in folders]
+    others = environment.get("PYTHONPATH")
+    return {**environment, "PYTHONPATH": ":".join([*first, *([others] if others else [])])}

@@ -1,0 +1,396 @@
+"""One walk over a tree, in the order of evaluation: scopes, names, and the flow between them.
+
+The walker knows the words of :mod:`caretbench.syntax.names.node_roles` and no grammar. Names are resolved after the
+walk, when every declaration is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, get_args
+
+import tree_sitter
+
+from caretbench.syntax.names.control_flow import ControlFlow
+from caretbench.syntax.names.node_roles import NodeRoles, file_imports
+from caretbench.syntax.names.scoping_rules import ScopingRules, scoping_rules_of
+from caretbench.syntax.names.symbols import (
+    DefinitionSite,
+    FlowGraph,
+    ImportTarget,
+    NameScope,
+    NameUse,
+    VariableDeletion,
+    type_name,
+)
+from caretbench.syntax.source import SourceFile
+from caretbench.syntax.types import CLASSES, FUNCTIONS, Binding, ScopeKind
+
+# Deeper than this, a tree is read as one flat row of names: only generated text nests so far.
+MAX_DEPTH = 300
+
+_OPENED: Final = frozenset({"class", "interface", "namespace"})
+_OWN_NAMES: Final = frozenset({"loop", "try", "switch"})
+_SCOPE_KINDS: Final = {f"scope.{kind}": kind for kind in get_args(ScopeKind)}
+_DECLARED: Final[dict[str, Binding]] = {
+    "declare.function": "function",
+    "declare.method": "method",
+    "declare.class": "class",
+    "declare.interface": "interface",
+    "declare.namespace": "module",
+}
+_TARGETS: Final[dict[str, Binding | None]] = {  # None: what it is depends on the scope it lands in
+    "target.write": None,
+    "target.update": None,
+    "target.local": None,
+    "target.hoisted": None,
+    "target.loop": "loop_variable",
+    "target.loop_write": "loop_variable",
+    "target.comprehension": "comprehension",
+    "target.parameter": "parameter",
+    "target.field": "field",
+    "target.type": "class",
+    "target.delete": None,
+    "target.object": None,
+}
+
+
+class FileSymbols(ControlFlow):
+    """The names of one file: ``scopes``, ``uses``, ``sites`` (with the scope each was written in), ``flows``."""
+
+    def __init__(self, source: SourceFile, root: tree_sitter.Node) -> None:
+        self.source = source
+        self.rules: ScopingRules = scoping_rules_of(source.language)
+        roles = NodeRoles(root, source.grammar)
+        self.structure = roles.structure
+        self.parts = roles.parts
+        self.marks = roles.marks
+        imports = file_imports(root, source)
+        self.imported = imports.bound
+        self.package = imports.package
+        self.file_scope = NameScope("file", "", 0, len(source.data), None)
+        self.scopes: list[NameScope] = [self.file_scope]
+        self.uses: list[NameUse] = []
+        self.written: list[tuple[DefinitionSite, NameScope, str, tuple[str, ...], ImportTarget | None]] = []
+        self.members: list[tuple[DefinitionSite, NameScope, tuple[str, ...]]] = []
+        self.kills: list[VariableDeletion] = []
+        self.opened: dict[int, NameScope] = {}
+        self.flows: list[FlowGraph] = [FlowGraph()]
+        self.flow = self.flows[0]
+        self.scope = self.file_scope
+        self._depth = 0
+        self._types = ()
+        self._outer_done: set[int] = set()
+        self._switches = []
+        self.file_scope.wildcards += imports.wildcards
+        self._handlers: dict[str, Callable[[tree_sitter.Node], object]] = {
+            "identifier": self._identifier,
+            "self": self._skip,
+            "super": self._skip,
+            "skip": self._skip,
+            "member": self._read_member,
+            "import": self._import,
+            "branch": self._branch,
+            "loop": self._loop,
+            "try": self._try,
+            "switch": self._switch,
+            "case": self._case,
+            "return": self._return,
+            "throw": self._throw,
+            "break": self._break,
+            "continue": self._continue,
+            "global": self._global,
+            "nonlocal": self._nonlocal,
+            "pattern": self._children,
+            **dict.fromkeys(_SCOPE_KINDS, self._scope),
+        }
+        for child in root.children:
+            self._visit(child)
+
+    @property
+    def namespaces(self) -> list[NameScope]:
+        """The scopes of namespaces."""
+        return [scope for scope in self.scopes if scope.kind == "namespace"]
+
+    # what is visited, and in which order
+
+    def _visit(self, node: tree_sitter.Node) -> None:
+        if node.id in self._outer_done:
+            return
+        part = self.parts.get(node.id)
+        if part in _TARGETS:
+            self._target(node, part)
+            return
+        if part in _DECLARED:
+            self._define(node, part, _DECLARED[part])
+            return
+        if part == "ignore":
+            return
+        word = self.structure.get(node.id)
+        if word is None and not node.child_count:
+            return
+        if self._depth > MAX_DEPTH:
+            self._flat(node)
+            return
+        self._depth += 1
+        if word is None:
+            self._children(node)
+        elif self.rules.block_scopes and word in _OWN_NAMES:
+            self._in_block(node, self._handlers[word])
+        else:
+            self._handlers[word](node)
+        self._depth -= 1
+
+    def _children(self, node: tree_sitter.Node) -> None:
+        """All children: what is written after what is read, what is deferred last."""
+        children = node.children
+        targets = []
+        deferred = []
+        types = self._types
+        for child in children:
+            part = self.parts.get(child.id)
+            if child.id in self.marks["type"] and (name := type_name(self._text(child))) is not None:
+                self._types = (*types, name)
+            if part is not None and (part in _TARGETS or part in _DECLARED):
+                targets.append(child)
+            elif child.id in self.marks["deferred"]:
+                deferred.append(child)
+            else:
+                if part == "value":
+                    self._note_constructed(child)
+                kept = self._types
+                if part == "value" or self.structure.get(child.id) == "pattern":
+                    self._types = ()
+                self._visit(child)
+                self._types = kept
+        for child in targets:
+            self._visit(child)
+        for child in deferred:
+            self._visit(child)
+        self._types = types
+
+    def _note_constructed(self, value: tree_sitter.Node) -> None:
+        """``x = C()`` and ``new C()`` say of what type x is."""
+        for child in value.children:
+            if child.id in self.marks["constructed"] and (name := type_name(self._text(child))) is not None:
+                self._types = (*self._types, name)
+
+    def _flat(self, node: tree_sitter.Node) -> None:
+        waiting = [node]
+        while waiting:
+            current = waiting.pop()
+            if self.structure.get(current.id) == "identifier" and self.parts.get(current.id) != "ignore":
+                self._identifier(current)
+            waiting.extend(reversed(current.children))
+
+    def _parts(self, node: tree_sitter.Node) -> list[tuple[str, tree_sitter.Node]]:
+        return [(self.parts.get(child.id, ""), child) for child in node.children]
+
+    def _text(self, node: tree_sitter.Node) -> str:
+        return self.source.data[node.start_byte : node.end_byte].decode("utf-8", "surrogatepass")
+
+    def _skip(self, node: tree_sitter.Node) -> None:
+        """Nothing in here is a name."""
+
+    # names
+
+    def _use(self, node: tree_sitter.Node, path: tuple[NameUse | str, ...] = ()) -> NameUse:
+        name, is_call = self._text(node), node.id in self.marks["called"]
+        key = f"{name}()" if is_call and self.rules.separate_methods else name
+        row = node.start_point.row
+        use = NameUse(name, key, node.start_byte, node.end_byte, row, self.scope, self.flow, path, is_call)
+        self.uses.append(use)
+        return use
+
+    def _identifier(self, node: tree_sitter.Node) -> None:
+        if node.start_byte == node.end_byte:  # invented by the parser
+            return
+        self.flow.add(self._use(node))
+
+    def _read_member(
+        self,
+        node: tree_sitter.Node,
+        *,
+        written: str | None = None,
+        before: tuple[NameUse | str, ...] | None = None,
+    ) -> tuple[NameUse | str, ...]:
+        """Return the names of ``a.b.c``; the first is a use of its own where it is a name.
+
+        ``before`` is what stands before a member that holds the rest of a path, as ``b::c`` in ``a::b::c``.
+        """
+        path: tuple[NameUse | str, ...] = before or ("",)
+        for part, child in self._parts(node):
+            if part == "object":
+                path = self._object(child) if before is None else (*before, self._member_name(child, before))
+            elif part != "member":
+                self._visit(child)
+            elif self.structure.get(child.id) == "member" and self._depth < MAX_DEPTH:
+                self._depth += 1
+                path = self._read_member(child, written=written, before=path)
+                self._depth -= 1
+            elif written is not None and path == ("self",):
+                if written == "target.update":
+                    self._use(child, path)
+                self.members.append((self._site(child, "field"), self.scope, self._types))
+                path = (*path, self._text(child))
+            else:
+                path = (*path, self._member_name(child, path))
+        return path
+
+    def _member_name(self, node: tree_sitter.Node, path: tuple[NameUse | str, ...]) -> str:
+        """Return the use of a member; of ``b<T>`` the first name is the member, the rest is read."""
+        name = node
+        while name.named_child_count:
+            for child in name.named_children[1:]:
+                self._visit(child)
+            name = name.named_children[0]
+        return self._use(name, path).key
+
+    def _object(self, node: tree_sitter.Node) -> tuple[NameUse | str, ...]:
+        word = self.structure.get(node.id)
+        if word == "member" and self._depth < MAX_DEPTH:
+            self._depth += 1
+            path = self._read_member(node)
+            self._depth -= 1
+            return path
+        if word == "identifier" and node.id not in self._outer_done:
+            self._identifier(node)
+            return ("self",) if self._is_self(node) else (self.uses[-1],)
+        if word in {"self", "super"}:
+            return (word,)
+        self._visit(node)
+        return ("",)
+
+    def _is_self(self, node: tree_sitter.Node) -> bool:
+        """Python's first parameter of a method, by its customary names."""
+        return self._text(node) in self.rules.self_names and self.scope.enclosing_scope(CLASSES) is not None
+
+    def _site(self, node: tree_sitter.Node, binding: Binding) -> DefinitionSite:
+        name, row = self._text(node), node.start_point.row
+        return DefinitionSite(name, name, node.start_byte, node.end_byte, row, binding, self.flow)
+
+    def _define(
+        self, node: tree_sitter.Node, part: str, binding: Binding, target: ImportTarget | None = None
+    ) -> None:
+        site = self._site(node, binding)
+        if self.rules.separate_methods and binding in {"function", "method"}:
+            site.key = f"{site.name}()"
+        target = target or self.imported.get(node.id)
+        self.written.append((site, self.scope, part, self._types, target))
+        self.flow.add(site)
+
+    def _target(self, node: tree_sitter.Node, part: str) -> None:
+        """What is written to: names in patterns; of ``a[i]`` and ``a.b`` only parts are read."""
+        word = self.structure.get(node.id)
+        is_name = word is None and node.is_named and not node.child_count  # `#size`, `size` of a field
+        if word == "identifier" or (part == "target.field" and is_name):
+            if part in {"target.update", "target.delete"}:
+                self._identifier(node)
+            if part == "target.delete":
+                self.kills.append(kill := VariableDeletion(self.uses[-1]))
+                self.flow.add(kill)
+                return
+            self._define(node, part, _TARGETS[part] or "local")
+            if node.id in self.marks["property"]:
+                self.members.append((self._site(node, "field"), self.scope, self._types))
+        elif word == "pattern" and self._depth <= MAX_DEPTH:
+            self._depth += 1
+            types, self._types = self._types, ()
+            for child in node.children:
+                if child.id not in self.parts:
+                    self._target(child, part)
+                else:
+                    self._visit(child)
+            self._types = types
+            self._depth -= 1
+        elif word == "member":
+            self._read_member(node, written=part)
+        elif word is not None:
+            self._handlers[word](node)
+        else:
+            self._children(node)
+
+    def _import(self, node: tree_sitter.Node) -> None:
+        waiting = [node]
+        while waiting:
+            current = waiting.pop()
+            if (target := self.imported.get(current.id)) is not None:
+                self._define(current, "declare.import", "module", target)
+            waiting.extend(reversed(current.children))
+
+    def _global(self, node: tree_sitter.Node) -> None:
+        self.scope.globals.update(self._text(child) for child in node.named_children)
+
+    def _nonlocal(self, node: tree_sitter.Node) -> None:
+        self.scope.nonlocals.update(self._text(child) for child in node.named_children)
+
+    # scopes
+
+    def _scope(self, node: tree_sitter.Node) -> None:
+        kind = self._kind(node)
+        inner = NameScope(kind, "", node.start_byte, node.end_byte, self.scope)
+        names = self._header(node, inner) if kind not in {"block", "comprehension"} else []
+        outer, flow, types = self.scope, self.flow, self._types
+        self.scopes.append(inner)
+        self._types = ()
+        if kind in FUNCTIONS:
+            self.flows.append(FlowGraph())
+            self.flow = self.flows[-1]
+        self.scope = inner
+        self._children(node)
+        self.scope, self.flow, self._types = outer, flow, types
+        for child in names:
+            self._outer_done.discard(child.id)
+            if inner.owner == inner.name:  # a constructor outside of its class, which has the name already
+                continue
+            if kind in _OPENED:
+                self.opened[child.start_byte] = inner
+            self._visit(child)
+
+    def _in_block(self, node: tree_sitter.Node, handler: Callable[[tree_sitter.Node], object]) -> None:
+        """With a scope for the names of a loop's header, a switch's cases, a try's resources."""
+        outer = self.scope
+        self.scope = NameScope("block", "", node.start_byte, node.end_byte, outer)
+        self.scopes.append(self.scope)
+        handler(node)
+        self.scope = outer
+
+    def _kind(self, node: tree_sitter.Node) -> ScopeKind:
+        kind = _SCOPE_KINDS[self.structure[node.id]]
+        return "method" if kind == "function" and self.scope.kind in CLASSES else kind
+
+    def _header(self, node: tree_sitter.Node, inner: NameScope) -> list[tree_sitter.Node]:
+        """Names, bases and owner of a scope; what its header says (defaults, annotations) is read outside.
+
+        Returns:
+            The nodes with the scope's own name, which are not visited inside of it.
+        """
+        names: list[tree_sitter.Node] = []
+        waiting = list(reversed(node.children))
+        while waiting:
+            child = waiting.pop()
+            part = self.parts.get(child.id, "")
+            if child.id in self.marks["base"]:
+                inner.bases.append(self._text(child).rpartition(".")[2])
+            if child.id in self.marks["owner"]:
+                inner.owner = type_name(self._text(child))
+                inner.kind = "method" if inner.kind == "function" else inner.kind
+            if child.id in self.marks["outer"]:
+                self._bases_in(child, inner)
+                self._visit(child)
+                self._outer_done.add(child.id)
+            elif part in _DECLARED and inner.kind != "lambda":
+                inner.name = inner.name or self._text(child)
+                names.append(child)
+                self._outer_done.add(child.id)
+            elif part != "body" and not self.structure.get(child.id, "").startswith("scope."):
+                waiting.extend(reversed(child.children))
+        return names
+
+    def _bases_in(self, node: tree_sitter.Node, inner: NameScope) -> None:
+        waiting = list(node.children)
+        while waiting:
+            child = waiting.pop()
+            if child.id in self.marks["base"]:
+                inner.bases.append(self._text(child).rpartition(".")[2])
+            waiting.extend(child.children)

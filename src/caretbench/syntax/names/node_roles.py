@@ -1,0 +1,96 @@
+"""Roles of syntax nodes in the analysis (``roles.scm``), and the imports of a file (``imports.scm``).
+
+A capture ``is.X`` says what a node is (a scope, a branch, a loop, …), ``as.X`` what it is to the node around
+it (a target, a body, a callee, …), ``mark.X`` adds a property. The walker knows these words and no grammar.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import tree_sitter
+
+from caretbench.syntax.names.symbols import ImportTarget
+from caretbench.syntax.parser import text_of
+from caretbench.syntax.queries import captures, matches
+from caretbench.syntax.source import SourceFile
+
+IS: Final = frozenset({
+    "identifier", "self", "super", "pattern", "member", "import",
+    "branch", "loop", "try", "switch", "case", "return", "throw", "break", "continue",
+    "global", "nonlocal", "skip",
+    "scope.function", "scope.method", "scope.lambda", "scope.class", "scope.interface", "scope.namespace",
+    "scope.comprehension", "scope.block",
+})  # fmt: skip
+
+# In the order of precedence: where two patterns name one node, the later word wins.
+AS: Final = (
+    "value", "condition", "body", "elif", "else", "handler", "finally", "subject", "init", "update",
+    "object", "member", "import",
+    "target.write", "target.update", "target.local", "target.hoisted", "target.loop", "target.loop_write",
+    "target.comprehension", "target.parameter", "target.field", "target.type", "target.delete",
+    "declare.function", "declare.method", "declare.class", "declare.interface", "declare.namespace",
+    "target.object", "ignore",
+)  # fmt: skip
+
+MARKS: Final = frozenset({
+    "outer", "type", "constructed", "called", "deferred", "default", "falls", "post", "base", "owner", "property",
+})  # fmt: skip
+
+
+class NodeRoles:
+    """The roles of one tree's nodes, by node id."""
+
+    __slots__ = ("marks", "parts", "structure")
+
+    def __init__(self, root: tree_sitter.Node, language: str) -> None:
+        found = captures(root, language, "roles")
+        self.structure: dict[int, str] = {}
+        self.parts: dict[int, str] = {}
+        self.marks: dict[str, set[int]] = {mark: set() for mark in MARKS}
+        for name in sorted(found, key=_precedence):
+            family, _, word = name.partition(".")
+            nodes = found[name]
+            if family == "is":
+                self.structure.update((node.id, word) for node in nodes)
+            elif family == "as":
+                self.parts.update((node.id, word) for node in nodes)
+            else:
+                self.marks[word].update(node.id for node in nodes)
+
+
+def _precedence(capture: str) -> int:
+    family, _, word = capture.partition(".")
+    return AS.index(word) if family == "as" else 0
+
+
+class FileImports(NamedTuple):
+    """The nodes whose names imports bind, with what to; modules imported whole; the file's own package."""
+
+    bound: dict[int, ImportTarget]
+    wildcards: list[str]
+    package: str
+
+
+def file_imports(root: tree_sitter.Node, source: SourceFile) -> FileImports:
+    """What the imports of a file bind.
+
+    The query ``imports.scm`` captures ``@name`` (what is bound), ``@module``, ``@symbol`` (of the module) and
+    ``@wildcard``; or the file's own ``@package``. ``@dotted`` is an import that binds the first part of a module
+    """
+    bound: dict[int, ImportTarget] = {}
+    wildcards: list[str] = []
+    package = ""
+    for match in matches(root, source.grammar, "imports"):
+        if "package" in match:
+            package = text_of(match["package"][0])
+            continue
+        module = text_of(match["module"][0]).strip("\"'`<>").replace("\\", "/")
+        if "name" not in match:
+            wildcards.append(module)
+            continue
+        symbol = text_of(match["symbol"][0]) if "symbol" in match else None
+        if "dotted" in match:
+            module = module.partition(".")[0]
+        bound[match["name"][-1].id] = ImportTarget(module, symbol)
+    return FileImports(bound, wildcards, package)

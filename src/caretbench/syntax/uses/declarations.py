@@ -1,0 +1,243 @@
+"""Declarations of a piece of code with their scopes: which names can be used at a place, and of which kind they are.
+
+The piece may be a fragment. It is a reading of the text alone: members of other files and inherited names are unknown.
+The words of the query file ``scopes.scm``:
+
+* ``scope``: what a declaration in it ends with.
+* The name, by its role: ``parameter``, ``local`` (every variable), ``comprehended`` (used before it is named),
+  ``field``, ``constant``, ``function``, ``typename``, ``import``.
+* ``type``: the type that is written for it, or what a function returns. ``parameters``: those of a function.
+  ``value``: what a variable begins with; ``values``: a list of these, as the names are one. ``until``: behind it, and
+  not before, the name can be used.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import tree_sitter
+
+from caretbench.syntax.parser import text_of
+from caretbench.syntax.queries import matches
+from caretbench.syntax.uses.value_kinds import inferred_kind, is_function, kind_of_value, plain_type
+
+_ROLES: Final = ("parameter", "local", "comprehended", "field", "constant", "function", "typename", "import")
+_EVERYWHERE: Final = frozenset({"comprehended", "field", "constant", "function", "typename", "import"})
+_MARKS: Final = {"pointer_declarator": "*", "optional_parameter": "?"}
+_LISTS: Final = frozenset({"expression_list", "pattern_list", "tuple_pattern", "left_assignment_list"})
+
+
+class Declaration(NamedTuple):
+    """One declared name.
+
+    It can be used from byte ``usable`` to ``end``; ``begin`` to ``end`` is its scope. ``kind`` is its type, or what
+    tells of it (``call:open``); empty where nothing does; of a function, what it returns. ``alias`` is the variable
+    whose value it has from the beginning. ``assigned``: it has a value from the beginning. ``parameters`` are the types
+    of a function's, and so many of them are ``required``. ``constant``: it may not be assigned.
+    """
+
+    name: str
+    start: int
+    role: str
+    kind: str
+    usable_from: int
+    scope_start: int
+    end: int
+    assigned: bool = True
+    alias: str = ""
+    parameters: tuple[str, ...] | None = None
+    required: int = 0
+    constant: bool = False
+
+
+class DeclarationIndex:
+    """The declarations of a tree, by name and by place."""
+
+    def __init__(self, root: tree_sitter.Node, grammar: str) -> None:
+        found: dict[int, Declaration] = {}
+        self._grammar = grammar
+        self._nodes: set[int] = set()
+        parts: list[dict[str, list[tree_sitter.Node]]] = []
+        for match in matches(root, grammar, "scopes"):
+            if "scope" in match:
+                self._nodes.update(node.id for node in match["scope"])
+            else:
+                parts.append(match)
+        for match in parts:
+            for declared in self._declared(root, match):
+                earlier = found.get(declared.start)
+                found[declared.start] = declared if earlier is None else _merged(earlier, declared)
+        self.all: tuple[Declaration, ...] = tuple(sorted(found.values(), key=lambda one: one.start))
+        self._by_name: dict[str, list[Declaration]] = defaultdict(list)
+        for one in self.all:
+            self._by_name[one.name].append(one)
+
+    def by_name(self, name: str) -> Sequence[Declaration]:
+        """Return the declarations of a name, in the order of the text."""
+        return self._by_name.get(name, ())
+
+    def resolve(self, name: str, position: int) -> Declaration | None:
+        """Return the declaration that a name at a place belongs to, the innermost and latest, or None."""
+        inside = [
+            one
+            for one in self._by_name.get(name, ())
+            if one.scope_start <= position < one.end and one.role != "field"
+        ]
+        before = [one for one in inside if one.usable_from <= position or one.start == position]
+        if not before:
+            return None
+        return max(before, key=lambda one: (one.scope_start, one.start))
+
+    def visible_variables(self, position: int) -> list[Declaration]:
+        """Return the variables that can be used at a place and have a value there, each name once."""
+        found: dict[str, Declaration] = {}
+        for one in self.all:
+            if one.scope_start <= position < one.end and one.role in (
+                "parameter",
+                "local",
+                "comprehended",
+                "constant",
+            ):
+                earlier = found.get(one.name)
+                if earlier is None or (earlier.scope_start, earlier.start) <= (one.scope_start, one.start):
+                    if one.usable_from <= position:
+                        found[one.name] = one
+                    elif (
+                        one.role == "local" and earlier is not None and one.scope_start > earlier.scope_start
+                    ):
+                        found.pop(one.name)  # hidden by a name that has no value yet
+        return [one for one in found.values() if one.assigned]
+
+    def _declared(
+        self, root: tree_sitter.Node, match: Mapping[str, Sequence[tree_sitter.Node]]
+    ) -> Iterator[Declaration]:
+        role = next((word for word in _ROLES if word in match), None)
+        if role is None:
+            return
+        types, values = match.get("type", ()), match.get("value", ())
+        for node in match[role]:
+            value, place = (values[0] if values else None), ""
+            if "values" in match:
+                value, place = _value_of(node, match["values"][0])
+            until = max(
+                [node.end_byte]
+                + [part.end_byte for word in ("value", "values", "until") for part in match.get(word, ())]
+            )
+            scope = self._scope(node, role) or root
+            parameters, required = _parameters(match["parameters"][0]) if "parameters" in match else (None, 0)
+            yield Declaration(
+                name=text_of(node),
+                start=node.start_byte,
+                role=role,
+                kind=self._kind(node, role, text_of(types[0]) if types else "", value, place),
+                usable_from=0 if role in _EVERYWHERE else until,
+                scope_start=scope.start_byte,
+                end=scope.end_byte,
+                assigned=role != "local" or bool(match.keys() & {"value", "values", "until"}),
+                alias=text_of(value) if value is not None and kind_of_value(value) == "name" else "",
+                parameters=parameters,
+                required=required,
+                constant=_is_constant(node),
+            )
+
+    def _scope(self, node: tree_sitter.Node, role: str) -> tree_sitter.Node | None:
+        """Return the node that a declaration ends with; of functions and types, the one around that which they name."""
+        outside = role in ("function", "typename")
+        parent = node.parent
+        while parent is not None:
+            if parent.id in self._nodes:
+                if not outside:
+                    return parent
+                outside = False
+                if not _names(parent, node):
+                    return parent
+            parent = parent.parent
+        return None
+
+    def _kind(
+        self, node: tree_sitter.Node, role: str, type_text: str, value: tree_sitter.Node | None, place: str
+    ) -> str:
+        if role == "function":
+            return plain_type(type_text)
+        if value is not None and is_function(value):
+            return "function"
+        kind = plain_type(type_text) or (
+            inferred_kind(value, self._grammar) + place if value is not None else ""
+        )
+        around = node.parent.type if node.parent is not None else ""
+        return kind + _MARKS.get(around, "") if kind else ""
+
+
+def _names(parent: tree_sitter.Node, node: tree_sitter.Node) -> bool:
+    """Return whether a node is in the part of a scope that names it."""
+    by_name = parent.child_by_field_name("name") or parent.child_by_field_name("declarator")
+    return by_name is not None and by_name.start_byte <= node.start_byte < by_name.end_byte
+
+
+def _merged(one: Declaration, other: Declaration) -> Declaration:
+    """Return the same name, matched twice: by its type, and by its value."""
+    return one._replace(
+        kind=one.kind or other.kind,
+        usable_from=max(one.usable_from, other.usable_from),
+        assigned=one.assigned or other.assigned,
+        alias=one.alias or other.alias,
+        parameters=one.parameters if one.parameters is not None else other.parameters,
+    )
+
+
+def _value_of(name: tree_sitter.Node, values: tree_sitter.Node) -> tuple[tree_sitter.Node | None, str]:
+    """Return the value of one of several names, and a mark for its place where one call gives all values."""
+    around = name.parent
+    names = around.named_children if around is not None and around.type in _LISTS else [name]
+    index = next((number for number, one in enumerate(names) if one.start_byte == name.start_byte), 0)
+    given = (
+        values.named_children
+        if values.type in ("expression_list", "tuple", "right_assignment_list")
+        else [values]
+    )
+    if len(given) == len(names):
+        return given[index], ""
+    return (given[0], f"#{index}") if len(given) == 1 else (None, "")
+
+
+def _parameters(node: tree_sitter.Node) -> tuple[tuple[str, ...], int]:
+    """Return the types of parameters as they are written (empty where they are not), and how many must be given."""
+    found: list[str] = []
+    required = 0
+    for child in node.named_children:
+        if child.type in ("comment", "line_comment", "block_comment", "attribute_item", "self_parameter"):
+            continue
+        if text_of(child) in ("self", "cls", "this"):
+            continue
+        written = child.child_by_field_name("type")
+        names = child.children_by_field_name("name") if child.type == "parameter_declaration" else [child]
+        text = text_of(written) if written is not None else ""
+        # A parameter that may be many is as good as any number of them.
+        many = (
+            bool(re.match(r"\*|\.\.\.|params\b|&\w+$", text_of(child)))
+            or "..." in text
+            or "variadic" in child.type
+        )
+        optional = (
+            child.child_by_field_name("value") is not None
+            or "default" in child.type
+            or "optional" in child.type
+        )
+        found += [("..." if many else "") + text] * max(1, len(names))
+        required += 0 if many or optional or "=" in text_of(child) else max(1, len(names))
+    return tuple(found), required
+
+
+def _is_constant(node: tree_sitter.Node) -> bool:
+    """Return whether the name is declared with a word that forbids to assign it."""
+    parent = node.parent
+    for _ in range(3):
+        if parent is None:
+            return False
+        if re.match(rb"(?:const|final|readonly|val)\b", parent.text or b""):
+            return True
+        parent = parent.parent
+    return False
