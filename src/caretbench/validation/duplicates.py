@@ -1,4 +1,4 @@
-"""Near-duplicates among problems: the same program, or the same code in a project, twice measures one thing twice."""
+"""Detection of near-duplicates among problems: similar programs, or repeated code in projects."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from caretbench.projects.answer_requests import file_splice
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _SHINGLE = 5
 JACCARD_THRESHOLD = 0.85
-# A shingle in so many problems is boilerplate of the language: it finds no candidates (it still counts).
+# A shingle in this many problems is boilerplate: it is not used to find candidates, but counts in the similarity.
 _COMMON = 60
 
 
 def shingles(text: str) -> frozenset[int]:
-    """Hashes of all runs of five tokens."""
+    """Return the hashes of all token 5-grams of a text."""
     tokens = _TOKEN.findall(text)
     if len(tokens) < _SHINGLE:
         return frozenset((hash(tuple(tokens)),))
@@ -28,7 +28,7 @@ def shingles(text: str) -> frozenset[int]:
 
 
 def near_duplicates(problems: Sequence[Problem], threshold: float = JACCARD_THRESHOLD) -> dict[str, str]:
-    """Problems that repeat an earlier one of the same language: id -> id of the earlier one.
+    """Return the near-duplicates of earlier problems in the same language: id → id of the earlier problem.
 
     Two problems are near-duplicates when the Jaccard index of their token 5-grams (prefix, reference and suffix
     together) is at least ``threshold``.
@@ -66,10 +66,10 @@ _WINDOW_LINES = 5
 
 
 def near_duplicate_spans(problems: Iterable[Problem]) -> dict[str, str]:
-    """Problems that repeat an earlier one elsewhere: id -> id of the earlier one.
+    """Return the problems that repeat an earlier one in another place: id → id of the earlier problem.
 
-    Compared are the reference and five lines on either side. The same place in another mode, and places that overlap
-    with those lines, are no repetition: the former is meant, the latter have the same text around them.
+    The reference and five lines on either side are compared. Not counted: the same span in another mode, and spans that
+    overlap with these lines.
     """
     found: dict[str, str] = {}
     earlier: list[tuple[_Place, frozenset[int]]] = []
@@ -93,7 +93,7 @@ def near_duplicate_spans(problems: Iterable[Problem]) -> dict[str, str]:
 
 
 class _Place(NamedTuple):
-    """A span with the lines around it: which file, in which mode, from which byte to which."""
+    """A problem's span including the lines around it: file, mode, start and end in bytes."""
 
     id: str
     file: tuple[str, str]

@@ -1,7 +1,7 @@
-"""Single changes that make a right program a wrong one that still parses and should compile.
+"""Mutation operators: single changes that make a right program wrong, and that parse and should compile.
 
-An :class:`Edit` replaces some bytes of the reference program, always within the span of the reference.
-``mutations.scm`` names the nodes, ``mutation_tables`` what becomes of them.
+All changes are within the reference. ``mutations.scm`` of a language captures the nodes; ``mutation_tables`` has the
+replacements.
 """
 
 from __future__ import annotations
@@ -34,58 +34,58 @@ _TYPE_ARGUMENTS = re.compile(r"<[\s\S]*>")
 _WHOLE_NUMBER = re.compile(r"(?!0[xXbBoO_])(\d+)([\s\S]*)")
 
 
-def _return_of_nothing(subject: MutationTarget, function: tree_sitter.Node) -> str | None:
-    """What follows ``return`` so that a function gives nothing of use; None where that would not compile."""
-    table = subject.table
+def _return_of_nothing(target: MutationTarget, function: tree_sitter.Node) -> str | None:
+    """Return the text after ``return`` for a default value; None if that would not compile."""
+    table = target.table
     if not table.typed:
-        plain = {"constructor"} if subject.language == "typescript" else set()
+        plain = {"constructor"} if target.language == "typescript" else set()
         name = function.child_by_field_name("name")
         is_setter = any(child.type == "set" for child in function.children)
         if is_setter or (name is not None and text_of(name) in plain):
             return None
         return f" {table.default_value}"
-    declared = subject.return_type(function)
+    declared = target.return_type(function)
     if declared is None:
         return None
     value = table.defaults.get(declared, table.default_value)
     return "" if declared in table.returns_nothing else f" {value}"
 
 
-def _stubs(subject: MutationTarget) -> Iterator[MutationEdit]:
-    for function, body in reference_functions(subject):
-        returned = _return_of_nothing(subject, function)
-        if subject.language == "python":
+def _stubs(target: MutationTarget) -> Iterator[MutationEdit]:
+    for function, body in reference_functions(target):
+        returned = _return_of_nothing(target, function)
+        if target.language == "python":
             yield MutationEdit("default_return", body.start_byte, body.end_byte, "pass")
         elif returned is not None:
             inner = f" return{returned}; " if returned else ""
             yield MutationEdit("default_return", body.start_byte, body.end_byte, f"{{{inner}}}")
-    first = next(insertion_points(subject), None)
-    around = subject.enclosing_function(first) if first is not None else None
+    first = next(insertion_points(target), None)
+    around = target.enclosing_function(first) if first is not None else None
     if first is None or around is None or is_main_function(around):
         return
-    if not subject.contains(subject.functions[around.id][1]):
-        returned = _return_of_nothing(subject, around)
+    if not target.contains(target.functions[around.id][1]):
+        returned = _return_of_nothing(target, around)
         if returned is not None:
-            leaving = subject.table.early_return.replace("@", returned)
-            yield statement_insertion(subject, first, "default_return", leaving)
+            leaving = target.table.early_return.replace("@", returned)
+            yield statement_insertion(target, first, "default_return", leaving)
 
 
-def _conditions(subject: MutationTarget) -> Iterator[MutationEdit]:
-    for node in subject.captured_nodes("condition"):
-        negated = subject.table.negation.replace("@", text_of(node))
+def _conditions(target: MutationTarget) -> Iterator[MutationEdit]:
+    for node in target.captured_nodes("condition"):
+        negated = target.table.negation.replace("@", text_of(node))
         yield MutationEdit("condition", node.start_byte, node.end_byte, negated)
 
 
-def _negations(subject: MutationTarget) -> Iterator[MutationEdit]:
-    for node in subject.captured_nodes("negation"):
+def _negations(target: MutationTarget) -> Iterator[MutationEdit]:
+    for node in target.captured_nodes("negation"):
         operand = node.named_children[-1] if node.named_children else None
         if operand is not None:
             yield MutationEdit("condition", node.start_byte, node.end_byte, f"({text_of(operand)})")
 
 
 def _swaps(kind: str) -> Callable[[MutationTarget], Iterator[MutationEdit]]:
-    def edits(subject: MutationTarget) -> Iterator[MutationEdit]:
-        for node in subject.captured_nodes(kind):
+    def edits(target: MutationTarget) -> Iterator[MutationEdit]:
+        for node in target.captured_nodes(kind):
             text = " ".join(text_of(node).split())
             statement = enclosing_statement(node)
             around = statement.type if statement is not None else ""
@@ -94,7 +94,7 @@ def _swaps(kind: str) -> Callable[[MutationTarget], Iterator[MutationEdit]]:
             )
             operands = text_of(node.parent) if node.parent is not None else ""
             joins_text = (
-                kind == "arithmetic" and subject.table.typed and any(mark in operands for mark in "\"'")
+                kind == "arithmetic" and target.table.typed and any(mark in operands for mark in "\"'")
             )
             if text in OPERATOR_SWAPS[kind] and not endless and not joins_text:
                 yield MutationEdit(kind, node.start_byte, node.end_byte, OPERATOR_SWAPS[kind][text])
@@ -107,14 +107,14 @@ def _is_message(node: tree_sitter.Node) -> bool:
     return statement is not None and text_of(statement).startswith(_MESSAGES)
 
 
-def _numbers(subject: MutationTarget) -> Iterator[MutationEdit]:
-    for node in sorted(subject.captured_nodes("number"), key=lambda node: _is_message(node)):
+def _numbers(target: MutationTarget) -> Iterator[MutationEdit]:
+    for node in sorted(target.captured_nodes("number"), key=lambda node: _is_message(node)):
         if hit := _WHOLE_NUMBER.fullmatch(text_of(node)):
             yield MutationEdit("number", node.start_byte, node.end_byte, f"{int(hit[1]) + 1}{hit[2]}")
 
 
-def _strings(subject: MutationTarget) -> Iterator[MutationEdit]:
-    for node in sorted(subject.captured_nodes("string"), key=lambda node: _is_message(node)):
+def _strings(target: MutationTarget) -> Iterator[MutationEdit]:
+    for node in sorted(target.captured_nodes("string"), key=lambda node: _is_message(node)):
         parent = node.parent
         ancestors = {parent.type if parent is not None else ""}
         while parent is not None:
@@ -123,63 +123,63 @@ def _strings(subject: MutationTarget) -> Iterator[MutationEdit]:
         is_bare = (
             node.parent is not None and node.parent.type == "expression_statement"
         )  # docstrings, directives
-        is_required = subject.program[: node.start_byte].endswith((b"require(", b"import("))
+        is_required = target.program[: node.start_byte].endswith((b"require(", b"import("))
         if node.children and not is_bare and not is_required and not ancestors & _IMPORTS:
             closing = node.children[-1].start_byte
             yield MutationEdit("string", closing, closing, "x")
 
 
-def _returned_values(subject: MutationTarget) -> Iterator[MutationEdit]:
-    table = subject.table
-    for node in subject.captured_nodes("returned"):
-        function = subject.enclosing_function(node)
-        declared = subject.return_type(function) if function is not None and table.typed else None
+def _returned_values(target: MutationTarget) -> Iterator[MutationEdit]:
+    table = target.table
+    for node in target.captured_nodes("returned"):
+        function = target.enclosing_function(node)
+        declared = target.return_type(function) if function is not None and table.typed else None
         if table.typed and declared is None:
             continue
         value = table.wrong_values.get(declared or "", table.wrong_value).replace("@", text_of(node))
         yield MutationEdit("return_value", node.start_byte, node.end_byte, value)
 
 
-def _no_items(subject: MutationTarget) -> Iterator[MutationEdit]:
-    """Loops that find nothing: the one change for the head of a loop over what a call gives."""
-    for node in subject.captured_nodes("iterable"):
-        nothing = _nothing_to_loop_over(subject, node)
+def _no_items(target: MutationTarget) -> Iterator[MutationEdit]:
+    """Yield changes that replace the iterable of a loop by an empty one."""
+    for node in target.captured_nodes("iterable"):
+        nothing = _nothing_to_loop_over(target, node)
         if nothing is not None:
             yield MutationEdit("no_items", node.start_byte, node.end_byte, nothing)
 
 
-def _nothing_to_loop_over(subject: MutationTarget, node: tree_sitter.Node) -> str | None:
-    """What holds no item of the type that the loop declares; None where that is not known."""
-    template = subject.table.no_items
+def _nothing_to_loop_over(target: MutationTarget, node: tree_sitter.Node) -> str | None:
+    """Return an empty iterable of the type that the loop declares; None if unknown."""
+    template = target.table.no_items
     if template is None or "@" not in template:
         return template
     declared = node.parent.child_by_field_name("type") if node.parent is not None else None
     if declared is None or text_of(declared) == "var":
         return None
     text = text_of(declared)
-    if subject.language == "java":  # where no array is made of a type with arguments
+    if target.language == "java":  # where no array is made of a type with arguments
         text = _TYPE_ARGUMENTS.sub("", text)
     element, bracket, dimensions = text.partition("[")
     return template.replace("@", element) + bracket + dimensions
 
 
-def _no_rounds(subject: MutationTarget) -> Iterator[MutationEdit]:
-    """Loops that end before they begin, whatever their condition says."""
-    for node in subject.captured_nodes("loop_condition"):
-        never = subject.table.never.replace("@", text_of(node))
+def _no_rounds(target: MutationTarget) -> Iterator[MutationEdit]:
+    """Yield changes that make the condition of a loop false."""
+    for node in target.captured_nodes("loop_condition"):
+        never = target.table.never.replace("@", text_of(node))
         yield MutationEdit("no_rounds", node.start_byte, node.end_byte, never)
 
 
-def _dropped(subject: MutationTarget) -> Iterator[MutationEdit]:
-    for node in subject.captured_nodes("statement"):
+def _dropped(target: MutationTarget) -> Iterator[MutationEdit]:
+    for node in target.captured_nodes("statement"):
         if node.named_child_count and node.named_children[0].type != "string":
-            yield MutationEdit("dropped_statement", node.start_byte, node.end_byte, subject.table.nothing)
+            yield MutationEdit("dropped_statement", node.start_byte, node.end_byte, target.table.nothing)
 
 
-def _dropped_lines(subject: MutationTarget) -> Iterator[MutationEdit]:
+def _dropped_lines(target: MutationTarget) -> Iterator[MutationEdit]:
     marks = ("#", "//", "/*", "*", "import ", "from ", "using ", "return", "def ", "class ", "assert")
-    position = subject.start
-    for line in subject.program[subject.start : subject.end].splitlines(keepends=True):
+    position = target.start
+    for line in target.program[target.start : target.end].splitlines(keepends=True):
         if line.strip() and not line.strip().decode("utf-8", "surrogatepass").startswith(marks):
             yield MutationEdit("dropped_line", position, position + len(line), "")
         position += len(line)
@@ -204,4 +204,4 @@ MUTATION_OPERATORS: tuple[Callable[[MutationTarget], Iterator[MutationEdit]], ..
     throw_at_end,
     crash_edits,
 )
-"""All kinds of change, the likeliest to kill first."""
+"""All operators, in the order of their chance to fail."""

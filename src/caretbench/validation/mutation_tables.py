@@ -1,4 +1,4 @@
-"""Mutation tables: how a language writes what mutants need, from ``mutations.toml`` in its folder."""
+"""Mutation tables of languages, from ``mutations.toml`` in their folders."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from caretbench.languages.table_reader import LanguageTable, read_table
 
 
 class MutationTable(LanguageTable):
-    """How one language writes what mutants need; in templates ``@`` stands for the mutated expression.
+    """Texts and templates for mutants in one language; ``@`` in a template is the mutated expression.
 
-    ``containers`` are nodes that hold statements; before the kinds in ``not_before`` none is inserted.
-    ``default_value`` fits every type where ``defaults`` names none; ``wrong_values`` make a wrong value of
-    a right one by type, ``wrong_value`` stands for all other types. In typed languages, what a function of
-    unknown type returns is left alone. ``never`` makes a condition that never holds.
+    ``containers`` are kinds of nodes that contain statements; nothing is inserted before the kinds in ``not_before``.
+    ``defaults`` are default values by type, ``default_value`` is for other types. ``wrong_values`` are templates of
+    wrong values by type, ``wrong_value`` is for other types. ``typed``: return values of unknown type are not changed.
+    ``never`` is a template of a false condition.
     """
 
     throw: str
@@ -32,14 +32,14 @@ class MutationTable(LanguageTable):
     wrong_values: Mapping[str, str] = {}
     returns_nothing: frozenset[str] = frozenset()
     result_fields: tuple[str, ...] = ("returns", "type", "result")
-    """Fields of a function's node that may hold what it returns."""
+    """Fields of a function's node that may contain the return type."""
     untouched: frozenset[str] = frozenset()
-    """Types of which no value can be made up."""
+    """Types without a default value."""
     undeclared: str | None = None
-    """The type of a function that declares none."""
+    """Type of a function without a declared type."""
     never: str = "false && (@)"
     no_items: str | None = None
-    """What a loop finds nothing in; @: the type that it declares."""
+    """Template of an empty iterable; ``@`` is the element type that the loop declares."""
 
 
 @cache
@@ -47,7 +47,7 @@ def mutation_table(language: str) -> MutationTable:
     """Return the table of a language.
 
     Raises:
-        KeyError: its folder has none.
+        KeyError: the language has none.
     """
     table = read_table(language, "mutations", MutationTable)
     if table is None:
@@ -67,4 +67,4 @@ OPERATOR_SWAPS: Mapping[str, Mapping[str, str]] = {
     },
     "boolean": {"true": "false", "false": "true", "True": "False", "False": "True"},
 }  # fmt: skip
-"""Tokens and what they become, by the name of the mutation."""
+"""Replacements of tokens, by the name of the mutation."""

@@ -1,10 +1,10 @@
-"""The gate for problems whose answers are programs: a problem is guilty until proven innocent.
+"""Gate for problems whose answers are programs.
 
 Every problem gets a verdict with its reasons:
 
 * ``invalid``: the reference does not pass three times, extraction changes it, the empty answer or a stub passes,
   or the problem repeats another;
-* ``unverified``: nothing speaks against it, but no killing mutant was found, or this machine cannot run it;
+* ``unverified``: there is no objection, but no mutant was killed, or this machine cannot run it;
 * ``valid``: the reference passes, and a wrong answer that compiles fails at run time.
 """
 
@@ -27,17 +27,17 @@ from caretbench.validation.validity import ResumableGate, Validity
 
 REFERENCE_RUNS = 3
 MUTANTS_PER_ROUND = 2
-# Verdicts are stored after so many problems. The answers of a round are waited for together, and a mutant that hangs
-# holds up its round, so chunks are large; programs that ran before a stop are known to the cache.
-_CHUNK = 300
-# A mutant may take so many times as long as the reference did, and at least so many seconds; then it hangs.
+# Number of problems whose verdicts are stored together. A round ends with its slowest answer, so batches are large;
+# after an interruption, the cache has the results of earlier programs.
+_BATCH = 300
+# Limit of a mutant: a multiple of the reference's time, and a minimum in seconds.
 _PATIENCE, _LEAST_WALL_S = 3.0, 10.0
 
 _FIRST = frozenset({"reference", "empty", "stub"})
 
 
 class GateAnswer(NamedTuple):
-    """One answer to try: what it is called, its text, and the number of the repetition."""
+    """One answer that the gate tries: name, text, and number of the repetition."""
 
     name: str
     text: str
@@ -45,7 +45,7 @@ class GateAnswer(NamedTuple):
 
 
 class GateOutcome(NamedTuple):
-    """How an answer fared: the execution status, and the predicates that failed."""
+    """Result of an answer: execution status, failed predicates, missing module, wall time."""
 
     status: Status
     failed_predicates: tuple[str, ...]
@@ -70,10 +70,10 @@ _Tried = dict[str, dict[GateAnswer, GateOutcome]]
 
 @dataclass
 class ProgramGate(ResumableGate):
-    """The gate for problems whose answers are run as programs.
+    """Gate for problems whose answers are executed as programs.
 
-    ``request`` is the program of an answer (None where it fails without a run), ``faults`` are the predicates that do
-    not hold for it; ``policy`` must leave references unchanged.
+    ``request`` returns the program of an answer (None if it fails without execution), ``failed_predicates`` a line for
+    each predicate that the answer does not satisfy. ``policy`` must leave references unchanged.
     """
 
     executor: Executor
@@ -83,14 +83,18 @@ class ProgramGate(ResumableGate):
     progress: Callable[[int], None] = field(default=lambda _count: None)
 
     def decide(self, problems: Sequence[Problem], all_problems: Sequence[Problem] = ()) -> Iterator[Validity]:
-        """Yield the verdicts, chunk by chunk."""
-        if asked := next((problem for problem in problems if not isinstance(problem.shown, Caret)), None):
+        """Yield the verdicts, batch by batch.
+
+        Raises:
+            ValueError: a problem is a question.
+        """
+        if question := next((problem for problem in problems if not isinstance(problem.shown, Caret)), None):
             raise ValueError(
-                f"{asked.id}: this gate is for answers at a caret; a suite of questions has its own"
+                f"{question.id}: this gate is for answers at a caret; a suite of questions needs its own"
             )
         repeated = near_duplicates(all_problems or problems)
-        for start in range(0, len(problems), _CHUNK):
-            yield from self._decide(problems[start : start + _CHUNK], repeated)
+        for start in range(0, len(problems), _BATCH):
+            yield from self._decide(problems[start : start + _BATCH], repeated)
 
     def _decide(self, problems: Sequence[Problem], repeated: Mapping[str, str]) -> Iterator[Validity]:
         outcomes: _Tried = defaultdict(dict)
@@ -115,13 +119,13 @@ class ProgramGate(ResumableGate):
                 for mutant in islice(queues[problem.id], MUTANTS_PER_ROUND)
             ]
             self._try(answers, outcomes)
-            asked = {problem.id for problem, _ in answers}
-            waiting = [one for one in waiting if one.id in asked and _killer(outcomes[one.id]) is None]
+            tried = {problem.id for problem, _ in answers}
+            waiting = [one for one in waiting if one.id in tried and _killer(outcomes[one.id]) is None]
         for problem in problems:
             yield _verdict(problem, outcomes[problem.id], self.policy, repeated.get(problem.id))
 
     def _try(self, answers: Sequence[tuple[Problem, GateAnswer]], outcomes: _Tried) -> None:
-        asked: dict[str, tuple[Problem, GateAnswer]] = {}
+        submitted: dict[str, tuple[Problem, GateAnswer]] = {}
 
         def requests() -> Iterator[ExecutionRequest]:
             for problem, answer in answers:
@@ -130,7 +134,7 @@ class ProgramGate(ResumableGate):
                     outcomes[problem.id][answer] = self._unrun(problem, answer)
                     continue
                 identity = sha256_text(problem.id, answer.name, answer.text, str(answer.repeat))
-                asked[identity] = (problem, answer)
+                submitted[identity] = (problem, answer)
                 changes: dict[str, object] = {"id": identity, "repeat": answer.repeat}
                 if answer.name not in _FIRST:
                     wall_s = _patience(outcomes[problem.id], request.limits.wall_s)
@@ -138,11 +142,11 @@ class ProgramGate(ResumableGate):
                 yield request.model_copy(update=changes)
 
         for result in self.executor.submit(requests()):
-            problem, answer = asked[result.id]
+            problem, answer = submitted[result.id]
             outcomes[problem.id][answer] = self._outcome(problem, answer, result)
 
     def _unrun(self, problem: Problem, answer: GateAnswer) -> GateOutcome:
-        """Return the outcome of an answer without a program: it fails, unless predicates alone decide."""
+        """Return the outcome of an answer without a program: it fails, unless the problem has only predicates."""
         if any(check.kind == "program" for check in problem.checks):
             return GateOutcome(Status.RUNTIME_ERROR, (), None)
         return GateOutcome(Status.PASSED, tuple(self.failed_predicates(problem, answer.text)), None)
@@ -153,13 +157,13 @@ class ProgramGate(ResumableGate):
 
 
 def _patience(outcomes: GateOutcomes, most_s: float) -> float:
-    """Seconds that a mutant may run, rounded up so that equal mutants have equal limits most of the time."""
+    """Return the wall time limit of mutants in seconds, rounded up so that it rarely differs between runs."""
     reference_s = max((outcome.wall_s for outcome in _references(outcomes)), default=0.0)
     return min(most_s, max(_LEAST_WALL_S, 10.0 * math.ceil(_PATIENCE * reference_s / 10.0)))
 
 
 def _nothing(problem: Problem) -> list[GateAnswer]:
-    """Return the empty answer and the stub, once where they are the same."""
+    """Return the empty answer and the stub, unless it is empty too."""
     answers = [GateAnswer("empty", ""), GateAnswer("stub", stub(problem))]
     return answers if answers[1].text else answers[:1]
 
@@ -169,7 +173,7 @@ def _references(outcomes: GateOutcomes) -> list[GateOutcome]:
 
 
 def _machine(outcomes: GateOutcomes) -> list[str]:
-    """Why this machine cannot say: no toolchain, a missing package."""
+    """Return the reasons why this machine cannot run the reference, such as a missing toolchain or package."""
     faults = (one for one in _references(outcomes) if one.status.for_reference.is_machine_fault)
     return sorted(
         {
@@ -199,7 +203,7 @@ def _objections(problem: Problem, outcomes: GateOutcomes, policy: Policy) -> lis
 
 
 def _killer(outcomes: GateOutcomes) -> str | None:
-    """Return a wrong answer that compiled and failed; one that proves more than reach, if there is one."""
+    """Return the name of a killed wrong answer, preferably one that shows more than reach; None if there is none."""
     killed = [answer.name for answer, one in outcomes.items() if answer.name != "reference" and one.killed]
     return next((name for name in killed if name not in REACH_ONLY_MUTANTS), killed[0] if killed else None)
 
@@ -212,7 +216,7 @@ def _verdict(problem: Problem, outcomes: GateOutcomes, policy: Policy, repeats: 
     killer = _killer(outcomes)
     tried = sum(answer.name not in _FIRST for answer in outcomes)
     if not objections and not doubts and (killer is None or killer in REACH_ONLY_MUTANTS):
-        # A throw at top level ends any program, whatever it asserts.
+        # A throw at top level stops every program, whatever its assertions are.
         doubts.append(
             f"no_killing_mutant: {tried} tried" if killer is None else f"only_reached: killed by {killer}"
         )

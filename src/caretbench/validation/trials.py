@@ -1,4 +1,4 @@
-"""One problem of a project under way through the gate: the answers that are tried, and what their results decide."""
+"""Trial of one problem by the gate for projects: the answers to try, and the verdict from their results."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from caretbench.validation.mutants import REACH_ONLY_MUTANTS, mutants, stub, thr
 from caretbench.validation.validity import Validity, Verdict
 
 THROW: Final = "throw"
-"""The answer that throws before it does anything, as a mutant of this name does."""
+"""Name of mutants that throw."""
 EMPTY_ANSWERS: Final = frozenset({"empty", "stub", "closers"})
-"""Answers that hold nothing at all."""
+"""Names of answers without content."""
 
 _CLOSERS = re.compile(r"[\s})\];]*\Z")
 _MOST_CLOSERS = 8
 
 
 _AT_START: Final = "throw at start"
-"""The name of the answer that throws at once; mutants throw somewhere."""
+"""Name of the answer that throws before its first statement."""
 
 
 class TrialAnswer(NamedTuple):
-    """An answer that is none, or a mutant; ``kind`` is what kind of throw the one at the start is."""
+    """An answer to try: empty, or a mutant. ``throw_name`` is ``throw`` or ``crash`` for a throw at the start."""
 
     name: str
     text: str
@@ -40,7 +40,7 @@ class TrialAnswer(NamedTuple):
 
 @dataclass
 class Trial:
-    """One problem under way."""
+    """State of one problem's trial."""
 
     problem: Problem
     project: ProjectCheck
@@ -49,15 +49,15 @@ class Trial:
     runs: int = 0
     cpu_s: float = 0.0
     killed_at_start: str = ""
-    """The name of a throw at the start that the tests stop at."""
+    """Name of the throw at the start, if the tests failed on it."""
     throw_passes: bool = False
     reach_only_kill: str = ""
 
 
 def trial_answers(problem: Problem, content: bytes) -> Iterator[TrialAnswer]:
-    """Answers that are none, and then mutants; throws, which show the least, come last.
+    """Yield the answers to try: empty ones, then mutants; throws last, because they show the least.
 
-    ``content`` is the file with the problem's span; mutants are made with line feeds.
+    ``content`` is the unchanged file with the problem's span.
     """
     splice = file_splice(problem)
     before, after = (
@@ -74,7 +74,7 @@ def trial_answers(problem: Problem, content: bytes) -> Iterator[TrialAnswer]:
 
 
 def _nothing(problem: Problem, splice: InlineSplice) -> Iterator[TrialAnswer]:
-    """Yield the answers that hold nothing: only such as the program parses with, if it does with the reference."""
+    """Yield the answers without content; only those that parse, if the reference does."""
     language = problem.caret.language
 
     def parses(text: str) -> bool:
@@ -91,7 +91,7 @@ def _nothing(problem: Problem, splice: InlineSplice) -> Iterator[TrialAnswer]:
 
 
 def _closers(reference: str) -> Iterator[tuple[str, str]]:
-    """Brackets and blanks at the end of a reference, the longest first: one of them closes what it leaves open."""
+    """Yield the closing brackets at the end of a reference, the longest text first."""
     found = _CLOSERS.search(reference)
     tail = found[0] if found else ""
     starts = [n for n, mark in enumerate(tail) if mark in "})]"]
@@ -100,7 +100,7 @@ def _closers(reference: str) -> Iterator[tuple[str, str]]:
 
 
 def next_answer(trial: Trial) -> TrialAnswer | None:
-    """Return the answer to try next; no other throw where one at the start was stopped at."""
+    """Return the next answer to try; throws are skipped if the one at the start was killed."""
     answer = next(trial.answers, None)
     while answer is not None and trial.killed_at_start and answer.name in {THROW, *REACH_ONLY_MUTANTS}:
         answer = next(trial.answers, None)
@@ -108,7 +108,7 @@ def next_answer(trial: Trial) -> TrialAnswer | None:
 
 
 def verdict_of_result(trial: Trial, answer: TrialAnswer, result: WorkspaceResult) -> Validity | None:
-    """Return the verdict that a result decides; None: the next answer is tried."""
+    """Return the verdict that follows from an answer's result; None if another answer must be tried."""
     trial.cpu_s += result.cpu_s
     if result.status.is_machine_fault:
         return _row(trial, "unverified", f"not_run: {result.reason or result.status.value}")
@@ -133,7 +133,7 @@ def verdict_of_result(trial: Trial, answer: TrialAnswer, result: WorkspaceResult
 
 
 def verdict_without_kill(trial: Trial) -> Validity:
-    """No mutant was killed, but the throw at the start may have been."""
+    """Return the verdict after all answers, if no mutant was killed except throws."""
     if trial.killed_at_start and trial.killed_at_start not in REACH_ONLY_MUTANTS:
         return _row(trial, "valid", killed_by=trial.killed_at_start)
     if trial.reach_only_kill or trial.killed_at_start:

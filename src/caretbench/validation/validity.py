@@ -1,4 +1,4 @@
-"""Verdicts on problems, and the loop of every gate, which decides what is missing and stores verdicts one by one."""
+"""Verdicts on problems, and the resumable loop of every gate, which stores verdicts one by one."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Validity(Row):
     reasons: tuple[Annotated[str, AfterValidator(current_text)], ...] = ()
     details: dict[str, str] = Field(default_factory=dict)
     gate: int = 1
-    """Version of the gate; 1 for rows of before there were versions."""
+    """Version of the gate; 1 for rows without a version."""
 
     @property
     def key(self) -> tuple[str]:
-        """What makes the row unique in its file."""
+        """Unique key of the row in its file."""
         return (self.problem_id,)
 
 
@@ -41,25 +41,25 @@ def verdicts_path(suite_name: str, data_hash: str) -> Path:
 
 
 class ResumableGate(ABC):
-    """A gate that goes on after a stop. A kind of problem is a subclass with a strategy of its own, ``decide``."""
+    """Base class of gates: reuses stored verdicts, and decides the missing ones by :meth:`decide`."""
 
     progress: Callable[[int], None]
-    """Called with the number of problems that were decided since the last call."""
+    """Called with the number of newly decided problems."""
 
     @abstractmethod
     def decide(self, problems: Sequence[Problem], all_problems: Sequence[Problem] = ()) -> Iterator[Validity]:
-        """Yield a verdict on each problem as soon as it is there, in any order.
+        """Yield a verdict on each problem as soon as it is decided, in any order.
 
-        ``beside`` are all problems of the set, of which one may repeat another; by default ``problems`` alone.
+        ``all_problems`` is the whole set, in which near-duplicates are searched; by default ``problems``.
         """
 
     def run(self, problems: Sequence[Problem], path: Path) -> list[Validity]:
-        """Return the verdicts on all problems, in order; the missing ones are decided and appended to ``path``.
+        """Return the verdicts on all problems, in order; missing ones are decided and appended to ``path``.
 
-        Those of an older gate are missing too; the new row takes the old one's place.
+        Verdicts of an older version of the gate are decided again and replaced.
 
         Raises:
-            DataError: the file is damaged, or a project is not here.
+            DataError: the file is damaged, or a project is not on this machine.
         """
         with Appender(path) as appender:
             stored = {row.problem_id: row for row in read_rows(path, Validity, torn_tail=True)}
