@@ -19,8 +19,8 @@ class FileRules(Row):
 
     folders: frozenset[str]
     patterns: tuple[str, ...]
-    most_lines: int
-    longest_line: int
+    max_lines: int
+    max_line_bytes: int
 
 
 class ProjectRules(Row):

@@ -33,8 +33,8 @@ def analyse_snapshot(
 
 
 @lru_cache(maxsize=_KEPT)
-def _analysed(folder: Path, identity: str, most_lines: int | None = None) -> ProjectAnalysis:
+def _analysed(folder: Path, identity: str, max_lines: int | None = None) -> ProjectAnalysis:
     snapshot = SnapshotStore(folder).get(identity)
     files = frozenset(path for path, entry in snapshot.entries.items() if entry.kind == "file")
     taken = StoredProject(snapshot, files)
-    return analyse_project(taken, project_languages(taken), max_lines=most_lines).analysis
+    return analyse_project(taken, project_languages(taken), max_lines=max_lines).analysis

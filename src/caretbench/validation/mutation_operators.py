@@ -47,8 +47,8 @@ def _return_of_nothing(target: MutationTarget, function: tree_sitter.Node) -> st
     declared = target.return_type(function)
     if declared is None:
         return None
-    value = table.defaults.get(declared, table.default_value)
-    return "" if declared in table.returns_nothing else f" {value}"
+    value = table.default_values.get(declared, table.default_value)
+    return "" if declared in table.void_types else f" {value}"
 
 
 def _stubs(target: MutationTarget) -> Iterator[MutationEdit]:
@@ -150,7 +150,7 @@ def _no_items(target: MutationTarget) -> Iterator[MutationEdit]:
 
 def _nothing_to_loop_over(target: MutationTarget, node: tree_sitter.Node) -> str | None:
     """Return an empty iterable of the type that the loop declares; None if unknown."""
-    template = target.table.no_items
+    template = target.table.empty_iterable
     if template is None or "@" not in template:
         return template
     declared = node.parent.child_by_field_name("type") if node.parent is not None else None
@@ -166,14 +166,16 @@ def _nothing_to_loop_over(target: MutationTarget, node: tree_sitter.Node) -> str
 def _no_rounds(target: MutationTarget) -> Iterator[MutationEdit]:
     """Yield changes that make the condition of a loop false."""
     for node in target.captured_nodes("loop_condition"):
-        never = target.table.never.replace("@", text_of(node))
+        never = target.table.false_condition.replace("@", text_of(node))
         yield MutationEdit("no_rounds", node.start_byte, node.end_byte, never)
 
 
 def _dropped(target: MutationTarget) -> Iterator[MutationEdit]:
     for node in target.captured_nodes("statement"):
         if node.named_child_count and node.named_children[0].type != "string":
-            yield MutationEdit("dropped_statement", node.start_byte, node.end_byte, target.table.nothing)
+            yield MutationEdit(
+                "dropped_statement", node.start_byte, node.end_byte, target.table.empty_statement
+            )
 
 
 def _dropped_lines(target: MutationTarget) -> Iterator[MutationEdit]:

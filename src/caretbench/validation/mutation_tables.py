@@ -21,24 +21,24 @@ class MutationTable(LanguageTable):
     early_return: str
     negation: str
     containers: frozenset[str]
-    not_before: frozenset[str]
-    nothing: str
+    no_insertion_before: frozenset[str]
+    empty_statement: str
     typed: bool
     default_value: str
     wrong_value: str
     vague_comment: str
     vague_line_comment: str
-    defaults: Mapping[str, str] = {}
+    default_values: Mapping[str, str] = {}
     wrong_values: Mapping[str, str] = {}
-    returns_nothing: frozenset[str] = frozenset()
+    void_types: frozenset[str] = frozenset()
     result_fields: tuple[str, ...] = ("returns", "type", "result")
     """Fields of a function's node that may contain the return type."""
-    untouched: frozenset[str] = frozenset()
+    types_without_default: frozenset[str] = frozenset()
     """Types without a default value."""
-    undeclared: str | None = None
+    undeclared_type: str | None = None
     """Type of a function without a declared type."""
-    never: str = "false && (@)"
-    no_items: str | None = None
+    false_condition: str = "false && (@)"
+    empty_iterable: str | None = None
     """Template of an empty iterable; ``@`` is the element type that the loop declares."""
 
 

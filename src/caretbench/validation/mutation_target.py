@@ -109,7 +109,7 @@ class MutationTarget:
         fields = (function.child_by_field_name(name) for name in self.table.result_fields)
         declared = next((node for node in fields if node is not None), None)
         if declared is None or declared.type == "parameter_list":
-            return None if declared is not None else self.table.undeclared
+            return None if declared is not None else self.table.undeclared_type
         declarator = function.child_by_field_name("declarator")
         if declarator is not None and declarator.type == "reference_declarator":
             return None
@@ -118,4 +118,4 @@ class MutationTarget:
             name += "*"
         if any(text_of(child) == "async" for child in function.children):
             name = re.sub(r"^(?:[\w.]*\.)?(?:Value)?Task(?:<(.*)>)?$", lambda hit: hit[1] or "void", name)
-        return None if name in self.table.untouched else name
+        return None if name in self.table.types_without_default else name

@@ -38,7 +38,11 @@ def insertion_points(target: MutationTarget) -> Iterator[tree_sitter.Node]:
             continue
         parent = node.parent
         is_statement = parent is not None and parent.type in target.table.containers and node.is_named
-        if is_statement and node.start_byte >= target.start and node.type not in target.table.not_before:
+        if (
+            is_statement
+            and node.start_byte >= target.start
+            and node.type not in target.table.no_insertion_before
+        ):
             yield node
         open_nodes.extend(reversed(node.children))
 
@@ -64,7 +68,9 @@ def always_runs(function: tree_sitter.Node | None) -> bool:
 def throw_edits(target: MutationTarget) -> Iterator[MutationEdit]:
     """Yield throws in code that not every run executes: in functions of the reference, and before its statements."""
     for _, body in reference_functions(target):
-        children = [child for child in body.named_children if child.type not in target.table.not_before]
+        children = [
+            child for child in body.named_children if child.type not in target.table.no_insertion_before
+        ]
         if target.language == "python":
             if children:
                 yield statement_insertion(target, children[0], "throw", target.table.throw)

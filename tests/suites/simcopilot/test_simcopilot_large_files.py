@@ -85,7 +85,7 @@ def test_a_project_can_raise_the_bound_and_its_tasks_still_find_their_contexts(
     store = SnapshotStore(tmp_path / "store")
     taken = store_project(tmp_path / "p", store)
     rules = project_rules()
-    bounded = rules.model_copy(update={"files": rules.files.model_copy(update={"most_lines": 20})})
+    bounded = rules.model_copy(update={"files": rules.files.model_copy(update={"max_lines": 20})})
     monkeypatch.setattr(project_module, "project_rules", lambda: bounded)
     refused = analyse_project(taken, ["python"]).skipped["long.py"]
     assert refused.startswith("30 lines; files of more than 20 are not mined")

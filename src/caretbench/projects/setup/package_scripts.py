@@ -32,7 +32,7 @@ class ScriptRunner(Row):
     """Options added to a test runner's command, and ``junit``, the options to write a report."""
 
     options: str = ""
-    older: Mapping[int, str] = {}
+    options_before_version: Mapping[int, str] = {}
     """Options for major versions below a number."""
     junit: str | None = None
 
@@ -40,11 +40,11 @@ class ScriptRunner(Row):
 class ScriptRules(Row):
     """The rules of ``package_scripts.toml``."""
 
-    checks: tuple[str, ...]
-    wrappers: frozenset[str]
-    builtin: frozenset[str]
-    other_purposes: str
-    unneeded: tuple[str, ...]
+    check_commands: tuple[str, ...]
+    wrapper_commands: frozenset[str]
+    builtin_commands: frozenset[str]
+    other_script_names: str
+    unneeded_packages: tuple[str, ...]
     runners: Mapping[str, ScriptRunner]
 
 
@@ -120,7 +120,7 @@ def _parts(name: str, scripts: Mapping[str, str], above: Collection[str]) -> lis
         if inner is None:
             if not _checks(part):
                 found.append(_unwrapped(part))
-        elif re.search(script_rules().other_purposes, inner) and not _calls(inner, scripts):
+        elif re.search(script_rules().other_script_names, inner) and not _calls(inner, scripts):
             continue
         elif _AND.search(scripts[inner].strip()) or _checks(scripts[inner]) or _runner(scripts[inner]):
             found += _parts(inner, scripts, {*above, name})
@@ -147,9 +147,9 @@ def _words(part: str) -> list[str]:
     rules = script_rules()
     at = 0
     while at < len(words) - 1 and (
-        words[at] in rules.wrappers
+        words[at] in rules.wrapper_commands
         or _ASSIGNS.match(words[at])
-        or (at and words[at].startswith("-") and words[0] in rules.wrappers)
+        or (at and words[at].startswith("-") and words[0] in rules.wrapper_commands)
     ):
         at += 1
     return words[at:]
@@ -164,7 +164,7 @@ def _unwrapped(part: str) -> str:
 
 def _checks(part: str) -> bool:
     line = " ".join(_words(part))
-    return any(re.match(pattern, line) for pattern in script_rules().checks)
+    return any(re.match(pattern, line) for pattern in script_rules().check_commands)
 
 
 def _runner(part: str) -> str | None:
@@ -186,7 +186,10 @@ def _said(part: str, held: Mapping[str, object], *, report: bool = True) -> tupl
     runner = script_rules().runners[name]
     report = report and "reporter" not in part
     version = _version(held, name)
-    plain = next((text for below, text in sorted(runner.older.items()) if version < below), runner.options)
+    plain = next(
+        (text for below, text in sorted(runner.options_before_version.items()) if version < below),
+        runner.options,
+    )
     options = " ".join(filter(None, (plain, runner.junit if report else None)))
     if not options:
         return part, None
@@ -212,7 +215,12 @@ def _programs(part: str, scripts: Mapping[str, str], above: tuple[str, ...]) -> 
         return
     words = _words(part)
     first = words[0] if words else ""
-    if first and first not in script_rules().builtin and "/" not in first and not first.startswith("$"):
+    if (
+        first
+        and first not in script_rules().builtin_commands
+        and "/" not in first
+        and not first.startswith("$")
+    ):
         yield first
 
 
@@ -240,7 +248,7 @@ def _is_unneeded(field: str, name: str, version: str) -> bool:
     """Return whether tests run without a package, or it is in the same repository and cannot be installed."""
     if version.startswith(("workspace:", "link:", "portal:")):
         return True
-    patterns = script_rules().unneeded if field == "devDependencies" else ()
+    patterns = script_rules().unneeded_packages if field == "devDependencies" else ()
     return any(re.fullmatch(pattern, name) for pattern in patterns)
 
 

@@ -114,12 +114,12 @@ def with_setup_hint(
     return f"{said}; if packages are missing, {added}{built}"
 
 
-def reaches_nothing_message(entry: NamedCheck) -> str:
+def reaches_nothing_message(named_check: NamedCheck) -> str:
     """Return the reason why a check whose tests execute no line to mine is excluded."""
-    tests = entry.check.minimum_tests
+    tests = named_check.check.minimum_tests
     counted = f"{tests} tests pass" if tests else "the command succeeds"
     return (
-        f"reaches_nothing: {counted}, but no line of the files to mine is run (`{' '.join(entry.check.command)}`); "
+        f"reaches_nothing: {counted}, but no line of the files to mine is run (`{' '.join(named_check.check.command)}`); "
         "name the command that tests them with --test-command, and see whether it tests an installed copy instead"
     )
 

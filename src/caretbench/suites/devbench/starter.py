@@ -30,7 +30,7 @@ def starter_root() -> Path:
     return Path(str(resources.files("caretbench.suites.devbench") / "starter"))
 
 
-def split_program(text: str, where: str) -> tuple[str, str, str, str]:
+def split_program(text: str, location: str) -> tuple[str, str, str, str]:
     """Split the text of a file into prefix, reference, shown suffix and hidden tests.
 
     Raises:
@@ -40,7 +40,7 @@ def split_program(text: str, where: str) -> tuple[str, str, str, str]:
     if found:
         shown += "\n"
     if shown.count(OPENING) != 1 or shown.count(CLOSING) != 1 or shown.index(OPENING) > shown.index(CLOSING):
-        raise DataError(f"{where}: expected one {OPENING} and after it one {CLOSING} around the reference")
+        raise DataError(f"{location}: expected one {OPENING} and after it one {CLOSING} around the reference")
     prefix, _, rest = shown.partition(OPENING)
     reference, _, suffix = rest.partition(CLOSING)
     return prefix, reference, suffix, tests

@@ -115,25 +115,27 @@ def _holding(text: str, hidden: Sequence[list[str]]) -> set[int]:
     }
 
 
-def other_files(one: ContextProblem) -> list[FileExcerpt]:
+def other_files(context_problem: ContextProblem) -> list[FileExcerpt]:
     """Return the other files of the caret's language, without tests and hidden text, the nearest file last."""
-    hidden = one.hidden_tokens()
-    home = PurePosixPath(one.splice.path).parts
+    hidden = context_problem.hidden_tokens()
+    home = PurePosixPath(context_problem.splice.path).parts
 
     def shared(path: str) -> int:
         pairs = zip(home, PurePosixPath(path).parts, strict=False)
         return next((n for n, (a, b) in enumerate(pairs) if a != b), 0)
 
-    language = one.file.source.language
+    language = context_problem.file.source.language
     paths = [
         path
-        for path, file in one.analysis.files.items()
-        if path != one.splice.path and file.source.language == language and not is_test_path(path, language)
+        for path, file in context_problem.analysis.files.items()
+        if path != context_problem.splice.path
+        and file.source.language == language
+        and not is_test_path(path, language)
     ]
     found: list[FileExcerpt] = []
     room = MAX_CONTEXT_BYTES
     for path in sorted(paths, key=lambda path: (-shared(path), path)):
-        part = without_hidden_text(one.analysis[path].source, hidden)
+        part = without_hidden_text(context_problem.analysis[path].source, hidden)
         room -= len(part.text)
         if room < 0:
             break

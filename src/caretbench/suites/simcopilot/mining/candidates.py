@@ -177,14 +177,14 @@ class FileMiner:
         """Return the rule that rejects a candidate; empty if none does."""
         span, rules = candidate.span, self.rules.blocks
         lines = self.source.line_at(span.end - 1) - self.source.line_at(span.start) + 1
-        if lines > rules.most_lines:
+        if lines > rules.max_lines:
             return "too_long"
         raw = self.data[span.start : span.end]
         if not self._round_trips(candidate, raw):
             return "does_not_round_trip"
         text = visible_text(raw)
         tokens = split_tokens(text)
-        fewest = rules.fewest_header_tokens if cut == "header" else rules.fewest_tokens
+        fewest = rules.min_header_tokens if cut == "header" else rules.min_tokens
         if len(tokens) < fewest:
             return "too_short"
         if self.analysis.is_test(span):

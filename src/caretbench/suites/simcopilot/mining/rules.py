@@ -18,9 +18,9 @@ class BlockRules(Row):
     A block of at least ``repeated_tokens`` tokens is rejected if the shown text repeats it.
     """
 
-    fewest_tokens: int
-    fewest_header_tokens: int
-    most_lines: int
+    min_tokens: int
+    min_header_tokens: int
+    max_lines: int
     repeated_tokens: int
     kinds: Mapping[str, CutKind]
 

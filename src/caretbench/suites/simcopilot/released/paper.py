@@ -19,8 +19,8 @@ class ReleasedLanguage(Row):
     labels: str
     sources: str
     suffix: str
-    same_line: tuple[str, ...]
-    ranged: tuple[str, ...]
+    same_line_scopes: tuple[str, ...]
+    ranged_scopes: tuple[str, ...]
     range_bounds: tuple[float, ...]
 
 

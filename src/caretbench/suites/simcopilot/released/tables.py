@@ -28,7 +28,7 @@ def released_labels(program: ReleasedProgram, span: ReleasedSpan) -> dict[str, L
     known = paper_rules().constructs.items()
     held = [name for name, one in known if scopes & {*one.scopes} or reasons & {*one.reasons}]
     labels: dict[str, Label] = {"language": span.language, "mode": span.mode, "constructs": held}
-    distance = furthest_distance(references, paper_rules().languages[program.language].ranged)
+    distance = furthest_distance(references, paper_rules().languages[program.language].ranged_scopes)
     if distance is not None:
         labels["reference_distance"] = float(distance)
     to_comment = comment_distance(program.source, span) if program.source is not None else None
@@ -42,7 +42,7 @@ def counted_references(program: ReleasedProgram, span: ReleasedSpan) -> Iterator
 
     A use on the line of its definition counts only for the scopes in ``same_line``.
     """
-    same_line = paper_rules().languages[program.language].same_line
+    same_line = paper_rules().languages[program.language].same_line_scopes
     for reference in program.references:
         counted = reference.distance or _ALL in same_line or reference.scope in same_line
         if counted and span.covers(reference.line):
