@@ -111,7 +111,9 @@ def test_a_tool_that_is_not_here_is_named(tmp_path: Path, monkeypatch: pytest.Mo
     project = snapshot(tmp_path, {"pom.xml": "", "A.java": ""})
     with pytest.raises(DataError, match=r"Maven, offline would be the command, but mvn is not installed"):
         project_checks(project, ["java"])
-    with pytest.raises(DataError, match=r"no tests found \(nothing in its root tells of .*say how"):
+    with pytest.raises(
+        DataError, match=r"no tests found \(no file in its root belongs to .*give the test command"
+    ):
         project_checks(project, ["python"])
 
 

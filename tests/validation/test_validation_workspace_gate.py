@@ -89,7 +89,7 @@ class Gate(WorkspaceGate):
     def original_file(self, problem: Problem) -> bytes:  # noqa: ARG002 - there is one
         return SOURCE.encode()
 
-    def reached(self, request: WorkspaceRequest, problems: Sequence[Problem]) -> Collection[str]:  # noqa: ARG002
+    def reached_problems(self, request: WorkspaceRequest, problems: Sequence[Problem]) -> Collection[str]:
         return self.found(problems) if self.found else {problem.id for problem in problems}
 
 

@@ -69,11 +69,11 @@ def test_folders_of_something_else_are_refused(tmp_path: Path) -> None:
     (tmp_path / "Python_tasks_checkpoints.json").write_text("[]")
     with pytest.raises(DataError, match="--tables"):
         house.load(str(tmp_path))
-    with pytest.raises(DataError, match="no snapshot's name"):
+    with pytest.raises(DataError, match="not the name of a snapshot"):
         TaskFolder(tmp_path).snapshot_path("../x")
     inline = task(0).model_copy(update={"splice": NoSplice()})
     write_rows(tmp_path / "problems.jsonl", [inline])
-    with pytest.raises(DataError, match="no answer in a file"):
+    with pytest.raises(DataError, match="no span in a file"):
         house.load(str(tmp_path))
 
 

@@ -120,7 +120,7 @@ def test_with_the_programs_there_is_a_table_of_comments(tmp_path: Path) -> None:
         ({"spans": [{"Task_Name": "one", "checkpoint_LN_infilling": []}]}, "valid list"),
         ({"dependencies": "a,b\n1,2\n"}, "csv:1: expected the fields"),
         ({"dependencies": "name,usage_line,def_line,scope_type\nx,2,1,local\nx,two,1,local\n"}, "csv:3: 'two'"),
-        ({"reasons": "reason_category,usage_line\nIf Body,\n"}, "csv:2: '' is no line"),
+        ({"reasons": "reason_category,usage_line\nIf Body,\n"}, "csv:2: '' is not a line"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named_with_its_place(

@@ -119,7 +119,8 @@ def reaches_nothing_message(named_check: NamedCheck) -> str:
     tests = named_check.check.minimum_tests
     counted = f"{tests} tests pass" if tests else "the command succeeds"
     return (
-        f"reaches_nothing: {counted}, but no line of the files to mine is run (`{' '.join(named_check.check.command)}`); "
+        f"reaches_nothing: {counted}, but no line of the files to mine is run "
+        f"(`{' '.join(named_check.check.command)}`); "
         "name the command that tests them with --test-command, and see whether it tests an installed copy instead"
     )
 

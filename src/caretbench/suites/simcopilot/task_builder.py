@@ -40,7 +40,7 @@ from caretbench.projects.setup.project_setup import (
     run_setup,
     with_setup_hint,
 )
-from caretbench.projects.setup.settings import ProjectSettings, read_settings
+from caretbench.projects.setup.settings import CheckSettings, ProjectSettings, read_settings
 from caretbench.projects.statement_reach import StatementReach, measure_reach
 from caretbench.suites.simcopilot.build_types import BuiltTasks, SimCopilotOptions
 from caretbench.suites.simcopilot.folder import BuildManifest, TaskFolder, folder_lock
@@ -137,11 +137,7 @@ class TaskBuilder:
             raise DataError(f"{root}: no file of {' or '.join(languages)} can be mined{_first(analysed)}")
         configured = (options.check,) if options.check else settings.checks
         command = resolve_setup(options.setup or settings.setup, project.snapshot, languages, configured)
-        if command:
-            self.progress("setup", 0, 1)
-            bundle = next((check.bundle for check in configured if check.bundle), None)
-            project = run_setup(self.engine, project, command, bundle)
-            self.progress("setup", 1, None)
+        project = self._set_up(project, command, configured)
         snapshot = project.snapshot
         hint = partial(
             with_setup_hint, snapshot=snapshot, languages=languages, checks=configured, finished_setup=command
@@ -184,6 +180,17 @@ class TaskBuilder:
         )
         folder.write_manifest(manifest)
         return manifest
+
+    def _set_up(
+        self, project: StoredProject, command: str | None, checks: Sequence[CheckSettings]
+    ) -> StoredProject:
+        if not command:
+            return project
+        self.progress("setup", 0, 1)
+        bundle = next((check.bundle for check in checks if check.bundle), None)
+        project = run_setup(self.engine, project, command, bundle)
+        self.progress("setup", 1, None)
+        return project
 
     def _reference_runs(self, snapshot: str, checks: Sequence[NamedCheck]) -> ReferenceRuns:
         title = "tests as they are"
