@@ -89,7 +89,11 @@ class Gate(WorkspaceGate):
     def original_file(self, problem: Problem) -> bytes:  # noqa: ARG002 - there is one
         return SOURCE.encode()
 
-    def reached_problems(self, request: WorkspaceRequest, problems: Sequence[Problem]) -> Collection[str]:
+    def reached_problems(
+        self,
+        request: WorkspaceRequest,  # noqa: ARG002
+        problems: Sequence[Problem],
+    ) -> Collection[str]:
         return self.found(problems) if self.found else {problem.id for problem in problems}
 
 
