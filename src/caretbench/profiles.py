@@ -122,7 +122,7 @@ class ProfileRules:
         default=False,
         said=("at the paper's bounds", "at terciles of the data, within each language"),
     )
-    policy = Rule("Truncation policy where none is named", paper="released", default="syntax", by_suite=True)
+    policy = Rule("Default truncation policy", paper="released", default="syntax", by_suite=True)
     criterion = Rule(
         "Criterion for judges of answers at carets", paper="devbench-paper", default="devbench-quality"
     )

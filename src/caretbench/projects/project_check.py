@@ -183,15 +183,17 @@ def passed_test_count(result: WorkspaceResult) -> int:
 # Long: one case for each cause, in the order of precedence.
 def _failure_reason(result: WorkspaceResult) -> str:
     """Return the reason why a project's own tests do not pass, as ``kind: explanation``."""
-    said = f"{result.stderr.text}\n{result.stdout.text}\n" + "\n".join(test.message for test in result.tests)
-    lines = [line.strip() for line in said.splitlines() if line.strip() and not _NOISE.match(line)]
+    output = f"{result.stderr.text}\n{result.stdout.text}\n" + "\n".join(
+        test.message for test in result.tests
+    )
+    lines = [line.strip() for line in output.splitlines() if line.strip() and not _NOISE.match(line)]
     tail = " / ".join(lines[-_TAIL_LINES:])
     failing = ", ".join((failing_tests(result) or _NOT_OK.findall(result.stdout.text))[:_NAMED])
     if result.status.is_machine_fault:
         return f"not_run: {result.reason or result.status.value}"
     if result.status is Status.TIMEOUT:
         return f"tests_hang: {result.reason}; this is the limit for the whole test command"
-    if _NETWORK.search(said):
+    if _NETWORK.search(output):
         of = f" ({failing})" if failing else ""
         return f"tests_need_network: a test{of} needs the network, which a sandbox does not have; exclude it"
     if result.status is Status.UNRESOLVED_IMPORT:

@@ -67,23 +67,23 @@ def with_reversed_order(request: WorkspaceRequest) -> WorkspaceRequest | None:
 
 
 def _with_plugin(
-    request: WorkspaceRequest, said: Mapping[str, str], patch: Mapping[str, bytes] | None = None
+    request: WorkspaceRequest, variables: Mapping[str, str], patch: Mapping[str, bytes] | None = None
 ) -> WorkspaceRequest:
-    said = {**said, "PYTEST_ADDOPTS": _and_option(request, f"-p {_PYTEST}")}
-    return _with_tools(request, _PYTEST, said, patch or {})
+    variables = {**variables, "PYTEST_ADDOPTS": _and_option(request, f"-p {_PYTEST}")}
+    return _with_tools(request, _PYTEST, variables, patch or {})
 
 
 def _and_option(request: WorkspaceRequest, option: str) -> str:
-    said = request.environment.get("PYTEST_ADDOPTS", "")
-    return f"{said} {option}" if said else option
+    options = request.environment.get("PYTEST_ADDOPTS", "")
+    return f"{options} {option}" if options else option
 
 
 def _with_tools(
-    request: WorkspaceRequest, module: str, said: Mapping[str, str], patch: Mapping[str, bytes]
+    request: WorkspaceRequest, module: str, variables: Mapping[str, str], patch: Mapping[str, bytes]
 ) -> WorkspaceRequest:
     return request.model_copy(
         update={
-            "environment": {**request.environment, **said},
+            "environment": {**request.environment, **variables},
             "patch": {**request.patch, f"{TOOLS_FOLDER}/{module}.py": _text(module), **patch},
             "python_path": (TOOLS_FOLDER, *request.python_path),
         }

@@ -55,8 +55,8 @@ class Selection:
         Raises:
             ValueError: a label or id is unknown, or no problem is left.
         """
-        wanted = self._wanted(suite)
-        unknown = wanted.get("id", set()) - {problem.id for problem in problems}
+        criteria = self._criteria(suite)
+        unknown = criteria.get("id", set()) - {problem.id for problem in problems}
         if unknown:
             raise ValueError(
                 f"--select: no problem has the id {', '.join(sorted(unknown))}; "
@@ -69,7 +69,7 @@ class Selection:
         chosen = [
             problem
             for problem in problems
-            if all(_matches(problem, name, values) for name, values in wanted.items())
+            if all(_matches(problem, name, values) for name, values in criteria.items())
         ]
         if self.per_cell is not None:
             heads = [cell[: self.per_cell] for cell in _cells(suite, chosen).values()]
@@ -85,15 +85,17 @@ class Selection:
         if self.limit is not None and count < self.limit:
             yield f"--limit {self.limit}: only {count} problems do not overlap"
 
-    def _wanted(self, suite: Suite) -> dict[str, set[str]]:
-        wanted: dict[str, set[str]] = {}
+    def _criteria(self, suite: Suite) -> dict[str, set[str]]:
+        criteria: dict[str, set[str]] = {}
         for name, values in parse_select(self.select).items():
             if name != "id" and name not in suite.strata:
                 raise ValueError(
                     f"--select: {suite.name} has no label {name!r}; labels: id, {', '.join(suite.strata)}"
                 )
-            wanted[name] = {value if name == "id" else suite.canonical_label(name, value) for value in values}
-        return wanted
+            criteria[name] = {
+                value if name == "id" else suite.canonical_label(name, value) for value in values
+            }
+        return criteria
 
     def _sample(self, cells: Mapping[tuple[str, ...], Sequence[Problem]]) -> Iterator[Problem]:
         """Yield ``limit`` problems, one of each cell in turn; seed and ids determine the order."""

@@ -82,14 +82,14 @@ def test_script(snapshot: Snapshot) -> PackageScript | None:
     parts = _first_tests([part for part in [*before, *_parts("test", known, ())] if part])
     if not parts:
         return None
-    held = read_package_json(snapshot)
+    package = read_package_json(snapshot)
     programs = tuple(dict.fromkeys(name for part in parts for name in _programs(part, known, ())))
-    said = [_said(part, held) for part in parts]
-    junit = tuple(dict.fromkeys(report for _, report in said if report))
+    commands = [_with_runner_options(part, package) for part in parts]
+    junit = tuple(dict.fromkeys(report for _, report in commands if report))
     if len(junit) != sum(runs is not None for runs in map(_runner, parts)):
         junit = ()  # one of several runners writes no report: the last words of all are counted
-        said = [_said(part, held, report=False) for part in parts]
-    line = " && ".join(text for text, _ in said)
+        commands = [_with_runner_options(part, package, report=False) for part in parts]
+    line = " && ".join(text for text, _ in commands)
     return PackageScript(f'export PATH="$PWD/node_modules/.bin:$PATH"; {line}', programs, junit)
 
 
@@ -178,14 +178,16 @@ def _runner(part: str) -> str | None:
     return name if name in script_rules().runners else None
 
 
-def _said(part: str, held: Mapping[str, object], *, report: bool = True) -> tuple[str, str | None]:
+def _with_runner_options(
+    part: str, package: Mapping[str, object], *, report: bool = True
+) -> tuple[str, str | None]:
     """Return a part with the options of its runner, and the report that it writes."""
     name = _runner(part)
     if name is None or re.search(r"[|;<>]", part):
         return part, None
     runner = script_rules().runners[name]
     report = report and "reporter" not in part
-    version = _version(held, name)
+    version = _version(package, name)
     plain = next(
         (text for below, text in sorted(runner.options_before_version.items()) if version < below),
         runner.options,
@@ -193,16 +195,16 @@ def _said(part: str, held: Mapping[str, object], *, report: bool = True) -> tupl
     options = " ".join(filter(None, (plain, runner.junit if report else None)))
     if not options:
         return part, None
-    if name == "node":  # what stands behind a file is the file's
+    if name == "node":  # arguments after a file belong to the file
         text = re.sub(r"(?<=\s)--test(?=\s|$)", f"--test {options}", part, count=1)
     else:
         text = f"{part} {options}"
     return text, ".caretbench-junit.xml" if runner.junit and report else None
 
 
-def _version(held: Mapping[str, object], name: str) -> int:
+def _version(package: Mapping[str, object], name: str) -> int:
     """Return the first number of the required version of a package; ``sys.maxsize`` if unknown."""
-    number = re.search(r"\d+", dict(_listed(held, "devDependencies")).get(name, ""))
+    number = re.search(r"\d+", dict(_listed(package, "devDependencies")).get(name, ""))
     return int(number[0]) if number else sys.maxsize
 
 
@@ -233,8 +235,8 @@ def install_command(snapshot: Snapshot) -> str | None:
     Packages that no test needs would take most of the space: they are removed from ``package.json`` for the
     installation, and the file is restored afterwards.
     """
-    held = read_package_json(snapshot)
-    named = [(field, name, version) for field in _FIELDS for name, version in _listed(held, field)]
+    package = read_package_json(snapshot)
+    named = [(field, name, version) for field in _FIELDS for name, version in _listed(package, field)]
     left_out = [f"{field}[{name}]" for field, name, version in named if _is_unneeded(field, name, version)]
     if len(left_out) == len(named):
         return None
@@ -252,6 +254,6 @@ def _is_unneeded(field: str, name: str, version: str) -> bool:
     return any(re.fullmatch(pattern, name) for pattern in patterns)
 
 
-def _listed(held: Mapping[str, object], field: str) -> list[tuple[str, str]]:
-    listed = held.get(field)
+def _listed(package: Mapping[str, object], field: str) -> list[tuple[str, str]]:
+    listed = package.get(field)
     return [(n, v) for n, v in listed.items() if isinstance(v, str)] if isinstance(listed, dict) else []

@@ -95,23 +95,23 @@ def with_setup_hint(
 
     ``finished_setup`` is the setup command that was run, if any.
     """
-    said = "; ".join(f"{name}: {reason}" if name else reason for name, reason in faults.items())
-    if ".gitmodules" in snapshot.entries and _NO_FILE.search(said):
-        said += (
+    message = "; ".join(f"{name}: {reason}" if name else reason for name, reason in faults.items())
+    if ".gitmodules" in snapshot.entries and _NO_FILE.search(message):
+        message += (
             "; it has git submodules: `git submodule update --init` fetches them; "
             "or exclude their tests in --test-command"
         )
-    if not _LACKS.search(said):
-        return said
+    if not _LACKS.search(message):
+        return message
     if finished_setup is not None:
-        return f"{said}; the setup that ran was `{finished_setup}`: name what is missing there"
+        return f"{message}; the setup that ran was `{finished_setup}`: name what is missing there"
     command = setup_command(snapshot, languages, checks)
     if command is None:
-        return said
+        return message
     added = f"add --setup {AUTO}, which runs `{command}` before the tests; or name a bundle with --bundle"
-    alone = _RUNNER.search(said)
+    alone = _RUNNER.search(message)
     built = f"; `caretbench deps build tools/{alone[1]}` where nothing else is missing" if alone else ""
-    return f"{said}; if packages are missing, {added}{built}"
+    return f"{message}; if packages are missing, {added}{built}"
 
 
 def reaches_nothing_message(named_check: NamedCheck) -> str:
@@ -162,10 +162,10 @@ def run_setup(
 
 def _check(result: WorkspaceResult, command: str) -> None:
     if result.status is not Status.PASSED:
-        said = [line for line in (result.stderr.text or result.stdout.text).splitlines() if line.strip()]
+        lines = [line for line in (result.stderr.text or result.stdout.text).splitlines() if line.strip()]
         refused = ", ".join(list(dict.fromkeys(result.refusals))[:3])
         refused = refused and f"; refused: {refused} (name your own mirror or index with --index)"
-        why = result.reason or " | ".join(said[-3:])
+        why = result.reason or " | ".join(lines[-3:])
         raise DataError(f"setup {command!r}: {result.status.value}: {why}{refused}")
     problem = next((file.problem for file in result.files if file.problem), "")
     if problem or len(result.files) > MOST_PARTS:

@@ -33,16 +33,16 @@ class DevBenchProfile(ProfileRules):
         said=("30 s of CPU, 60 s of wall time", "15 s of CPU, 60 s of wall time"),
     )
     first_lines = Rule(
-        "Which texts does similarity compare?",
+        "Texts compared by similarity",
         paper=True,
         default=False,
         said=("first lines; a line matches if any sample's does", "full texts; means over samples"),
     )
     released_texts = Rule(
-        "Which texts make the program and the statistics of a released problem?",
+        "Texts of the program and the statistics of a released problem",
         paper=True,
         default=False,
-        said=("the released ones, joined and counted as the released scripts do", "the problem's own"),
+        said=("released texts, joined and counted as by the released scripts", "the problem's own texts"),
     )
 
 

@@ -40,7 +40,7 @@ _MODES = {"completion": "suffix_hidden"}
 class SimCopilotProfile(ProfileRules):
     """The rules of SimCopilot's profiles."""
 
-    policy = Rule("Truncation policy where none is named", paper="simcopilot/repair", default="block")
+    policy = Rule("Default truncation policy", paper="simcopilot/repair", default="block")
 
 
 @register
