@@ -6,7 +6,6 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
-from caretbench.syntax.names.name_rules import Traits
 from pydantic import ValidationError
 
 from caretbench.execution.scan.tamper import TamperTable
@@ -16,6 +15,7 @@ from caretbench.languages.table_reader import LanguageTable, folders, read_table
 from caretbench.projects.language_tables import ProjectTable, language_commands, project_tables
 from caretbench.prompts.templating import Example
 from caretbench.reports.results.error_classes import ErrorTable
+from caretbench.syntax.names.scoping_rules import ScopingRules
 from caretbench.syntax.testing import TestConventions
 from caretbench.validation.mutation_tables import MutationTable
 
@@ -25,7 +25,7 @@ TABLES: dict[str, type[LanguageTable]] = {
     "tamper": TamperTable,
     "mutations": MutationTable,
     "tests": TestConventions,
-    "traits": Traits,
+    "traits": ScopingRules,
     "projects": ProjectTable,
     "example": Example,
     "errors": ErrorTable,
