@@ -14,8 +14,8 @@ from caretbench.cli import judge
 from caretbench.files import DataError, read_rows
 from caretbench.models import ClientOptions
 from caretbench.problem import Completion, Usage
-from caretbench.runs.folder import DataInfo, Manifest, RunFolder
 from caretbench.runs.judging.ratings import HumanRating
+from caretbench.runs.run_folder import DataInfo, Manifest, RunFolder
 from caretbench.suites import load_suite
 from tests.support.fakes import FakeClient, failure
 from tests.support.model_server import ModelServer, answer, error

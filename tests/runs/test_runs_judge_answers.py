@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from caretbench.extraction.policies import policy
-from caretbench.files import Appender
+from caretbench.files import RowAppender
 from caretbench.judging.answers import answer_key
 from caretbench.judging.criteria import criterion
 from caretbench.judging.criterion_choice import Part, parts
 from caretbench.models import ModelRequest
 from caretbench.problem import Completion, Problem, Profile
 from caretbench.reports.judged.judged_answers import JudgedAnswers, RatedAnswer
-from caretbench.runs.folder import DataInfo, Manifest, ModelInfo, RunFolder
-from caretbench.runs.judge import GradingResult, JudgingSettings, NothingToJudgeError, grade, grade_parts
-from caretbench.runs.judging.steps import NOTHING
+from caretbench.runs.judge import GradingResult, JudgingSettings, NothingToJudgeError, judge_part, judge_parts
+from caretbench.runs.judging.two_step_judging import NOTHING
+from caretbench.runs.run_folder import DataInfo, Manifest, ModelInfo, RunFolder
 from tests.support.fakes import FakeClient, Reply, failure
 from tests.support.make_problem import MakeProblem
 from tests.support.questions import CHANGES, question_problem, question_problems
@@ -39,7 +39,7 @@ def make_run(
     data = DataInfo(name="d", hash="h", problems=len(problems), selected=len(problems))
     folder.write_manifest(Manifest(suite="efcb", data=data, policy="raw@1", profile=profile))
     folder.write_problems(problems)
-    with Appender(folder.completions_path) as appender:
+    with RowAppender(folder.completions_path) as appender:
         for model, texts in answers.items():
             appender.append(
                 *(
@@ -77,7 +77,7 @@ def judge(
     chosen = parts(folder.problems(), profile, arguments.pop("asked", None))
     changed = arguments.pop("changed", None)
     settings = JudgingSettings(policy("raw"), profile, **arguments)
-    return grade_parts(folder, chosen, [(name, client)], settings, changed), client
+    return judge_parts(folder, chosen, [(name, client)], settings, changed), client
 
 
 def rows_of(folder: RunFolder, **options: Any) -> dict[tuple[str, str, int], RatedAnswer]:
@@ -329,7 +329,7 @@ def test_without_an_answer_nothing_is_judged(tmp_path: Path) -> None:
     with pytest.raises(NothingToJudgeError, match="holds no completion to judge"):
         judge(folder)
     with pytest.raises(NothingToJudgeError, match="nothing that a judge is asked about"):
-        grade_parts(folder, [], [], JudgingSettings(policy("raw")))
+        judge_parts(folder, [], [], JudgingSettings(policy("raw")))
     # One task of several may still be without answers.
     part = make_run(tmp_path / "part", [question_problem("mpr-gen", "cache")], {"m": ["x"]})
     part.write_problems([question_problem("mpr-gen", "cache"), question_problem("reverse-qa", "cache")])
@@ -337,4 +337,4 @@ def test_without_an_answer_nothing_is_judged(tmp_path: Path) -> None:
     assert list(results) == ["efcb-masked@1"]
     client = FakeClient(honest, accepts=["chat"])
     with pytest.raises(NothingToJudgeError):
-        grade(part, Part(criterion("efcb-masked"), ()), [("j", client)], JudgingSettings(policy("raw")))
+        judge_part(part, Part(criterion("efcb-masked"), ()), [("j", client)], JudgingSettings(policy("raw")))

@@ -29,7 +29,7 @@ from caretbench.extraction.cuts import (
     without_suffix_overlap,
 )
 from caretbench.extraction.released_steps import clean_as_released, repair_as_released, trim_as_released
-from caretbench.plugins import Plugin, Version, installed, load, one_line
+from caretbench.plugins import Plugin, Version, installed_plugins, load_plugin, one_line
 from caretbench.problem import Caret
 
 DEFAULT_POLICY = "syntax"
@@ -174,7 +174,7 @@ POLICIES: Mapping[str, Policy] = MappingProxyType({entry.name: entry for entry i
 
 def policy_names() -> tuple[str, ...]:
     """The names of all policies, those of installed plug-ins last."""
-    return (*POLICIES, *installed(_GROUP, POLICIES))
+    return (*POLICIES, *installed_plugins(_GROUP, POLICIES))
 
 
 def policy(name: str = DEFAULT_POLICY) -> Policy:
@@ -185,10 +185,10 @@ def policy(name: str = DEFAULT_POLICY) -> Policy:
         PluginError: a plug-in cannot be used.
     """
     wanted, _, _ = name.partition("@")
-    plugin = load(_GROUP, wanted, POLICIES)
+    plugin = load_plugin(_GROUP, wanted, POLICIES)
     found = POLICIES.get(wanted) if plugin is None else _of_plugin(plugin)
     if found is None or name not in {found.name, found.key}:
-        keys = (*(entry.key for entry in _POLICIES), *installed(_GROUP, POLICIES))
+        keys = (*(entry.key for entry in _POLICIES), *installed_plugins(_GROUP, POLICIES))
         offered = "" if found is None else f" (there is {found.key})"
         raise KeyError(f"unknown truncation policy {name!r}{offered}; known: {', '.join(keys)}")
     return found

@@ -14,7 +14,7 @@ from typing import Final, Literal, Self
 
 from pydantic import Field, JsonValue, ValidationError, model_validator
 
-from caretbench.files import DataError, describe, sha256_json
+from caretbench.files import DataError, describe_validation_error, sha256_json
 from caretbench.models import Sampling
 from caretbench.problem import Row
 
@@ -280,4 +280,4 @@ def _parse(text: str, where: str) -> Criterion:
     except tomllib.TOMLDecodeError as error:
         raise DataError(f"{where}: not TOML ({error})") from None
     except ValidationError as error:
-        raise DataError(f"{where}: {describe(error)}") from None
+        raise DataError(f"{where}: {describe_validation_error(error)}") from None

@@ -18,10 +18,10 @@ import polars as pl
 
 from caretbench.files import DataError, read_lines, read_rows
 from caretbench.judging.criteria import CLAIMS
-from caretbench.problem import Caret, Completion, Judgement, Missing, Problem, Score
-from caretbench.runs.folder import RunFolder, current_manifest
-from caretbench.runs.judging.ratings import HumanRating, ratings
-from caretbench.runs.verdict import decided, deciding, needs_execution
+from caretbench.problem import Caret, Completion, Judgement, MissingSample, Problem, Score
+from caretbench.runs.judging.ratings import HumanRating, read_ratings
+from caretbench.runs.run_folder import RunFolder, current_manifest
+from caretbench.runs.verdict import decided_outcome, deciding_scores, needs_execution
 from caretbench.suites import baselines_of_run
 from caretbench.validation.validity import GATE_VERSION
 
@@ -63,7 +63,7 @@ class LoadedRun:
     problems: Sequence[Problem]
     completions: Sequence[Completion]
     frame: pl.DataFrame
-    missing: Sequence[Missing] = ()
+    missing: Sequence[MissingSample] = ()
     """Samples that were asked for and did not come."""
     judgements: Sequence[Judgement] = ()
     """Judgements without the graders' texts, except the statements that they found in answers."""
@@ -104,12 +104,16 @@ def load_run(folder: Path, problems: Sequence[Problem]) -> LoadedRun:
             f"{folder}: nothing is scored yet (no scores.jsonl in it); the command that began the run goes on with it"
         )
     manifest = current_manifest(manifest)
-    completions = list(read_rows(folder / "completions.jsonl", Completion, torn_tail=True))
-    scores = read_rows(folder / "scores.jsonl", Score, torn_tail=True)
+    completions = list(read_rows(folder / "completions.jsonl", Completion, allow_partial_last_line=True))
+    scores = read_rows(folder / "scores.jsonl", Score, allow_partial_last_line=True)
     verdicts_path = folder / "validity.jsonl"
     verdicts, older = read_verdicts(verdicts_path) if verdicts_path.exists() else ({}, 0)
     errors_path = folder / "errors.jsonl"
-    missing = list(read_rows(errors_path, Missing, torn_tail=True)) if errors_path.exists() else []
+    missing = (
+        list(read_rows(errors_path, MissingSample, allow_partial_last_line=True))
+        if errors_path.exists()
+        else []
+    )
     frame = build_frame(problems, scores, verdicts)
     run = LoadedRun(folder.name, manifest, problems, completions, frame, missing)
     files = RunFolder(folder)
@@ -120,7 +124,7 @@ def load_run(folder: Path, problems: Sequence[Problem]) -> LoadedRun:
             for row in files.judgements()
         ],
         judgements_missing=missing_counts(files),
-        ratings=ratings(files),
+        ratings=read_ratings(files),
         older_verdicts=older,
     )
 
@@ -137,7 +141,7 @@ def read_verdicts(path: Path) -> tuple[dict[str, str], int]:
         DataError: a row has no problem or no verdict.
     """
     verdicts, gates = {}, {}
-    for number, row in read_lines(path, torn_tail=True):
+    for number, row in read_lines(path, allow_partial_last_line=True):
         try:
             verdicts[str(row["problem_id"])] = str(row["verdict"])
         except KeyError as error:
@@ -158,7 +162,7 @@ def build_frame(
 
     Returns:
         One line per completion, policy and profile. ``passed`` is true where every check scorer passed and null where
-        no verdict exists; ``status`` is that of the decisive check (:func:`caretbench.runs.verdict.decided`).
+        no verdict exists; ``status`` is that of the decisive check (:func:`caretbench.runs.verdict.decided_outcome`).
 
     Raises:
         DataError: a score names an unknown problem.
@@ -224,10 +228,10 @@ def _problem_columns(problem: Problem, verdicts: Mapping[str, str]) -> dict[str,
 
 def _check_columns(scores: Sequence[Score], *, executed: bool) -> dict[str, Any]:
     """Return the verdict over all check scorers of one completion: a row without verdict outweighs a failure."""
-    checks = deciding(scores, executed=executed)
+    checks = deciding_scores(scores, executed=executed)
     if not checks:
         return dict.fromkeys(("status", "counted", "passed", "stage", "message", "flags"))
-    decision = decided(checks)
+    decision = decided_outcome(checks)
     decisive = checks[decision.decisive]
     messages = (decisive.details.get(key) for key in _MESSAGE_KEYS)
     stage = decisive.details.get("stage")

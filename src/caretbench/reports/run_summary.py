@@ -14,8 +14,8 @@ from caretbench.reports.notes import older_gate_warnings
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.sections.registry import SECTIONS, in_text
 from caretbench.reports.summary import Summary
-from caretbench.runs.folder import RunFolder
 from caretbench.runs.judging.result import COVERAGE_WANTED
+from caretbench.runs.run_folder import RunFolder
 from caretbench.suites import suite_of_run
 from caretbench.suites.base import Suite
 from caretbench.suites.values import DEFAULT_STRATIFICATION, Stratification

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from caretbench.errors import DataError, MachineError
-from caretbench.plugins import Plugin, PluginError, installed, load, one_line
+from caretbench.plugins import Plugin, PluginError, installed_plugins, load_plugin, one_line
 
 if TYPE_CHECKING:
     from caretbench.suites.base import Suite
@@ -48,7 +48,9 @@ def suite_names(on_error: Callable[[PluginError], None] = lambda _error: None) -
 
     ``on_error`` is called for each package that declares a name that is already taken; that suite is skipped.
     """
-    return tuple(dict.fromkeys((*_OURS, *installed(ENTRY_POINT_GROUP, _OURS, on_error), *_registered)))
+    return tuple(
+        dict.fromkeys((*_OURS, *installed_plugins(ENTRY_POINT_GROUP, _OURS, on_error), *_registered))
+    )
 
 
 def usable_suites() -> tuple[list[Suite], list[PluginError]]:
@@ -73,7 +75,7 @@ def load_suite(name: str) -> Suite:
     """
     if name in _OURS:
         import_module(f"caretbench.suites.{name}.suite")
-    elif (plugin := load(ENTRY_POINT_GROUP, name, _OURS, alone=True)) is not None:
+    elif (plugin := load_plugin(ENTRY_POINT_GROUP, name, _OURS, alone=True)) is not None:
         return _plugged(plugin)
     found = _registered.get(name)
     if found is None:

@@ -11,7 +11,7 @@ from caretbench.suites.base import Suite
 
 @dataclass(frozen=True)
 class SuiteContext:
-    """A context strategy of all suites of a run; implements :class:`caretbench.runs.asking.Context`."""
+    """A context strategy of all suites of a run; implements :class:`caretbench.runs.model_under_test.Context`."""
 
     name: str
     suites: Mapping[str, Suite]

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from caretbench.execution.workspaces.snapshot_store import Snapshot
-from caretbench.files import packaged_table
+from caretbench.files import read_packaged_toml
 from caretbench.problem import Row
 
 PACKAGE_JSON: Final = "package.json"
@@ -51,7 +51,7 @@ class ScriptRules(Row):
 @cache
 def script_rules() -> ScriptRules:
     """Return the rules for scripts."""
-    return ScriptRules.model_validate(packaged_table("caretbench.projects.setup", "package_scripts.toml"))
+    return ScriptRules.model_validate(read_packaged_toml("caretbench.projects.setup", "package_scripts.toml"))
 
 
 class PackageScript(NamedTuple):

@@ -18,8 +18,8 @@ from caretbench.judging.aggregation import GraderKey, TextKey
 from caretbench.judging.answers import answer_key
 from caretbench.judging.parsing import claims_in
 from caretbench.problem import Judgement
-from caretbench.runs.folder import ModelInfo
-from caretbench.runs.judging.steps import AFTER, NOTHING
+from caretbench.runs.judging.two_step_judging import AFTER, NOTHING
+from caretbench.runs.run_folder import ModelInfo
 
 FALSE_LABELS: Final = ("unsupported", "contradicted")
 """The verdicts on a statement that make it a hallucination."""

@@ -33,9 +33,9 @@ from caretbench.reports.judged.scores import (
     GraderTrust,
 )
 from caretbench.reports.judged.trust import calibration, consistency
-from caretbench.runs.folder import ModelInfo, RunFolder
-from caretbench.runs.judging.ratings import HumanRating, rated_scores, ratings
+from caretbench.runs.judging.ratings import HumanRating, rated_scores, read_ratings
 from caretbench.runs.judging.result import COVERAGE_WANTED
+from caretbench.runs.run_folder import ModelInfo, RunFolder
 from caretbench.suites.values import FAILED_CONTROLS_MARK
 
 STRATA = ("task", "repository")
@@ -44,7 +44,7 @@ STRATA = ("task", "repository")
 def folder_answer_scores(folder: RunFolder, text_of: TextOf = plain_answer) -> tuple[AnswerScores, ...]:
     """Return the numbers of every criterion about answers by which a run's folder was judged; it need not be scored."""
     answers = JudgedAnswers.of(folder, text_of)
-    return answer_scores_of(answers, missing=missing_counts(folder), people=ratings(folder))
+    return answer_scores_of(answers, missing=missing_counts(folder), people=read_ratings(folder))
 
 
 def run_judged_answers(run: LoadedRun, text_of: TextOf = plain_answer) -> JudgedAnswers:

@@ -46,9 +46,9 @@ from caretbench.reports.judged.scores import (
     GraderPair,
     JudgedCell,
 )
-from caretbench.runs.folder import RunFolder
-from caretbench.runs.judging.ratings import HumanRating, ratings
-from caretbench.runs.verdict import passed_of
+from caretbench.runs.judging.ratings import HumanRating, read_ratings
+from caretbench.runs.run_folder import RunFolder
+from caretbench.runs.verdict import passed_by_completion
 
 STRATA: tuple[tuple[str, ...], ...] = (("language",), ("category",), ("language", "category"))
 
@@ -118,7 +118,7 @@ def folder_caret_scores(folder: RunFolder) -> tuple[CaretScores, ...]:
 
     def passed() -> Set[CompletionKey]:
         known = {problem.id: problem for problem in problems}
-        found = passed_of(folder.scores(), known, manifest.policy, manifest.profile)
+        found = passed_by_completion(folder.scores(), known, manifest.policy, manifest.profile)
         return {key for key, value in found.items() if value}
 
     return caret_scores_of(
@@ -127,7 +127,7 @@ def folder_caret_scores(folder: RunFolder) -> tuple[CaretScores, ...]:
         [row.model_copy(update={"text": None}) for row in folder.judgements()],
         manifest.model_dump(mode="json"),
         missing=missing_counts(folder),
-        ratings=ratings(folder),
+        ratings=read_ratings(folder),
         passed=passed,
     )
 

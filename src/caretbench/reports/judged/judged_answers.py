@@ -13,7 +13,7 @@ from caretbench.judging.criterion_choice import criteria_for
 from caretbench.problem import Completion, Judgement, Problem, Profile
 from caretbench.reports.frame import model_titles
 from caretbench.reports.judged.answer_values import JudgedTexts, TextValue, read_judged_texts
-from caretbench.runs.folder import ModelInfo, RunFolder
+from caretbench.runs.run_folder import ModelInfo, RunFolder
 from caretbench.suites import baselines_of_run
 
 ALL_GRADERS: Final = "all graders"

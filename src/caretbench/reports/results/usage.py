@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 from pydantic import Field
 
-from caretbench.problem import Completion, Latency, Missing
+from caretbench.problem import Completion, Latency, MissingSample
 from caretbench.reports.estimates import ReportValue
 from caretbench.reports.frame import model_titles
 
@@ -63,7 +63,9 @@ class ModelUsage(ReportValue):
     """Samples that did not come, by kind."""
 
 
-def model_usage(completions: Iterable[Completion], missing: Iterable[Missing] = ()) -> tuple[ModelUsage, ...]:
+def model_usage(
+    completions: Iterable[Completion], missing: Iterable[MissingSample] = ()
+) -> tuple[ModelUsage, ...]:
     """Return the usage of every model that was asked here, by name; recorded answers and baselines have none."""
     answered: dict[tuple[str, str], list[Completion]] = defaultdict(list)
     for row in completions:

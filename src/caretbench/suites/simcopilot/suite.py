@@ -16,7 +16,7 @@ from caretbench.languages import language
 from caretbench.metrics.code_statistics import problem_statistics
 from caretbench.metrics.similarity import similarities
 from caretbench.problem import Caret, FileSplice, Problem, Profile
-from caretbench.profiles import ProfileRules, Rule
+from caretbench.profiles import ProfileRule, ProfileRules
 from caretbench.progress import Progress
 from caretbench.projects.answer_requests import file_splice, store_projects, workspace_request
 from caretbench.projects.snapshot_analysis import analyse_snapshot
@@ -40,7 +40,7 @@ _MODES = {"completion": "suffix_hidden"}
 class SimCopilotProfile(ProfileRules):
     """The rules of SimCopilot's profiles."""
 
-    policy = Rule("Default truncation policy", paper="simcopilot/repair", default="block")
+    policy = ProfileRule("Default truncation policy", paper="simcopilot/repair", default="block")
 
 
 @register

@@ -19,7 +19,7 @@ from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.extraction.policies import policy
-from caretbench.files import Appender, write_rows
+from caretbench.files import RowAppender, write_rows
 from caretbench.problem import Problem
 from caretbench.projects.answer_requests import check_request
 from caretbench.projects.project import (
@@ -275,7 +275,7 @@ class TaskBuilder:
             reach=StatementReach(),  # candidates that no test reaches are already removed
             known_checks=self._project,
         )
-        with Appender(folder.validity_path) as appender:
+        with RowAppender(folder.validity_path) as appender:
             known = folder.validity()
             waiting = [problem for problem in candidates if problem.id not in known]
             self.progress("candidates", len(candidates) - len(waiting), len(candidates))

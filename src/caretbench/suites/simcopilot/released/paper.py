@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Literal
 
-from caretbench.files import packaged_table
+from caretbench.files import read_packaged_toml
 from caretbench.problem import Row
 
 Mode = Literal["infill", "suffix_hidden"]
@@ -57,4 +57,6 @@ class PaperRules(Row):
 @cache
 def paper_rules() -> PaperRules:
     """Return the counting rules that reproduce the paper's tables."""
-    return PaperRules.model_validate(packaged_table("caretbench.suites.simcopilot.released", "paper.toml"))
+    return PaperRules.model_validate(
+        read_packaged_toml("caretbench.suites.simcopilot.released", "paper.toml")
+    )

@@ -11,11 +11,11 @@ from caretbench.judging.caret_controls import DEFAULT_CONTROL_PROBLEMS, caret_co
 from caretbench.judging.criterion_choice import Part, parts
 from caretbench.judging.question_controls import question_control_sample, question_controls
 from caretbench.problem import Completion, Problem, Profile
-from caretbench.runs.folder import RunFolder
+from caretbench.runs.run_folder import RunFolder
 from caretbench.suites import baselines_of_run
 
 
-class Subject(NamedTuple):
+class DistinctText(NamedTuple):
     """One text at the caret of one problem, or of an answer to it; ``answer`` is its hash."""
 
     problem: Problem
@@ -23,7 +23,7 @@ class Subject(NamedTuple):
     answer: str
 
 
-def subjects(
+def distinct_texts(
     folder: RunFolder,
     problems: Sequence[Problem],
     policy: Policy,
@@ -32,7 +32,7 @@ def subjects(
     control_problems: int = DEFAULT_CONTROL_PROBLEMS,
     baselines: bool = False,
     asked: Callable[[Completion], bool] = lambda _completion: True,
-) -> tuple[list[Subject], int]:
+) -> tuple[list[DistinctText], int]:
     """Return the distinct texts to judge, and how many completions inserted them.
 
     Args:
@@ -46,13 +46,13 @@ def subjects(
     """
     chosen = {problem.id: problem for problem in problems}
     left_out = () if baselines else _baselines(folder)
-    found: dict[tuple[str, str], Subject] = {}
+    found: dict[tuple[str, str], DistinctText] = {}
     count = 0
     for completion, text, answer in inserted_texts(folder.completions(), chosen, policy, profile):
         if completion.model not in left_out and asked(completion):
             count += 1
             found.setdefault(
-                (completion.problem_id, answer), Subject(chosen[completion.problem_id], text, answer)
+                (completion.problem_id, answer), DistinctText(chosen[completion.problem_id], text, answer)
             )
     if control_problems:
         everything = folder.problems() if folder.problems_path.exists() else list(problems)
@@ -60,11 +60,11 @@ def subjects(
         for problem in control_sample(everything, control_problems):
             for text in texts[problem.id].values() if problem.id in chosen else ():
                 answer = answer_key(text)
-                found.setdefault((problem.id, answer), Subject(problem, text, answer))
+                found.setdefault((problem.id, answer), DistinctText(problem, text, answer))
     return list(found.values()), count
 
 
-def answer_subjects(
+def distinct_answers(
     folder: RunFolder,
     part: Part,
     profile: Profile,
@@ -72,20 +72,20 @@ def answer_subjects(
     control_problems: int = DEFAULT_CONTROL_PROBLEMS,
     baselines: bool = False,
     text_of: TextOf = plain_answer,
-) -> tuple[list[Subject], int]:
-    """Return the distinct answers to a part's questions, and how many completions gave them; see :func:`subjects`.
+) -> tuple[list[DistinctText], int]:
+    """Return the distinct answers to a part's questions, and the number of completions with them.
 
     ``text_of`` gives what the judge sees of a raw answer. The baselines are the suite's, and those of the manifest.
     """
     chosen = {problem.id: problem for problem in part.problems}
     left_out = () if baselines else _baselines(folder)
-    found: dict[tuple[str, str], Subject] = {}
+    found: dict[tuple[str, str], DistinctText] = {}
     count = 0
     for completion, text, answer in answer_texts(folder.completions(), chosen, profile, text_of):
         if completion.model not in left_out:
             count += 1
             found.setdefault(
-                (completion.problem_id, answer), Subject(chosen[completion.problem_id], text, answer)
+                (completion.problem_id, answer), DistinctText(chosen[completion.problem_id], text, answer)
             )
     if control_problems:
         pool = control_pool(
@@ -95,7 +95,7 @@ def answer_subjects(
         for problem in question_control_sample(pool, control_problems):
             for text in texts[problem.id].values() if problem.id in chosen else ():
                 answer = answer_key(text)
-                found.setdefault((problem.id, answer), Subject(problem, text, answer))
+                found.setdefault((problem.id, answer), DistinctText(problem, text, answer))
     return list(found.values()), count
 
 
