@@ -17,8 +17,8 @@ def older_gate_warnings(run: LoadedRun) -> Iterator[str]:
     """Yield a warning if verdicts come from an older version of the gate."""
     if run.older_verdicts:
         yield (
-            f"{run.older_verdicts} problems were validated by an older version of the gate (current: {GATE_VERSION}). Run "
-            f"`caretbench validate {run.manifest.get('suite')}`, then score the run again."
+            f"{run.older_verdicts} problems were validated by an older version of the gate (current: {GATE_VERSION}). "
+            f"Run `caretbench validate {run.manifest.get('suite')}`, then score the run again."
         )
 
 
