@@ -183,7 +183,9 @@ def test_a_score_with_a_grader_that_always_says_4_is_withheld_everywhere(tasks: 
     path = tmp_path / "run"
     code, out, err = run(tasks, path, constant(4))
     assert code == 1
-    reason = "openai/gpt-4.1-mini by efcb-description@1: fails its controls: reference judged correctly in 0 of"
+    reason = (
+        "openai/gpt-4.1-mini by efcb-description@1: fails its controls: reference judged correctly in 0 of"
+    )
     assert "the EFCB score is withheld" in err
     assert reason in err
     score = own(path, "efcb-score")
@@ -219,6 +221,7 @@ def test_a_score_with_a_grader_that_always_says_4_is_withheld_everywhere(tasks: 
     assert reason in page
 
 
+@pytest.mark.long
 def test_a_score_with_a_good_grader_is_given(tasks: Path, tmp_path: Path) -> None:
     path = tmp_path / "run"
     code, _, err = run(tasks, path, TRUE)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from caretbench.problem import Problem, Question
-from caretbench.suites.baselines import Writer
+from caretbench.suites.baselines import BaselineFunction
 from caretbench.suites.efcb.attacks.floor_attacks import Attack, AttackQuestion
 from caretbench.suites.efcb.attacks.leak_report import consensus_choice, longest_choice, shortest_choice
 from caretbench.suites.efcb.attacks.lexical_similarity import PatchCorpus, file_titles
@@ -29,7 +29,7 @@ _COMMENTS: Final = 12
 """Maximum number of added comments in a copied description."""
 
 
-def _choice_baseline(write: Callable[[Problem, Question], str]) -> Writer:
+def _choice_baseline(write: Callable[[Problem, Question], str]) -> BaselineFunction:
     """Return a baseline that answers only multiple-choice problems."""
 
     def writer(problem: Problem) -> str | None:
@@ -99,7 +99,7 @@ def _comment_marks(path: str) -> tuple[str, ...]:
     return tuple(mark for mark in (marks.line, *marks.block[:1]) if mark)
 
 
-BASELINES: Final[Mapping[str, Writer]] = {
+BASELINES: Final[Mapping[str, BaselineFunction]] = {
     "reference": lambda problem: problem.reference,
     "empty": lambda _: "",
     "random": _choice_baseline(_random),

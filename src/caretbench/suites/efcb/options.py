@@ -33,7 +33,7 @@ class Query(NamedTuple):
 class EfcbProfile(ProfileRules):
     """Rules of EFCB's profiles: construction of questions, and parsing of answers."""
 
-    policy = ProfileRule("Truncation policy where none is named", paper="raw", default="raw")
+    policy = ProfileRule("Default truncation policy", paper="raw", default="raw")
     cleans_descriptions = ProfileRule(
         "Description of a change",
         paper=False,

@@ -34,7 +34,7 @@ from caretbench.suites.efcb.tables.model_rows import (
     format_mean,
     group_by_model,
 )
-from caretbench.suites.values import REFUSED_MARK, Table
+from caretbench.suites.values import FAILED_CONTROLS_MARK, Table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -180,7 +180,7 @@ def _score_table(
             f"fewer than {_MIN_COVERAGE:.0%} of a task's problems have a value.",
             "Chance-corrected: choices as skill above guessing, MPR-Gen net of copying. Under the default profile an "
             "answer that makes no statement counts as one with a hallucination.",
-            f"{REFUSED_MARK}: a judge did not pass its controls; the score is withheld then. Rule {VERSION}.",
+            f"{FAILED_CONTROLS_MARK}: a judge did not pass its controls; the score is withheld then. Rule {VERSION}.",
         ),
         tuple(
             dict.fromkeys(
@@ -197,7 +197,7 @@ def _format_estimate(estimate: Estimate | None, task: str, *, marked: bool = Fal
         return NO_VALUE
     digits = 2 if task in (MASKED, REVERSE) else 3
     interval = estimate.interval
-    value = f"{estimate.value:.{digits}f}" + (f" {REFUSED_MARK}" if marked else "")
+    value = f"{estimate.value:.{digits}f}" + (f" {FAILED_CONTROLS_MARK}" if marked else "")
     if interval.method in ("undefined", "constant"):  # a zero width does not mean no error
         return value
     return f"{value}\n{interval.low:.{digits}f} to {interval.high:.{digits}f}"
@@ -222,7 +222,7 @@ def _repository_tables(
     marked = {model.name for model in models if task in _failed_judges(model, profile)}
     rows = []
     for name, by_one in values.items():
-        mark = REFUSED_MARK if name in marked else ""
+        mark = FAILED_CONTROLS_MARK if name in marked else ""
         means = [
             format_mean(by_one.get(place, ()), digits, with_count=True, mark=mark) for place in repositories
         ]
@@ -236,7 +236,11 @@ def _repository_tables(
         tuple(rows),
         (
             "The average is over repositories; below it stands its interval by pull request.",
-            *((_OPINION, f"{REFUSED_MARK}: a judge did not pass its controls.") if task in _JUDGED else ()),
+            *(
+                (_OPINION, f"{FAILED_CONTROLS_MARK}: a judge did not pass its controls.")
+                if task in _JUDGED
+                else ()
+            ),
         ),
     )
 
