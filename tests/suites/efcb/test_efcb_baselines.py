@@ -15,7 +15,7 @@ from caretbench.problem import (
     Provenance,
     Question,
 )
-from caretbench.suites.baselines import NAMES
+from caretbench.suites.baselines import BASELINE_NAMES
 from caretbench.suites.efcb.baselines import BASELINES
 from caretbench.suites.efcb.choices.problem import ASKED
 from caretbench.suites.efcb.written.masked_scores import masked_scores
@@ -75,7 +75,7 @@ MASKED = (
 
 
 def test_every_baseline_is_known_to_the_house() -> None:
-    assert set(BASELINES) <= set(NAMES)
+    assert set(BASELINES) <= set(BASELINE_NAMES)
 
 
 @pytest.mark.parametrize(

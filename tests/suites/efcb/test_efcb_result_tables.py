@@ -88,7 +88,7 @@ def test_the_papers_tables_in_form_are_the_means_by_hand(problems: dict[str, Pro
 
 
 def test_per_cell_counts_within_each_repository(problems: dict[str, Problem]) -> None:
-    chosen = Selection("task=reverse-qa", per_cell=2).of(SUITE, list(problems.values()))
+    chosen = Selection("task=reverse-qa", per_cell=2).apply(SUITE, list(problems.values()))
     assert Counter(problem.label("repository") for problem in chosen) == {"owner/name": 2, "other/one": 2}
 
 

@@ -11,7 +11,7 @@ import pytest
 from caretbench.errors import DataError, MachineError
 from caretbench.problem import Problem
 from caretbench.sources.pull_request import PullRequest
-from caretbench.suites import suite
+from caretbench.suites import load_suite
 from caretbench.suites.efcb.attacks import leaks
 from caretbench.suites.efcb.construction import build, kind_of
 from caretbench.suites.efcb.filtering import accepted
@@ -52,9 +52,9 @@ def problems(tmp_path_factory: pytest.TempPathFactory) -> list[Problem]:
     """What the suite loads, into a cache of its own; the second time it is read."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CARETBENCH_CACHE", str(tmp_path_factory.mktemp("cache")))
-        made = suite("efcb").load("starter")
+        made = load_suite("efcb").load("starter")
         patch.setattr(starter, "mine_starter", None)
-        again = suite("efcb").load("starter")
+        again = load_suite("efcb").load("starter")
     assert (made.hash, made.problems) == (again.hash, again.problems)
     return list(again.problems)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from caretbench.problem import Problem, Question
-from caretbench.suites.baselines import Writer
+from caretbench.suites.baselines import BaselineFunction
 from caretbench.suites.efcb.attacks.floors import Attack, Attacked
 from caretbench.suites.efcb.attacks.leaks import consensus, longest, shortest
 from caretbench.suites.efcb.attacks.lexical import Corpus, shown_paths
@@ -29,7 +29,7 @@ _COMMENTS: Final = 12
 """Added comments that a copied description has at most."""
 
 
-def _of_choices(write: Callable[[Problem, Question], str]) -> Writer:
+def _of_choices(write: Callable[[Problem, Question], str]) -> BaselineFunction:
     """Return a baseline that has an answer to multiple-choice problems alone."""
 
     def writer(problem: Problem) -> str | None:
@@ -99,7 +99,7 @@ def _comment_marks(path: str) -> tuple[str, ...]:
     return tuple(mark for mark in (marks.line, *marks.block[:1]) if mark)
 
 
-BASELINES: Final[Mapping[str, Writer]] = {
+BASELINES: Final[Mapping[str, BaselineFunction]] = {
     "reference": lambda problem: problem.reference,
     "empty": lambda _: "",
     "random": _of_choices(_random),

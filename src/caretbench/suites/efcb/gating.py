@@ -15,7 +15,7 @@ from typing import Final
 from caretbench.problem import ChoiceCheck, Problem, Question
 from caretbench.suites.efcb.attacks.learned_attacks import FEWEST
 from caretbench.suites.efcb.positions import LETTERS
-from caretbench.validation.validity import GateLoop, Validity
+from caretbench.validation.validity import ResumableGate, Validity
 
 Measure = Callable[[Problem, str | None], Mapping[str, float]]
 _FLOOR: Final = 0.9
@@ -25,7 +25,7 @@ _NOWHERE: Final = "unheardOfHelper93"
 
 
 @dataclass
-class QuestionGate(GateLoop):
+class QuestionGate(ResumableGate):
     """The gate of the suite: ``measure`` gives the values of an answer by name."""
 
     measure: Measure

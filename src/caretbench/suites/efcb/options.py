@@ -33,7 +33,7 @@ class Query(NamedTuple):
 class EfcbProfile(ProfileRules):
     """The rules of EFCB's profiles: how questions are made, and how answers to them are read."""
 
-    policy = ProfileRule("Truncation policy where none is named", paper="raw", default="raw")
+    policy = ProfileRule("Default truncation policy", paper="raw", default="raw")
     cleaned_texts = ProfileRule(
         "How is a change described?",
         paper=False,

@@ -46,8 +46,8 @@ class Efcb(Suite):
     stratification = Stratification(
         labels=("task", "tier", "repository", "language", "lexical_margin", "patch_lines"),
         crossed=(("task", "tier"), ("task", "repository"), ("task", "tier", "query"), ("task", "language")),
-        main=("task", "tier"),
-        cells=("task", "tier", "repository", "query", "rotation"),
+        main_labels=("task", "tier"),
+        cell_labels=("task", "tier", "repository", "query", "rotation"),
         heat_maps=(("task", "repository"),),
     )
     profile_rules = EfcbProfile

@@ -27,7 +27,7 @@ from caretbench.suites.efcb.options import efcb_rules
 from caretbench.suites.efcb.tables.choice_tables import choice_tables
 from caretbench.suites.efcb.tables.data_tables import data_tables
 from caretbench.suites.efcb.tables.model_lines import NOTHING, TITLES, Line, ModelLines, mean_text, models_of
-from caretbench.suites.values import REFUSED_MARK, Table
+from caretbench.suites.values import FAILED_CONTROLS_MARK, Table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -173,7 +173,7 @@ def _score_table(
             f"fewer than {_COVERAGE_WANTED:.0%} of a task's problems have a value.",
             "Chance-corrected: choices as skill above guessing, MPR-Gen net of copying. Under the default profile an "
             "answer that makes no statement counts as one with a hallucination.",
-            f"{REFUSED_MARK}: a judge did not pass its controls; the score is withheld then. Rule {VERSION}.",
+            f"{FAILED_CONTROLS_MARK}: a judge did not pass its controls; the score is withheld then. Rule {VERSION}.",
         ),
         tuple(
             dict.fromkeys(
@@ -190,7 +190,7 @@ def _estimate(estimate: Estimate | None, task: str, *, marked: bool = False) -> 
         return NOTHING
     digits = 2 if task in (MASKED, REVERSE) else 3
     interval = estimate.interval
-    value = f"{estimate.value:.{digits}f}" + (f" {REFUSED_MARK}" if marked else "")
+    value = f"{estimate.value:.{digits}f}" + (f" {FAILED_CONTROLS_MARK}" if marked else "")
     if interval.method in ("undefined", "constant"):  # no width is not no error
         return value
     return f"{value}\n{interval.low:.{digits}f} to {interval.high:.{digits}f}"
@@ -215,7 +215,7 @@ def _by_repository(
     marked = {model.name for model in models if task in _refused(model, profile)}
     rows = []
     for name, by_one in values.items():
-        mark = REFUSED_MARK if name in marked else ""
+        mark = FAILED_CONTROLS_MARK if name in marked else ""
         means = [mean_text(by_one.get(place, ()), digits, counted=True, mark=mark) for place in repositories]
         average = _estimate(scores[name][0].tasks.get(task), task, marked=name in marked)
         rows.append((name, *means, average))
@@ -227,7 +227,11 @@ def _by_repository(
         tuple(rows),
         (
             "The average is over repositories; below it stands its interval by pull request.",
-            *((_OPINION, f"{REFUSED_MARK}: a judge did not pass its controls.") if task in _JUDGED else ()),
+            *(
+                (_OPINION, f"{FAILED_CONTROLS_MARK}: a judge did not pass its controls.")
+                if task in _JUDGED
+                else ()
+            ),
         ),
     )
 

@@ -1,10 +1,9 @@
 """Reach of a project's tests: the statements of each file that they execute.
 
-A call that leaves a mark is put before every statement, the tests run once, and the marks are read. Text put into
-sources works alike in every language and under every runner, in processes that the tests start too; tracers and
-coverage tools would be another one for each language, and none is there for Java without an agent. Of a file that
-cannot be marked (it does not run with marks in it) nothing is known: it is named, its lines do not count as reached,
-and its blocks are left to the gate, which replaces the code. Under pytest it is known, too, which test reaches what.
+The sources are instrumented, the tests run once, and the log is read. This works alike in every language, under every
+runner and in child processes, unlike coverage tools. For a file whose tests fail with instrumentation, reach is
+unknown: its lines do not count as reached, and the gate examines its blocks by replacing the code. Under pytest, reach
+is also recorded for each test.
 """
 
 from __future__ import annotations
@@ -19,42 +18,49 @@ from caretbench.execution.types import Status
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
-from caretbench.projects.language_tables import mark_table
-from caretbench.projects.marking import MARKS_FILE, Marked, Marks, mark, marks_in
-from caretbench.projects.runners import runs_pytest, watched
-from caretbench.projects.running import original
+from caretbench.projects.answer_requests import original_file
+from caretbench.projects.instrumentation import (
+    EXECUTION_LOG,
+    ExecutedStatements,
+    InstrumentedFile,
+    executed_statements,
+    instrument,
+)
+from caretbench.projects.language_tables import instrumentation_table
+from caretbench.projects.runner_options import runs_pytest, with_reach_recording
 from caretbench.syntax.source import SourceFile, language_of
 from caretbench.syntax.types import Nesting, Span
 
 _MOST_BYTES = 16 << 20
 _PATIENCE = 4.0
-"""Marks cost time: the tests may take so many times as long as they may without."""
+"""Factor of the limits of instrumented runs, which take longer."""
 
 
 @dataclass(frozen=True)
-class Reach:
-    """What the tests reach.
+class StatementReach:
+    """Statements that a project's tests execute.
 
     Args:
-        statements: By file, all statements in the order of the text, and whether each is executed.
-        unknown: Files in which it could not be found out, with the reason.
-        tests: By file and number of a statement, the tests that execute it; without those that belong to no test alone.
-        all_tests: All tests, in the order in which they ran; none where single tests are not told apart.
-        runs: How many times the tests ran.
-        cpu_s: CPU seconds of all runs.
+        statements: For each file, its statements in text order, each with True if it is executed.
+        unknown: Files with unknown reach, with the reason.
+        tests_by_statement: Tests that execute a statement, by path and number of the statement. Statements that also
+            run outside tests are missing.
+        all_tests: All tests in the order of execution; empty if single tests were not recorded.
+        runs: Number of instrumented test runs.
+        cpu_s: CPU seconds of these runs.
     """
 
     statements: Mapping[str, Sequence[tuple[Span, bool]]] = field(default_factory=dict)
     unknown: Mapping[str, str] = field(default_factory=dict)
-    tests: Mapping[tuple[str, int], frozenset[str]] = field(default_factory=dict)
+    tests_by_statement: Mapping[tuple[str, int], frozenset[str]] = field(default_factory=dict)
     all_tests: tuple[str, ...] = ()
     runs: int = 0
     cpu_s: float = 0.0
 
-    def covers(self, path: str, start: int, end: int) -> bool:
-        """Whether the tests execute something of the bytes ``start`` to ``end``; True, too, where that is unknown.
+    def reaches(self, path: str, start: int, end: int) -> bool:
+        """Return whether the tests execute a statement in the bytes ``start`` to ``end``; True if unknown.
 
-        A span that lies within a statement (a condition) is executed as soon as that is.
+        For a span within a statement, such as a condition, that statement counts.
         """
         if path not in self.statements:
             return True
@@ -62,20 +68,20 @@ class Reach:
         return not looked_at or any(self.statements[path][n][1] for n in looked_at)
 
     @property
-    def nothing(self) -> bool:
-        """Return whether it is known of every file that the tests execute nothing of it."""
+    def reaches_nothing(self) -> bool:
+        """True if the tests are known to execute no statement of any file."""
         hits = (hit for statements in self.statements.values() for _, hit in statements)
         return bool(self.statements) and not self.unknown and not any(hits)
 
-    def tests_of(self, path: str, start: int, end: int) -> tuple[str, ...]:
-        """Return the tests that execute something of the bytes ``start`` to ``end``, in their order.
+    def tests_reaching(self, path: str, start: int, end: int) -> tuple[str, ...]:
+        """Return the tests that execute a statement in the bytes ``start`` to ``end``, in the order of execution.
 
-        Empty where that is not known of each statement, or where it is all of them.
+        Empty if all tests do, or if the tests of a statement are unknown.
         """
         found: set[str] = set()
         for n in self._looked_at(path, start, end):
             if self.statements[path][n][1]:
-                tests = self.tests.get((path, n))
+                tests = self.tests_by_statement.get((path, n))
                 if tests is None:
                     return ()
                 found |= tests
@@ -84,7 +90,7 @@ class Reach:
         return tuple(name for name in self.all_tests if name in found)
 
     def _looked_at(self, path: str, start: int, end: int) -> Sequence[int]:
-        """Return the numbers of the statements that begin in a span; else that of the innermost one around it."""
+        """Return the numbers of the statements that begin in a span, or of the innermost statement around it."""
         if path not in self._places:
             return ()
         starts, nesting = self._places[path]
@@ -101,8 +107,8 @@ class Reach:
             for path, statements in self.statements.items()
         }
 
-    def lines(self, path: str, source: SourceFile) -> frozenset[int]:
-        """Return the lines, from 1, of the statements that are executed, without those of inner ones that are not."""
+    def executed_lines(self, path: str, source: SourceFile) -> frozenset[int]:
+        """Return the lines, from 1, of executed statements, without lines of inner statements that are not executed."""
         found: set[int] = set()
         for span, hit in self.statements.get(path, ()):
             lines = range(source.line_at(span.start), source.line_at(max(span.start, span.end - 1)) + 1)
@@ -113,72 +119,76 @@ class Reach:
         return frozenset(found)
 
 
-def reached(
+def measure_reach(
     engine: WorkspaceEngine,
     request: WorkspaceRequest,
     paths: Iterable[str],
     *,
     store: SnapshotStore | None = None,
-) -> Reach:
-    """Find out what the tests of a project reach in these files; test code had better not be among ``paths``.
+) -> StatementReach:
+    """Run the tests of a project with instrumented files and return the reached statements.
+
+    ``paths`` are the files to instrument; they should not include test code.
 
     Raises:
-        DataError: the project is not here, or has no such file.
+        DataError: the project is not on this machine, or has no such file.
     """
-    marked: dict[str, Marked] = {}
+    marked: dict[str, InstrumentedFile] = {}
     unknown: dict[str, str] = {}
     for path in sorted(set(paths)):
         language = language_of(path)
-        if language is None or mark_table(language) is None:
-            unknown[path] = f"no marks are known for {language or 'this language'}"
+        if language is None or instrumentation_table(language) is None:
+            unknown[path] = f"{language or 'this language'} has no instrumentation"
             continue
         try:
-            marked[path] = mark(SourceFile(path, original(request.snapshot, path, store)), len(marked))
+            marked[path] = instrument(
+                SourceFile(path, original_file(request.snapshot, path, store)), len(marked)
+            )
         except DataError as error:
             unknown[path] = str(error)
     probe = _Probe(engine, request, marked)
     marks = probe.run(tuple(marked), unknown)
     known = {path: one for path, one in marked.items() if path not in unknown}
     statements = {
-        path: [(span, (one.number, n) in marks.hit) for n, span in enumerate(one.spans)]
+        path: [(span, (one.number, n) in marks.executed) for n, span in enumerate(one.spans)]
         for path, one in known.items()
     }
     paths_by_number = {one.number: path for path, one in known.items()}
     tests: dict[tuple[str, int], set[str]] = {}
-    for name, own in marks.tests.items():
+    for name, own in marks.by_test.items():
         for number, n in own:
             if number in paths_by_number:
                 tests.setdefault((paths_by_number[number], n), set()).add(name)
     by_place = {place: frozenset(names) for place, names in tests.items()}
-    return Reach(statements, unknown, by_place, tuple(marks.tests), probe.runs, probe.cpu_s)
+    return StatementReach(statements, unknown, by_place, tuple(marks.by_test), probe.runs, probe.cpu_s)
 
 
 @dataclass
 class _Probe:
-    """Runs the tests with marks; where they do not pass with them, with the marks of half the files, and so on."""
+    """Runner of instrumented tests; if they do not pass, the instrumented files are bisected."""
 
     engine: WorkspaceEngine
     request: WorkspaceRequest
-    marked: Mapping[str, Marked]
+    marked: Mapping[str, InstrumentedFile]
     runs: int = 0
     cpu_s: float = 0.0
 
-    def run(self, paths: Sequence[str], unknown: dict[str, str]) -> Marks:
-        """Return the marks of all files; those of single tests only where one run tells of all files."""
+    def run(self, paths: Sequence[str], unknown: dict[str, str]) -> ExecutedStatements:
+        """Return the executed statements; those of single tests only if one run covers all files."""
         if paths and runs_pytest(self.request.command):
             result = self._once(paths, by_test=True)
-            if result.status is Status.PASSED and result.file(MARKS_FILE) is not None:
-                return marks_in(result)
-        return Marks(self._by_halves(paths, unknown), {})
+            if result.status is Status.PASSED and result.file(EXECUTION_LOG) is not None:
+                return executed_statements(result)
+        return ExecutedStatements(self._by_halves(paths, unknown), {})
 
     def _by_halves(self, paths: Sequence[str], unknown: dict[str, str]) -> frozenset[tuple[int, int]]:
         if not paths:
             return frozenset()
         result = self._once(paths)
         if result.status is Status.PASSED:
-            return marks_in(result).hit
+            return executed_statements(result).executed
         if len(paths) == 1:
-            unknown[paths[0]] = f"with marks in it the tests do not pass: {result.status.value}"
+            unknown[paths[0]] = f"the tests do not pass with instrumentation: {result.status.value}"
             return frozenset()
         half = len(paths) // 2
         return self._by_halves(paths[:half], unknown) | self._by_halves(paths[half:], unknown)
@@ -190,14 +200,14 @@ class _Probe:
         request = self.request.model_copy(
             update={
                 "id": f"reach {self.runs}",
-                "patch": {**self.request.patch, **patch, MARKS_FILE: b""},
-                "results": (*self.request.results, MARKS_FILE),
+                "patch": {**self.request.patch, **patch, EXECUTION_LOG: b""},
+                "results": (*self.request.results, EXECUTION_LOG),
                 "limits": limits.model_copy(update=longer),
                 "expected": None,
                 "result_bytes": _MOST_BYTES,
             }
         )
-        [result] = self.engine.submit([watched(request, MARKS_FILE) if by_test else request])
+        [result] = self.engine.submit([with_reach_recording(request, EXECUTION_LOG) if by_test else request])
         self.runs += 1
         self.cpu_s += result.cpu_s
         return result

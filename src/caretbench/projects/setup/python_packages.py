@@ -1,7 +1,4 @@
-"""Needs of a Python project's tests: folders on the import path, and packages that its files name.
-
-The files are only read: nothing of the project runs to find out.
-"""
+"""Import path and packages of a Python project's tests, from its files; nothing of the project is executed."""
 
 from __future__ import annotations
 
@@ -22,11 +19,11 @@ from caretbench.execution.bundles.pip import sandbox_python
 from caretbench.execution.sandbox.program_sandbox import WORK
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 
-PACKAGES: Final = ".deps"
-"""The folder of the project into which a setup installs Python packages; it is looked in, and never mined."""
+PACKAGES_FOLDER: Final = ".deps"
+"""Folder of the project into which a setup installs Python packages; it is on the import path and never mined."""
 _GROUPS: Final[tuple[str, ...]] = ("test", "tests", "testing", "pytest", "unittest")
 _ELSE_GROUPS: Final[tuple[str, ...]] = ("dev", "develop", "development")
-"""Looked at where no group is named after tests."""
+"""Names of dependency groups that are used if no group is named after tests."""
 _FILES: Final = re.compile(
     r"(?:requirements/)?(?:requirements|(?:requirements[-_.])?(?:tests?|testing)(?:[-_.]requirements)?)\.(?:txt|in)"
 )
@@ -35,29 +32,29 @@ _NO_NEED: Final = re.compile(
     r"coverage|coveralls|codecov|pytest[-_]cov|mkdocs.*|bump.*|towncrier|virtualenv|uv|hatch",
     re.IGNORECASE,
 )
-"""Packages that check style, publish or measure: no test imports them."""
+"""Packages for style, publishing or coverage, which no test imports."""
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _ASKS: Final = re.compile(r"\b(?:importlib[._]metadata|pkg_resources)\b")
 _UNWANTED: Final = re.compile(r"--cov\b|--cov[-=]|--no-cov|--numprocesses|--dist\b|-n(?:\d|auto|=|$)")
-"""Options of plugins that measure or spread tests; without the plugin pytest refuses them."""
+"""Pytest options of coverage and parallel plugins; pytest fails on them if the plugin is missing."""
 _TAKES_VALUE: Final = frozenset({"-n", "--numprocesses", "--dist", "--cov-report", "--cov-config"})
 
 
-def folders(snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the folders of a project that Python has to look in: its packages' (``src``), and those of its setup.
+def import_folders(snapshot: Snapshot) -> tuple[str, ...]:
+    """Return the folders of a project for ``PYTHONPATH``: ``src``, and the one with installed packages.
 
-    The root is among them where a setup may have installed a copy; else runners that are started as modules look there.
+    With installed packages, the root is included if there is no ``src``, so that it precedes an installed copy.
     """
     own = any(re.fullmatch(r"src/(?:[^/]*/)?[^/]*\.py", path) for path in snapshot.entries)
     found = ["src"] if own and "src/__init__.py" not in snapshot.entries else []
-    if any(path.startswith(f"{PACKAGES}/") for path in snapshot.entries):
-        found = [*(found or ["."]), PACKAGES]  # what is mined goes before a copy that was installed
+    if any(path.startswith(f"{PACKAGES_FOLDER}/") for path in snapshot.entries):
+        found = [*(found or ["."]), PACKAGES_FOLDER]  # the mined files precede an installed copy
     return tuple(found)
 
 
-def is_here(snapshot: Snapshot, module: str) -> bool:
-    """Whether a project's tests find a module without a bundle: in the project, or in the Python that runs them."""
-    places = (f"{folder}/{module}/__init__.py".removeprefix("./") for folder in folders(snapshot))
+def is_importable(snapshot: Snapshot, module: str) -> bool:
+    """Return whether a project's tests can import a module without a bundle."""
+    places = (f"{folder}/{module}/__init__.py".removeprefix("./") for folder in import_folders(snapshot))
     return any(place in snapshot.entries for place in places) or _has(sandbox_python(), module)
 
 
@@ -75,18 +72,18 @@ def _has(python: Path, module: str) -> bool:
 def with_python_path(
     snapshot: Snapshot, environment: Mapping[str, str], bundle: str | None = None
 ) -> Mapping[str, str]:
-    """An environment in which Python finds the project's folders; as it is where it says itself where to look."""
-    found = folders(snapshot)
+    """Return environment variables with ``PYTHONPATH`` for the project's folders, unless it is already set."""
+    found = import_folders(snapshot)
     if not found or "PYTHONPATH" in environment:
         return environment
     places = [f"{WORK}/{folder}" for folder in found]
-    if bundle is not None:  # what is said here goes before what the bundle says
+    if bundle is not None:  # this variable replaces the bundle's
         places.append(f"{INSIDE}/site-packages")
     return {**environment, "PYTHONPATH": ":".join(places)}
 
 
 def requirements(snapshot: Snapshot, runner: str | None = None) -> tuple[str, ...]:
-    """What ``pip install`` takes to make a project's tests run: packages, and files of them with ``-r``.
+    """Return the arguments of ``pip install`` for a project's tests: packages, and ``-r FILE``.
 
     ``runner`` is a package that the test command needs.
     """
@@ -104,11 +101,11 @@ def requirements(snapshot: Snapshot, runner: str | None = None) -> tuple[str, ..
     if config.has_section("options.extras_require"):
         for name in config["options.extras_require"]:
             groups.setdefault(name, []).extend(_lines(config, "options.extras_require", name))
-    wanted = [name for name in _GROUPS if name in groups] or [name for name in _ELSE_GROUPS if name in groups]
-    found += [one for name in wanted for one in groups[name]]
+    chosen = [name for name in _GROUPS if name in groups] or [name for name in _ELSE_GROUPS if name in groups]
+    found += [one for name in chosen for one in groups[name]]
     found += _lines(_config(snapshot, "tox.ini"), "testenv", "deps")
     own = _plain(str(about.get("name", "")))
-    kept = [one for one in found if _is_wanted(one, own)]
+    kept = [one for one in found if _is_needed(one, own)]
     listed = [path for path in sorted(snapshot.entries) if _FILES.fullmatch(path)]
     kept += [f"-r {path}" for path in listed if snapshot.entries[path].kind == "file"]
     if runner and not any(_plain(one) == runner for one in kept):
@@ -116,16 +113,16 @@ def requirements(snapshot: Snapshot, runner: str | None = None) -> tuple[str, ..
     return tuple(dict.fromkeys(kept))
 
 
-def install(snapshot: Snapshot, runner: str | None = None) -> str | None:
-    """Return the command that fetches it; None where the project needs nothing."""
+def install_command(snapshot: Snapshot, runner: str | None = None) -> str | None:
+    """Return the command that installs the :func:`requirements`; None if there are none."""
     needed = requirements(snapshot, runner)
     if not needed:
         return None
     words = [part for one in needed for part in (one.split(" ", 1) if one.startswith("-r ") else [one])]
-    pip = f"python3 -m pip install --no-compile --target {PACKAGES}"
+    pip = f"python3 -m pip install --no-compile --target {PACKAGES_FOLDER}"
     asks = any(_ASKS.search(_text(snapshot, path) or "") for path in snapshot.entries if path.endswith(".py"))
     built = any(path in snapshot.entries for path in ("pyproject.toml", "setup.py"))
-    # whoever asks for its own version wants to be installed; a history that tells the version is no part of a snapshot
+    # A project that queries its own version must be installed; snapshots have no git history to derive the version.
     itself = (
         f" && {{ SETUPTOOLS_SCM_PRETEND_VERSION=0.1 {pip} --no-deps . || true; }}" if asks and built else ""
     )
@@ -133,7 +130,7 @@ def install(snapshot: Snapshot, runner: str | None = None) -> str | None:
 
 
 def pytest_options(snapshot: Snapshot) -> str:
-    """What has to be said to pytest, so that options in the project's files for absent plugins do not stop it."""
+    """Return a pytest option that removes options of missing plugins from the project's ``addopts``; "" if none."""
     said: object = None
     for path, section in (("pytest.ini", "pytest"), ("tox.ini", "pytest"), ("setup.cfg", "tool:pytest")):
         config = _config(snapshot, path)
@@ -162,7 +159,7 @@ def _without_plugins(words: list[str]) -> Iterator[str]:
             yield word
 
 
-def _is_wanted(requirement: str, own: str) -> bool:
+def _is_needed(requirement: str, own: str) -> bool:
     if requirement.startswith("-r "):
         return True
     name = _plain(requirement)
@@ -170,7 +167,7 @@ def _is_wanted(requirement: str, own: str) -> bool:
 
 
 def _plain(requirement: str) -> str:
-    """Return the name of a package, as indexes compare it."""
+    """Return the normalised name of a package (PEP 503)."""
     found = _NAME.match(requirement)
     return re.sub(r"[-_.]+", "-", found[0]).lower() if found else ""
 
@@ -187,7 +184,7 @@ def _group(groups: Mapping[str, object], name: str, above: Collection[str]) -> I
 
 
 def _poetry(project: Mapping[str, object]) -> list[str]:
-    """Names alone: Poetry writes versions in a way of its own."""
+    """Return the packages in Poetry's tables, without versions, whose syntax differs from pip's."""
     poetry = _table(_table(project, "tool"), "poetry")
     tables = [_table(poetry, "dependencies"), _table(poetry, "dev-dependencies")]
     tables += [_table(_table(_table(poetry, "group"), name), "dependencies") for name in (*_GROUPS, "dev")]
@@ -195,19 +192,19 @@ def _poetry(project: Mapping[str, object]) -> list[str]:
 
 
 def _set_up(snapshot: Snapshot) -> list[str]:
-    """What ``setup.py`` says where it says so in plain lists."""
+    """Return the requirements in ``setup.py``, if they are literal lists."""
     text = _text(snapshot, "setup.py")
     try:
         tree = ast.parse(text or "")
     except (SyntaxError, ValueError):
         return []
-    wanted = ("install_requires", "tests_require")
+    arguments = ("install_requires", "tests_require")
     values = [
         keyword.value
         for call in ast.walk(tree)
         if isinstance(call, ast.Call)
         for keyword in call.keywords
-        if keyword.arg in wanted and isinstance(keyword.value, ast.List | ast.Tuple)
+        if keyword.arg in arguments and isinstance(keyword.value, ast.List | ast.Tuple)
     ]
     return [
         one.value

@@ -1,4 +1,4 @@
-"""Subject of a mutation: a reference program with the span of its reference, and one change of it."""
+"""Program to mutate, with the span of its reference, and single changes of it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TYPE_NOISE = re.compile(r"\b(?:const|static|final|inline|virtual)\b|\s+")
 
 
 class MutationEdit(NamedTuple):
-    """Bytes ``start`` to ``end`` of the program become ``text``; ``name`` says what kind of change it is."""
+    """Replacement of the bytes ``start`` to ``end`` of a program by ``text``; ``name`` is the kind of change."""
 
     name: str
     start: int
@@ -26,8 +26,8 @@ class MutationEdit(NamedTuple):
     text: str
 
 
-def statement_around(node: tree_sitter.Node) -> tree_sitter.Node | None:
-    """Return the statement or declaration that a node is, or stands in."""
+def enclosing_statement(node: tree_sitter.Node) -> tree_sitter.Node | None:
+    """Return the innermost statement or declaration that is, or contains, a node."""
     found: tree_sitter.Node | None = node
     while found is not None and not found.type.endswith(("_statement", "_declaration")):
         if found.type in node_kinds("statements"):
@@ -36,8 +36,8 @@ def statement_around(node: tree_sitter.Node) -> tree_sitter.Node | None:
     return found
 
 
-class MutationSubject:
-    """A reference program and the bytes ``start`` to ``end`` of it that are the reference."""
+class MutationTarget:
+    """A program to mutate; its bytes ``start`` to ``end`` are the reference."""
 
     def __init__(self, program: bytes, language: str, start: int, end: int) -> None:
         self.program = program
@@ -53,61 +53,63 @@ class MutationSubject:
             if "function" in match
         }
 
-    def nodes(self, capture: str) -> list[tree_sitter.Node]:
-        """Return the captured nodes within the reference, in the order of the text, outside of assertions.
+    def captured_nodes(self, capture: str) -> list[tree_sitter.Node]:
+        """Return the nodes with a capture name within the reference, in text order.
 
-        An assertion that the reference itself holds would be killed by its own change.
+        Nodes in assertions are omitted: a changed assertion fails by itself.
         """
-        found = [node for node in self._captures.get(capture, []) if self.holds(node)]
-        return sorted((node for node in found if not self.asserts(node)), key=lambda node: node.start_byte)
+        found = [node for node in self._captures.get(capture, []) if self.contains(node)]
+        return sorted(
+            (node for node in found if not self.is_assertion(node)), key=lambda node: node.start_byte
+        )
 
-    def asserts(self, node: tree_sitter.Node) -> bool:
-        """Return whether a node is, or stands in, an assertion."""
-        statement = statement_around(node)
+    def is_assertion(self, node: tree_sitter.Node) -> bool:
+        """Return whether a node is in an assertion."""
+        statement = enclosing_statement(node)
         return statement is not None and _ASSERTION.match(text_of(statement)) is not None
 
-    def holds(self, node: tree_sitter.Node) -> bool:
-        """Return whether the node lies within the reference."""
+    def contains(self, node: tree_sitter.Node) -> bool:
+        """Return whether a node is within the reference."""
         return self.start <= node.start_byte and node.end_byte <= self.end
 
-    def after(self, edit: MutationEdit) -> str:
-        """Return the reference after a change."""
+    def mutated_reference(self, edit: MutationEdit) -> str:
+        """Return the text of the reference after a change."""
         changed = self._changed(edit)
         rest = len(self.program) - self.end
         return changed[self.start : len(changed) - rest].decode("utf-8", "surrogatepass")
 
     def parses_after(self, edit: MutationEdit) -> bool:
-        """Return whether the program has no more syntactic faults after a change."""
+        """Return whether a change adds no syntax faults to the program."""
         return fault_count(parse(self._changed(edit), self.language), self.language) <= self._faults
 
     def _changed(self, edit: MutationEdit) -> bytes:
         return self.program[: edit.start] + encode(edit.text) + self.program[edit.end :]
 
     def indentation(self, node: tree_sitter.Node) -> str | None:
-        """Return the blanks before a node, or None where something else stands before it on its line."""
+        """Return the indentation of a node; None if it is not the first on its line."""
         line_start = self.program.rfind(b"\n", 0, node.start_byte) + 1
         before = self.program[line_start : node.start_byte].decode("utf-8", "surrogatepass")
         return None if before.strip() else before
 
-    def function_at(self, node: tree_sitter.Node | None) -> tree_sitter.Node | None:
-        """Return the innermost function that ``node`` is or lies in."""
+    def innermost_function(self, node: tree_sitter.Node | None) -> tree_sitter.Node | None:
+        """Return the innermost function that is, or contains, ``node``."""
         while node is not None and node.id not in self.functions:
             node = node.parent
         return node
 
-    def function_around(self, node: tree_sitter.Node) -> tree_sitter.Node | None:
-        """Return the innermost function that holds ``node``."""
-        return self.function_at(node.parent)
+    def enclosing_function(self, node: tree_sitter.Node) -> tree_sitter.Node | None:
+        """Return the innermost function around ``node``."""
+        return self.innermost_function(node.parent)
 
     def return_type(self, function: tree_sitter.Node) -> str | None:
-        """The declared type of what a function returns, blanks and modifiers left out; None where none can be made.
+        """Return a function's declared return type without blanks and modifiers; None if it has no default value.
 
-        Asynchronous functions of C# count as what their task holds; of several results none is made.
+        For asynchronous functions of C# it is the type argument of ``Task``; for several results it is None.
         """
         fields = (function.child_by_field_name(name) for name in self.table.result_fields)
         declared = next((node for node in fields if node is not None), None)
         if declared is None or declared.type == "parameter_list":
-            return None if declared is not None else self.table.undeclared
+            return None if declared is not None else self.table.undeclared_type
         declarator = function.child_by_field_name("declarator")
         if declarator is not None and declarator.type == "reference_declarator":
             return None
@@ -116,4 +118,4 @@ class MutationSubject:
             name += "*"
         if any(text_of(child) == "async" for child in function.children):
             name = re.sub(r"^(?:[\w.]*\.)?(?:Value)?Task(?:<(.*)>)?$", lambda hit: hit[1] or "void", name)
-        return None if name in self.table.untouched else name
+        return None if name in self.table.types_without_default else name

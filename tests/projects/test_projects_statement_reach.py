@@ -12,9 +12,9 @@ import pytest
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, Workspaces
-from caretbench.projects.language_tables import mark_table
-from caretbench.projects.marking import MARKS_FILE, mark
-from caretbench.projects.reach import Reach, reached
+from caretbench.projects.instrumentation import EXECUTION_LOG, instrument
+from caretbench.projects.language_tables import instrumentation_table
+from caretbench.projects.statement_reach import StatementReach, measure_reach
 from caretbench.syntax.faults import is_well_formed
 from caretbench.syntax.parser import parse
 from caretbench.syntax.source import SourceFile
@@ -196,16 +196,16 @@ SOURCES = {
 @pytest.mark.parametrize("path", SOURCES)
 def test_files_with_marks_are_well_formed_and_lose_nothing(path: str) -> None:
     source = SourceFile(path, SOURCES[path])
-    marked = mark(source, 7)
+    marked = instrument(source, 7)
     assert is_well_formed(parse(marked.content, source.grammar), source.grammar)
     text = marked.content.decode()
-    table = mark_table(source.language)
+    table = instrumentation_table(source.language)
     assert table is not None
     definition = (table.definition.splitlines() or [""])[-1][:20].replace("@file", "7")
     assert definition in text or source.language == "cpp"
     assert len(marked.spans) >= 3
     starts = [span.start for span in marked.spans]
-    place = f"{walls.WORK}/{MARKS_FILE}"
+    place = f"{walls.WORK}/{EXECUTION_LOG}"
     assert starts == sorted(set(starts))
     for n in range(len(marked.spans)):
         call = table.call.replace("@file", "7").replace("@n", str(n)).replace("@place", place).strip("; ")
@@ -236,7 +236,7 @@ private:
 
 
 def test_no_mark_stands_in_a_class_behind_a_macro_or_before_a_directive() -> None:
-    lines = mark(SourceFile("a.h", EXPORTED), 0).content.decode().splitlines()
+    lines = instrument(SourceFile("a.h", EXPORTED), 0).content.decode().splitlines()
     marked = [
         line.split(";", 1)[1].strip() for line in lines if line.strip().startswith("caretbench_mark_0(")
     ]
@@ -244,16 +244,16 @@ def test_no_mark_stands_in_a_class_behind_a_macro_or_before_a_directive() -> Non
 
 
 def test_what_has_to_come_first_does() -> None:
-    text = mark(SourceFile("a.py", PYTHON), 0).content.decode()
+    text = instrument(SourceFile("a.py", PYTHON), 0).content.decode()
     assert text.startswith('"""What it is about."""\nfrom __future__ import annotations\nexec(')
     assert '    """Stays what it is."""\n    _caretbench_mark(' in text
     compile(text, "a.py", "exec")
-    script = mark(SourceFile("a.js", JAVASCRIPT), 0).content.decode()
+    script = instrument(SourceFile("a.js", JAVASCRIPT), 0).content.decode()
     assert script.startswith("'use strict'\ncaretbenchMark0(0); const path")
-    java = mark(SourceFile("shop/Prices.java", JAVA), 0).content.decode()
+    java = instrument(SourceFile("shop/Prices.java", JAVA), 0).content.decode()
     assert "{\n        this(3);\n        CaretbenchMarks0.at(0); System" in java
-    assert "twice(int x) { return" in mark(SourceFile("a.hpp", CPP), 0).content.decode()
-    typed = mark(SourceFile("a.ts", TYPESCRIPT), 0).content.decode()
+    assert "twice(int x) { return" in instrument(SourceFile("a.hpp", CPP), 0).content.decode()
+    typed = instrument(SourceFile("a.ts", TYPESCRIPT), 0).content.decode()
     assert "function over(x: number): string;\nfunction over(x: unknown)" in typed
 
 
@@ -263,11 +263,11 @@ def test_a_file_without_statements_stays_as_it_is() -> None:
         "A.java": "interface A {}\n",
         "a.ts": "export {}\n",
     }.items():
-        assert mark(SourceFile(path, text), 0).content == text.encode()
+        assert instrument(SourceFile(path, text), 0).content == text.encode()
 
 
 def test_what_is_unknown_counts_as_reached() -> None:
-    assert Reach().covers("a.py", 3, 9)
+    assert StatementReach().reaches("a.py", 3, 9)
 
 
 # --- really run -------------------------------------------------------------------------------------------------------
@@ -275,21 +275,23 @@ def test_what_is_unknown_counts_as_reached() -> None:
 NEEDS_SANDBOX = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
 
 
-def look(spaces: Workspaces, files: dict[str, str], command: tuple[str, ...], paths: list[str]) -> Reach:
+def look(
+    spaces: Workspaces, files: dict[str, str], command: tuple[str, ...], paths: list[str]
+) -> StatementReach:
     with tempfile.TemporaryDirectory() as folder:
         for path, text in files.items():
             (Path(folder) / path).parent.mkdir(parents=True, exist_ok=True)
             (Path(folder) / path).write_text(textwrap.dedent(text))
         snapshot = spaces.store.add(Path(folder)).id
     engine = WorkspaceExecutor(1, spaces=spaces, use_cache=False)
-    return reached(
+    return measure_reach(
         engine, WorkspaceRequest(id="r", snapshot=snapshot, command=command), paths, store=spaces.store
     )
 
 
-def covers(reach: Reach, path: str, text: str) -> bool:
+def covers(reach: StatementReach, path: str, text: str) -> bool:
     start = SOURCES[path].index(text)
-    return reach.covers(path, start, start + len(text))
+    return reach.reaches(path, start, start + len(text))
 
 
 JAVA_TEST = """\
@@ -344,7 +346,7 @@ def test_what_tests_execute_is_found_out(spaces: Workspaces, path: str) -> None:
     assert [text for text in hit if not covers(reach, path, text)] == []
     assert [text for text in missed if covers(reach, path, text)] == []
     source = SourceFile(path, SOURCES[path])
-    lines = reach.lines(path, source)
+    lines = reach.executed_lines(path, source)
     assert source.line_at(source.data.index(hit[0].encode())) in lines
     assert source.line_at(source.data.index(missed[-1].encode())) not in lines
 
@@ -358,8 +360,8 @@ def test_a_file_that_fails_with_marks_is_found_by_halves_and_counts_as_reached(s
     }
     reach = look(spaces, files, ("python3", "test.py"), ["good.py", "odd.py", "notes.txt"])
     assert set(reach.unknown) == {"odd.py", "notes.txt"}
-    assert reach.unknown["odd.py"].startswith("with marks in it the tests do not pass")
+    assert reach.unknown["odd.py"].startswith("the tests do not pass with instrumentation")
     assert reach.runs == 3
-    assert reach.covers("odd.py", 0, 5)
-    assert reach.covers("good.py", 13, 21)
-    assert not reach.covers("good.py", files["good.py"].index("return 2"), len(files["good.py"]))
+    assert reach.reaches("odd.py", 0, 5)
+    assert reach.reaches("good.py", 13, 21)
+    assert not reach.reaches("good.py", files["good.py"].index("return 2"), len(files["good.py"]))

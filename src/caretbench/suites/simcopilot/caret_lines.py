@@ -1,37 +1,39 @@
-"""The caret's file as lines before and behind the caret, in their order or with what is around it moved to the end."""
+"""Lines of the caret's file before and after the caret, optionally with the enclosing declarations moved to the end."""
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
 from caretbench.problem import FileSplice
-from caretbench.suites.simcopilot.mining.candidates import shown
+from caretbench.suites.simcopilot.mining.candidates import visible_text
 from caretbench.syntax import FileAnalysis
 
 _MOVED: Final = frozenset({"function", "method", "class"})
 _ABOVE: Final = ("#", "//", "@", "[", "/*", "*")
 
 
-class LinePiece(NamedTuple):
-    """A line, or at the caret a part of one, with its number in the file."""
+class LinePart(NamedTuple):
+    """A line, or a part of the caret's line, with its number in the file."""
 
     line: int
     text: str
 
 
-def moved(file: FileAnalysis, splice: FileSplice, *, move: bool) -> tuple[list[LinePiece], list[LinePiece]]:
-    """Return the lines before and behind the caret, without the span itself.
+def split_at_caret(
+    file: FileAnalysis, splice: FileSplice, *, move_declarations: bool
+) -> tuple[list[LinePart], list[LinePart]]:
+    """Return the lines before and after the caret, without the span itself.
 
-    With ``move`` every function and class around the caret stands, with the comments and decorators above it, at the
-    end of what it is in; only whole lines are moved. Nothing that stood behind the caret within the innermost of them
-    comes before it.
+    With ``move_declarations``, every function and class around the caret is moved to the end of its scope, with its
+    decorators and the comments above it. Only whole lines are moved. Text after the caret within the innermost
+    declaration stays after it.
     """
     source = file.source
     starts = [*source.line_starts, len(source.data)]
     first = source.line_at(splice.start)
     last = source.line_at(max(splice.start, splice.end - 1))
     order = list(range(1, len(source.line_starts) + 1))
-    if move:
+    if move_declarations:
         for scope in file.enclosing_scopes((splice.start, splice.end)):
             if scope.kind in _MOVED:
                 order = _to_the_end(file, order, scope.span)
@@ -40,21 +42,21 @@ def moved(file: FileAnalysis, splice: FileSplice, *, move: bool) -> tuple[list[L
     for line in order:
         start, end = starts[line - 1], starts[line]
         if line == first:
-            before.append(LinePiece(line, shown(source.data[start : splice.start])))
+            before.append(LinePart(line, visible_text(source.data[start : splice.start])))
         if line == last:
-            after.append(LinePiece(line, shown(source.data[splice.end : end])))
+            after.append(LinePart(line, visible_text(source.data[splice.end : end])))
             behind = True
         if first <= line <= last:
             continue
-        text = shown(source.data[start:end])
-        if text:  # the file's last line may lack its end, and stand before others now
+        text = visible_text(source.data[start:end])
+        if text:  # the file's last line may lack a line feed, and may now precede others
             ends = text.endswith("\n") or line == order[-1]
-            (after if behind else before).append(LinePiece(line, text if ends else f"{text}\n"))
+            (after if behind else before).append(LinePart(line, text if ends else f"{text}\n"))
     return before, after
 
 
 def _to_the_end(file: FileAnalysis, order: list[int], span: tuple[int, int]) -> list[int]:
-    """The lines of a declaration behind the lines of its neighbours; unchanged where it shares a line with others."""
+    """Return the line order with a declaration after its neighbours; unchanged if it shares a line with other code."""
     source = file.source
     first, last = source.line_at(span[0]), source.line_at(max(span[0], span[1] - 1))
     head = source.data[source.line_starts[first - 1] : span[0]]

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.projects.setup import commands
-from caretbench.projects.setup.commands import checks_of, detect
+from caretbench.projects.setup import command_detection
+from caretbench.projects.setup.command_detection import detect_command, project_checks
 from caretbench.projects.setup.settings import CheckSettings, OutputSettings, read_settings
 from tests.support.project_files import snapshot
 
@@ -52,9 +52,9 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_files_tell(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands.shutil, "which", lambda tool: f"/usr/bin/{tool}")
+    monkeypatch.setattr(command_detection.shutil, "which", lambda tool: f"/usr/bin/{tool}")
     files, language, name = KINDS[kind]
-    found, lacking = detect(snapshot(tmp_path, files), [language])
+    found, lacking = detect_command(snapshot(tmp_path, files), [language])
     assert found is not None
     assert (found.name, lacking) == (name, "")
     assert "{" not in found.command.replace("${", "")
@@ -69,13 +69,13 @@ def test_what_files_tell(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_options_that_switch_tests_on_are_given_to_cmake(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commands.shutil, "which", lambda tool: f"/usr/bin/{tool}")
+    monkeypatch.setattr(command_detection.shutil, "which", lambda tool: f"/usr/bin/{tool}")
     lists = (
         'option(FMT_TEST "Tests." OFF)\noption(FMT_CUDA_TEST "Of another kind." OFF)\n'
         'cmake_dependent_option(PUGIXML_BUILD_TESTS\n  "Build" OFF)\noption(JSON_BuildTests "b" OFF)\n'
         'option(BUILD_TESTING "b" ON)\noption(LATEST "newest" OFF)\nenable_testing()\n'
     )
-    found, _ = detect(snapshot(tmp_path, {"CMakeLists.txt": lists}), ["cpp"])
+    found, _ = detect_command(snapshot(tmp_path, {"CMakeLists.txt": lists}), ["cpp"])
     assert found is not None
     assert found.prepare is not None
     wanted = "-DFMT_TEST=ON -DPUGIXML_BUILD_TESTS=ON -DJSON_BuildTests=ON -DBUILD_TESTING=ON > /dev/null"
@@ -84,31 +84,37 @@ def test_options_that_switch_tests_on_are_given_to_cmake(
 
 
 def test_what_a_makefile_prepares_holds_where_no_header_changes(tmp_path: Path) -> None:
-    [found] = checks_of(snapshot(tmp_path, {"Makefile": "test:\n\ttrue\n", "a.cpp": ""}), ["cpp"])
+    [found] = project_checks(snapshot(tmp_path, {"Makefile": "test:\n\ttrue\n", "a.cpp": ""}), ["cpp"])
     assert found.check_for("a.cpp", "b/c.cc").prepare == ("make", "test")
     assert found.check_for("a.cpp", "a.hpp").prepare == ()
 
 
 def test_what_to_do_is_said_where_tests_do_not_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands.shutil, "which", lambda tool: f"/usr/bin/{tool}")
-    [told] = checks_of(snapshot(tmp_path / "a", {"pom.xml": ""}), ["java"])
-    assert "--setup 'mvn " in told.advised("tests_fail: 1 of 2")
-    [given] = checks_of(snapshot(tmp_path / "b", {"a.py": ""}), ["java"], given=CheckSettings(command="mvn"))
-    assert given.advised("tests_fail: 1 of 2") == "tests_fail: 1 of 2"
-    assert "--setup COMMAND" in given.advised("tests_hang: 120 s")
+    monkeypatch.setattr(command_detection.shutil, "which", lambda tool: f"/usr/bin/{tool}")
+    [told] = project_checks(snapshot(tmp_path / "a", {"pom.xml": ""}), ["java"])
+    assert "--setup 'mvn " in told.with_hint("tests_fail: 1 of 2")
+    [given] = project_checks(
+        snapshot(tmp_path / "b", {"a.py": ""}), ["java"], from_user=CheckSettings(command="mvn")
+    )
+    assert given.with_hint("tests_fail: 1 of 2") == "tests_fail: 1 of 2"
+    assert "--setup COMMAND" in given.with_hint("tests_hang: 120 s")
 
 
 def test_every_row_of_the_table_is_told_by_some_files() -> None:
-    assert {name for _, _, name in KINDS.values()} == {row.name for row in commands.commands()}
+    assert {name for _, _, name in KINDS.values()} == {row.name for row in command_detection.known_commands()}
 
 
 def test_a_tool_that_is_not_here_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands.shutil, "which", lambda tool: None if tool == "mvn" else f"/usr/bin/{tool}")
+    monkeypatch.setattr(
+        command_detection.shutil, "which", lambda tool: None if tool == "mvn" else f"/usr/bin/{tool}"
+    )
     project = snapshot(tmp_path, {"pom.xml": "", "A.java": ""})
     with pytest.raises(DataError, match=r"Maven, offline would be the command, but mvn is not installed"):
-        checks_of(project, ["java"])
-    with pytest.raises(DataError, match=r"no tests found \(nothing in its root tells of .*say how"):
-        checks_of(project, ["python"])
+        project_checks(project, ["java"])
+    with pytest.raises(
+        DataError, match=r"no tests found \(no file in its root belongs to .*give the test command"
+    ):
+        project_checks(project, ["python"])
 
 
 def test_the_users_word_goes_before_the_projects_and_that_before_what_files_tell(tmp_path: Path) -> None:
@@ -119,15 +125,17 @@ def test_the_users_word_goes_before_the_projects_and_that_before_what_files_tell
         ),
         CheckSettings(command="make -s && ./t"),
     )  # fmt: skip
-    [given] = checks_of(project, ["python"], given=CheckSettings(command="python3 -m nose"), settings=own)
-    assert (given.check.command, given.said_by) == (("python3", "-m", "nose"), "--test-command")
-    day, rest = checks_of(project, ["python"], settings=own)
-    assert (day.limit, day.decides("a.py"), day.decides("b/c.py")) == (3, True, False)
+    [given] = project_checks(
+        project, ["python"], from_user=CheckSettings(command="python3 -m nose"), settings=own
+    )
+    assert (given.check.command, given.source) == (("python3", "-m", "nose"), "--test-command")
+    day, rest = project_checks(project, ["python"], settings=own)
+    assert (day.limit, day.applies_to("a.py"), day.applies_to("b/c.py")) == (3, True, False)
     assert day.check.output is not None
     assert day.check.output.text == "1\n"
     assert rest.check.command == ("/bin/sh", "-c", "make -s && ./t")
-    assert rest.decides("b/c.py")
-    [told] = checks_of(project, ["python"])
+    assert rest.applies_to("b/c.py")
+    [told] = project_checks(project, ["python"])
     assert told.check.command == ("python3", "-m", "unittest", "-f")
 
 
@@ -143,7 +151,7 @@ def test_the_users_word_goes_before_the_projects_and_that_before_what_files_tell
 )
 def test_checks_that_cannot_be(settings: CheckSettings, said: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=said):
-        checks_of(snapshot(tmp_path, {"a.py": ""}), ["python"], given=settings)
+        project_checks(snapshot(tmp_path, {"a.py": ""}), ["python"], from_user=settings)
 
 
 # --- caretbench.toml ---------------------------------------------------------------------------------------------

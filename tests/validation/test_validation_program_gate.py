@@ -8,8 +8,8 @@ import pytest
 from caretbench.execution.types import ExecutionRequest, Status
 from caretbench.extraction.policies import policy
 from caretbench.problem import Problem
-from caretbench.suites import suite
-from caretbench.validation.gate import Gate
+from caretbench.suites import load_suite
+from caretbench.validation.program_gate import ProgramGate
 from caretbench.validation.validity import Validity
 from tests.support.fakes import FakeExecutor
 from tests.support.make_problem import MakeProblem
@@ -18,9 +18,11 @@ Decide = Callable[[ExecutionRequest], Status]
 
 
 def judge(path: Path, problem: Problem, decide: Decide) -> tuple[Validity, FakeExecutor]:
-    house = suite("devbench")
+    house = load_suite("devbench")
     executor = FakeExecutor(decide)
-    gate = Gate(executor, policy(), lambda p, text: house.request(p, text, "default"), house.faults)
+    gate = ProgramGate(
+        executor, policy(), lambda p, text: house.request(p, text, "default"), house.failed_predicates
+    )
     [verdict] = gate.run([problem], path / "verdicts.jsonl")
     return verdict, executor
 
@@ -76,10 +78,10 @@ def test_a_reference_answer_must_pass_every_time(
 
 
 def test_a_repeated_problem_is_invalid(tmp_path: Path, make_problem: MakeProblem) -> None:
-    house = suite("devbench")
-    gate = Gate(
+    house = load_suite("devbench")
+    gate = ProgramGate(
         FakeExecutor(lambda r: Status.PASSED if reference(r) else Status.FAILED),
-        policy(), lambda p, text: house.request(p, text, "default"), house.faults,
+        policy(), lambda p, text: house.request(p, text, "default"), house.failed_predicates,
     )  # fmt: skip
     prefix = "import os\n\n\ndef first(values):\n    return [value for value in values]\n\n\ndef double(x):\n"
     problems = [

@@ -1,4 +1,4 @@
-"""The project's own tests, three times, before anything is cut out; and those among them that decide a task."""
+"""Runs of a project's tests on the unchanged project, and selection of the tests that check each task."""
 
 from __future__ import annotations
 
@@ -10,44 +10,44 @@ from caretbench.execution.types import Status
 from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.problem import Problem, TestsCheck
+from caretbench.projects.answer_requests import check_key, check_request, file_splice
 from caretbench.projects.project_check import (
     ProjectCheck,
-    bounded,
     check_project,
     failing_tests,
-    passed_tests,
+    passed_test_count,
+    passing_check,
 )
-from caretbench.projects.reach import Reach
-from caretbench.projects.runners import reversed_order
-from caretbench.projects.running import check_request, file_splice, project_key
-from caretbench.projects.setup.commands import NamedCheck
+from caretbench.projects.runner_options import with_reversed_order
+from caretbench.projects.setup.command_detection import NamedCheck
+from caretbench.projects.statement_reach import StatementReach
 
 _NAMED = 5
 
 
-class BaseRuns(NamedTuple):
-    """The checks that pass three times, with the time they take and the tests they run; and why others do not."""
+class ReferenceRuns(NamedTuple):
+    """Results of a project's checks: those that pass three times, with CPU time and number of tests; and the others."""
 
     checks: tuple[NamedCheck, ...]
-    dropped: dict[str, str]
-    flaky: dict[str, tuple[str, ...]]
-    """By check: tests that pass at times only, and are left out from now on."""
-    order: dict[str, str]
-    """By check: what fails when its tests run in another order."""
-    projects: dict[str, ProjectCheck]
-    """What came out, by the command as the gate asks for it."""
+    excluded_checks: dict[str, str]
+    flaky_tests: dict[str, tuple[str, ...]]
+    """Flaky tests by check; they are excluded."""
+    order_dependent: dict[str, str]
+    """Failing tests by check, if its tests fail in another order."""
+    project_checks: dict[str, ProjectCheck]
+    """Results by :func:`~caretbench.projects.answer_requests.check_key`, for the gate."""
 
 
-def base_runs(
+def run_checks(
     engine: WorkspaceEngine,
     snapshot: str,
     checks: Sequence[NamedCheck],
     progress: Callable[[int], None] = lambda _count: None,
-) -> BaseRuns:
-    """Run every check three times in the project as it is.
+) -> ReferenceRuns:
+    """Run every check three times on the unchanged project.
 
     Raises:
-        DataError: the snapshot is not here, or damaged.
+        DataError: the snapshot is missing or damaged.
     """
     kept: list[NamedCheck] = []
     dropped: dict[str, str] = {}
@@ -56,30 +56,30 @@ def base_runs(
     projects: dict[str, ProjectCheck] = {}
     for entry in checks:
         found = check_project(engine, check_request(entry.check, snapshot))
-        if found.flaky:
-            flaky[entry.name] = found.flaky
+        if found.flaky_tests:
+            flaky[entry.name] = found.flaky_tests
         if found.fault:
-            dropped[entry.name] = entry.advised(found.fault)
+            dropped[entry.name] = entry.with_hint(found.fault)
         else:
             changes = {
                 "command": found.request.command,
                 "prepare": found.request.prepare,
-                "reference_s": rounded(found.cpu_s),
-                "minimum_tests": max(entry.check.minimum_tests, found.tests),
+                "reference_s": rounded_cpu_s(found.cpu_s),
+                "minimum_tests": max(entry.check.minimum_tests, found.test_count),
             }
             check = entry.check.model_copy(update=changes)
             kept.append(entry._replace(check=check))
-            projects[project_key(check, snapshot)] = found
-            said = _in_another_order(engine, found.request)
-            if said:
-                order[entry.name] = said
+            projects[check_key(check, snapshot)] = found
+            failure = _in_another_order(engine, found.request)
+            if failure:
+                order[entry.name] = failure
         progress(1)
-    return BaseRuns(tuple(kept), dropped, flaky, order, projects)
+    return ReferenceRuns(tuple(kept), dropped, flaky, order, projects)
 
 
 def _in_another_order(engine: WorkspaceEngine, request: WorkspaceRequest) -> str:
-    """What fails when the tests run in another order, twice; empty where nothing does, or no other order is known."""
-    turned = reversed_order(request.model_copy(update={"id": "another order", "expected": None}))
+    """Return the tests that fail in another order, twice; empty if none does or the runner has no such option."""
+    turned = with_reversed_order(request.model_copy(update={"id": "another order", "expected": None}))
     if turned is None:
         return ""
     for repeat in range(2):
@@ -90,33 +90,33 @@ def _in_another_order(engine: WorkspaceEngine, request: WorkspaceRequest) -> str
     return f"in another order {names or 'its tests'} fail{'s' if names and ',' not in names else ''}"
 
 
-MOST_TESTS: Final = 300
-"""A task that more tests reach is decided by all of them: their names would be larger than the task."""
+MAX_TESTS: Final = 300
+"""A task that more tests reach is checked by all tests: their names would be larger than the task."""
 
 
-class Selected(NamedTuple):
-    """Problems whose checks name tests, and what came out when those ran by themselves, by the command."""
+class ProblemsWithTests(NamedTuple):
+    """Problems whose checks name their tests, and the results of runs with only these tests, by check key."""
 
     problems: tuple[Problem, ...]
-    projects: Mapping[str, ProjectCheck]
+    project_checks: Mapping[str, ProjectCheck]
 
 
 def select_tests(
-    engine: WorkspaceEngine, problems: Sequence[Problem], check: TestsCheck, reach: Reach
-) -> Selected:
-    """Give each problem the tests that reach it.
+    engine: WorkspaceEngine, problems: Sequence[Problem], check: TestsCheck, reach: StatementReach
+) -> ProblemsWithTests:
+    """Return the problems with the tests that reach each of them.
 
-    A choice of tests runs once in the project as it is, by itself. Where it does not pass so, as many tests as were
-    chosen, all tests decide.
+    Each distinct set of tests runs once, alone, on the unchanged project. If it does not pass, all tests check the
+    problem.
 
     Raises:
-        DataError: the snapshot is not here, or damaged.
+        DataError: the snapshot is missing or damaged.
     """
     chosen: dict[str, tuple[str, ...]] = {}
     for problem in problems:
         splice = file_splice(problem)
-        tests = reach.tests_of(splice.path, splice.start, splice.end)
-        if 0 < len(tests) <= MOST_TESTS:
+        tests = reach.tests_reaching(splice.path, splice.start, splice.end)
+        if 0 < len(tests) <= MAX_TESTS:
             chosen[problem.id] = tests
     snapshots = {file_splice(problem).snapshot for problem in problems}
     distinct = [(snapshot, tests) for snapshot in snapshots for tests in dict.fromkeys(chosen.values())]
@@ -131,22 +131,19 @@ def select_tests(
     projects: dict[str, ProjectCheck] = {}
     for (snapshot, tests), request in zip(distinct, requests, strict=True):
         result = results[request.id]
-        passed = passed_tests(result)
+        passed = passed_test_count(result)
         if result.status is not Status.PASSED or (check.minimum_tests and not passed):
             continue
-        changes = {"tests": tests, "minimum_tests": passed, "reference_s": rounded(result.cpu_s)}
+        changes = {"tests": tests, "minimum_tests": passed, "reference_s": rounded_cpu_s(result.cpu_s)}
         checks[tests] = check.model_copy(update=changes)
-        projects[project_key(checks[tests], snapshot)] = bounded(request, result)
+        projects[check_key(checks[tests], snapshot)] = passing_check(request, result)
     found = [
         problem.model_copy(update={"checks": (checks.get(chosen.get(problem.id, ()), check),)})
         for problem in problems
     ]
-    return Selected(tuple(found), projects)
+    return ProblemsWithTests(tuple(found), projects)
 
 
-def rounded(cpu_s: float) -> float:
-    """CPU seconds up to the next power of two, one at least.
-
-    No two runs take the same time, and a project mined twice is to give the same tasks.
-    """
+def rounded_cpu_s(cpu_s: float) -> float:
+    """Return CPU seconds rounded up to a power of two, at least 1, so that mining twice gives the same tasks."""
     return float(2 ** math.ceil(math.log2(max(cpu_s, 1.0))))

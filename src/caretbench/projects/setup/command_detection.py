@@ -17,8 +17,8 @@ from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.files import read_packaged_toml
 from caretbench.problem import ExpectedOutput, TestsCheck
 from caretbench.projects.language_tables import TestCommand, language_commands
-from caretbench.projects.setup.package_scripts import lacking_programs, test_script
-from caretbench.projects.setup.python_needs import is_here, pytest_options, with_python_path
+from caretbench.projects.setup.package_scripts import missing_programs, test_script
+from caretbench.projects.setup.python_packages import is_importable, pytest_options, with_python_path
 from caretbench.projects.setup.settings import CheckSettings
 
 _CLASS = re.compile(r"\{class:([^}]+)\}")
@@ -29,7 +29,7 @@ _SWITCH = re.compile(
     r"(\w*?(?:BUILD|ENABLE|WITH|MAKE|RUN)_?(?:UNIT_?)?TESTS?(?:ING)?|[A-Z0-9]+_(?:UNIT)?TESTS?)\b",
     re.MULTILINE | re.IGNORECASE,
 )
-"""An option of CMake that switches a project's tests on, by its name."""
+"""Name of a CMake option that enables a project's tests."""
 _SHELL = re.compile(r"[|&;<>()$`\\*?\[\]#~{}!\n]|^\s*\w+=")
 _PACKAGE = re.compile(r"^\s*package\s+([\w.]+)\s*;", re.MULTILINE)
 
@@ -40,36 +40,39 @@ def _table() -> Mapping[str, Any]:
 
 
 @cache
-def commands() -> tuple[TestCommand, ...]:
-    """Return the commands of all languages' folders and of this one's table, in the order in which they are tried."""
+def known_commands() -> tuple[TestCommand, ...]:
+    """Return all known test commands in the order of trial."""
     of_all = (TestCommand.model_validate(row) for row in _table()["commands"])
-    return (*language_commands(last=False), *of_all, *language_commands(last=True))
+    return (*language_commands(fallback=False), *of_all, *language_commands(fallback=True))
 
 
 class NamedCheck(NamedTuple):
-    """A check and the files whose tasks it decides; ``said_by`` is where it comes from, in words."""
+    """A check, the patterns of the files whose tasks it tests, and ``source``, a description of its origin.
+
+    ``limit`` is the maximum number of its tasks. The preparing command is valid only for changes of ``prepare_files``.
+    """
 
     name: str
     check: TestsCheck
     files: tuple[str, ...]
     limit: int | None
-    said_by: str
+    source: str
     prepare_files: tuple[str, ...] = ("*",)
 
-    def decides(self, path: str) -> bool:
-        """Return whether it names this file."""
+    def applies_to(self, path: str) -> bool:
+        """Return whether the check is for this file."""
         return _is_named(path, self.files)
 
     def check_for(self, *paths: str) -> TestsCheck:
-        """Return the check where these files change: what is prepared holds for some files only."""
+        """Return the check for a change of these files: without preparation if that is not valid for one of them."""
         holds = all(_is_named(path, self.prepare_files) for path in paths)
         return self.check if holds else self.check.model_copy(update={"prepare": ()})
 
-    def advised(self, fault: str) -> str:
-        """Why its tests do not pass (``kind: words``), and what to do about it, where the table knows."""
+    def with_hint(self, fault: str) -> str:
+        """Return a fault (``kind: explanation``) with advice from the table of commands, if there is any."""
         kind = fault.partition(":")[0]
-        named = (self.name, self.said_by)
-        rows = (row.hints for row in commands() if (row.name, "the project's files") == named)
+        named = (self.name, self.source)
+        rows = (row.hints for row in known_commands() if (row.name, "the project's files") == named)
         found = (hints.get(kind) or hints.get("*") for hints in (*rows, _table()["hints"]))
         hint = next((one for one in found if one), "")
         return f"{fault} ({hint})" if hint else fault
@@ -79,47 +82,53 @@ def _is_named(path: str, patterns: Sequence[str]) -> bool:
     return any(fnmatch.fnmatchcase(path, pattern) for pattern in patterns)
 
 
-def checks_of(
+def project_checks(
     snapshot: Snapshot,
     languages: Collection[str],
     *,
-    given: CheckSettings | None = None,
+    from_user: CheckSettings | None = None,
     settings: Sequence[CheckSettings] = (),
 ) -> tuple[NamedCheck, ...]:
-    """Return the checks of a project; ``given`` is the user's word, which goes before the project's own ``settings``.
+    """Return the checks of a project: from the user's options, else from its ``settings``, else detected.
 
     Raises:
-        DataError: nothing tells how the project is tested, or expected output is missing.
+        DataError: no test command is found, or the file with the expected output is missing.
     """
-    if given is not None:
-        return (_project_check(snapshot, given, "--test-command"),)
+    if from_user is not None:
+        return (_project_check(snapshot, from_user, "--test-command"),)
     if settings:
         return tuple(_project_check(snapshot, entry, "caretbench.toml") for entry in settings)
-    found, lacking = detect(snapshot, languages)
+    found, lacking = detect_command(snapshot, languages)
     if found is None:
-        names = dict.fromkeys(row.name for row in commands() if set(row.languages) & set(languages))
-        hint = lacking or f"nothing in its root tells of {', '.join(names)}"
+        names = dict.fromkeys(row.name for row in known_commands() if set(row.languages) & set(languages))
+        hint = lacking or f"no file in its root belongs to {', '.join(names)}"
         raise DataError(
-            f"no tests found ({hint}): say how the project is tested with --test-command, or in its caretbench.toml"
+            f"no tests found ({hint}): give the test command with --test-command or in caretbench.toml"
         )
     return (_project_check(snapshot, found, "the project's files"),)
 
 
-def detect(snapshot: Snapshot, languages: Collection[str]) -> tuple[CheckSettings | None, str]:
-    """The first command of the table that fits, or None; and what another one that fits lacks on this machine."""
+def detect_command(snapshot: Snapshot, languages: Collection[str]) -> tuple[CheckSettings | None, str]:
+    """Return the first known command that fits a project (or None), and a message about a missing tool (or "").
+
+    The message is about an earlier command that would fit if the tool was installed.
+    """
     lacking = ""
-    for row in commands():
+    for row in known_commands():
         if not set(row.languages) & set(languages) or not _fits(snapshot, row):
             continue
-        missing = [tool for tool in row.tools if shutil.which(tool) is None]
+        missing = [tool for tool in row.required_tools if shutil.which(tool) is None]
         if missing:
             lacking = lacking or f"{row.name} would be the command, but {', '.join(missing)} is not installed"
             continue
-        script = test_script(snapshot) if row.script else None
+        script = test_script(snapshot) if row.package_script else None
         if script is not None:
-            absent = lacking_programs(snapshot, script)
+            absent = missing_programs(snapshot, script)
             if absent:
-                return None, f"package.json tests with {', '.join(absent)}, which node_modules does not hold"
+                return (
+                    None,
+                    f"package.json tests with {', '.join(absent)}, which node_modules does not contain",
+                )
             return CheckSettings(name=row.name, command=script.line, junit=script.junit), lacking
         return CheckSettings(
             name=row.name,
@@ -127,7 +136,7 @@ def detect(snapshot: Snapshot, languages: Collection[str]) -> tuple[CheckSetting
             prepare=_filled(snapshot, row.prepare) if row.prepare else None,
             prepare_files=row.prepare_files,
             environment={name: _filled(snapshot, value, ":") for name, value in row.environment.items()},
-            bundle=row.bundle if row.module is None else None,
+            bundle=row.bundle if row.python_module is None else None,
             junit=row.junit,
             minimum_tests=row.minimum_tests,
         ), lacking
@@ -136,28 +145,32 @@ def detect(snapshot: Snapshot, languages: Collection[str]) -> tuple[CheckSetting
 
 def _fits(snapshot: Snapshot, row: TestCommand) -> bool:
     return (
-        snapshot.entries.keys() >= {*row.files}
-        and snapshot.entries.keys().isdisjoint(row.absent)
-        and bool(not row.script or test_script(snapshot))
+        snapshot.entries.keys() >= {*row.required_files}
+        and snapshot.entries.keys().isdisjoint(row.absent_files)
+        and bool(not row.package_script or test_script(snapshot))
         and _is_told(snapshot, row)
-        and all(_holds(snapshot, name, pattern) for name, pattern in row.holds.items())
+        and all(_holds(snapshot, name, pattern) for name, pattern in row.required_text.items())
         and _has_target(snapshot, row)
     )
 
 
 def _is_told(snapshot: Snapshot, row: TestCommand) -> bool:
-    """Return whether one of a row's files or patterns is there, or it names none."""
-    told = any(_holds(snapshot, name, pattern) for name, pattern in row.tells.items())
-    return told or not (row.any or row.tells) or any(_matching(snapshot, pattern) for pattern in row.any)
+    """Return whether one of the alternative files of a row exists or matches, or the row has none."""
+    told = any(_holds(snapshot, name, pattern) for name, pattern in row.any_text.items())
+    return (
+        told
+        or not (row.any_file or row.any_text)
+        or any(_matching(snapshot, pattern) for pattern in row.any_file)
+    )
 
 
 def _has_target(snapshot: Snapshot, row: TestCommand) -> bool:
     """Return whether the Makefile has a row's target, if it names one."""
-    if row.target is None:
+    if row.make_target is None:
         return True
-    path = next(found for pattern in row.any for found in _matching(snapshot, pattern))
+    path = next(found for pattern in row.any_file for found in _matching(snapshot, pattern))
     text = snapshot.read(path).decode("utf-8", "replace")
-    return re.search(rf"^{re.escape(row.target)}\s*:", text, re.MULTILINE) is not None
+    return re.search(rf"^{re.escape(row.make_target)}\s*:", text, re.MULTILINE) is not None
 
 
 def _holds(snapshot: Snapshot, name: str, pattern: str) -> bool:
@@ -166,7 +179,7 @@ def _holds(snapshot: Snapshot, name: str, pattern: str) -> bool:
 
 
 def _filled(snapshot: Snapshot, template: str, between: str = " ") -> str:
-    """Return a row's text with what it asks of the project: the name of a class, folders, switches."""
+    """Return a row's text with its placeholders replaced: name of a class, folders, CMake options."""
     if "{pytest}" in template:
         template = template.replace("{pytest}", pytest_options(snapshot))
     text = _CLASS.sub(lambda match: _class_name(snapshot, match[1]), template)
@@ -180,7 +193,7 @@ def _switches(snapshot: Snapshot, path: str) -> str:
 
 
 def _matching(snapshot: Snapshot, pattern: str, kind: str = "file") -> list[str]:
-    """Files by pattern: a star stays within a folder, two stars stand for any number of folders."""
+    """Return the paths that match a pattern: ``*`` is within a folder, ``**/`` is any number of folders."""
     parts = [
         ".*" if part == "**/" else "[^/]*" if part == "*" else re.escape(part)
         for part in re.split(r"(\*\*/|\*)", pattern)
@@ -226,16 +239,16 @@ def _project_check(snapshot: Snapshot, entry: CheckSettings, said_by: str) -> Na
 
 
 def _runners_bundle(snapshot: Snapshot, command: str) -> str | None:
-    """Return the bundle of the module that a command starts, where that is built and the module not here without it."""
-    rows = (row for row in commands() if row.module and f"-m {row.module}" in command)
-    wanted = next(((row.module, row.bundle) for row in rows if row.module and row.bundle), None)
-    if wanted is None or is_here(snapshot, wanted[0]):
+    """Return the bundle of the module that a command starts, if it is built and the module is not importable."""
+    rows = (row for row in known_commands() if row.python_module and f"-m {row.python_module}" in command)
+    needed = next(((row.python_module, row.bundle) for row in rows if row.python_module and row.bundle), None)
+    if needed is None or is_importable(snapshot, needed[0]):
         return None
-    return wanted[1] if installed(wanted[1]) is not None else None
+    return needed[1] if installed(needed[1]) is not None else None
 
 
 def _words(command: str) -> tuple[str, ...]:
-    """Return a command line as program and arguments; by the shell where only a shell understands it."""
+    """Return a command line as program and arguments; a call of ``/bin/sh`` if it uses shell syntax."""
     if not command.strip():
         raise DataError("an empty test command")
     try:

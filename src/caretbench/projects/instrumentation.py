@@ -1,8 +1,7 @@
-"""Marks in sources: a call before every statement that leaves a line in a file, once for each process.
+"""Instrumentation of sources: a call before every statement appends a line to a log file, once per process.
 
-What the call looks like and where its definition stands is in ``projects.toml`` of a language's folder; each file
-brings its own definition, so that no build has to know of another file. Lines are kept where the language lets two
-statements share one.
+The call and its definition are in ``projects.toml`` of a language. Each file contains its own definition, so that no
+build file has to change. Line numbers stay the same if the language allows two statements on a line.
 """
 
 from __future__ import annotations
@@ -19,37 +18,37 @@ from caretbench.errors import DataError
 from caretbench.execution.sandbox.program_sandbox import WORK
 from caretbench.execution.workspaces.workspace_runner import WorkspaceResult
 from caretbench.languages import language, node_kinds
-from caretbench.projects.language_tables import MarkTable, mark_table
+from caretbench.projects.language_tables import InstrumentationTable, instrumentation_table
 from caretbench.syntax.blocks import statement_lists
 from caretbench.syntax.parser import has_error, parse
 from caretbench.syntax.queries import captures
 from caretbench.syntax.source import SourceFile
 from caretbench.syntax.types import Span
 
-MARKS_FILE = ".caretbench-marks"
-"""Where marks are left, in the project."""
+EXECUTION_LOG = ".caretbench-marks"
+"""Path of the log file in the project."""
 
-_PLACE = f"{WORK}/{MARKS_FILE}"
+_PLACE = f"{WORK}/{EXECUTION_LOG}"
 _LINE = re.compile(rb"^(\d+) (\d+)$", re.MULTILINE)
 _FUTURE = "future_import_statement"
 
 
-class Marked(NamedTuple):
-    """A file with marks: its number, its text, and the statements that are marked, in the order of the text."""
+class InstrumentedFile(NamedTuple):
+    """An instrumented file: its number, its content, and the spans of its recorded statements in text order."""
 
     number: int
     content: bytes
     spans: tuple[Span, ...]
 
 
-def mark(source: SourceFile, number: int) -> Marked:
-    """Put a mark before every statement of a file.
+def instrument(source: SourceFile, number: int) -> InstrumentedFile:
+    """Return a file with a recording call before every statement; ``number`` identifies it in the log.
 
     Raises:
         DataError: the file does not parse.
-        KeyError: its language has no marks.
+        KeyError: its language has no instrumentation.
     """
-    table = mark_table(source.language)
+    table = instrumentation_table(source.language)
     if table is None:
         raise KeyError(source.language)
     tree = parse(source.data, source.grammar)
@@ -58,38 +57,38 @@ def mark(source: SourceFile, number: int) -> Marked:
     nodes = sorted(_statements(tree.root_node, source, table), key=lambda node: node.start_byte)
     numbers = {"@file": str(number), "@size": str(len(nodes) + 1), "@place": _PLACE}
     definition = _filled(table.definition, numbers)
-    parts = [definition] if nodes and table.at == "head" else []
+    parts = [definition] if nodes and table.definition_position == "head" else []
     position = 0
     for n, node in enumerate(nodes):
         parts.append(source.text((position, node.start_byte)))
         call = _filled(table.call, {**numbers, "@n": str(n)})
-        if n == 0 and table.at == "first":
+        if n == 0 and table.definition_position == "first":
             call = definition + call
         parts.append(_before(source, node, call))
         position = node.start_byte
     parts.append(source.text((position, len(source.data))))
-    if nodes and table.at == "foot":
+    if nodes and table.definition_position == "foot":
         parts.append(f"\n{definition}\n")
     spans = tuple(Span(node.start_byte, node.end_byte) for node in nodes)
-    return Marked(number, "".join(parts).encode("utf-8", "surrogatepass"), spans)
+    return InstrumentedFile(number, "".join(parts).encode("utf-8", "surrogatepass"), spans)
 
 
-class Marks(NamedTuple):
-    """The marks that a command left: numbers of files and of their statements.
+class ExecutedStatements(NamedTuple):
+    """Statements that a command executed, as pairs of file number and statement number.
 
     Args:
-        hit: All of them.
-        tests: By test, in the order in which they ran, those that this test alone is known to have left; empty where
-            the runner tells nothing of single tests. A mark of ``hit`` that no test has belongs to none alone.
+        executed: All executed statements.
+        by_test: For each test, in the order of execution, the statements that can be attributed to it; empty if the
+            runner does not report single tests. Statements of imports and shared fixtures belong to no test.
     """
 
-    hit: frozenset[tuple[int, int]]
-    tests: Mapping[str, frozenset[tuple[int, int]]]
+    executed: frozenset[tuple[int, int]]
+    by_test: Mapping[str, frozenset[tuple[int, int]]]
 
 
-def marks_in(result: WorkspaceResult) -> Marks:
-    """What marks a command left, and by which tests."""
-    data = result.file(MARKS_FILE) or b""
+def executed_statements(result: WorkspaceResult) -> ExecutedStatements:
+    """Return the executed statements in the log file of a command."""
+    data = result.file(EXECUTION_LOG) or b""
     counts = Counter((int(file), int(statement)) for file, statement in _LINE.findall(data))
     shared = {mark for mark, count in counts.items() if count > 1}  # by several processes
     tests: dict[str, set[tuple[int, int]]] = {}
@@ -102,11 +101,13 @@ def marks_in(result: WorkspaceResult) -> Marks:
                 shared |= marks
             else:
                 tests.setdefault(found.test, set()).update(marks)
-    return Marks(frozenset(counts), {name: frozenset(marks - shared) for name, marks in tests.items()})
+    return ExecutedStatements(
+        frozenset(counts), {name: frozenset(marks - shared) for name, marks in tests.items()}
+    )
 
 
 class _Line(BaseModel):
-    """What the plugin for pytest tells of one test: by file the statements that it reached, as bits of a number."""
+    """Log line of the pytest plugin: the statements that one test executed, as a bit set for each file."""
 
     test: str | None
     marks: Mapping[int, str]
@@ -119,7 +120,7 @@ def _filled(template: str, numbers: Mapping[str, str]) -> str:
 
 
 def _before(source: SourceFile, node: tree_sitter.Node, call: str) -> str:
-    """Return the call as it stands before a statement: in Python a compound one shares its line with none."""
+    """Return the call before a statement; before a compound statement of Python, on a line of its own."""
     if not language(source.language).indented or not _is_compound(node):
         return call
     line_start = source.data.rfind(b"\n", 0, node.start_byte) + 1
@@ -131,10 +132,12 @@ def _is_compound(node: tree_sitter.Node) -> bool:
     return node.type in compound or any(child.type == ":" for child in node.children)
 
 
-def _statements(root: tree_sitter.Node, source: SourceFile, table: MarkTable) -> Iterator[tree_sitter.Node]:
-    """Yield the statements before which a mark may stand."""
+def _statements(
+    root: tree_sitter.Node, source: SourceFile, table: InstrumentationTable
+) -> Iterator[tree_sitter.Node]:
+    """Yield the statements that get a call."""
     allowed = {one.span: set(one.statements) for one in statement_lists(root, source.grammar)}
-    constant = _constant_bodies(root, source, table.constant) if table.constant else []
+    constant = _constant_bodies(root, source, table.constant_header) if table.constant_header else []
     for node in captures(root, source.grammar, "blocks").get("statements", []):
         if _is_class_body(node):
             continue
@@ -145,15 +148,15 @@ def _statements(root: tree_sitter.Node, source: SourceFile, table: MarkTable) ->
             inside = any(span.start <= child.start_byte < span.end for span in constant)
             directive = child.type.startswith("preproc_")  # it has lines of its own
             before = child.prev_named_sibling
-            follows = before is not None and before.type in table.not_behind
-            if child.type not in table.unmarked and not (inside or follows or directive):
+            follows = before is not None and before.type in table.attached_nodes
+            if child.type not in table.excluded_nodes and not (inside or follows or directive):
                 yield child
 
 
-def _head(children: list[tree_sitter.Node], table: MarkTable) -> int:
-    """Return how many statements come first by rule: docstrings, directives, imports from the future."""
+def _head(children: list[tree_sitter.Node], table: InstrumentationTable) -> int:
+    """Return the number of statements that must stay first: docstrings, directives, ``__future__`` imports."""
     head = 0
-    if not table.text_first:
+    if not table.leading_strings:
         return head
     for n, child in enumerate(children):
         inner = child.named_children[0] if child.named_child_count else None
@@ -164,7 +167,7 @@ def _head(children: list[tree_sitter.Node], table: MarkTable) -> int:
 
 
 def _is_class_body(node: tree_sitter.Node) -> bool:
-    """Return whether what looks like a function's body is that of a class: with a macro, ``class EXPORTED Name {``."""
+    """Return whether the body of a function is in fact that of a class with a macro: ``class EXPORTED Name {``."""
     function = node.parent
     if function is None or function.type != "function_definition":
         return False
@@ -175,7 +178,7 @@ def _is_class_body(node: tree_sitter.Node) -> bool:
 
 
 def _constant_bodies(root: tree_sitter.Node, source: SourceFile, constant: str) -> list[Span]:
-    """Functions that a compiler may compute: nothing in them may have an effect."""
+    """Return the spans of functions that a compiler may evaluate, which must have no side effects."""
     pattern = re.compile(constant.encode())
     found, waiting = [], [root]
     while waiting:

@@ -16,8 +16,8 @@ from caretbench.problem import (
     Provenance,
     TestsCheck,
 )
-from caretbench.projects import running
-from caretbench.projects.running import original, take_projects, workspace_request
+from caretbench.projects import answer_requests
+from caretbench.projects.answer_requests import original_file, store_projects, workspace_request
 
 CONTENT = b"def double(x):\r\n    y = 2 * x\r\n    return y\r\n"
 SPAN = CONTENT.index(b"y = 2"), CONTENT.index(b"\r\n    return")
@@ -56,19 +56,19 @@ def test_a_project_is_taken_in_once_and_only_if_it_is_what_its_name_says(
     store, root, identity = project
     with pytest.raises(DataError, match="no snapshot"):
         workspace_request(problem(identity), "x", store=store)
-    take_projects([(identity, root)], store)
-    assert original(identity, "a.py", store) == CONTENT
+    store_projects([(identity, root)], store)
+    assert original_file(identity, "a.py", store) == CONTENT
     (root / "a.py").write_text("changed")
-    take_projects([(identity, root)], store)  # it is there: the folder is not looked at
+    store_projects([(identity, root)], store)  # it is there: the folder is not looked at
     with pytest.raises(DataError, match="not the project that the tasks were made of"):
-        take_projects([("0" * 64, root)], store)
+        store_projects([("0" * 64, root)], store)
 
 
 def test_the_command_gets_the_file_with_the_answer_in_its_place(
     project: tuple[SnapshotStore, Path, str],
 ) -> None:
     store, root, identity = project
-    take_projects([(identity, root)], store)
+    store_projects([(identity, root)], store)
     request = workspace_request(problem(identity), "y = x\n    y += x", store=store)
     assert request.patch == {"a.py": CONTENT.replace(b"y = 2 * x", b"y = x\r\n    y += x")}
     assert (request.command, request.directory, request.environment) == (CHECK.command, "src", {"A": "b"})
@@ -83,11 +83,11 @@ def test_the_command_gets_the_file_with_the_answer_in_its_place(
 
 def test_what_cannot_be_run_so_is_refused(project: tuple[SnapshotStore, Path, str]) -> None:
     store, root, identity = project
-    take_projects([(identity, root)], store)
+    store_projects([(identity, root)], store)
     with pytest.raises(DataError, match="0 checks by tests"):
-        running.tests_check(problem(identity, checks=(ProgramCheck(),)))
+        answer_requests.tests_check(problem(identity, checks=(ProgramCheck(),)))
     with pytest.raises(DataError, match="2 checks by tests"):
-        running.tests_check(problem(identity, checks=(CHECK, CHECK)))
+        answer_requests.tests_check(problem(identity, checks=(CHECK, CHECK)))
     far = FileSplice(snapshot=identity, path="a.py", start=3, end=10_000)
     with pytest.raises(DataError, match="the span ends at 10000"):
         workspace_request(problem(identity, splice=far), "x", store=store)

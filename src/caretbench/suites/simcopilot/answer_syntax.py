@@ -1,8 +1,8 @@
-"""Check that a file with an answer in it is as well formed as before; the parser decides, before anything runs.
+"""Syntax check of a file with an answer in it, by the parser, without execution.
 
-A file may have faults of its own (macros, dialects), so an answer is faulty where the file has more than before. The
-kinds are those of the error classes: ``indentation`` where only the layout is wrong, ``truncated`` where the file is
-whole again once what the answer leaves open is closed at its end, else ``syntax``.
+The unchanged file may have syntax faults (macros, dialects), so an answer is faulty if the file has more with it:
+``indentation`` if only the layout is wrong, ``truncated`` if closing the open brackets and blocks at the end of the
+answer repairs it, else ``syntax``.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from typing import Final, Literal
 import tree_sitter
 
 from caretbench.problem import FileSplice, Problem
-from caretbench.projects.running import file_splice, original
+from caretbench.projects.answer_requests import file_splice, original_file
 from caretbench.syntax.faults import fault_count, layout_faults
 from caretbench.syntax.parser import parse
 
-Fault = Literal["", "syntax", "indentation", "truncated"]
+SyntaxFault = Literal["", "syntax", "indentation", "truncated"]
 
 _CLOSERS: Final = {"(": ")", "[": "]", "{": "}", "${": "}"}
 _BLOCKS: Final = 3
-"""At most so many blocks that were open before the answer are closed to see whether it was cut off."""
+"""Maximum number of blocks around the answer that are closed to detect truncation."""
 
 
-def fault_of(problem: Problem, text: str) -> Fault:
-    """What is wrong with the file once ``text`` stands in it; empty where nothing is that was not wrong before.
+def syntax_fault(problem: Problem, text: str) -> SyntaxFault:
+    """Return the kind of syntax fault that an answer adds to its file; empty if it adds none.
 
     Raises:
-        DataError: the problem's project is not here.
+        DataError: the problem's project is not on this machine.
     """
     splice, language = file_splice(problem), problem.caret.language
-    before = original(splice.snapshot, splice.path)
+    before = original_file(splice.snapshot, splice.path)
     allowed = _faults(splice.snapshot, splice.path, language)
     tree = parse(splice.content(before, text), language)
     excess = fault_count(tree, language) - sum(allowed)
@@ -47,8 +47,8 @@ def fault_of(problem: Problem, text: str) -> Fault:
 
 @lru_cache(maxsize=1024)
 def _faults(snapshot: str, path: str, language: str) -> tuple[int, int]:
-    """Return the faults of a file as it was: those that are none of layout, and those that are."""
-    tree = parse(original(snapshot, path), language)
+    """Return the number of faults in the unchanged file: other than layout, and of layout."""
+    tree = parse(original_file(snapshot, path), language)
     layout = layout_faults(tree, language)
     return fault_count(tree, language) - layout, layout
 
@@ -61,7 +61,7 @@ def _fits(splice: FileSplice, before: bytes, language: str, text: str) -> bool:
 def _closed(
     tree: tree_sitter.Tree, splice: FileSplice, before: bytes, text: str, language: str
 ) -> Iterator[str]:
-    """Yield the answer with what it leaves open closed at its end: its own brackets, then blocks around it."""
+    """Yield the answer with its open brackets closed at the end, then also with blocks around it closed."""
     body = text.rstrip()
     if language == "python":
         if body.endswith(":"):
@@ -83,7 +83,7 @@ def _closed(
 
 
 def _left_open(tree: tree_sitter.Tree, start: int, end: int) -> list[str]:
-    """Return the brackets between two bytes that nothing there closes, outermost first."""
+    """Return the unclosed brackets between two byte offsets, outermost first."""
     stack: list[str] = []
     waiting = [tree.root_node]
     while waiting:

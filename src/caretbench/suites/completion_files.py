@@ -1,4 +1,4 @@
-"""Reader of recorded answers: JSONL, a row needs no more than the problem and the text."""
+"""Reader of recorded completions in JSONL files."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from caretbench.files import DataError, describe_validation_error, read_lines
 from caretbench.problem import Completion, CompletionKey, Problem
 
 
-def completion_rows(
+def read_completions(
     path: Path,
     problems: Mapping[str, Problem],
     models: Sequence[str],
-    passed_over: Callable[[str], None] = lambda _problem_id: None,
+    on_skipped: Callable[[str], None] = lambda _problem_id: None,
 ) -> Iterator[Completion]:
-    """Yield the completions of a JSONL file that are by the chosen models (all when empty) and about the problems.
+    """Yield the completions in a JSONL file.
 
-    A row is ``{"problem_id": ..., "text": ...}`` and may have every other field of a completion. Without ``model`` it
-    is the file's name; rows without ``sample`` are numbered in the order in which they come.
+    A row is ``{"problem_id": ..., "text": ...}`` and may have the other fields of a completion. ``model`` is the
+    file's name by default; rows without ``sample`` are numbered in their order.
 
     Args:
         path: The file.
-        problems: The chosen problems by id.
-        models: The models to take; all of them when empty.
-        passed_over: Called with the problem's id of every row that is about none of the problems.
+        problems: The selected problems by id; rows of other problems are skipped.
+        models: Names of the models to read; empty: all.
+        on_skipped: Called with the problem id of every skipped row.
 
     Raises:
-        DataError: with file and line.
+        DataError: the file is missing or a row is malformed; the message has file and line.
     """
     if not path.is_file():
         raise DataError(f"{path}: no such file of completions")
@@ -54,12 +54,12 @@ def completion_rows(
         first = lines.setdefault(completion.key, number)
         if first != number:
             raise DataError(
-                f"{where}: sample {completion.sample} of {completion.problem_id} by {completion.model} stands already "
-                f"in line {first}; number several samples 0, 1, 2, ..., or leave the field out everywhere"
+                f"{where}: sample {completion.sample} of {completion.problem_id} by {completion.model} is already in "
+                f"line {first}; number several samples 0, 1, 2, ..., or omit the field everywhere"
             )
         if models and completion.model not in models:
             continue
         if completion.problem_id in problems:
             yield completion
         else:
-            passed_over(completion.problem_id)
+            on_skipped(completion.problem_id)

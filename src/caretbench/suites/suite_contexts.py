@@ -1,4 +1,4 @@
-"""``--context``: in which way the suites of a run show the projects around their problems."""
+"""Project context of a run's prompts, as selected by ``--context``."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from caretbench.suites.base import Suite
 
 
 @dataclass(frozen=True)
-class Showing:
-    """One context, of every suite of a run. See :class:`caretbench.runs.model_under_test.Context`."""
+class SuiteContext:
+    """A context strategy of all suites of a run; implements :class:`caretbench.runs.model_under_test.Context`."""
 
     name: str
     suites: Mapping[str, Suite]
 
     @property
     def key(self) -> str:
-        """Name and version, ``retrieval@1``; of several suites whose versions differ, all of them."""
+        """Name and version, such as ``retrieval@1``; several versions are joined by ``+``."""
         return "+".join(
             dict.fromkeys(f"{self.name}@{one.contexts[self.name]}" for one in self.suites.values())
         )
 
     def __call__(self, problem: Problem) -> Caret:
-        """What is shown of a problem of one of the suites."""
-        return self.suites[problem.suite].in_context(problem, self.name)
+        """Return the caret of a problem with its context."""
+        return self.suites[problem.suite].caret_in_context(problem, self.name)
 
 
-def showing(suites: Iterable[Suite], name: str | None) -> Showing | None:
-    """Return the context of this name; None where problems are shown as they are, named or not.
+def suite_context(suites: Iterable[Suite], name: str | None) -> SuiteContext | None:
+    """Return the context with this name; None for the problems' own text.
 
     Raises:
-        ValueError: a suite offers no contexts, or none of this name.
+        ValueError: a suite has no contexts, or none with this name.
     """
     if name is None:
         return None
@@ -45,4 +45,4 @@ def showing(suites: Iterable[Suite], name: str | None) -> Showing | None:
             raise ValueError(f"context {name!r}: {suite.name} does not know it; known: {known}")
         offering[suite.name] = suite
     as_they_are = all(name == next(iter(one.contexts)) for one in offering.values())
-    return None if as_they_are else Showing(name, offering)
+    return None if as_they_are else SuiteContext(name, offering)

@@ -7,11 +7,16 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.projects.setup import commands, python_needs
-from caretbench.projects.setup.commands import checks_of, detect
-from caretbench.projects.setup.needs import advised, setup_command, wanted_setup
+from caretbench.projects.setup import command_detection, python_packages
+from caretbench.projects.setup.command_detection import detect_command, project_checks
 from caretbench.projects.setup.package_scripts import test_script as script_of
-from caretbench.projects.setup.python_needs import folders, pytest_options, requirements, with_python_path
+from caretbench.projects.setup.project_setup import resolve_setup, setup_command, with_setup_hint
+from caretbench.projects.setup.python_packages import (
+    import_folders,
+    pytest_options,
+    requirements,
+    with_python_path,
+)
 from caretbench.projects.setup.settings import CheckSettings
 from tests.support.project_files import snapshot
 
@@ -66,16 +71,16 @@ def test_the_runner_is_fetched_once(tmp_path: Path) -> None:
 def test_the_runners_bundle_is_taken_where_it_is_built_and_needed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(python_needs, "_has", lambda _python, _module: False)
-    monkeypatch.setattr(commands, "installed", lambda name: name)
+    monkeypatch.setattr(python_packages, "_has", lambda _python, _module: False)
+    monkeypatch.setattr(command_detection, "installed", lambda name: name)
     given = CheckSettings(command="python3 -m pytest -q")
     plain = snapshot(tmp_path, {"conftest.py": ""})
-    assert checks_of(plain, ["python"])[0].check.bundle == "tools/pytest"
-    assert checks_of(plain, ["python"], given=given)[0].check.bundle == "tools/pytest"
+    assert project_checks(plain, ["python"])[0].check.bundle == "tools/pytest"
+    assert project_checks(plain, ["python"], from_user=given)[0].check.bundle == "tools/pytest"
     brought = snapshot(tmp_path / "brought", {"conftest.py": "", ".deps/pytest/__init__.py": ""})
-    assert checks_of(brought, ["python"])[0].check.bundle is None
-    monkeypatch.setattr(commands, "installed", lambda _name: None)
-    assert checks_of(plain, ["python"])[0].check.bundle is None
+    assert project_checks(brought, ["python"])[0].check.bundle is None
+    monkeypatch.setattr(command_detection, "installed", lambda _name: None)
+    assert project_checks(plain, ["python"])[0].check.bundle is None
 
 
 def test_who_asks_for_its_own_version_is_installed(tmp_path: Path) -> None:
@@ -83,19 +88,21 @@ def test_who_asks_for_its_own_version_is_installed(tmp_path: Path) -> None:
     command = setup_command(snapshot(tmp_path, files), ["python"])
     assert command is not None
     assert command.endswith(" --target .deps --no-deps . || true; }")
-    assert folders(snapshot(tmp_path / "flat", {"a.py": "", ".deps/a.py": ""})) == (".", ".deps")
+    assert import_folders(snapshot(tmp_path / "flat", {"a.py": "", ".deps/a.py": ""})) == (".", ".deps")
 
 
 def test_python_finds_sources_and_what_was_set_up(tmp_path: Path) -> None:
     files = {"src/pack/__init__.py": "", ".deps/pytest/__init__.py": "", "tests/test_a.py": "import pytest\n"}
     project = snapshot(tmp_path, files)
-    assert folders(project) == ("src", ".deps")
-    [check] = checks_of(project, ["python"])
+    assert import_folders(project) == ("src", ".deps")
+    [check] = project_checks(project, ["python"])
     assert check.check.environment["PYTHONPATH"] == "/tmp/work/src:/tmp/work/.deps"
     own = {"PYTHONPATH": "lib"}
     assert with_python_path(project, own) == own
     assert with_python_path(project, {}, "tools/x")["PYTHONPATH"].endswith("/.deps:/bundle/site-packages")
-    assert folders(snapshot(tmp_path / "flat", {"src/__init__.py": "", "src/a.py": "", "b.py": ""})) == ()
+    assert (
+        import_folders(snapshot(tmp_path / "flat", {"src/__init__.py": "", "src/a.py": "", "b.py": ""})) == ()
+    )
 
 
 @pytest.mark.parametrize(
@@ -123,7 +130,7 @@ def test_options_of_plugins_that_measure_are_left_out(
     ],
 )
 def test_unittest_begins_where_it_finds_tests(path: str, command: str, tmp_path: Path) -> None:
-    found, _ = detect(snapshot(tmp_path, {path: "import unittest\n"}), ["python"])
+    found, _ = detect_command(snapshot(tmp_path, {path: "import unittest\n"}), ["python"])
     assert found is not None
     assert found.command == command
 
@@ -182,9 +189,9 @@ def test_a_runner_that_is_not_installed_is_named_with_what_fetches_it(tmp_path: 
         tmp_path, package({"test": "ava"}, {"ava": "^6 || ^7", "eslint": "9", "own": "workspace:*"})
     )
     with pytest.raises(DataError) as caught:
-        checks_of(project, ["typescript"])
-    said = advised({"": str(caught.value)}, project, ["typescript"], (), None)
-    assert "package.json tests with ava, which node_modules does not hold" in said
+        project_checks(project, ["typescript"])
+    said = with_setup_hint({"": str(caught.value)}, project, ["typescript"], (), None)
+    assert "package.json tests with ava, which node_modules does not contain" in said
     assert "add --setup auto, which runs `cp package.json /tmp/ && npm pkg delete " in said
     assert "delete 'devDependencies[eslint]' 'devDependencies[own]' && npm install " in said
     assert "ava]" not in said
@@ -196,29 +203,37 @@ def test_a_runner_that_is_not_installed_is_named_with_what_fetches_it(tmp_path: 
 def test_advice_is_given_where_packages_are_missing_only(tmp_path: Path) -> None:
     project = snapshot(tmp_path, {"conftest.py": ""})
     missing = {"pytest": "tests_fail: /usr/bin/python3: No module named pytest"}
-    assert "add --setup auto, which runs `python3 -m pip" in advised(missing, project, ["python"], (), None)
-    assert "`caretbench deps build tools/pytest` where" in advised(missing, project, ["python"], (), None)
-    assert "the setup that ran was `pip x`" in advised(missing, project, ["python"], (), "pip x")
-    assert advised({"a": "tests_hang: 300 s"}, project, ["python"], (), None) == "a: tests_hang: 300 s"
+    assert "add --setup auto, which runs `python3 -m pip" in with_setup_hint(
+        missing, project, ["python"], (), None
+    )
+    assert "`caretbench deps build tools/pytest` where" in with_setup_hint(
+        missing, project, ["python"], (), None
+    )
+    assert "the setup that ran was `pip x`" in with_setup_hint(missing, project, ["python"], (), "pip x")
+    assert (
+        with_setup_hint({"a": "tests_hang: 300 s"}, project, ["python"], (), None) == "a: tests_hang: 300 s"
+    )
 
 
 def test_submodules_that_are_not_there_are_thought_of(tmp_path: Path) -> None:
     fault = {"test script": "tests_fail: a (ENOENT: no such file or directory, scandir 'data')"}
     with_modules = snapshot(tmp_path, {".gitmodules": "", "a.js": ""})
-    assert "`git submodule update --init`" in advised(fault, with_modules, ["javascript"], (), "npm install")
+    assert "`git submodule update --init`" in with_setup_hint(
+        fault, with_modules, ["javascript"], (), "npm install"
+    )
     without = snapshot(tmp_path / "without", {"a.js": ""})
-    assert advised(fault, without, ["javascript"], (), None) == "test script: " + fault["test script"]
+    assert with_setup_hint(fault, without, ["javascript"], (), None) == "test script: " + fault["test script"]
 
 
 def test_auto_is_what_the_files_tell(tmp_path: Path) -> None:
     project = snapshot(tmp_path, {"a.py": ""})
     checks = (CheckSettings(command="python3 -m pytest t"),)
-    assert wanted_setup("auto", project, ["python"], checks) == (
+    assert resolve_setup("auto", project, ["python"], checks) == (
         "python3 -m pip install --no-compile --target .deps pytest"
     )
-    assert (wanted_setup(None, project, ["python"]), wanted_setup("make", project, ["python"])) == (
+    assert (resolve_setup(None, project, ["python"]), resolve_setup("make", project, ["python"])) == (
         None,
         "make",
     )
     with pytest.raises(DataError, match="--setup auto: the project's files name no packages"):
-        wanted_setup("auto", project, ["python"])
+        resolve_setup("auto", project, ["python"])

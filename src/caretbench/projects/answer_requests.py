@@ -1,8 +1,4 @@
-"""From an answer to the command that decides: the project with the answer in its place, under the check's tests.
-
-A folder of tasks holds its project as plain files. They are taken into the store of snapshots when they are needed
-first; there every file is kept by its content, and from there projects are laid into sandboxes.
-"""
+"""Requests that check an answer by a project's tests, and import of projects into the store of snapshots."""
 
 from __future__ import annotations
 
@@ -16,11 +12,11 @@ from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import limits_for
 from caretbench.execution.workspaces.workspace_runner import WORKSPACE_LIMITS, WorkspaceRequest
 from caretbench.problem import FileSplice, Problem, TestsCheck
-from caretbench.projects.runners import in_one_order, runs_pytest, selected
+from caretbench.projects.runner_options import runs_pytest, with_selected_tests, without_shuffling
 
 
 def tests_check(problem: Problem) -> TestsCheck:
-    """Return the one check of a problem that is tests of its project.
+    """Return the only tests check of a problem.
 
     Raises:
         DataError: it has none, or several.
@@ -32,20 +28,20 @@ def tests_check(problem: Problem) -> TestsCheck:
 
 
 def file_splice(problem: Problem) -> FileSplice:
-    """Where the answer goes.
+    """Return the span of a project's file that an answer replaces.
 
     Raises:
-        DataError: it goes into no file of a project.
+        DataError: the problem is not in a file of a project.
     """
     if not isinstance(problem.splice, FileSplice):
-        raise DataError(f"{problem.id}: its answer goes into no file of a project, so tests cannot check it")
+        raise DataError(f"{problem.id}: its answer is not in a file of a project, so tests cannot check it")
     return problem.splice
 
 
 def check_request(check: TestsCheck, snapshot: str, *, identity: str = "") -> WorkspaceRequest:
-    """Return the command of a check in a project as it is.
+    """Return the request that runs a check on an unchanged project.
 
-    Of the tests that the check names those alone run, where its command is one of pytest; else all run.
+    Under pytest, only the tests named by the check run, if it names any.
     """
     request = WorkspaceRequest(
         id=identity or snapshot,
@@ -61,32 +57,34 @@ def check_request(check: TestsCheck, snapshot: str, *, identity: str = "") -> Wo
         expected=check.output,
         limits=limits_for(check.reference_s) if check.reference_s is not None else WORKSPACE_LIMITS,
     )
-    request = in_one_order(request)
-    return selected(request, check.tests) if check.tests and runs_pytest(check.command) else request
+    request = without_shuffling(request)
+    return (
+        with_selected_tests(request, check.tests) if check.tests and runs_pytest(check.command) else request
+    )
 
 
-def project_key(check: TestsCheck, snapshot: str) -> str:
-    """Return the command of a check in a project as it is, as the gate knows it: what ran already is not run again."""
+def check_key(check: TestsCheck, snapshot: str) -> str:
+    """Return the key of a check's result on an unchanged project, by which the gate reuses earlier runs."""
     return repr(check_request(check, snapshot, identity="project"))
 
 
 def workspace_request(problem: Problem, text: str, *, store: SnapshotStore | None = None) -> WorkspaceRequest:
-    """Return the command that decides whether ``text`` is right: the file that holds the span is replaced as a whole.
+    """Return the request that runs a problem's tests with the answer ``text`` in its file.
 
     Raises:
-        DataError: the answer goes into no file, no tests check it, or the project is not in the store.
+        DataError: the problem is not in a file of a project, has no tests, or its project is not in the store.
     """
     splice = file_splice(problem)
     try:
-        content = splice.content(original(splice.snapshot, splice.path, store), text)
+        content = splice.content(original_file(splice.snapshot, splice.path, store), text)
     except ValueError as error:
         raise DataError(f"{problem.id}: {error}") from None
     request = check_request(tests_check(problem), splice.snapshot, identity=problem.id)
     return request.model_copy(update={"patch": {**request.patch, splice.path: content}})
 
 
-def original(snapshot: str, path: str, store: SnapshotStore | None = None) -> bytes:
-    """Return a file of a project as it was.
+def original_file(snapshot: str, path: str, store: SnapshotStore | None = None) -> bytes:
+    """Return the content of a project's file before any answer.
 
     Raises:
         DataError: the project is not in the store, or has no such file.
@@ -99,16 +97,16 @@ def _read(folder: Path, snapshot: str, path: str) -> bytes:
     return SnapshotStore(folder).get(snapshot).read(path)
 
 
-def take_projects(places: Iterable[tuple[str, Path]], store: SnapshotStore | None = None) -> None:
-    """Make sure that projects are in the store: those that are not yet are taken in.
+def store_projects(folders: Iterable[tuple[str, Path]], store: SnapshotStore | None = None) -> None:
+    """Add projects to the store, unless they are there.
 
-    ``places`` are names of snapshots, and the folders that hold them as plain files.
+    ``folders`` are ids of snapshots, each with the folder of its plain files.
 
     Raises:
-        DataError: a folder is not there, or does not hold what the name says.
+        DataError: a folder is missing, or its contents do not have the hash in the id.
     """
     store = store or SnapshotStore()
-    for identity, place in places:
+    for identity, place in folders:
         with contextlib.suppress(DataError):
             store.get(identity)
             continue
