@@ -11,11 +11,11 @@ from caretbench.problem import Caret, Question
 
 
 class UnpromptableError(Exception):
-    """Error: this strategy cannot ask this text; the message is the reason (a sentinel occurs in the text)."""
+    """Error: a strategy cannot render a problem; the message has the reason (e.g. a sentinel in the text)."""
 
 
 class PromptBudget(NamedTuple):
-    """Room for a prompt.
+    """Token budget of a prompt: the maximum, and a function that counts tokens.
 
     Args:
         tokens: Maximum number of prompt tokens; None: no limit.
@@ -43,7 +43,7 @@ class PromptStrategy(ABC):
 
     @abstractmethod
     def render(self, caret: Caret, budget: PromptBudget) -> Prompt:
-        """Return what is sent for ``caret``.
+        """Return the prompt for a caret.
 
         Text that does not fit is cut at line starts: the prefix loses its beginning, the suffix its end, the
         files of the context go first.
@@ -57,13 +57,13 @@ class QuestionStrategy(PromptStrategy):
     """Strategy for problems that are questions."""
 
     def render(self, caret: Caret, budget: PromptBudget) -> Prompt:
-        """Refuse a place in a program."""
+        """Raise UnpromptableError: this strategy is only for questions."""
         del caret, budget
         raise UnpromptableError(f"--prompt {self.name} is for questions, and this is a place in a program")
 
     @abstractmethod
     def render_question(self, question: Question, budget: PromptBudget) -> Prompt:
-        """Return what is sent for ``question``; nothing of it is ever cut.
+        """Return the prompt for a question, which is never truncated.
 
         Raises:
             UnpromptableError: it does not fit, or has more choices than there are letters.

@@ -50,17 +50,17 @@ def find_sites(choices: Sequence[str]) -> list[EditSite] | None:
 
 
 def question_differences(
-    lines: Sequence[str], sites: Sequence[EditSite], background: CodeModel
+    lines: Sequence[str], sites: Sequence[EditSite], code_model: CodeModel
 ) -> FloatArray:
     """Return features of the first variant minus the second, a row for each site.
 
     ``lines`` are those of any choice.
     """
     everywhere = frozenset(place for site in sites for place in site.positions)
-    return _differences(lines, [(site.positions, site.variants, everywhere) for site in sites], background)
+    return _differences(lines, [(site.positions, site.variants, everywhere) for site in sites], code_model)
 
 
-def edit_differences(patch: EditablePatch, edits: Sequence[PatchEdit], background: CodeModel) -> FloatArray:
+def edit_differences(patch: EditablePatch, edits: Sequence[PatchEdit], code_model: CodeModel) -> FloatArray:
     """Return features of the lines that each edit changes, before minus after."""
     starts = []
     start = 0
@@ -72,16 +72,16 @@ def edit_differences(patch: EditablePatch, edits: Sequence[PatchEdit], backgroun
         before, after = patch.changed_lines(edit)
         places = tuple(starts[file] + line for file, line in sorted(edit.lines))
         asked.append((places, (tuple(before), tuple(after)), frozenset(places)))
-    return _differences(patch.rendered.text.split("\n"), asked, background)
+    return _differences(patch.rendered.text.split("\n"), asked, code_model)
 
 
 def _differences(
     lines: Sequence[str],
     asked: Sequence[tuple[tuple[int, ...], tuple[tuple[str, ...], tuple[str, ...]], frozenset[int]]],
-    background: CodeModel,
+    code_model: CodeModel,
 ) -> FloatArray:
     context = LineContext(lines)
-    known = {left_out: context.excluding(left_out) for _, _, left_out in asked}
+    visible_lines = {left_out: context.excluding(left_out) for _, _, left_out in asked}
     # Before their edits, lines that several edits change are the same.
     numbers: dict[tuple[int, str, frozenset[int]], int] = {}
     for places, readings, left_out in asked:
@@ -89,7 +89,7 @@ def _differences(
             for place, text in zip(places, reading, strict=True):
                 numbers.setdefault((place, text, left_out), len(numbers))
     rows = line_features(
-        context, background, [(place, text, known[left_out]) for place, text, left_out in numbers]
+        context, code_model, [(place, text, visible_lines[left_out]) for place, text, left_out in numbers]
     )
     found = np.zeros((len(asked), len(FEATURE_NAMES)))
     for row, (places, readings, left_out) in enumerate(asked):

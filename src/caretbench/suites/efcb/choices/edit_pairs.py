@@ -67,9 +67,9 @@ class ScoredEdit(NamedTuple):
 
 
 def select_edits(
-    patch: EditablePatch, background: CodeModel, attackers: LearnedAttackers, generator: random.Random
+    patch: EditablePatch, code_model: CodeModel, attackers: LearnedAttackers, generator: random.Random
 ) -> SelectedEdits:
-    """Draw edits of a patch, and keep some that reveal nothing to the attackers."""
+    """Draw edits of a patch, and keep a part of them so that attackers cannot predict the correct variant."""
     edits = patch.draw_edits(generator, MAX_EDITS)
     passed: list[PatchEdit] = []
     rows: list[FloatArray] = [np.zeros((0, len(FEATURE_NAMES)))]
@@ -77,7 +77,7 @@ def select_edits(
         return SelectedEdits((), rows[0], 0)
     for start in range(0, len(edits), _BATCH_SIZE):
         some = edits[start : start + _BATCH_SIZE]
-        differences = edit_differences(patch, some, background)
+        differences = edit_differences(patch, some, code_model)
         kept = [
             place
             for place, chance in enumerate(attackers.keep_probabilities(differences))

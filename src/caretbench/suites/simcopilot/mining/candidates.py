@@ -17,7 +17,7 @@ from caretbench.problem import FileSplice
 from caretbench.projects.language_tables import project_tables
 from caretbench.suites.simcopilot.mining.rules import CutKind, mining_rules
 from caretbench.suites.simcopilot.mining.token_search import TokenSearch, split_tokens
-from caretbench.suites.simcopilot.released.paper import Mode
+from caretbench.suites.simcopilot.released.paper_rules import Mode
 from caretbench.syntax import Block, FileAnalysis, Span
 from caretbench.syntax.types import Nesting
 
@@ -261,13 +261,15 @@ class FileMiner:
         return TokenSearch(self.data.decode("utf-8"))
 
 
-def candidate_splice(candidate: Candidate, snapshot: str, data: bytes, most: str | None = None) -> FileSplice:
+def candidate_splice(
+    candidate: Candidate, snapshot: str, data: bytes, default_newline: str | None = None
+) -> FileSplice:
     """Return the splice of an answer to a candidate.
 
-    Its line ending is the block's; for a block of one line ``most``, or the most frequent one of the file.
+    Its line ending is the block's; for a block of one line ``default_newline``, or the most frequent one of the file.
     """
     raw = data[candidate.span.start : candidate.span.end]
-    newline = dominant_newline(raw) if b"\n" in raw else most or dominant_newline(data)
+    newline = dominant_newline(raw) if b"\n" in raw else default_newline or dominant_newline(data)
     return FileSplice(
         snapshot=snapshot,
         path=candidate.path,
