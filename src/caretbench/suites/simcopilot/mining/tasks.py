@@ -33,8 +33,8 @@ _REFERENCES: Final = ("local_variable", "global_variable", "function", "class", 
 class TaskSampling:
     """Settings of the sample of candidates.
 
-    ``limit`` is the maximum number for each check (None: all), or ``per_1000_reached_lines`` for each 1,000 lines that its
-    tests     reach, whichever is more; ``per_file`` the maximum number for each file.
+    ``limit`` is the maximum number for each check (None: all), or ``per_1000_reached_lines``
+    for each 1,000 lines that its tests reach, whichever is more; ``per_file`` the maximum number for each file.
     """
 
     modes: tuple[Mode, ...] = MODES
