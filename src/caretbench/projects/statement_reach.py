@@ -141,9 +141,8 @@ def measure_reach(
             unknown[path] = f"{language or 'this language'} has no instrumentation"
             continue
         try:
-            marked[path] = instrument(
-                SourceFile(path, original_file(request.snapshot, path, store)), len(marked)
-            )
+            source = SourceFile(path, original_file(request.snapshot, path, store))
+            marked[path] = instrument(source, len(marked))
         except DataError as error:
             unknown[path] = str(error)
     probe = _Probe(engine, request, marked)

@@ -92,8 +92,6 @@ class FileMiner:
                 found[key] = candidate
         return tuple(sorted(found.values(), key=lambda one: (one.span, one.mode))), rejected
 
-    # --- cutting ---------------------------------------------------------------------------------------------
-
     def _cut(self) -> Iterator[tuple[Candidate, CutKind]]:
         for block in self.analysis.blocks:
             cut = self.rules.blocks.kinds.get(block.kind)
@@ -137,12 +135,10 @@ class FileMiner:
             return self._statement_end(span)
         if self.source.language == "python":
             return (span.end, "") if self._begins_line(span) and self._ends_list(span) else None
-        if (
-            not block.closing
-            or self.data[block.closing_end - 1 : block.closing_end] != block.closing.encode()
-        ):
+        end = block.closing_end
+        if not block.closing or self.data[end - 1 : end] != block.closing.encode():
             return None
-        return block.closing_end, block.closing
+        return end, block.closing
 
     def _statement_end(self, span: Span) -> tuple[int, str] | None:
         for index in self._statement_nesting.enclosing(*span):
@@ -170,8 +166,6 @@ class FileMiner:
             if text.strip() and not text.startswith(b"#"):
                 return len(line) - len(text) < column
         return True
-
-    # --- rejecting -------------------------------------------------------------------------------------------
 
     def _objection(self, candidate: Candidate, cut: CutKind) -> str:
         """Return the rule that rejects a candidate; empty if none does."""
