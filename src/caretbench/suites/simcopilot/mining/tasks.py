@@ -109,8 +109,8 @@ class ProjectMiner:
             for candidate in found.candidates.get(path, ())
             if candidate.mode in sampling.modes
         }
-        drawn = [SampledCandidate(name, one.path, tuple(self._cells(one))) for name, one in by_name.items()]
-        names = balanced_sample(drawn, limit=sampling.limit, per_file=sampling.per_file, seed=sampling.seed)
+        pool = [SampledCandidate(name, one.path, tuple(self._cells(one))) for name, one in by_name.items()]
+        names = balanced_sample(pool, limit=sampling.limit, per_file=sampling.per_file, seed=sampling.seed)
         return sorted((by_name[name] for name in names), key=lambda one: (one.path, one.span, one.mode))
 
     def candidate_name(self, candidate: Candidate) -> str:
