@@ -219,6 +219,7 @@ def test_a_score_with_a_grader_that_always_says_4_is_withheld_everywhere(tasks: 
     assert reason in page
 
 
+@pytest.mark.long
 def test_a_score_with_a_good_grader_is_given(tasks: Path, tmp_path: Path) -> None:
     path = tmp_path / "run"
     code, _, err = run(tasks, path, TRUE)

@@ -31,6 +31,7 @@ def written(built: BuiltQuestions) -> list[str]:
     return [row.model_dump_json() for row in rows]
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=2)
 @given(st.integers(0, 50), st.sampled_from(["default", "paper"]))
 def test_the_order_of_the_changes_is_irrelevant(shuffle: int, profile: str) -> None:
@@ -40,6 +41,7 @@ def test_the_order_of_the_changes_is_irrelevant(shuffle: int, profile: str) -> N
     assert written(build(mixed, options)) == written(build(pulls, options))
 
 
+@pytest.mark.long
 def test_rotations_add_orders_and_change_nothing_else() -> None:
     once, often = (build(changes(7), EfcbOptions(rotations=count)) for count in (1, 4))
     first = [problem for problem in often.problems if problem.labels.get("rotation", 0.0) == 0.0]

@@ -114,6 +114,7 @@ def test_default_questions_have_no_clue() -> None:
     check_default(items)
 
 
+@pytest.mark.long
 def test_the_order_of_the_changes_is_irrelevant_and_the_seed_is_not() -> None:
     options = ChoiceOptions(seed=3)
     items, rejected = hard_items(PULLS[:10], options)
@@ -180,6 +181,7 @@ def test_rotations_turn_the_same_choices() -> None:
         assert one.labels["task"] == "gmcq-hard"
 
 
+@pytest.mark.long
 @pytest.mark.data
 def test_released_records(test_data: Path) -> None:
     asked = of = 0
