@@ -214,7 +214,7 @@ class TaskBuilder:
                 dropped[entry.name] = reaches_nothing_message(entry)
                 rejected["not_reached"] += sum(len(found.candidates[path]) for path in own)
                 continue
-            unknown.update(reach.unknown)
+            unknown.update(reach.unknown_files)
             part = miner.without_unreached(found, own, reach.reaches)
             by_path = {path: analysed.analysis[path].source for path in own}
             hit = {path: len(reach.executed_lines(path, source)) for path, source in by_path.items()}
