@@ -48,12 +48,12 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPat
     return monkeypatch
 
 
-def row(name: str) -> machine_checks.Check:
-    return next(check for check in machine_checks.checks() if check.name == name)
+def row(name: str) -> machine_checks.MachineCheck:
+    return next(check for check in machine_checks.machine_checks() if check.name == name)
 
 
 def test_nothing_is_to_be_done_on_a_machine_that_has_everything(machine: pytest.MonkeyPatch) -> None:
-    rows = machine_checks.checks()
+    rows = machine_checks.machine_checks()
     assert all(check.ok for check in rows)
     assert not any(check.fix for check in rows)
     assert rows[0].name == "sandbox"
@@ -67,7 +67,7 @@ def test_without_a_sandbox_the_first_fact_says_so_and_how_to_get_it(machine: pyt
 
     machine.setattr(Sandbox, "probe", unavailable)
     machine.setattr(shutil, "which", lambda _name, **_: None)
-    first = machine_checks.checks()[0]
+    first = machine_checks.machine_checks()[0]
     assert not first.ok
     assert "bubblewrap" in first.detail
     assert first.fix == "sudo apt-get install --yes --no-install-recommends bubblewrap"

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from caretbench.errors import DataError
 from caretbench.execution.sandbox.package_index.index_policy import (
     IndexPolicy,
-    index_hosts,
+    address_refusal,
     index_policy,
     is_address,
     proxy_environment,
-    refused_address,
+    public_index_hosts,
 )
 from caretbench.execution.sandbox.package_index.tls_hello import (
     HEADER_BYTES,
-    NoHello,
+    NotClientHello,
     record_length,
     server_name,
 )
@@ -38,7 +38,7 @@ def hello(name: str | None) -> bytes:
 
 
 def test_the_data_file_names_hosts_once_on_the_usual_ports() -> None:
-    hosts = index_hosts()
+    hosts = public_index_hosts()
     assert len({host.name for host in hosts}) == len(hosts)
     assert {"pypi.org", "files.pythonhosted.org", "registry.npmjs.org"} <= {host.name for host in hosts}
     for host in hosts:
@@ -125,8 +125,8 @@ def test_what_names_no_index_is_refused_without_its_key(settings: dict[str, str]
     ],
 )
 def test_addresses_are_judged_also_when_wrapped(address: str, public: str, explicit: str) -> None:
-    assert refused_address(address, explicit=False) == public
-    assert refused_address(address, explicit=True) == explicit
+    assert address_refusal(address, explicit=False) == public
+    assert address_refusal(address, explicit=True) == explicit
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "[::1]", "2130706433", "0x7f.1", "127.1", "10.0.0.1."])
@@ -154,5 +154,5 @@ def test_a_broken_first_message_is_one_error(junk: bytes, place: int, byte: int)
         try:
             server_name(data)
             record_length(data[:HEADER_BYTES])
-        except NoHello:
+        except NotClientHello:
             continue

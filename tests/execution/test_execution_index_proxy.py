@@ -20,7 +20,7 @@ from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.package_index.index_policy import IndexHost, IndexPolicy
 from caretbench.execution.sandbox.package_index.index_proxy import IndexProxy
 from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, SandboxUnavailable
-from caretbench.execution.types import Limits, Status, Warm
+from caretbench.execution.types import Limits, Status, WarmSettings
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, Workspaces
 
@@ -365,9 +365,9 @@ tries("parent", lambda: os.listdir("/proc/1/fd"))
 """
 
 
-@pytest.mark.parametrize("warm", [None, Warm()])
+@pytest.mark.parametrize("warm", [None, WarmSettings()])
 def test_a_hostile_program_reaches_the_index_and_nothing_else(
-    box: Sandbox, index: http.server.HTTPServer, warm: Warm | None
+    box: Sandbox, index: http.server.HTTPServer, warm: WarmSettings | None
 ) -> None:
     async def resolve(_name: str, _port: int) -> list[str]:
         return ["127.0.0.1"]
@@ -391,8 +391,8 @@ def test_a_hostile_program_reaches_the_index_and_nothing_else(
     assert len(proxy.refusals) == 5
 
 
-@pytest.mark.parametrize("warm", [None, Warm()])
-def test_without_a_proxy_there_is_nothing_to_connect_to(box: Sandbox, warm: Warm | None) -> None:
+@pytest.mark.parametrize("warm", [None, WarmSettings()])
+def test_without_a_proxy_there_is_nothing_to_connect_to(box: Sandbox, warm: WarmSettings | None) -> None:
     program = "import socket; print(socket.socket().connect_ex(('127.0.0.1', 3128)))"
     ran = box.run(Invocation([PYTHON, "-I", "-c", program], limits=LIMITS, warm=warm))
     assert ran.stdout.text == "111\n"

@@ -14,7 +14,11 @@ from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavail
 from caretbench.execution.toolchains.java import usable_jdk
 from caretbench.execution.types import Status
 from caretbench.execution.workspaces import warm_java_compiler, workspace_runner
-from caretbench.execution.workspaces.java_test_command import compiles_plainly, names_them, tools_mark
+from caretbench.execution.workspaces.java_test_command import (
+    has_default_compiler_options,
+    java_tools_fingerprint,
+    uses_java_tools,
+)
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_runner import (
     WORKSPACE_LIMITS,
@@ -119,7 +123,7 @@ def test_verdicts_are_the_same_whatever_is_compiled_again(
     snapshot = taken(spaces, FILES)
     patch, status = CHANGES[change]
     warm = run(spaces, snapshot, patch=patch, prepare=PREPARE)
-    monkeypatch.setattr(warm_java_compiler, "compiles_plainly", lambda _command: False)
+    monkeypatch.setattr(warm_java_compiler, "has_default_compiler_options", lambda _command: False)
     cold = run(spaces, snapshot, patch=patch, prepare=PREPARE)
     assert (warm.status, cold.status) == (status, status)
     assert warm.stdout.text == cold.stdout.text
@@ -157,7 +161,7 @@ def test_what_was_there_before_is_nothing_for_tests_to_find(
     )
     snapshot = taken(spaces, FILES)
     for warm in (not other, False):
-        monkeypatch.setattr(warm_java_compiler, "compiles_plainly", lambda _command, usual=warm: usual)
+        monkeypatch.setattr(warm_java_compiler, "has_default_compiler_options", lambda _command, usual=warm: usual)
         result = run(spaces, snapshot, patch={"src/shop/Shop.java": text}, prepare=PREPARE)
         assert (result.status, "shop/Shop.java" in result.stdout.text) == (Status.PASSED, True)
         assert "sum += price" not in result.stdout.text
@@ -245,11 +249,11 @@ def test_without_a_jdk_it_is_said(spaces: Workspaces, monkeypatch: pytest.Monkey
 
 
 def test_our_command_is_known_by_its_name() -> None:
-    assert names_them(("/bin/sh", "-c", "cd a && /caretbench/java/test --junit4"))
-    assert not names_them(("java", "-cp", "build", "Tests"))
-    assert tools_mark(("make", "test")) == ""
-    assert compiles_plainly(TEST)
-    assert not compiles_plainly((*TEST, "--javac=-parameters"))
+    assert uses_java_tools(("/bin/sh", "-c", "cd a && /caretbench/java/test --junit4"))
+    assert not uses_java_tools(("java", "-cp", "build", "Tests"))
+    assert java_tools_fingerprint(("make", "test")) == ""
+    assert has_default_compiler_options(TEST)
+    assert not has_default_compiler_options((*TEST, "--javac=-parameters"))
 
 
 def test_what_is_declared_is_all_but_bodies_of_methods() -> None:

@@ -45,7 +45,7 @@ def test_keys_of_programs_stay() -> None:
 
 
 def test_keys_of_commands_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache_keys, "system_mark", lambda: "system")
+    monkeypatch.setattr(cache_keys, "system_fingerprint", lambda: "system")
     found = [_project(COMMAND), remote_project_key(COMMAND, [(("python", None, ()), ("f", "b", ""))])]
     assert found == PINNED_COMMANDS
 

@@ -14,13 +14,13 @@ import pytest
 
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.cluster import node_worker
-from caretbench.execution.cluster.node_messages import Batch, BatchResult, Footing, Want
+from caretbench.execution.cluster.node_messages import Batch, BatchResult, NodeInfo, NodeRequirements
 from caretbench.execution.cluster.node_worker import NodeWorker
-from caretbench.execution.cluster.remote_executor import SpreadingExecutor
+from caretbench.execution.cluster.remote_executor import RemoteExecutor
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.types import ExecutionRequest, Status
 
-PYTHON = Want("python")
+PYTHON = NodeRequirements("python")
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +44,8 @@ class OneNode:
     def processors(self) -> int:
         return 1
 
-    def survey(self, want: Want) -> list[Footing]:
-        return [Footing.model_validate(self.worker.footing(want).model_dump())]
+    def survey(self, want: NodeRequirements) -> list[NodeInfo]:
+        return [NodeInfo.model_validate(self.worker.footing(want).model_dump())]
 
     def send(self, batch: Batch) -> int:
         self.batches.append(Batch.model_validate(batch.model_dump()))
@@ -74,7 +74,7 @@ def batch(worker: NodeWorker, *requests: ExecutionRequest, **tools: Any) -> Batc
 def test_programs_run_as_on_one_machine(worker: NodeWorker, tmp_path: Path) -> None:
     texts = {"passed": "x = 1", "failed": "assert False", "incomplete": "import sys; sys.exit(0)"}
     requests = [program(name, f"# {text}\n{text}") for name, text in texts.items()]
-    executor = SpreadingExecutor(OneNode(worker), cache=ResultCache(tmp_path))
+    executor = RemoteExecutor(OneNode(worker), cache=ResultCache(tmp_path))
     results = {result.id: result for result in executor.submit(requests)}
     assert {name: result.status.value for name, result in results.items()} == {name: name for name in texts}
     assert {result.isolation for result in results.values()} == {executor.isolation()}
@@ -88,8 +88,8 @@ def test_a_node_that_is_not_as_the_others_runs_nothing(worker: NodeWorker) -> No
 
 def test_what_a_node_offers(worker: NodeWorker) -> None:
     assert worker.footing(PYTHON).toolchain.available
-    assert "are not run; known: python" in worker.footing(Want("cobol")).obstacle
-    assert "network" in worker.footing(Want("python", None, ("network",))).obstacle
+    assert "are not run; known: python" in worker.footing(NodeRequirements("cobol")).obstacle
+    assert "network" in worker.footing(NodeRequirements("python", None, ("network",))).obstacle
 
 
 def test_whatever_is_wrong_is_said_to_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,13 +97,13 @@ def test_whatever_is_wrong_is_said_to_the_caller(monkeypatch: pytest.MonkeyPatch
         raise OSError("no space left")
 
     monkeypatch.setattr(node_worker, "_this", broken)
-    assert node_worker.look(("python", None, ()), 1)["fault"] == "OSError: no space left"
-    assert node_worker.work({}, 1)["fault"] == "OSError: no space left"
+    assert node_worker.describe_node(("python", None, ()), 1)["fault"] == "OSError: no space left"
+    assert node_worker.run_batch({}, 1)["fault"] == "OSError: no space left"
 
 
 def test_an_order_of_another_version_is_a_fault(worker: NodeWorker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(node_worker, "_this", lambda _programs: worker)
-    fault = node_worker.work(batch(worker).model_dump() | {"colour": "green"}, 1)["fault"]
+    fault = node_worker.run_batch(batch(worker).model_dump() | {"colour": "green"}, 1)["fault"]
     assert "ValidationError" in fault
     assert "colour" in fault
 

@@ -7,12 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution.sandbox.host.failure_reasons import ATTRIBUTES_SINCE, Kernel, cause, running_kernel
+from caretbench.execution.sandbox.host.failure_reasons import (
+    ATTRIBUTES_SINCE,
+    KernelFacts,
+    overlay_failure,
+    read_kernel_facts,
+)
 from caretbench.execution.sandbox.program_sandbox import NO_OVERLAY, Sandbox, SandboxUnavailable
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_runner import Workspaces
 
-NEW = Kernel("6.18.4", frozenset({"overlay", "tmpfs"}), frozenset({"CONFIG_TMPFS_XATTR"}))
+NEW = KernelFacts("6.18.4", frozenset({"overlay", "tmpfs"}), frozenset({"CONFIG_TMPFS_XATTR"}))
 UNSUPPORTED = "attributes: [Errno 95] Operation not supported: b'/tmp/work/work'"
 
 
@@ -40,9 +45,9 @@ UNSUPPORTED = "attributes: [Errno 95] Operation not supported: b'/tmp/work/work'
     ],
 )
 def test_the_cause_is_that_of_the_step_that_failed(
-    said: str, kernel: Kernel, expected: str, tmp_path: Path
+    said: str, kernel: KernelFacts, expected: str, tmp_path: Path
 ) -> None:
-    found = cause(f"the program was not started: {NO_OVERLAY}: {said}", tmp_path, kernel)
+    found = overlay_failure(f"the program was not started: {NO_OVERLAY}: {said}", tmp_path, kernel)
     assert expected in found
     assert "6.6" not in found or kernel.version < (6, 6)
 
@@ -52,13 +57,13 @@ def test_a_closed_folder_is_named(tmp_path: Path) -> None:
     (closed / "snapshots").mkdir(parents=True)
     tmp_path.chmod(0o755)
     closed.chmod(0o700)
-    said = cause(f"{NO_OVERLAY}: the snapshot belongs to another user", closed / "snapshots", NEW)
+    said = overlay_failure(f"{NO_OVERLAY}: the snapshot belongs to another user", closed / "snapshots", NEW)
     assert "others may not enter" in said
     assert "chmod o+x" in said
 
 
 def test_this_kernel_says_what_it_is() -> None:
-    kernel = running_kernel()
+    kernel = read_kernel_facts()
     assert kernel.release == os.uname().release
     assert kernel.version > (4, 0)
     assert "tmpfs" in kernel.filesystems
@@ -75,7 +80,7 @@ def test_the_cause_comes_from_really_placing_a_project(tmp_path: Path) -> None:
         pytest.skip(str(error))
     finally:
         spaces.sandbox.close()
-    kernel = running_kernel()
+    kernel = read_kernel_facts()
     if os.geteuid() == 0 and kernel.version >= ATTRIBUTES_SINCE and "overlay" in kernel.filesystems:
         assert placed == "overlay"
     assert (placed == "overlay") == (spaces.no_overlay == "")
@@ -91,4 +96,4 @@ def test_without_namespaces_a_project_is_copied_and_the_level_is_the_cause(tmp_p
         spaces.sandbox.close()
     assert placed == "copy"
     assert NO_OVERLAY in spaces.no_overlay
-    assert "the level `namespaces`" in cause(spaces.no_overlay, spaces.store.folder)
+    assert "the level `namespaces`" in overlay_failure(spaces.no_overlay, spaces.store.folder)

@@ -15,19 +15,19 @@ from caretbench.execution.cluster.node_messages import (
     BATCHES,
     AnyBatch,
     AnyBatchResult,
-    Footing,
-    Lost,
+    BatchLost,
+    NodeInfo,
+    NodeRequirements,
     ProjectBatch,
     ProjectBatchResult,
-    Want,
 )
 from caretbench.execution.cluster.node_worker import NodeWorker
-from caretbench.execution.cluster.remote_executor import SpreadingExecutor
-from caretbench.execution.cluster.remote_workspace_executor import BATCH, SpreadingWorkspaceExecutor
+from caretbench.execution.cluster.remote_executor import RemoteExecutor
+from caretbench.execution.cluster.remote_workspace_executor import BATCH, RemoteWorkspaceExecutor
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.types import Status, Toolchain
-from caretbench.execution.workspaces.snapshot_archive import packed, unpacked
+from caretbench.execution.workspaces.snapshot_archive import pack_snapshot, unpack_snapshot
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult, Workspaces
 from tests.support.project_files import open_folder
@@ -75,9 +75,9 @@ class FakeNodes:
     def processors(self) -> int:
         return 2
 
-    def survey(self, want: Want) -> list[Footing]:
+    def survey(self, want: NodeRequirements) -> list[NodeInfo]:
         return [
-            Footing(
+            NodeInfo(
                 node=f"n{number}",
                 toolchain=Toolchain(language=want.language, available=True, version=text, fingerprint=text),
             )
@@ -99,11 +99,11 @@ class FakeNodes:
         batch = self.out.pop(handle)
         if self.lost:
             self.lost -= 1
-            raise Lost("the machine went away")
+            raise BatchLost("the machine went away")
         if self.answers_with != self.prints[0]:
             want = batch.grounds[0].want
             tools = Toolchain(language=want.language, available=True, fingerprint=self.answers_with)
-            return ProjectBatchResult(node="n9", unlike=Footing(node="n9", toolchain=tools), want=want)
+            return ProjectBatchResult(node="n9", unlike=NodeInfo(node="n9", toolchain=tools), want=want)
         if batch.archive is not None:
             self.projects.add(batch.snapshot)
         if batch.snapshot not in self.projects:
@@ -127,19 +127,19 @@ def requests(project: Snapshot, *lines: str) -> list[WorkspaceRequest]:
     ]
 
 
-def executor(nodes: FakeNodes, spaces: Workspaces, cache: Path) -> SpreadingWorkspaceExecutor:
-    return SpreadingWorkspaceExecutor(SpreadingExecutor(nodes), spaces=spaces, cache=ResultCache(cache))
+def executor(nodes: FakeNodes, spaces: Workspaces, cache: Path) -> RemoteWorkspaceExecutor:
+    return RemoteWorkspaceExecutor(RemoteExecutor(nodes), spaces=spaces, cache=ResultCache(cache))
 
 
 def test_a_parcel_holds_everything_that_a_snapshot_does(
     place: Path, spaces: Workspaces, project: Snapshot
 ) -> None:
     there = SnapshotStore(place / "there")
-    assert unpacked(there, project.id, packed(project)).entries == project.entries
+    assert unpack_snapshot(there, project.id, pack_snapshot(project)).entries == project.entries
     with pytest.raises(DataError, match="arrived as another one"):
-        unpacked(there, "0" * 64, packed(project))
+        unpack_snapshot(there, "0" * 64, pack_snapshot(project))
     with pytest.raises(DataError, match="did not arrive whole"):
-        unpacked(there, project.id, packed(project)[:-40])
+        unpack_snapshot(there, project.id, pack_snapshot(project)[:-40])
 
 
 def test_a_project_travels_to_a_node_that_lacks_it_and_only_then(
@@ -208,8 +208,8 @@ class OneNode(FakeNodes):
         super().__init__()
         self.worker = worker
 
-    def survey(self, want: Want) -> list[Footing]:
-        return [Footing.model_validate(self.worker.footing(want).model_dump())]
+    def survey(self, want: NodeRequirements) -> list[NodeInfo]:
+        return [NodeInfo.model_validate(self.worker.footing(want).model_dump())]
 
     def fetch(self, handle: int) -> AnyBatchResult:
         return BATCH_RESULTS.validate_python(self.worker.work(self.out.pop(handle)).model_dump())

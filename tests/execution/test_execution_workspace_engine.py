@@ -17,13 +17,17 @@ import pytest
 
 from caretbench.errors import DataError
 from caretbench.execution.bundles import Bundle
-from caretbench.execution.cache.cache_keys import folder_mark
+from caretbench.execution.cache.cache_keys import folder_fingerprint
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.types import Limits, Output, ResultFile, Status
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
-from caretbench.execution.workspaces.workspace_executor import Projects, WorkspaceExecutor, limits_from
+from caretbench.execution.workspaces.workspace_executor import (
+    WorkspaceExecutor,
+    WorkspaceRequestKind,
+    limits_from_reference,
+)
 from caretbench.execution.workspaces.workspace_runner import (
     WORKSPACE_LIMITS,
     WorkspaceRequest,
@@ -209,7 +213,7 @@ def test_a_bundle_is_bound_and_found(
         [result] = WorkspaceExecutor(1, spaces=spaces, cache=cache).submit([asked])
         assert result.stdout.text == "found\n", result
         other = Workspaces(sandbox, store, bundles={"a/b": bundle.model_copy(update={"lock_hash": "2"})}.get)
-        assert Projects(spaces, cache).key(asked) != Projects(other, cache).key(asked)
+        assert WorkspaceRequestKind(spaces, cache).key(asked) != WorkspaceRequestKind(other, cache).key(asked)
     finally:
         shutil.rmtree(folder)
 
@@ -335,7 +339,7 @@ def test_a_killed_caller_goes_on_where_it_was(
 def test_the_key_holds_all_that_decides_and_not_the_id(
     spaces: CountedSpaces, project: Snapshot, cache: ResultCache, place: Path
 ) -> None:
-    keys = Projects(spaces, cache)
+    keys = WorkspaceRequestKind(spaces, cache)
     folder = place / "packages"
     folder.mkdir()
     plain = request(project, patch={"number": "2"}, read_only={"/packages": str(folder)})
@@ -350,19 +354,19 @@ def test_the_key_holds_all_that_decides_and_not_the_id(
     assert keys.key(plain.model_copy(update={"id": "z", "patch": {"number": b"2"}})) == keys.key(plain)
     before = keys.key(plain)
     (folder / "module.py").write_text("x = 1\n")
-    assert Projects(spaces, cache).key(plain) != before
+    assert WorkspaceRequestKind(spaces, cache).key(plain) != before
 
 
 def test_a_folders_mark_sees_names_sizes_and_dates(tmp_path: Path) -> None:
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "a" / "b" / "file").write_text("1")
-    marks = [folder_mark(tmp_path)]
+    marks = [folder_fingerprint(tmp_path)]
     os.utime(tmp_path / "a" / "b" / "file", (1, 1))
-    marks.append(folder_mark(tmp_path))
+    marks.append(folder_fingerprint(tmp_path))
     (tmp_path / "a" / "b" / "file").rename(tmp_path / "a" / "b" / "else")
-    marks.append(folder_mark(tmp_path))
+    marks.append(folder_fingerprint(tmp_path))
     assert len(set(marks)) == 3
-    assert folder_mark(tmp_path) == marks[-1]
+    assert folder_fingerprint(tmp_path) == marks[-1]
 
 
 def test_results_with_any_bytes_come_back_as_they_were(project: Snapshot, cache: ResultCache) -> None:
@@ -406,7 +410,9 @@ def test_only_what_would_come_out_the_same_is_kept(
 def test_limits_follow_the_reference() -> None:
     def bounds(wall_s: float, cpu_s: float, factor: float = 5.0) -> tuple[float, float]:
         reference = WorkspaceResult(id="g", status=Status.PASSED, wall_s=wall_s, cpu_s=cpu_s)
-        limits = limits_from(reference, factor=factor, floor=Limits(wall_s=20, cpu_s=10, memory_mb=99))
+        limits = limits_from_reference(
+            reference, factor=factor, floor=Limits(wall_s=20, cpu_s=10, memory_mb=99)
+        )
         assert limits.memory_mb == 99
         return limits.wall_s, limits.cpu_s
 
@@ -416,7 +422,7 @@ def test_limits_follow_the_reference() -> None:
     assert bounds(100, 50, factor=2) == (240, 120)
     assert bounds(10_000, 10_000) == (3600, 3600)
     reference = WorkspaceResult(id="g", status=Status.PASSED, wall_s=1, cpu_s=1)
-    assert limits_from(reference) == WORKSPACE_LIMITS
+    assert limits_from_reference(reference) == WORKSPACE_LIMITS
 
 
 # --- snapshots that are in use or damaged ---------------------------------------------------------------------

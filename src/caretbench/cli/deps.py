@@ -14,11 +14,11 @@ app = typer.Typer(
 
 
 @app.callback()
-def status(context: typer.Context, as_json: AsJson = False) -> None:
+def bundle_status(context: typer.Context, as_json: AsJson = False) -> None:
     """Which bundles are there, and how to get the others."""
     if context.invoked_subcommand is not None:
         return
-    from caretbench.execution.bundles import status as bundle_status
+    from caretbench.execution.bundles import bundle_status as bundle_status
 
     rows = bundle_status()
     if as_json:
@@ -34,7 +34,7 @@ def status(context: typer.Context, as_json: AsJson = False) -> None:
 
 
 @app.command("build")
-def build(
+def build_bundle(
     names: Annotated[
         list[str] | None,
         typer.Argument(metavar="NAME", help="Bundles, devbench/python for example; all by default."),
@@ -48,7 +48,7 @@ def build(
 ) -> None:
     """Build bundles. Needs the package registries; a build that broke off begins anew, nothing is half-built."""
     from caretbench.execution.bundles import BundleError, bundle_spec, bundle_specs
-    from caretbench.execution.bundles import build as build_bundle
+    from caretbench.execution.bundles import build_bundle as build_bundle
 
     specs = [bundle_spec(name) for name in names or bundle_specs()]  # an unknown name ends here
     failed = False
@@ -72,6 +72,6 @@ def lock(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The bundle, devbench/python for example.")],
 ) -> None:
     """Resolve a bundle's packages anew and write its lock file. Needs the package registry, and uv or npm."""
-    from caretbench.execution.bundles import bundle_spec, write_lock
+    from caretbench.execution.bundles import bundle_spec, write_lock_file
 
-    say(f"{name}: wrote {write_lock(bundle_spec(name))}")
+    say(f"{name}: wrote {write_lock_file(bundle_spec(name))}")

@@ -12,9 +12,9 @@ def doctor(as_json: AsJson = False) -> None:
 
     Looks at sandbox, memory limit, tools, toolchains and bundles. Exit status 1 without a sandbox.
     """
-    from caretbench.execution.machine_checks import checks
+    from caretbench.execution.machine_checks import machine_checks
 
-    rows = checks()
+    rows = machine_checks()
     if as_json:
         say_json([row.model_dump() for row in rows])
     else:

@@ -58,7 +58,7 @@ def _compile_errors() -> re.Pattern[str]:
     return re.compile("|".join(found), re.MULTILINE)
 
 
-def does_not_compile(*outputs: str) -> bool:
+def reports_compile_error(*outputs: str) -> bool:
     """Return whether a build or a test command says that something does not compile, or cannot be parsed.
 
     It chooses between failures only: who prints such words by himself is right as little.
@@ -103,13 +103,13 @@ def _failure(status: Status) -> Status:
     return Status.RUNTIME_ERROR if status is Status.PASSED or status.is_machine_fault else status
 
 
-def held_up(status: Status, reason: str, signal_number: int | None, cpu_s: float) -> bool:
+def delayed_by_load(status: Status, reason: str, signal_number: int | None, cpu_s: float) -> bool:
     """Return whether the machine's load may have delayed a run: the wall clock ended it while it was computing."""
     late = status is Status.TIMEOUT and signal_number is None and reason.startswith(_LATE)
     return late and cpu_s >= STARVED_CPU_S
 
 
-def short_of_what_all_share(status: Status, stderr: str) -> bool:
+def hit_shared_limit(status: Status, stderr: str) -> bool:
     """Return whether a failure may be due to a kernel limit shared by all programs of a user or of the machine.
 
     Such a program runs again alone. One that only says so gains nothing: alone it is judged as it is.
@@ -118,14 +118,14 @@ def short_of_what_all_share(status: Status, stderr: str) -> bool:
     return failed and _SHORT.search(stderr) is not None
 
 
-def ran_out_of_its_own_time(
+def timed_out_by_itself(
     status: Status, reason: str, signal_number: int | None, cpu_s: float, wall_s: float
 ) -> bool:
     """Return whether a run timed out independently of the machine's load: CPU time used up, or only waiting."""
     if status is not Status.TIMEOUT:
         return False
     waited = reason.startswith(_LATE) and wall_s >= _LONG_S
-    return reason.startswith(_SPENT) or (waited and not held_up(status, reason, signal_number, cpu_s))
+    return reason.startswith(_SPENT) or (waited and not delayed_by_load(status, reason, signal_number, cpu_s))
 
 
 _SHORT = re.compile(

@@ -16,7 +16,7 @@ from caretbench.execution.types import (
     Isolation,
     Status,
     TestTally,
-    of_run,
+    run_fields,
 )
 from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine, WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
@@ -67,7 +67,7 @@ class Dispatcher:
         for of_project, run in groupby(requests, key=lambda request: isinstance(request, WorkspaceRequest)):
             if of_project:
                 wanted = (request for request in run if isinstance(request, WorkspaceRequest))
-                yield from map(as_execution, self.projects.submit(wanted))
+                yield from map(as_execution_result, self.projects.submit(wanted))
             else:
                 programs = (request for request in run if isinstance(request, ExecutionRequest))
                 yield from self.programs.submit(programs)
@@ -94,16 +94,16 @@ def open_executor(workers: int | None = None, *, use_cache: bool = True, engine:
         )
     if engine == "ray" or engine.startswith("ray://"):
         from caretbench.execution.cluster.ray_cluster import RayNodes
-        from caretbench.execution.cluster.remote_executor import SpreadingExecutor
-        from caretbench.execution.cluster.remote_workspace_executor import SpreadingWorkspaceExecutor
+        from caretbench.execution.cluster.remote_executor import RemoteExecutor
+        from caretbench.execution.cluster.remote_workspace_executor import RemoteWorkspaceExecutor
 
         nodes = RayNodes(None if engine == "ray" else engine, workers)
-        spread = SpreadingExecutor(nodes, use_cache=use_cache)
-        return Dispatcher(spread, lambda: SpreadingWorkspaceExecutor(spread, use_cache=use_cache))
+        spread = RemoteExecutor(nodes, use_cache=use_cache)
+        return Dispatcher(spread, lambda: RemoteWorkspaceExecutor(spread, use_cache=use_cache))
     raise ValueError(f"--engine {engine!r}: expected local, ray or ray://HOST:PORT")
 
 
-def as_execution(result: WorkspaceResult) -> ExecutionResult:
+def as_execution_result(result: WorkspaceResult) -> ExecutionResult:
     """Return the result of a command in a project in the form of a program's result."""
     compiled = result.status is not Status.COMPILE_ERROR
     said = "\n".join(filter(None, (result.stderr.text, result.stdout.text)))[:_SAID]
@@ -128,5 +128,5 @@ def as_execution(result: WorkspaceResult) -> ExecutionResult:
         cached=result.cached,
         reason=result.reason,
         tests=tally if result.tests else None,
-        **of_run(result),
+        **run_fields(result),
     )

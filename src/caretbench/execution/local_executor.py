@@ -8,14 +8,14 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Sequence
 
-from caretbench.execution.bundles import installed
+from caretbench.execution.bundles import installed_bundle
 from caretbench.execution.cache.cache_keys import verdict_key
 from caretbench.execution.cache.result_cache import ResultCache
-from caretbench.execution.classification import held_up, short_of_what_all_share
-from caretbench.execution.local_jobs import LocalKind, LocalRuns
-from caretbench.execution.program_runner import Runner
+from caretbench.execution.classification import delayed_by_load, hit_shared_limit
+from caretbench.execution.local_jobs import LocalJobRunner, LocalRequestKind
+from caretbench.execution.program_runner import ProgramRunner
 from caretbench.execution.sandbox.program_sandbox import Sandbox
-from caretbench.execution.scan.bracket_nesting import DEEPEST, nests_too_deep
+from caretbench.execution.scan.bracket_nesting import DEEPEST, exceeds_bracket_depth
 from caretbench.execution.submission import CachedExecutor, Job, Submission
 from caretbench.execution.toolchains.base_runtime import BundleLookup
 from caretbench.execution.types import CompileResult, ExecutionRequest, ExecutionResult, Isolation, Status
@@ -44,7 +44,7 @@ class LocalExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
         *,
         cache: ResultCache | None = None,
         use_cache: bool = True,
-        bundles: BundleLookup = installed,
+        bundles: BundleLookup = installed_bundle,
         sandbox: Sandbox | None = None,
         compilers: int | None = None,
     ) -> None:
@@ -60,26 +60,26 @@ class LocalExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
 
     def _submission(self, cache: ResultCache) -> Submission[ExecutionRequest, ExecutionResult]:
         self._sandbox.probe()
-        runner = Runner(self._sandbox, cache, self._bundles)
-        return submission(runner, cache, self._workers, self._compilers)
+        runner = ProgramRunner(self._sandbox, cache, self._bundles)
+        return local_submission(runner, cache, self._workers, self._compilers)
 
 
-def submission(
-    runner: Runner, cache: ResultCache, workers: int, compilers: int
+def local_submission(
+    runner: ProgramRunner, cache: ResultCache, workers: int, compilers: int
 ) -> Submission[ExecutionRequest, ExecutionResult]:
     """Return a submission of programs to this machine."""
     programs = _Programs(runner, cache)
     window = workers * _WINDOW_PER_WORKER
-    runs = LocalRuns(programs, runner.sandbox, workers=workers, compilers=compilers, window=window)
+    runs = LocalJobRunner(programs, runner.sandbox, workers=workers, compilers=compilers, window=window)
     return Submission(programs, runs)
 
 
-class _Programs(LocalKind[ExecutionRequest, ExecutionResult]):
+class _Programs(LocalRequestKind[ExecutionRequest, ExecutionResult]):
     """Programs as a kind of request, and as work on this machine."""
 
     form = ExecutionResult
 
-    def __init__(self, runner: Runner, cache: ResultCache) -> None:
+    def __init__(self, runner: ProgramRunner, cache: ResultCache) -> None:
         super().__init__(cache)
         self._runner = runner
         self._compiled: dict[str, CompileResult] = {}
@@ -91,7 +91,7 @@ class _Programs(LocalKind[ExecutionRequest, ExecutionResult]):
         if len(request.source.encode("utf-8", "surrogatepass")) > _LONGEST_PROGRAM:
             reason = f"its text is longer than {_LONGEST_PROGRAM} bytes"
             return ExecutionResult(id=request.id, status=Status.COMPILE_ERROR, reason=reason)
-        if nests_too_deep(request.source, request.language):
+        if exceeds_bracket_depth(request.source, request.language):
             reason = f"its brackets nest deeper than {DEEPEST}"
             return ExecutionResult(id=request.id, status=Status.COMPILE_ERROR, stage="compile", reason=reason)
         return None
@@ -132,6 +132,6 @@ class _Programs(LocalKind[ExecutionRequest, ExecutionResult]):
 
     def held_up(self, job: Job[ExecutionRequest], result: ExecutionResult) -> bool:
         """Return whether other programs may have had a part: by the machine's load, or by a limit of a user."""
-        late = held_up(result.ended, result.reason, result.signal, result.cpu_s)
-        short = short_of_what_all_share(result.ended, result.stderr.text)
+        late = delayed_by_load(result.ended, result.reason, result.signal, result.cpu_s)
+        short = hit_shared_limit(result.ended, result.stderr.text)
         return (result.ran and (late or short)) or self._by_wall(job)

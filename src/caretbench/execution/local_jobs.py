@@ -14,12 +14,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Generic
 
 from caretbench.execution.sandbox.program_sandbox import Sandbox
-from caretbench.execution.submission import Job, Kind, Request, Result
+from caretbench.execution.submission import Job, Request, RequestKind, Result
 
 _QUIET_WAITING = 32
 
 
-class LocalKind(Kind[Request, Result]):
+class LocalRequestKind(RequestKind[Request, Result]):
     """Adapter of one kind of request for this machine; ``compile`` and ``run`` are called on worker threads."""
 
     def batch(self, request: Request) -> tuple[int, Hashable]:
@@ -40,7 +40,7 @@ class LocalKind(Kind[Request, Result]):
         """Return whether other programs may have had a part in the result."""
 
 
-class LocalRuns(Generic[Request, Result]):
+class LocalJobRunner(Generic[Request, Result]):
     """Runner of jobs in sandboxes on this machine.
 
     ``workers``, ``compilers`` and ``window`` are maximum numbers of jobs in flight, of compilers at a time, and of
@@ -48,9 +48,15 @@ class LocalRuns(Generic[Request, Result]):
     """
 
     def __init__(
-        self, kind: LocalKind[Request, Result], sandbox: Sandbox, *, workers: int, compilers: int, window: int
+        self,
+        kind: LocalRequestKind[Request, Result],
+        sandbox: Sandbox,
+        *,
+        workers: int,
+        compilers: int,
+        window: int,
     ) -> None:
-        self._kind: LocalKind[Request, Result] = kind
+        self._kind: LocalRequestKind[Request, Result] = kind
         self._sandbox = sandbox
         self._window = window
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="sandbox")

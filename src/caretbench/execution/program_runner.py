@@ -12,12 +12,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from caretbench.execution.bundles import Bundle
-from caretbench.execution.cache.cache_folders import unusable
+from caretbench.execution.cache.cache_folders import unusable_cache
 from caretbench.execution.cache.cache_keys import program_key
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.classification import classify, missing_module
-from caretbench.execution.sandbox.host.program_users import NoUsers
-from caretbench.execution.sandbox.isolation_levels import Level
+from caretbench.execution.sandbox.host.program_users import NoProgramUsers
+from caretbench.execution.sandbox.isolation_levels import IsolationLevel
 from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, display_server
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.toolchain_tables import toolchain_tables
@@ -31,7 +31,7 @@ from caretbench.execution.types import (
     RunPlan,
     Status,
     Toolchain,
-    of_run,
+    run_fields,
 )
 
 SANDBOX_ATTEMPTS = 3
@@ -43,7 +43,7 @@ ANSWER_LINES = "CARETBENCH_ANSWER_LINES"
 _DEFAULT_CHUNK = 25
 
 
-class Runner:
+class ProgramRunner:
     """Runner of requests in one sandbox, with one runtime per language. Threads may share it."""
 
     def __init__(self, sandbox: Sandbox, cache: ResultCache, bundles: BundleLookup) -> None:
@@ -128,12 +128,12 @@ class Runner:
                 place.mkdir(mode=0o755)
             try:
                 built = self.runtime(requests[0].language).compile(requests, folders)
-            except (OSError, NoUsers) as error:
+            except (OSError, NoProgramUsers) as error:
                 fault = CompileResult(artefact=None, status=Status.SANDBOX_ERROR, diagnostics=str(error))
                 built = [fault] * len(requests)
             if any(result.status is not None for result in built) and self._cache.short_of_space():
                 # The message of a compiler without disk space is no verdict.
-                raise unusable(folder.parent, OSError(errno.ENOSPC, "the disk is full"))
+                raise unusable_cache(folder.parent, OSError(errno.ENOSPC, "the disk is full"))
             results: dict[int, CompileResult] = {}
             for position, result in zip(positions, built, strict=True):
                 kept = None
@@ -186,7 +186,7 @@ class Runner:
             if status is Status.OUT_OF_MEMORY and plan.bounded:
                 bounded = plan.model_copy(update={"argv": plan.bounded, "bounded": ()})
                 ran, status, reason = self._start(request, bounded)
-        except (OSError, NoUsers) as error:
+        except (OSError, NoProgramUsers) as error:
             reason = f"no process: {error}"
             return ExecutionResult(id=request.id, status=Status.SANDBOX_ERROR, attempt=attempt, reason=reason)
         missing = missing_module(ran.stderr.text) if status is Status.UNRESOLVED_IMPORT else None
@@ -203,7 +203,7 @@ class Runner:
             attempt=attempt,
             reason=reason or self._missing_bundle(request, status),
             waits=status is Status.INCOMPLETE and ran.waits,
-            **of_run(ran),
+            **run_fields(ran),
         )
         return language.judge(compiled.artefact or Path(), result)
 
@@ -247,7 +247,7 @@ def _size(files: Mapping[str, str]) -> int:
     return 65_536 + sum(len(text.encode("utf-8", "surrogatepass")) + 4096 for text in files.values())
 
 
-def unmet_need(needs: Iterable[str], level: Level) -> str | None:
+def unmet_need(needs: Iterable[str], level: IsolationLevel) -> str | None:
     """Return why the first of a program's needs cannot be met at this level here; None where all can."""
     for need in needs:
         if need != "display":

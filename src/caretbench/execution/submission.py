@@ -1,8 +1,7 @@
-"""Submission of requests: identical ones are grouped, known results come from the cache, the others are run.
+"""Submission of requests: identical requests are grouped, known results come from the cache, the others are run.
 
-The same for programs and for commands in projects, on this machine and on others: a :class:`Kind` tells what a request
-is, :class:`Runs` runs it. Memory stays bounded, whatever the number of requests: as many are held as there is room
-for.
+It is the same for programs and for commands in projects, on this machine and on others. A :class:`RequestKind` defines
+keys and caching, a :class:`JobRunner` runs the jobs. The number of requests in memory is bounded.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
-from caretbench.execution.cache.result_cache import ResultCache, opened
+from caretbench.execution.cache.result_cache import ResultCache, open_cache
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Isolation
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, WorkspaceResult
 
@@ -33,7 +32,7 @@ class Job(Generic[Request]):
     others: list[str] = field(default_factory=list)
 
 
-class Kind(ABC, Generic[Request, Result]):
+class RequestKind(ABC, Generic[Request, Result]):
     """Kind of request: its keys and its result cache."""
 
     form: type[Result]
@@ -62,7 +61,7 @@ class Kind(ABC, Generic[Request, Result]):
         self._cache.put(key, request, result)
 
 
-class Runs(Protocol[Request, _Result]):
+class JobRunner(Protocol[Request, _Result]):
     """Protocol of running jobs, here or elsewhere. Its methods are called by one thread."""
 
     def room(self, held: int) -> bool:
@@ -84,9 +83,9 @@ class Runs(Protocol[Request, _Result]):
 class Submission(Generic[Request, Result]):
     """State of one submission; used by the caller's thread only."""
 
-    def __init__(self, kind: Kind[Request, Result], runs: Runs[Request, Result]) -> None:
-        self._kind: Kind[Request, Result] = kind
-        self._runs: Runs[Request, Result] = runs
+    def __init__(self, kind: RequestKind[Request, Result], runs: JobRunner[Request, Result]) -> None:
+        self._kind: RequestKind[Request, Result] = kind
+        self._runs: JobRunner[Request, Result] = runs
         self._jobs: dict[str, Job[Request]] = {}
         self._held = 0
         self._recent: OrderedDict[str, Result] = OrderedDict()
@@ -163,7 +162,7 @@ class CachedExecutor(ABC, Generic[Request, Result]):
             DataError: a snapshot is not here, damaged, or too large to be sent.
             MachineError: no sandbox can be built here, or machines differ in what decides a verdict.
         """
-        with opened(self._cache, use_cache=self._use_cache) as cache:
+        with open_cache(self._cache, use_cache=self._use_cache) as cache:
             yield from self._submission(cache).results(requests)
 
     @abstractmethod

@@ -193,7 +193,7 @@ class ExecutionResult(Frozen):
         return self.run_status or self.status
 
 
-def of_run(result: Frozen) -> dict[str, Any]:
+def run_fields(result: Frozen) -> dict[str, Any]:
     """Return the fields that a result has in common with those of every run, to make another one of them."""
     names = ("exit_code", "signal", "stdout", "stderr", "cpu_s", "memory_mb", "isolation")
     return {name: getattr(result, name) for name in names}
@@ -211,7 +211,7 @@ class CompileResult(Frozen):
     """True if the wall clock alone ended the compiler: the machine's load may have delayed it."""
 
 
-class Warm(NamedTuple):
+class WarmSettings(NamedTuple):
     """Settings of a program's run in a warm sandbox."""
 
     harness: str = ""  # Python text that runs in the forked interpreter; empty: the program is executed
@@ -258,7 +258,7 @@ class RunPlan(Frozen):
     environment: Mapping[str, str] = Field(default_factory=dict)
     read_only: Mapping[str, str] = Field(default_factory=dict)  # path inside -> path on the host
     files: Mapping[str, str] = Field(default_factory=dict)  # name in the work folder -> text
-    warm: Warm = Warm()
+    warm: WarmSettings = WarmSettings()
     answer_lines: tuple[int, int] | None = None
     """The first and last line of the answer in the program as it runs, where a harness judges exits by their place."""
     address_space_limit: bool = True  # RLIMIT_AS; runtimes that reserve address space get RLIMIT_DATA instead
@@ -302,14 +302,14 @@ class LanguageRuntime(Protocol):
         """Return whether a failure is a failed assertion, an unresolved import, out of memory or another error."""
 
 
-_Asked = TypeVar("_Asked", contravariant=True)
-_Found = TypeVar("_Found", covariant=True)
+_Request = TypeVar("_Request", contravariant=True)
+_Result = TypeVar("_Result", covariant=True)
 
 
-class Engine(Protocol[_Asked, _Found]):
+class Engine(Protocol[_Request, _Result]):
     """Engine that runs requests, in any order; every request has exactly one result."""
 
-    def submit(self, requests: Iterable[_Asked]) -> Iterator[_Found]:
+    def submit(self, requests: Iterable[_Request]) -> Iterator[_Result]:
         """Yield results as they come; identical requests run once."""
 
     def isolation(self) -> Isolation:

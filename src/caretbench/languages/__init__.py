@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from caretbench.languages.table_reader import LanguageTable, folders, read_table
+from caretbench.languages.table_reader import LanguageTable, language_folders, read_table
 
 
 class Dialect(LanguageTable):
@@ -56,7 +56,7 @@ class Language(LanguageTable):
 
 @cache
 def _all() -> Mapping[str, Language]:
-    read = {folder: read_table(folder, "language", Language) for folder in folders()}
+    read = {folder: read_table(folder, "language", Language) for folder in language_folders()}
     found = [entry.model_copy(update={"name": folder}) for folder, entry in read.items() if entry is not None]
     return {entry.name: entry for entry in sorted(found, key=lambda entry: entry.order)}
 
@@ -68,7 +68,7 @@ def languages() -> Mapping[str, Language]:
 
 
 @cache
-def parsed_only() -> Mapping[str, Language]:
+def parsed_only_languages() -> Mapping[str, Language]:
     """Return the languages that are read in patches and never run, by name."""
     return {name: entry for name, entry in _all().items() if entry.parsed_only}
 
@@ -92,7 +92,7 @@ def language(name: str) -> Language:
         raise KeyError(f"unknown language {name!r}; known: {', '.join(languages())}") from None
 
 
-def of_grammar(name: str) -> Language:
+def language_of_grammar(name: str) -> Language:
     """Return the language of a grammar: one by its name, that of a dialect (``tsx``), or one that is parsed only.
 
     Raises:

@@ -26,14 +26,14 @@ TableType = TypeVar("TableType", bound=LanguageTable)
 
 
 @cache
-def folders() -> tuple[str, ...]:
+def language_folders() -> tuple[str, ...]:
     """Return the names of all folders that hold a language, in alphabetical order."""
     root = resources.files("caretbench.languages")
     return tuple(sorted(entry.name for entry in root.iterdir() if entry.joinpath("language.toml").is_file()))
 
 
 @cache
-def text_of(folder: str, *path: str) -> str | None:
+def language_file(folder: str, *path: str) -> str | None:
     """Return the text of a file in a folder; None where there is none."""
     file = resources.files("caretbench.languages").joinpath(folder, *path)
     return file.read_text("utf-8") if file.is_file() else None
@@ -50,7 +50,7 @@ def read_table(folder: str, table: str, kind: type[TableType]) -> TableType | No
 
 
 def _content(folder: str, table: str) -> dict[str, Any] | None:
-    text = text_of(folder, f"{table}.toml")
+    text = language_file(folder, f"{table}.toml")
     if text is None:
         return None
     content = tomllib.loads(text)

@@ -14,8 +14,8 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from caretbench.execution.types import Status
-from caretbench.execution.workspaces.command_results import spoken_tests
-from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine, limits_for
+from caretbench.execution.workspaces.command_results import console_test_count
+from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine, limits_from_cpu_time
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
 
 RUNS = 3
@@ -94,7 +94,7 @@ def _prepared(engine: WorkspaceEngine, found: ProjectCheck, prepare: tuple[str, 
     if result.status is not Status.PASSED:
         return found
     cpu_s = min(found.cpu_s, max(_ALL_ANEW * found.cpu_s, result.cpu_s))
-    limits = limits_for(cpu_s, least_s=_LEAST_CPU_S, floor=request.limits)
+    limits = limits_from_cpu_time(cpu_s, least_s=_LEAST_CPU_S, floor=request.limits)
     return found._replace(request=request.model_copy(update={"limits": limits}), cpu_s=cpu_s)
 
 
@@ -140,7 +140,7 @@ def bounded(request: WorkspaceRequest, *passed: WorkspaceResult) -> ProjectCheck
     """What follows from runs that passed: as many tests have to run, in bounds by the time they took."""
     cpu_s = max(result.cpu_s for result in passed)
     tests = min(passed_tests(result) for result in passed)
-    limits = limits_for(cpu_s, least_s=_LEAST_CPU_S, floor=request.limits)
+    limits = limits_from_cpu_time(cpu_s, least_s=_LEAST_CPU_S, floor=request.limits)
     changes = {"limits": limits, "minimum_tests": max(request.minimum_tests, tests)}
     wall_s = max(result.wall_s for result in passed)
     return ProjectCheck(request.model_copy(update=changes), tests=tests, cpu_s=cpu_s, wall_s=wall_s)
@@ -178,7 +178,7 @@ def passed_tests(result: WorkspaceResult) -> int:
     """Return how many tests passed, by reports or the runner's last words; 0 where neither tells."""
     if result.tests:
         return result.counts.passed
-    return spoken_tests(result.stdout.text, result.stderr.text) or 0
+    return console_test_count(result.stdout.text, result.stderr.text) or 0
 
 
 # Long: one case for each cause, in the order of precedence.

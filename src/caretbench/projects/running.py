@@ -13,7 +13,7 @@ from pathlib import Path
 
 from caretbench.errors import DataError
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
-from caretbench.execution.workspaces.workspace_executor import limits_for
+from caretbench.execution.workspaces.workspace_executor import limits_from_cpu_time
 from caretbench.execution.workspaces.workspace_runner import WORKSPACE_LIMITS, WorkspaceRequest
 from caretbench.problem import FileSplice, Problem, TestsCheck
 from caretbench.projects.runners import in_one_order, runs_pytest, selected
@@ -59,7 +59,7 @@ def check_request(check: TestsCheck, snapshot: str, *, identity: str = "") -> Wo
         junit=check.junit,
         minimum_tests=check.minimum_tests,
         expected=check.output,
-        limits=limits_for(check.reference_s) if check.reference_s is not None else WORKSPACE_LIMITS,
+        limits=limits_from_cpu_time(check.reference_s) if check.reference_s is not None else WORKSPACE_LIMITS,
     )
     request = in_one_order(request)
     return selected(request, check.tests) if check.tests and runs_pytest(check.command) else request

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from caretbench.execution.bundles.bundle_model import BundleError
 
-Say = Callable[[str], None]
+ProgressCallback = Callable[[str], None]
 """Takes one line for a person to read."""
 
 
-def run(
+def run_tool(
     argv: Sequence[str],
     *,
     folder: Path | None = None,
@@ -68,7 +68,7 @@ def debian_versions(names: tuple[str, ...]) -> Mapping[str, str]:
 
 def debian_files(name: str) -> list[Path]:
     """Return the paths a Debian package put on this machine."""
-    return [Path(line) for line in run(["dpkg", "-L", name], what=name).splitlines()]
+    return [Path(line) for line in run_tool(["dpkg", "-L", name], what=name).splitlines()]
 
 
 def apt_line(packages: Iterable[str]) -> str:
@@ -76,7 +76,7 @@ def apt_line(packages: Iterable[str]) -> str:
     return f"sudo apt-get install --yes --no-install-recommends {' '.join(packages)}"
 
 
-def apt_install(packages: Sequence[str], say: Say) -> None:
+def apt_install(packages: Sequence[str], say: ProgressCallback) -> None:
     """Install packages as root or through sudo, or raise BundleError where apt-get is not there or fails."""
     if shutil.which("apt-get") is None:
         raise BundleError("this machine has no apt-get; install by its own means: " + " ".join(packages))
@@ -85,9 +85,9 @@ def apt_install(packages: Sequence[str], say: Say) -> None:
     quiet = {"DEBIAN_FRONTEND": "noninteractive"}
     command = ["apt-get", "install", "--yes", "--no-install-recommends", "-qq", *packages]
     try:
-        run([*prefix, *command], environment=quiet, what="system packages")
+        run_tool([*prefix, *command], environment=quiet, what="system packages")
     except BundleError:
         # a new machine has no package lists yet
-        run([*prefix, "apt-get", "update", "-qq"], environment=quiet, what="system packages")
-        run([*prefix, *command], environment=quiet, what="system packages")
+        run_tool([*prefix, "apt-get", "update", "-qq"], environment=quiet, what="system packages")
+        run_tool([*prefix, *command], environment=quiet, what="system packages")
     debian_versions.cache_clear()

@@ -16,7 +16,7 @@ from pathlib import Path
 from caretbench.execution.classification import CRITERION_VERSION
 from caretbench.execution.sandbox.bubblewrap import PATH
 from caretbench.execution.types import ExecutionRequest
-from caretbench.execution.workspaces.java_test_command import tools_mark
+from caretbench.execution.workspaces.java_test_command import java_tools_fingerprint
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest
 from caretbench.files import sha256_json
 
@@ -60,7 +60,7 @@ def project_key(
         bundle: The lock hash of its bundle, empty without one.
         overlay: Projects are laid over their snapshots.
         level: The isolation level.
-        marks: Marks of the contents of paths of this machine (:class:`PathMarks`).
+        marks: Marks of the contents of paths of this machine (:class:`PathFingerprints`).
     """
     program = shutil.which(request.command[0], path=request.environment.get("PATH", PATH))
     return sha256_json(
@@ -72,10 +72,10 @@ def project_key(
             sorted((inside, marks(place)) for inside, place in request.read_only.items()),
             bundle,
             marks(program) if program else "",
-            system_mark(),
+            system_fingerprint(),
             overlay,
             level,
-            *([mark] if (mark := tools_mark(request.command)) else []),
+            *([mark] if (mark := java_tools_fingerprint(request.command)) else []),
         ]
     )
 
@@ -91,12 +91,12 @@ def prepared_key(request: WorkspaceRequest, *, bundle: str) -> str:
     return sha256_json(
         [
             _PREPARED, request.snapshot, request.prepare, request.directory, sorted(request.environment.items()),
-            sorted(request.read_only.items()), bundle, tools_mark(request.prepare), system_mark(),
+            sorted(request.read_only.items()), bundle, java_tools_fingerprint(request.prepare), system_fingerprint(),
         ]
     )  # fmt: skip
 
 
-def folder_mark(path: Path) -> str:
+def folder_fingerprint(path: Path) -> str:
     """Return a hash over names, sizes and dates of all below a path, or raise OSError where it is not there."""
     digest = hashlib.sha256(_seen(path).encode())
     for folder, folders, files in os.walk(path):
@@ -113,13 +113,13 @@ def _seen(place: Path) -> str:
 
 
 @cache
-def system_mark() -> str:
+def system_fingerprint() -> str:
     """Return a hash that changes when packages of this system do; asked once per process."""
     there = [(path, _seen(Path(path))) for path in _PACKAGES if Path(path).exists()]
     return sha256_json([platform.machine(), there])
 
 
-class PathMarks:
+class PathFingerprints:
     """Hashes of the contents of paths of this machine, each computed once."""
 
     def __init__(self) -> None:
@@ -129,7 +129,7 @@ class PathMarks:
         """Return the mark of a path; empty where nothing can be read."""
         if path not in self._known:
             try:
-                self._known[path] = folder_mark(Path(path).resolve())
+                self._known[path] = folder_fingerprint(Path(path).resolve())
             except OSError:
                 self._known[path] = ""
         return self._known[path]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import signal
 
-from caretbench.execution.classification import ran_out_of_its_own_time
+from caretbench.execution.classification import timed_out_by_itself
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, WorkspaceResult
 
@@ -17,12 +17,12 @@ LARGEST = 2 << 20
 _KILLED = 128 + signal.SIGKILL
 
 
-def may_be_kept(
+def is_cacheable(
     request: ExecutionRequest | WorkspaceRequest, result: ExecutionResult | WorkspaceResult
 ) -> bool:
     """Return whether a result would come out the same again."""
     if isinstance(result, ExecutionResult):
-        own = result.ran and ran_out_of_its_own_time(
+        own = result.ran and timed_out_by_itself(
             result.ended, result.reason, result.signal, result.cpu_s, result.run_s
         )
         outcomes = {result.status, result.ended}
@@ -30,9 +30,7 @@ def may_be_kept(
     else:
         if isinstance(request, WorkspaceRequest) and request.network == "index":
             return False  # what it found there is no one's verdict
-        own = ran_out_of_its_own_time(
-            result.status, result.reason, result.signal, result.cpu_s, result.wall_s
-        )
+        own = timed_out_by_itself(result.status, result.reason, result.signal, result.cpu_s, result.wall_s)
         outcomes = {result.status}
         outside = _command_ended_from_outside(result)
         if sum(len(file.data) for file in result.files) > LARGEST:

@@ -17,10 +17,10 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from caretbench.execution.cache.cache_folders import ARTEFACTS, unusable
-from caretbench.execution.cache.cache_rule import LARGEST, may_be_kept
-from caretbench.execution.cache.staging_folders import building, folder_digest, sweep
-from caretbench.execution.cache.verdict_database import VerdictFile
+from caretbench.execution.cache.cache_folders import ARTEFACTS, unusable_cache
+from caretbench.execution.cache.cache_rule import LARGEST, is_cacheable
+from caretbench.execution.cache.staging_folders import folder_digest, remove_abandoned, staging_folder
+from caretbench.execution.cache.verdict_database import VerdictDatabase
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Frozen, Status
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, WorkspaceResult
 from caretbench.files import cache_folder
@@ -58,7 +58,7 @@ class CacheStatistics(Frozen):
     artefact_bytes: int = 0
 
 
-class Pruned(Frozen):
+class PruneStatistics(Frozen):
     """Statistics of a pruning; sizes in bytes."""
 
     verdicts: int = 0
@@ -80,11 +80,11 @@ class ResultCache:
         """Folder of all compiled programs."""
         try:
             self.artefacts.mkdir(parents=True, exist_ok=True, mode=0o755)
-            self._file = VerdictFile(self.folder, _TABLES)
+            self._file = VerdictDatabase(self.folder, _TABLES)
             self._checked = False
-            sweep(self.artefacts)
+            remove_abandoned(self.artefacts)
         except OSError as error:
-            raise unusable(self.folder, error) from error
+            raise unusable_cache(self.folder, error) from error
 
     # --- verdicts ---------------------------------------------------------------------------------------------
 
@@ -104,7 +104,7 @@ class ResultCache:
         result: ExecutionResult | WorkspaceResult,
     ) -> bool:
         """Store a result if it would come out the same again, and is not large; return whether it did."""
-        if not may_be_kept(request, result):
+        if not is_cacheable(request, result):
             return False
         text = result.model_dump_json(exclude_defaults=True)
         if isinstance(request, ExecutionRequest):
@@ -164,9 +164,9 @@ class ResultCache:
         """
         with contextlib.ExitStack() as stack:
             try:
-                folder = stack.enter_context(building(self.artefacts))
+                folder = stack.enter_context(staging_folder(self.artefacts))
             except OSError as error:
-                raise unusable(self.artefacts, error) from error
+                raise unusable_cache(self.artefacts, error) from error
             yield folder
 
     def keep(self, key: str, folder: Path) -> Path:
@@ -183,7 +183,7 @@ class ResultCache:
             folder.rename(place)
         except OSError as error:
             if not place.is_dir():
-                raise unusable(self.artefacts, error) from error
+                raise unusable_cache(self.artefacts, error) from error
         return place
 
     def short_of_space(self) -> bool:
@@ -193,7 +193,7 @@ class ResultCache:
 
     def _discard(self, place: Path) -> None:
         """Remove a folder atomically: nobody sees half of it."""
-        with contextlib.suppress(OSError), building(self.artefacts) as aside:
+        with contextlib.suppress(OSError), staging_folder(self.artefacts) as aside:
             place.rename(aside / "damaged")
             return
         if place.is_dir():
@@ -224,7 +224,7 @@ class ResultCache:
 
     def prune(
         self, *, unused_days: float | None = None, keep_bytes: int | None = None, language: str | None = None
-    ) -> Pruned:
+    ) -> PruneStatistics:
         """Remove what was not used for ``unused_days``, all of ``language``, and the oldest beyond ``keep_bytes``.
 
         A compiled program does not record its language: with ``language`` alone, artefacts stay. ``keep_bytes`` bounds
@@ -258,13 +258,13 @@ class ResultCache:
                     (excess,),
                 )
                 verdicts, freed = verdicts + gone, freed + size
-        return Pruned(verdicts=verdicts, artefacts=artefacts, freed_bytes=freed)
+        return PruneStatistics(verdicts=verdicts, artefacts=artefacts, freed_bytes=freed)
 
-    def clear(self) -> Pruned:
+    def clear(self) -> PruneStatistics:
         """Remove everything."""
         gone, size = self._delete("1", ())
         kept = list(self._kept())
-        return Pruned(verdicts=gone, artefacts=len(kept), freed_bytes=size + self._remove(kept))
+        return PruneStatistics(verdicts=gone, artefacts=len(kept), freed_bytes=size + self._remove(kept))
 
     def _delete(self, condition: str, values: tuple[float | str, ...]) -> tuple[int, int]:
         # The condition is one of the texts above; what varies is bound.
@@ -290,7 +290,7 @@ class ResultCache:
 
 
 @contextlib.contextmanager
-def opened(cache: ResultCache | None, *, use_cache: bool) -> Iterator[ResultCache]:
+def open_cache(cache: ResultCache | None, *, use_cache: bool) -> Iterator[ResultCache]:
     """Provide the given cache; without one the user's, or one that is forgotten at the end."""
     if cache is not None:
         yield cache

@@ -20,7 +20,7 @@ _LOCK = ".held-"
 
 
 @contextlib.contextmanager
-def building(parent: Path) -> Iterator[Path]:
+def staging_folder(parent: Path) -> Iterator[Path]:
     """Provide an empty folder below ``parent`` to build in; what is left in it afterwards is removed.
 
     Raises:
@@ -38,7 +38,7 @@ def building(parent: Path) -> Iterator[Path]:
         yield folder
 
 
-def sweep(parent: Path) -> None:
+def remove_abandoned(parent: Path) -> None:
     """Remove the unfinished folders of killed processes below ``parent``."""
     left = [*parent.glob(f"{_PREFIX}*"), *parent.glob(f"{_LOCK}*")]
     if not left:

@@ -31,7 +31,7 @@ _LOST = frozenset(
 _LOST_WORDS = ("no such table", "no such column", "has no column", "malformed", "values for")
 
 
-class VerdictFile:
+class VerdictDatabase:
     """Tables in a numbered file below ``folder``. Threads and processes may share it.
 
     ``tables`` are statements that make the tables where they are not there.

@@ -15,7 +15,7 @@ from caretbench.execution.types import ExecutionRequest, ExecutionResult, Frozen
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
 
 
-class Want(NamedTuple):
+class NodeRequirements(NamedTuple):
     """Requirements of a program on a node; programs of one batch share them."""
 
     language: str
@@ -23,12 +23,12 @@ class Want(NamedTuple):
     needs: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, request: ExecutionRequest) -> Want:
+    def of(cls, request: ExecutionRequest) -> NodeRequirements:
         """Return the requirements of a request."""
         return cls(request.language, request.bundle, tuple(sorted(request.needs)))
 
 
-class Footing(Frozen):
+class NodeInfo(Frozen):
     """Offer of one node to programs with the same requirements."""
 
     node: str
@@ -51,23 +51,23 @@ class Batch(Frozen):
     """One batch on its way to a node; ``footing`` is the offer that its programs need."""
 
     kind: Literal["programs"] = "programs"
-    want: Want
-    footing: Footing
+    want: NodeRequirements
+    footing: NodeInfo
     requests: tuple[ExecutionRequest, ...]
 
 
-class Ground(NamedTuple):
+class LanguageEnvironment(NamedTuple):
     """Tools that commands in a project need on a node, for one language of the project."""
 
-    want: Want
-    footing: Footing
+    want: NodeRequirements
+    footing: NodeInfo
 
 
 class ProjectBatch(Frozen):
     """Commands in one project on their way to a node; ``archive`` is the project itself, for a node that lacks it."""
 
     kind: Literal["project"] = "project"
-    grounds: tuple[Ground, ...]
+    grounds: tuple[LanguageEnvironment, ...]
     snapshot: str
     requests: tuple[WorkspaceRequest, ...]
     archive: bytes | None = None
@@ -75,7 +75,7 @@ class ProjectBatch(Frozen):
 
 class _BatchResult(Frozen):
     node: str = ""
-    unlike: Footing | None = None
+    unlike: NodeInfo | None = None
     fault: str = ""
     lacks: bool = False
     """True if the node needs the batch again, with the missing parts."""
@@ -93,7 +93,7 @@ class ProjectBatchResult(_BatchResult):
 
     kind: Literal["project"] = "project"
     results: tuple[WorkspaceResult, ...] = ()
-    want: Want | None = None
+    want: NodeRequirements | None = None
 
 
 AnyBatch = Batch | ProjectBatch
@@ -106,7 +106,7 @@ BATCH_RESULTS: TypeAdapter[AnyBatchResult] = TypeAdapter(
 """Read dictionaries of both kinds."""
 
 
-class Lost(Exception):  # noqa: N818 - names what became of the batch
+class BatchLost(Exception):  # noqa: N818 - names what became of the batch
     """Error for a batch without a result: its worker is gone, and starting it elsewhere did not help."""
 
 
@@ -116,7 +116,7 @@ class Nodes(Protocol):
     def processors(self) -> int:
         """Return the number of processors of the machines that are available now."""
 
-    def survey(self, want: Want) -> list[Footing]:
+    def survey(self, want: NodeRequirements) -> list[NodeInfo]:
         """Return the offers of all machines that are available now to such programs."""
 
     def send(self, batch: AnyBatch) -> Any:

@@ -15,25 +15,25 @@ from functools import cache
 from typing import Any, TypeVar
 
 from caretbench.errors import DataError
-from caretbench.execution.bundles import installed
-from caretbench.execution.cache.result_cache import opened
+from caretbench.execution.bundles import installed_bundle
+from caretbench.execution.cache.result_cache import open_cache
 from caretbench.execution.cluster.node_messages import (
     BATCHES,
     AnyBatch,
     AnyBatchResult,
     Batch,
     BatchResult,
-    Footing,
+    NodeInfo,
+    NodeRequirements,
     ProjectBatch,
     ProjectBatchResult,
-    Want,
 )
 from caretbench.execution.local_executor import LocalExecutor
-from caretbench.execution.program_runner import Runner
+from caretbench.execution.program_runner import ProgramRunner
 from caretbench.execution.sandbox.program_sandbox import Sandbox
 from caretbench.execution.toolchain_tables import toolchain_tables
 from caretbench.execution.types import ExecutionRequest, Toolchain
-from caretbench.execution.workspaces.snapshot_archive import unpacked
+from caretbench.execution.workspaces.snapshot_archive import unpack_snapshot
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import Workspaces
 
@@ -52,14 +52,14 @@ class NodeWorker:
     def __init__(self, programs: int) -> None:
         self.name = socket.gethostname()
         self._held = contextlib.ExitStack()
-        self._cache = self._held.enter_context(opened(None, use_cache=False))
+        self._cache = self._held.enter_context(open_cache(None, use_cache=False))
         self._sandbox = Sandbox()
         self._executor = LocalExecutor(programs, cache=self._cache, sandbox=self._sandbox, compilers=1)
-        self._runner = Runner(self._sandbox, self._cache, installed)
+        self._runner = ProgramRunner(self._sandbox, self._cache, installed_bundle)
         self._spaces: Workspaces | None = None
         atexit.register(self.close)
 
-    def footing(self, want: Want) -> Footing:
+    def footing(self, want: NodeRequirements) -> NodeInfo:
         """Return what this node offers to such programs.
 
         Raises:
@@ -71,7 +71,7 @@ class NodeWorker:
         if want.language in toolchain_tables():
             tools = self._runner.toolchain(want.language)
         asked = ExecutionRequest(id="", language=want.language, source="", needs=want.needs)
-        return Footing(
+        return NodeInfo(
             node=self.name,
             toolchain=tools,
             bundle=self._runner.lock_hash(want.bundle),
@@ -103,7 +103,7 @@ class NodeWorker:
         except DataError:  # not here, or damaged
             if batch.archive is None:
                 return ProjectBatchResult(node=self.name, lacks=True)
-            unpacked(spaces.store, batch.snapshot, batch.archive)
+            unpack_snapshot(spaces.store, batch.snapshot, batch.archive)
         # One command at a time: a task of the cluster has one processor, and a test command keeps it busy.
         executor = WorkspaceExecutor(1, spaces=spaces, cache=self._cache)
         return ProjectBatchResult(node=self.name, results=self._results(executor.submit(batch.requests)))
@@ -133,16 +133,16 @@ def _this(programs: int) -> NodeWorker:
     return NodeWorker(programs)
 
 
-def look(want: tuple[str, str | None, tuple[str, ...]], programs: int) -> dict[str, Any]:
-    """Return a :class:`~caretbench.execution.cluster.node_messages.Footing` as a dictionary: what this node offers."""
+def describe_node(want: tuple[str, str | None, tuple[str, ...]], programs: int) -> dict[str, Any]:
+    """Return a :class:`~caretbench.execution.cluster.node_messages.NodeInfo` as a dictionary: what this node offers."""
     try:
-        return _this(programs).footing(Want(*want)).model_dump()
+        return _this(programs).footing(NodeRequirements(*want)).model_dump()
     except Exception as error:
         tools = Toolchain(language=want[0], available=False)
-        return Footing(node=socket.gethostname(), toolchain=tools, fault=_said(error)).model_dump()
+        return NodeInfo(node=socket.gethostname(), toolchain=tools, fault=_said(error)).model_dump()
 
 
-def work(batch: Mapping[str, Any], programs: int) -> dict[str, Any]:
+def run_batch(batch: Mapping[str, Any], programs: int) -> dict[str, Any]:
     """Run a batch on this node; return its result (see ``node_messages``) as a dictionary."""
     try:
         return _this(programs).work(BATCHES.validate_python(batch)).model_dump()

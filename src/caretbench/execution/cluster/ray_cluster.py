@@ -20,10 +20,10 @@ from caretbench.execution.cluster.node_messages import (
     BATCH_RESULTS,
     AnyBatch,
     AnyBatchResult,
+    BatchLost,
     BatchResult,
-    Footing,
-    Lost,
-    Want,
+    NodeInfo,
+    NodeRequirements,
 )
 from caretbench.execution.types import Toolchain
 
@@ -65,15 +65,15 @@ class RayNodes:
         self._on_node: Any = scheduling_strategies.NodeAffinitySchedulingStrategy
         self._programs = programs or PROGRAMS_PER_PROCESSOR
         _connect(ray, address)
-        self._work: Any = ray.remote(num_cpus=1, max_retries=_RETRIES)(node_worker.work)
+        self._work: Any = ray.remote(num_cpus=1, max_retries=_RETRIES)(node_worker.run_batch)
         # Looking costs no processor: it must not wait behind batches.
-        self._look: Any = ray.remote(num_cpus=0, max_retries=1)(node_worker.look)
+        self._look: Any = ray.remote(num_cpus=0, max_retries=1)(node_worker.describe_node)
 
     def processors(self) -> int:
         """Return the number of processors of the machines that are available now."""
         return int(self._ray.cluster_resources().get("CPU", 0))
 
-    def survey(self, want: Want) -> list[Footing]:
+    def survey(self, want: NodeRequirements) -> list[NodeInfo]:
         """Return the offers of all available machines that have a processor."""
         asked = {
             node: self._look.options(scheduling_strategy=self._on_node(node, soft=False)).remote(
@@ -84,11 +84,11 @@ class RayNodes:
         found = []
         for node, handle in asked.items():
             try:
-                found.append(Footing.model_validate(self._ray.get(handle, timeout=_SURVEY_S)))
+                found.append(NodeInfo.model_validate(self._ray.get(handle, timeout=_SURVEY_S)))
             except (self._exceptions.RayError, ValidationError) as error:
                 if node in self._working():  # one that went away meanwhile does not matter
                     tools = Toolchain(language=want.language, available=False)
-                    found.append(Footing(node=node, toolchain=tools, fault=_said(error)))
+                    found.append(NodeInfo(node=node, toolchain=tools, fault=_said(error)))
         return found
 
     def _working(self) -> set[str]:
@@ -114,7 +114,7 @@ class RayNodes:
         except (self._exceptions.RayTaskError, ValidationError) as error:
             return BatchResult(fault=_said(error))
         except self._exceptions.RayError as error:
-            raise Lost(_said(error)) from error
+            raise BatchLost(_said(error)) from error
 
     def cancel(self, handles: Sequence[Any]) -> None:
         """Cancel what still runs."""

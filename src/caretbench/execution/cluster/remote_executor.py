@@ -11,18 +11,18 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from caretbench.errors import MachineError
-from caretbench.execution.bundles import installed
+from caretbench.execution.bundles import installed_bundle
 from caretbench.execution.cache.cache_keys import verdict_key
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.cluster.node_messages import (
     AnyBatchResult,
     Batch,
     BatchResult,
-    Footing,
+    NodeInfo,
+    NodeRequirements,
     Nodes,
-    Want,
 )
-from caretbench.execution.cluster.remote_jobs import RemoteKind, RemoteRuns
+from caretbench.execution.cluster.remote_jobs import RemoteJobRunner, RemoteRequestKind
 from caretbench.execution.submission import CachedExecutor, Submission
 from caretbench.execution.toolchains.base_runtime import BundleLookup
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Isolation, Status, Toolchain
@@ -33,7 +33,7 @@ BATCH = 25
 _BATCH_CHARACTERS = 4_000_000
 
 
-class SpreadingExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
+class RemoteExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
     """Executor of programs on other machines. Identical ones run once; known verdicts come from this machine's cache.
 
     Args:
@@ -48,16 +48,16 @@ class SpreadingExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
         *,
         cache: ResultCache | None = None,
         use_cache: bool = True,
-        bundles: BundleLookup = installed,
+        bundles: BundleLookup = installed_bundle,
     ) -> None:
         super().__init__(cache, use_cache=use_cache)
         self.nodes = nodes
         self._bundles = bundles
-        self._footings: dict[Want, Footing] = {}
+        self._footings: dict[NodeRequirements, NodeInfo] = {}
 
     def isolation(self) -> Isolation:
         """Return the isolation on all machines; what differs is ``mixed``, and every result has its own."""
-        footings = usable(self.nodes.survey(Want("python")))
+        footings = usable_nodes(self.nodes.survey(NodeRequirements("python")))
         walls = [footing.isolation.model_dump() for footing in footings if footing.isolation is not None]
         joined = {
             name: value if all(other[name] == value for other in walls) else "mixed"
@@ -67,18 +67,18 @@ class SpreadingExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
 
     def toolchain(self, language: str) -> Toolchain:
         """Return the language's tools, which are the same on all machines; refuse as :meth:`footing` does."""
-        return self.footing(Want(language)).toolchain
+        return self.footing(NodeRequirements(language)).toolchain
 
     def _submission(self, cache: ResultCache) -> Submission[ExecutionRequest, ExecutionResult]:
         programs = _RemotePrograms(cache, self)
-        return Submission(programs, RemoteRuns(self.nodes, programs))
+        return Submission(programs, RemoteJobRunner(self.nodes, programs))
 
-    def footing(self, want: Want) -> Footing:
+    def footing(self, want: NodeRequirements) -> NodeInfo:
         """Return the machines' offer to such programs, asked once, or raise MachineError if they differ or run none."""
         if want not in self._footings:
-            footing, *others = usable(self.nodes.survey(want))
+            footing, *others = usable_nodes(self.nodes.survey(want))
             for other in others:
-                check_alike(footing, other, want)
+                check_same_environment(footing, other, want)
             if want.bundle and not footing.bundle and self._bundles(want.bundle) is not None:
                 raise MachineError(
                     f"the bundle {want.bundle} is built here, but not on {footing.node}: run "
@@ -88,7 +88,7 @@ class SpreadingExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
         return self._footings[want]
 
 
-def usable(footings: Sequence[Footing]) -> Sequence[Footing]:
+def usable_nodes(footings: Sequence[NodeInfo]) -> Sequence[NodeInfo]:
     """Return machines that can run programs, or raise MachineError where there is none, or one cannot."""
     if not footings:
         raise MachineError(
@@ -100,7 +100,7 @@ def usable(footings: Sequence[Footing]) -> Sequence[Footing]:
     return footings
 
 
-def check_alike(footing: Footing, other: Footing, want: Want) -> None:
+def check_same_environment(footing: NodeInfo, other: NodeInfo, want: NodeRequirements) -> None:
     """Raise MachineError if machines differ, with the difference: their verdicts must not be mixed."""
     if footing.ground == other.ground:
         return
@@ -119,14 +119,14 @@ def check_alike(footing: Footing, other: Footing, want: Want) -> None:
     )
 
 
-class _RemotePrograms(RemoteKind[ExecutionRequest, ExecutionResult]):
+class _RemotePrograms(RemoteRequestKind[ExecutionRequest, ExecutionResult]):
     """Programs as a remote kind of request."""
 
     form = ExecutionResult
     most_requests = BATCH
     most_characters = _BATCH_CHARACTERS
 
-    def __init__(self, cache: ResultCache, executor: SpreadingExecutor) -> None:
+    def __init__(self, cache: ResultCache, executor: RemoteExecutor) -> None:
         super().__init__(cache)
         self._executor = executor
 
@@ -139,21 +139,23 @@ class _RemotePrograms(RemoteKind[ExecutionRequest, ExecutionResult]):
         return verdict_key(request, toolchain=footing.toolchain.fingerprint, bundle=footing.bundle)
 
     def group(self, request: ExecutionRequest) -> Hashable:
-        return Want.of(request), request.profile, request.variant
+        return NodeRequirements.of(request), request.profile, request.variant
 
     def size(self, request: ExecutionRequest) -> int:
         return len(request.source)
 
     def batch(self, requests: tuple[ExecutionRequest, ...], *, full: bool) -> Batch:
         del full  # a program is all there in its text
-        return Batch(want=Want.of(requests[0]), footing=self._footing(requests[0]), requests=requests)
+        return Batch(
+            want=NodeRequirements.of(requests[0]), footing=self._footing(requests[0]), requests=requests
+        )
 
     def refuse(self, request: ExecutionRequest, result: AnyBatchResult) -> None:
         if result.unlike is not None:
-            check_alike(self._footing(request), result.unlike, Want.of(request))
+            check_same_environment(self._footing(request), result.unlike, NodeRequirements.of(request))
 
     def results(self, result: AnyBatchResult) -> tuple[ExecutionResult, ...]:
         return result.results if isinstance(result, BatchResult) else ()
 
-    def _footing(self, request: ExecutionRequest) -> Footing:
-        return self._executor.footing(Want.of(request))
+    def _footing(self, request: ExecutionRequest) -> NodeInfo:
+        return self._executor.footing(NodeRequirements.of(request))

@@ -1,6 +1,6 @@
 """Batches of jobs on several machines: sending, receiving, and sending again after losses.
 
-The same for programs and for commands in projects; what differs between the two is a :class:`RemoteKind`.
+The same for programs and for commands in projects; what differs between the two is a :class:`RemoteRequestKind`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, Generic
 
 from caretbench.errors import MachineError
-from caretbench.execution.cluster.node_messages import AnyBatch, AnyBatchResult, Lost, Nodes
-from caretbench.execution.submission import Job, Kind, Request, Result
+from caretbench.execution.cluster.node_messages import AnyBatch, AnyBatchResult, BatchLost, Nodes
+from caretbench.execution.submission import Job, Request, RequestKind, Result
 from caretbench.execution.types import Status
 
 _BATCHES_PER_PROCESSOR = 2  # one that runs, one that waits behind it
@@ -25,7 +25,7 @@ _COUNT_S = 2.0
 _WAIT_S = 2.0
 
 
-class RemoteKind(Kind[Request, Result]):
+class RemoteRequestKind(RequestKind[Request, Result]):
     """Adapter of one kind of request for other machines."""
 
     most_requests: int
@@ -73,12 +73,12 @@ class _Filling(Generic[Request]):
     full: bool = False
 
 
-class RemoteRuns(Generic[Request, Result]):
-    """Runner of jobs on other machines, as :class:`caretbench.execution.submission.Runs`."""
+class RemoteJobRunner(Generic[Request, Result]):
+    """Runner of jobs on other machines, as :class:`caretbench.execution.submission.JobRunner`."""
 
-    def __init__(self, nodes: Nodes, kind: RemoteKind[Request, Result]) -> None:
+    def __init__(self, nodes: Nodes, kind: RemoteRequestKind[Request, Result]) -> None:
         self._nodes = nodes
-        self._kind: RemoteKind[Request, Result] = kind
+        self._kind: RemoteRequestKind[Request, Result] = kind
         self._out: dict[Any, _Filling[Request]] = {}
         self._again: deque[_Filling[Request]] = deque()
         self._filling: dict[Hashable, _Filling[Request]] = {}
@@ -144,7 +144,7 @@ class RemoteRuns(Generic[Request, Result]):
             seconds = 0.0
             try:
                 result = self._nodes.fetch(handle)
-            except Lost as lost:
+            except BatchLost as lost:
                 yield from self._divide(batch, str(lost))
                 continue
             if result.unlike is not None:

@@ -15,17 +15,17 @@ from caretbench.execution.cache.cache_keys import remote_project_key
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.cluster.node_messages import (
     AnyBatchResult,
-    Ground,
+    LanguageEnvironment,
+    NodeRequirements,
     ProjectBatch,
     ProjectBatchResult,
-    Want,
 )
-from caretbench.execution.cluster.remote_executor import SpreadingExecutor, check_alike
-from caretbench.execution.cluster.remote_jobs import RemoteKind, RemoteRuns
+from caretbench.execution.cluster.remote_executor import RemoteExecutor, check_same_environment
+from caretbench.execution.cluster.remote_jobs import RemoteJobRunner, RemoteRequestKind
 from caretbench.execution.submission import CachedExecutor, Submission
 from caretbench.execution.toolchain_tables import toolchain_tables
 from caretbench.execution.types import Isolation, Status
-from caretbench.execution.workspaces.snapshot_archive import packed
+from caretbench.execution.workspaces.snapshot_archive import pack_snapshot
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult, Workspaces
 from caretbench.languages import languages
 
@@ -36,7 +36,7 @@ _BATCH_CHARACTERS = 4_000_000
 _ARCHIVES = 2
 
 
-class SpreadingWorkspaceExecutor(CachedExecutor[WorkspaceRequest, WorkspaceResult]):
+class RemoteWorkspaceExecutor(CachedExecutor[WorkspaceRequest, WorkspaceResult]):
     """Executor of commands in projects on other machines.
 
     Args:
@@ -47,7 +47,7 @@ class SpreadingWorkspaceExecutor(CachedExecutor[WorkspaceRequest, WorkspaceResul
 
     def __init__(
         self,
-        programs: SpreadingExecutor,
+        programs: RemoteExecutor,
         *,
         spaces: Workspaces | None = None,
         cache: ResultCache | None = None,
@@ -63,21 +63,21 @@ class SpreadingWorkspaceExecutor(CachedExecutor[WorkspaceRequest, WorkspaceResul
 
     def _submission(self, cache: ResultCache) -> Submission[WorkspaceRequest, WorkspaceResult]:
         projects = _RemoteProjects(cache, self._programs, self.spaces)
-        return Submission(projects, RemoteRuns(self._programs.nodes, projects))
+        return Submission(projects, RemoteJobRunner(self._programs.nodes, projects))
 
     def close(self) -> None:
         """Release the snapshots."""
         self.spaces.close()
 
 
-class _RemoteProjects(RemoteKind[WorkspaceRequest, WorkspaceResult]):
+class _RemoteProjects(RemoteRequestKind[WorkspaceRequest, WorkspaceResult]):
     """Commands in projects as a remote kind of request."""
 
     form = WorkspaceResult
     most_requests = BATCH
     most_characters = _BATCH_CHARACTERS
 
-    def __init__(self, cache: ResultCache, programs: SpreadingExecutor, spaces: Workspaces) -> None:
+    def __init__(self, cache: ResultCache, programs: RemoteExecutor, spaces: Workspaces) -> None:
         super().__init__(cache)
         self._programs = programs
         self._spaces = spaces
@@ -115,15 +115,15 @@ class _RemoteProjects(RemoteKind[WorkspaceRequest, WorkspaceResult]):
     def refuse(self, request: WorkspaceRequest, result: AnyBatchResult) -> None:
         found = dict(self._grounds(request))
         if isinstance(result, ProjectBatchResult) and result.unlike is not None and result.want in found:
-            check_alike(found[result.want], result.unlike, result.want)
+            check_same_environment(found[result.want], result.unlike, result.want)
 
     def results(self, result: AnyBatchResult) -> tuple[WorkspaceResult, ...]:
         return result.results if isinstance(result, ProjectBatchResult) else ()
 
-    def _grounds(self, request: WorkspaceRequest) -> tuple[Ground, ...]:
+    def _grounds(self, request: WorkspaceRequest) -> tuple[LanguageEnvironment, ...]:
         """Return the tools of every language that the project holds, as all machines have them."""
-        wants = [Want(name, request.bundle) for name in self._spoken(request.snapshot)]
-        return tuple(Ground(want, self._programs.footing(want)) for want in wants)
+        wants = [NodeRequirements(name, request.bundle) for name in self._spoken(request.snapshot)]
+        return tuple(LanguageEnvironment(want, self._programs.footing(want)) for want in wants)
 
     def _spoken(self, snapshot: str) -> tuple[str, ...]:
         if snapshot not in self._languages:
@@ -134,7 +134,7 @@ class _RemoteProjects(RemoteKind[WorkspaceRequest, WorkspaceResult]):
 
     def _archive(self, snapshot: str) -> bytes:
         if snapshot not in self._archives:
-            self._archives[snapshot] = packed(self._spaces.snapshot(snapshot))
+            self._archives[snapshot] = pack_snapshot(self._spaces.snapshot(snapshot))
             if len(self._archives) > _ARCHIVES:
                 self._archives.popitem(last=False)
         return self._archives[snapshot]

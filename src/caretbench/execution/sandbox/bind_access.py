@@ -19,7 +19,12 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from caretbench.execution.sandbox.bubblewrap import reachable_by_others
-from caretbench.execution.sandbox.host.idmapped_mounts import attach, detach, mount_for, private_mounts
+from caretbench.execution.sandbox.host.idmapped_mounts import (
+    attach_mount,
+    detach_mount,
+    enter_private_mounts,
+    open_mount,
+)
 from caretbench.execution.sandbox.isolation_levels import SandboxUnavailable
 
 _STAGE = "/sys"
@@ -28,7 +33,7 @@ _STAGE = "/sys"
 Result = TypeVar("Result")
 
 
-class CannotReach(SandboxUnavailable):
+class BindUnreachable(SandboxUnavailable):
     """Error: a path to bind is closed to the user that programs run as; the message contains a remedy."""
 
 
@@ -38,7 +43,7 @@ class _Stage:
     def __init__(self) -> None:
         self._numbers = count()
         self._pool = ThreadPoolExecutor(1, "stage")
-        self.call(private_mounts, _STAGE)
+        self.call(enter_private_mounts, _STAGE)
 
     def call(self, function: Callable[..., Result], *arguments: Any, **options: Any) -> Result:
         """Call a function in the thread."""
@@ -46,7 +51,7 @@ class _Stage:
 
     def place(self, path: str, user: int, binary: str, *, writable: bool) -> str:
         """Return where this user reaches ``path`` in the thread's mounts."""
-        descriptor = mount_for(path, user, binary, writable=writable)
+        descriptor = open_mount(path, user, binary, writable=writable)
         try:
             place = f"{_STAGE}/{next(self._numbers)}"
             self.call(self._put, descriptor, Path(place), folder=Path(path).is_dir())
@@ -60,11 +65,11 @@ class _Stage:
             place.mkdir()
         else:
             place.touch()
-        attach(descriptor, str(place))
+        attach_mount(descriptor, str(place))
 
     def take_away(self, place: str) -> None:
         """Undo :meth:`place`."""
-        self.call(detach, place)
+        self.call(detach_mount, place)
         self.call(os.rmdir if self.call(os.path.isdir, place) else os.unlink, place)
 
 
@@ -81,7 +86,7 @@ def _stage() -> _Stage:
         return _made_stage()
 
 
-class Reached(NamedTuple):
+class ReachableBinds(NamedTuple):
     """Bubblewrap and bound paths, by the paths under which the sandbox's user reaches them."""
 
     binary: str
@@ -102,9 +107,9 @@ class Reached(NamedTuple):
 
 
 @contextlib.contextmanager
-def reached(
+def reachable_binds(
     binary: str, read_only: Mapping[str, str], writable: Mapping[str, str], user: int | None
-) -> Iterator[Reached]:
+) -> Iterator[ReachableBinds]:
     """Make all bound paths reachable while bubblewrap starts.
 
     ``writable`` are folders that belong to ``user``, whom root starts it as; None where an ordinary user starts it.
@@ -112,16 +117,16 @@ def reached(
     Raises:
         CannotReach: something of it cannot be reached by this user.
     """
-    closed = closed_places(
+    closed = unreachable_paths(
         [binary, *read_only.values(), *(str(Path(path).parent) for path in writable.values())]
     )
     if user is None or not closed:
-        yield Reached(binary, read_only, writable, user, None)
+        yield ReachableBinds(binary, read_only, writable, user, None)
         return
     try:
         stage = _stage()
     except OSError as error:
-        raise cannot_reach(closed[0], error) from None
+        raise bind_unreachable(closed[0], error) from None
     with contextlib.ExitStack() as stack:
 
         def place(path: str, *, written: bool = False) -> str:
@@ -130,12 +135,12 @@ def reached(
             try:
                 lies = stage.place(path, user, binary, writable=written)
             except OSError as error:
-                raise cannot_reach(path, error) from None
+                raise bind_unreachable(path, error) from None
             stack.callback(stage.take_away, lies)
             return lies
 
         # An error of the caller's own while it is reached is the caller's: nothing here may rename it.
-        yield Reached(
+        yield ReachableBinds(
             place(binary),
             {inside: place(path) for inside, path in read_only.items()},
             {inside: place(path, written=True) for inside, path in writable.items()},
@@ -145,7 +150,7 @@ def reached(
 
 
 @contextlib.contextmanager
-def opened_for(given: Mapping[str, str], user: int | None, binary: str) -> Iterator[list[int]]:
+def open_mounts(given: Mapping[str, str], user: int | None, binary: str) -> Iterator[list[int]]:
     """Yield descriptors of mounts for this user, in the order of ``given``.
 
     Raises:
@@ -155,24 +160,24 @@ def opened_for(given: Mapping[str, str], user: int | None, binary: str) -> Itera
     try:
         for path in given.values() if user is not None else ():
             try:
-                mounts.append(mount_for(path, user or 0, binary))
+                mounts.append(open_mount(path, user or 0, binary))
             except OSError as error:
-                raise cannot_reach(path, error) from None
+                raise bind_unreachable(path, error) from None
         yield mounts
     finally:
         for mount in mounts:
             os.close(mount)
 
 
-def cannot_reach(path: str, error: OSError) -> CannotReach:
+def bind_unreachable(path: str, error: OSError) -> BindUnreachable:
     """Return the error, with a remedy."""
-    return CannotReach(
+    return BindUnreachable(
         f"{path} is closed to other users, and cannot be opened here to the one that programs run as ({error}). Open "
         "it to others (`chmod -R go+rX` from it on, `chmod o+x` for the folders above it), keep it elsewhere (the "
         "cache: CARETBENCH_CACHE), or start CaretBench as an ordinary user"
     )
 
 
-def closed_places(paths: list[str]) -> list[str]:
+def unreachable_paths(paths: list[str]) -> list[str]:
     """Return those that a user who owns nothing could not reach."""
     return [path for path in paths if not reachable_by_others(path)]

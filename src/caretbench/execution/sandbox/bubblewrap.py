@@ -64,7 +64,7 @@ DEFAULT_ENVIRONMENT: Mapping[str, str] = {
 
 
 @cache
-def settings() -> dict[str, bytes]:
+def kernel_settings() -> dict[str, bytes]:
     """Return the settings with their values; one that this kernel lacks, or hides from this user, is not there."""
     found = {}
     for name in SETTINGS:
@@ -76,12 +76,12 @@ def settings() -> dict[str, bytes]:
 
 
 @cache
-def script(name: str) -> bytes:
+def script_text(name: str) -> bytes:
     """Return the text of a module of this package that runs inside."""
     return Path(__file__).with_name(name).read_bytes()
 
 
-def readable(data: bytes) -> int:
+def memory_file(data: bytes) -> int:
     """Return a descriptor from which ``data`` can be read once."""
     descriptor = os.memfd_create("caretbench", os.MFD_CLOEXEC)
     view = memoryview(data)
@@ -131,7 +131,7 @@ def reachable_by_others(path: str | Path) -> bool:
 
 
 @cache
-def public_settings() -> tuple[str, ...]:
+def public_etc_files() -> tuple[str, ...]:
     """Return the files and folders of the host's ``/etc`` that a program may read."""
     places = (place for pattern in _PUBLIC_ETC for place in sorted(Path("/etc").glob(pattern)))
     return tuple(str(place) for place in places if reachable_by_others(place))
@@ -153,7 +153,7 @@ def _system_arguments() -> tuple[str, ...]:
             arguments += ["--symlink", str(place.readlink()), str(place)]
         elif place.is_dir():
             arguments += ["--ro-bind", str(place), str(place)]
-    for setting in public_settings():
+    for setting in public_etc_files():
         arguments += ["--ro-bind", setting, setting]
     return tuple(arguments)
 
@@ -171,15 +171,15 @@ def _pairs(option: str, places: Mapping[str, str]) -> Iterator[str]:
         yield from (option, outside, inside)
 
 
-def inside_files(*scripts: str) -> dict[str, bytes]:
+def sandbox_files(*scripts: str) -> dict[str, bytes]:
     """Return the sandbox's own files by their path inside: our scripts, its ``/etc``, covers of parts of ``/proc``."""
-    copies = {f"{COVERS}/sys/{name}": value for name, value in settings().items()}
-    ours = {f"/run/caretbench/{name}": script(name) for name in scripts}
+    copies = {f"{COVERS}/sys/{name}": value for name, value in kernel_settings().items()}
+    ours = {f"/run/caretbench/{name}": script_text(name) for name in scripts}
     stubs = {path: text.encode() for path, text in STUBS.items()}
     return {**ours, **stubs, **copies, f"{COVERS}/file": b""}
 
 
-def wall_arguments(
+def bubblewrap_arguments(
     *,
     read_only: Mapping[str, str],
     writable: Mapping[str, str],
@@ -203,7 +203,7 @@ def wall_arguments(
         "--unshare-cgroup-try", "--uid", str(user), "--gid", str(user), "--hostname", "sandbox",
         "--die-with-parent", "--new-session", "--as-pid-1", "--cap-drop", "ALL",
         "--clearenv", "--setenv", "PATH", PATH,
-        *_folders_above([*public_settings(), *descriptors, *read_only, *writable]),
+        *_folders_above([*public_etc_files(), *descriptors, *read_only, *writable]),
         *_system_arguments(),
         "--proc", "/proc", "--dev", "/dev",
         "--size", str(_OWN_BYTES), "--tmpfs", "/dev/shm",

@@ -12,7 +12,7 @@ _PATH_ONLY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def remove(place: str, held: int) -> None:
+def remove_folder(place: str, held: int) -> None:
     """Remove the folder that ``held`` is open at, as far as it can be; what a link points at is never touched.
 
     If ``place`` has become something else, that is left alone. Every folder below is moved to the top before it is

@@ -11,9 +11,14 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from caretbench.execution.sandbox.bubblewrap import DEFAULT_ENVIRONMENT, WORK, launcher_interpreter, script
+from caretbench.execution.sandbox.bubblewrap import (
+    DEFAULT_ENVIRONMENT,
+    WORK,
+    launcher_interpreter,
+    script_text,
+)
 from caretbench.execution.sandbox.package_index.index_policy import PROXY_PORT
-from caretbench.execution.types import Limits, ProjectTree, Warm
+from caretbench.execution.types import Limits, ProjectTree, WarmSettings
 
 if TYPE_CHECKING:
     from caretbench.execution.sandbox.package_index.index_proxy import IndexProxy
@@ -29,16 +34,16 @@ The kernel keeps about a kilobyte for each, which the watchdog does not see.
 _LEAST_DATA_BYTES = 2 << 30  # what virtual machines reserve as data without using it
 _PENDING_SIGNALS = 2048  # timers count as such, and all programs of a user share what the machine allows
 
-Killed = Literal["wall", "cpu", "memory", "processes", "output", "disk"]
+KillReason = Literal["wall", "cpu", "memory", "processes", "output", "disk"]
 
 
-class Dialogue(Protocol):
+class OutputHandler(Protocol):
     """Host side of a program that answers requests. Called on the supervising thread; never waits."""
 
-    def hear(self, data: bytes) -> Killed | None:
+    def hear(self, data: bytes) -> KillReason | None:
         """Process the program's standard output; return a reason to end the program, if any."""
 
-    def check(self) -> Killed | None:
+    def check(self) -> KillReason | None:
         """Return a reason to end the program, if any; called several times a second."""
 
     def busy(self) -> bool:
@@ -69,11 +74,11 @@ class Invocation:
     second when the program has reached its end. Both are pipes."""
     stdin: bytes | int | None = None
     """Standard input, or a descriptor of the host's to read it from; ``/dev/null`` by default."""
-    dialogue: Dialogue | None = None
+    dialogue: OutputHandler | None = None
     """Hears what the program writes to standard output, which is not in the result then."""
     display: bool = False  # start an X server inside first
     directory: str = WORK
-    warm: Warm | None = None
+    warm: WarmSettings | None = None
     """Build the program's sandbox inside one that exists already, where this machine can; nothing may be writable."""
     tree: ProjectTree | None = None
     """Make the work folder a project's. With a snapshot, and without loopback, this is done in a warm sandbox or not
@@ -103,7 +108,7 @@ class Invocation:
         return self.stdin if isinstance(self.stdin, int) else subprocess.DEVNULL
 
 
-class Resolved(NamedTuple):
+class ResolvedInvocation(NamedTuple):
     """Invocation with resolved host paths."""
 
     invocation: Invocation
@@ -112,7 +117,7 @@ class Resolved(NamedTuple):
     writable: Mapping[str, str]  # path inside -> folder on the host, to be written
 
 
-def resolved(invocation: Invocation, display: str | None) -> Resolved:
+def resolve_invocation(invocation: Invocation, display: str | None) -> ResolvedInvocation:
     """Resolve an invocation; ``display`` is the X server to start, if any.
 
     Raises:
@@ -126,7 +131,7 @@ def resolved(invocation: Invocation, display: str | None) -> Resolved:
     if tree is not None and tree.snapshot is not None:
         binds[SNAPSHOT] = str(tree.snapshot.resolve())
     writable = {inside: str(path.resolve()) for inside, path in (invocation.writable or {}).items()}
-    return Resolved(invocation, _job(invocation, display), binds, writable)
+    return ResolvedInvocation(invocation, _job(invocation, display), binds, writable)
 
 
 def _job(invocation: Invocation, display: str | None) -> dict[str, object]:
@@ -163,7 +168,7 @@ def _tree(tree: ProjectTree) -> dict[str, object]:
         "file_bytes": tree.file_bytes,
         "total_bytes": tree.total_bytes,
         "loopback": tree.loopback,
-        "reader": script("result_reader.py").decode() if tree.results else "",
+        "reader": script_text("result_reader.py").decode() if tree.results else "",
     }
 
 

@@ -25,15 +25,15 @@ from caretbench.execution.sandbox.bubblewrap import (
     WORK,
     find_bubblewrap,
     launcher_interpreter,
-    script,
+    script_text,
 )
 from caretbench.execution.sandbox.host.failure_reasons import NO_NESTING
-from caretbench.execution.sandbox.host.program_users import own_user, users
+from caretbench.execution.sandbox.host.program_users import leased_user, program_users
 from caretbench.execution.sandbox.invocation import Invocation, memory_options, resource_limits
 from caretbench.execution.sandbox.isolation_levels import SandboxUnavailable
 from caretbench.execution.sandbox.kernel.seccomp import seccomp_filter
 from caretbench.execution.sandbox.supervisor import SandboxResult, Supervisor
-from caretbench.execution.sandbox.warm_sandbox import Worker, WorkerKey
+from caretbench.execution.sandbox.warm_sandbox import WarmWorker, WarmWorkerKey
 from caretbench.execution.types import Isolation, Limits
 
 FILE_S = 120.0
@@ -50,7 +50,7 @@ def _keeper() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, thread_name_prefix="lasting-sandboxes")
 
 
-class LastingSandbox:
+class PersistentSandbox:
     """Persistent sandbox. Threads may share it, commands may run in parallel; a context manager, which closes it.
 
     Args:
@@ -80,7 +80,7 @@ class LastingSandbox:
             for inside, path in {**launcher_interpreter()[1], **(read_only or {})}.items()
         }
         self._stack = ExitStack()
-        user = self._stack.enter_context(own_user())[0] if users() is not None else None
+        user = self._stack.enter_context(leased_user())[0] if program_users() is not None else None
         self.isolation = Isolation(
             backend="bubblewrap",
             level="namespaces",
@@ -89,9 +89,11 @@ class LastingSandbox:
             seccomp=True,
             user="caller" if user is None else "unprivileged",
         )
-        key = WorkerKey(tuple(sorted(binds.items())), (), (), "system", user, memory_options(limits.tmp_mb))
+        key = WarmWorkerKey(
+            tuple(sorted(binds.items())), (), (), "system", user, memory_options(limits.tmp_mb)
+        )
         try:
-            self._worker = _keeper().submit(Worker, key, binary, program).result()
+            self._worker = _keeper().submit(WarmWorker, key, binary, program).result()
         except SandboxUnavailable:
             self._stack.close()
             raise
@@ -163,7 +165,7 @@ class LastingSandbox:
         self._worker.close()
         self._stack.close()
 
-    def __enter__(self) -> LastingSandbox:
+    def __enter__(self) -> PersistentSandbox:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -181,7 +183,7 @@ class LastingSandbox:
                 "argv": ["file", *words],
                 "directory": "/",
                 "stdin": data,
-                "forked": script("persistent_files.py").decode(),
+                "forked": script_text("persistent_files.py").decode(),
             },
             DEFAULT_ENVIRONMENT,
             self.limits.model_copy(update={**bounds, "cpu_s": FILE_S}),

@@ -17,21 +17,26 @@ from pathlib import Path
 
 from caretbench.execution.cache.cache_folders import BOUND
 from caretbench.execution.sandbox.bubblewrap import HOME, WORK, find_bubblewrap
-from caretbench.execution.sandbox.host.failure_reasons import NO_BUBBLEWRAP, no_sandbox
-from caretbench.execution.sandbox.host.idmapped_mounts import forget_maps
-from caretbench.execution.sandbox.invocation import NO_OVERLAY, Invocation, resolved
+from caretbench.execution.sandbox.host.failure_reasons import NO_BUBBLEWRAP, sandbox_failure
+from caretbench.execution.sandbox.host.idmapped_mounts import close_id_maps
+from caretbench.execution.sandbox.invocation import NO_OVERLAY, Invocation, resolve_invocation
 from caretbench.execution.sandbox.isolation_levels import (
-    Level,
+    IsolationLevel,
     SandboxUnavailable,
     accepted_levels,
-    say_weaker,
+    warn_weaker_level,
 )
-from caretbench.execution.sandbox.kernel.cgroups import MemoryGroups, bounded, find_groups, version_of
-from caretbench.execution.sandbox.kernel.landlock_sandbox import LandlockUnavailable, LandlockWalls
+from caretbench.execution.sandbox.kernel.cgroups import (
+    MemoryGroups,
+    find_memory_groups,
+    memory_group,
+    memory_mechanism,
+)
+from caretbench.execution.sandbox.kernel.landlock_sandbox import LandlockSandbox, LandlockUnavailable
 from caretbench.execution.sandbox.kernel.seccomp import seccomp_filter
-from caretbench.execution.sandbox.namespace_sandbox import Namespaces
+from caretbench.execution.sandbox.namespace_sandbox import NamespaceSandbox
 from caretbench.execution.sandbox.supervisor import START_S, SandboxResult
-from caretbench.execution.sandbox.warm_sandbox import Workers
+from caretbench.execution.sandbox.warm_sandbox import WarmWorkerPool
 from caretbench.execution.types import Isolation, Limits
 from caretbench.files import cache_folder
 
@@ -58,19 +63,19 @@ class Sandbox:
 
         ``groups``: control groups that bound the memory; those of the second version by default, where there are any.
         """
-        self._groups = groups or find_groups()
+        self._groups = groups or find_memory_groups()
         binary = binary or find_bubblewrap()
         self._levels = accepted_levels(level)
-        self._confined: LandlockWalls | None = None
+        self._confined: LandlockSandbox | None = None
         self.fallback = ""
         """Reason why programs do not run in namespaces; known after :meth:`probe`."""
         self._isolation: Isolation | None = None
         self._looking = threading.RLock()
         self._looks = False
         self._interrupted = threading.Event()
-        self._workers = Workers()
+        self._workers = WarmWorkerPool()
         self._namespaces = (
-            Namespaces(binary, seccomp_filter(), self._workers, self._groups, self._interrupted)
+            NamespaceSandbox(binary, seccomp_filter(), self._workers, self._groups, self._interrupted)
             if binary is not None
             else None
         )
@@ -115,7 +120,7 @@ class Sandbox:
                     raise obstacle from None
                 raise SandboxUnavailable(f"{obstacle}. Landlock cannot stand in: {error}") from None
             self.fallback = str(obstacle)
-            say_weaker(self.fallback)
+            warn_weaker_level(self.fallback)
             return isolation
 
     def _really_run(self) -> Isolation:
@@ -132,7 +137,7 @@ class Sandbox:
         if not result.ok or result.isolation is None:
             said = result.error or result.stderr.text or f"killed: {result.killed}"
             raise SandboxUnavailable(
-                no_sandbox(said) if self._confined is None else f"no Landlock walls: {said}"
+                sandbox_failure(said) if self._confined is None else f"no Landlock walls: {said}"
             )
         return result.isolation
 
@@ -150,7 +155,7 @@ class Sandbox:
         }
 
     @property
-    def level(self) -> Level:
+    def level(self) -> IsolationLevel:
         """Isolation level of programs."""
         self._settle()
         return "namespaces" if self._confined is None else "landlock"
@@ -177,13 +182,13 @@ class Sandbox:
         """
         self._settle()
         display = self._display(invocation)
-        ready = resolved(invocation, display)
+        ready = resolve_invocation(invocation, display)
         if self._confined is not None:
             if invocation.on_snapshot:
                 return SandboxResult(error=f"{NO_OVERLAY}: it needs namespaces")
-            with bounded(self._groups, invocation.limits) as group:
+            with memory_group(self._groups, invocation.limits) as group:
                 return self._confined.run(
-                    ready, interrupted=self._interrupted, group=group, memory=version_of(self._groups)
+                    ready, interrupted=self._interrupted, group=group, memory=memory_mechanism(self._groups)
                 )
         assert self._namespaces is not None  # noqa: S101  looked at above
         return self._namespaces.run(ready)
@@ -213,13 +218,13 @@ class Sandbox:
     def close(self) -> None:
         """End the warm sandboxes; they start again on demand."""
         self._workers.close()
-        forget_maps()
+        close_id_maps()
         for close in self._closing:
             close()
 
 
-def _confined() -> LandlockWalls:
+def _confined() -> LandlockSandbox:
     try:
-        return LandlockWalls()
+        return LandlockSandbox()
     except LandlockUnavailable as error:
         raise SandboxUnavailable(str(error)) from None

@@ -17,7 +17,7 @@ from typing import IO, Any, Protocol
 
 from pydantic import Field
 
-from caretbench.execution.sandbox.invocation import Invocation, Killed
+from caretbench.execution.sandbox.invocation import Invocation, KillReason
 from caretbench.execution.sandbox.kernel.cgroups import MemoryGroup
 from caretbench.execution.sandbox.kernel.watchdog import tree_usage
 from caretbench.execution.types import Frozen, Isolation, Output, ResultFile
@@ -41,7 +41,7 @@ class SandboxResult(Frozen):
     sentinel: bool = False
     waits: bool = False
     """True if it ended in order while one of its checks waited for a promise that never settled."""
-    killed: Killed | None = None
+    killed: KillReason | None = None
     stdout: Output = Field(default_factory=Output)
     stderr: Output = Field(default_factory=Output)
     wall_s: float = 0.0
@@ -120,7 +120,7 @@ class Supervisor:
         interrupted: threading.Event,
         *,
         helpers: int = 1,
-        look: Callable[[], Killed | None] | None = None,
+        look: Callable[[], KillReason | None] | None = None,
         group: MemoryGroup | None = None,
     ) -> None:
         """Take charge of a sandbox that has just been started for an invocation.
@@ -143,7 +143,7 @@ class Supervisor:
         self._wall_s = invocation.longest_s
         self._streams = [_Capture(limits.output_kb << 10), _Capture(limits.output_kb << 10)]
         self._reports = bytearray()
-        self._killed: Killed | None = None
+        self._killed: KillReason | None = None
         self._late = False
         self._fault: str | None = None
         self._started_at: float | None = None
@@ -195,7 +195,7 @@ class Supervisor:
             for key, _ in selector.select(max(0.0, until - time.monotonic())):
                 self._read(selector, key.fileobj, key.data)
 
-    def _kill(self, why: Killed) -> None:
+    def _kill(self, why: KillReason) -> None:
         if self._killed is None:
             self._killed = why
             self._process.kill()

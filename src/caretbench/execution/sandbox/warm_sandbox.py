@@ -22,22 +22,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from caretbench.execution.sandbox.bind_access import closed_places, reached
+from caretbench.execution.sandbox.bind_access import reachable_binds, unreachable_paths
 from caretbench.execution.sandbox.bubblewrap import (
     COVERS,
     INSIDE_USER,
     KEPT_OF_PROC,
     LAUNCHER,
-    inside_files,
+    bubblewrap_arguments,
     launcher_interpreter,
-    readable,
-    wall_arguments,
+    memory_file,
+    sandbox_files,
 )
-from caretbench.execution.sandbox.host.failure_reasons import no_maps, no_nesting
-from caretbench.execution.sandbox.host.idmapped_mounts import child_of, end_group, write_maps
-from caretbench.execution.sandbox.host.program_users import unprivileged_user, users
+from caretbench.execution.sandbox.host.failure_reasons import nested_sandbox_failure, user_map_failure
+from caretbench.execution.sandbox.host.idmapped_mounts import (
+    kill_process_group,
+    read_child_pid,
+    write_user_maps,
+)
+from caretbench.execution.sandbox.host.program_users import program_users, unprivileged_user
 from caretbench.execution.sandbox.invocation import SNAPSHOT, memory_options
-from caretbench.execution.types import Warm
+from caretbench.execution.types import WarmSettings
 
 PROGRAMS_PER_WORKER = 1000
 """Number of programs after which a worker is replaced by a fresh one."""
@@ -55,7 +59,7 @@ _ORDER = struct.Struct("=iii")
 """As in ``fork_server.py``: the program's user, whether a door comes, how many mounts."""
 
 
-class WorkerKey(NamedTuple):
+class WarmWorkerKey(NamedTuple):
     """Properties that programs of one worker share."""
 
     binds: tuple[tuple[str, str], ...]
@@ -73,10 +77,10 @@ class WorkerKey(NamedTuple):
         return self.user is not None and not self.lasting
 
 
-class Ready(NamedTuple):
+class WarmJob(NamedTuple):
     """Job with the worker that it needs."""
 
-    key: WorkerKey
+    key: WarmWorkerKey
     job: dict[str, object]
     given: Mapping[str, str]
     """Path inside -> path on the host, of what root opens for this program's user alone."""
@@ -110,10 +114,10 @@ class WarmProgram:
         self.channel.close()
 
 
-class Worker:
+class WarmWorker:
     """Warm sandbox for many programs."""
 
-    def __init__(self, key: WorkerKey, binary: str, filter_program: bytes) -> None:
+    def __init__(self, key: WarmWorkerKey, binary: str, filter_program: bytes) -> None:
         """Build it and wait until it takes programs, or raise OSError where it does not come up."""
         self.served = 0
         self.under_way = 0
@@ -135,7 +139,7 @@ class Worker:
 
     def _started(
         self,
-        key: WorkerKey,
+        key: WarmWorkerKey,
         binary: str,
         filter_program: bytes,
         theirs: socket.socket,
@@ -147,17 +151,17 @@ class Worker:
         opened: list[int] = []
 
         def held(content: bytes) -> int:
-            opened.append(descriptor := readable(content))
+            opened.append(descriptor := memory_file(content))
             stack.callback(os.close, descriptor)
             return descriptor
 
         binds = {**interpreter_binds, **dict(key.binds)}
-        ground = stack.enter_context(reached(binary, binds, {}, key.user))
-        walls = wall_arguments(
+        ground = stack.enter_context(reachable_binds(binary, binds, {}, key.user))
+        walls = bubblewrap_arguments(
             read_only=ground.read_only,
             writable={},
             descriptors={
-                path: held(text) for path, text in inside_files("launcher.py", "fork_server.py").items()
+                path: held(text) for path, text in sandbox_files("launcher.py", "fork_server.py").items()
             },
             capabilities=("CAP_SETUID", "CAP_SETGID") if key.many_users else (),
             folders=(_ARTEFACT, _ARTEFACTS),
@@ -182,7 +186,7 @@ class Worker:
             if maps is not None:
                 maps.write()
         except BaseException:
-            end_group(process)
+            kill_process_group(process)
             raise
         return process
 
@@ -237,7 +241,7 @@ class Worker:
                 raise OSError("it has ended")  # noqa: TRY301  as where nothing answers
             pid, handle = _first_process(ours)
         except OSError as error:
-            self.obstacle = no_nesting(str(error))
+            self.obstacle = nested_sandbox_failure(str(error))
             ours.close()
             os.close(out_read)
             os.close(error_read)
@@ -248,7 +252,7 @@ class Worker:
     def close(self) -> None:
         """End it, with whatever still runs in it."""
         self._control.close()
-        end_group(self._process)
+        kill_process_group(self._process)
 
 
 class _Maps:
@@ -266,14 +270,14 @@ class _Maps:
         for descriptor in self.theirs:
             os.close(descriptor)
         self.theirs = []
-        found = users()
+        found = program_users()
         assert found is not None  # noqa: S101  root alone comes here
         rows = f"0 {found.start} {len(found)}\n"
-        child = child_of(self._facts)
+        child = read_child_pid(self._facts)
         try:
-            write_maps(child, rows, rows)
+            write_user_maps(child, rows, rows)
         except PermissionError as error:
-            raise PermissionError(no_maps(error)) from None
+            raise PermissionError(user_map_failure(error)) from None
         os.write(self._go, b"g")
 
     def __exit__(self, *_: object) -> None:
@@ -283,7 +287,7 @@ class _Maps:
 
 def _for_one_user(binds: Mapping[str, str]) -> dict[str, str]:
     """Give one program's user access to closed paths and to a snapshot that it must own; root does this."""
-    closed = set(closed_places(list(binds.values())))
+    closed = set(unreachable_paths(list(binds.values())))
     return {inside: path for inside, path in binds.items() if path in closed or inside == SNAPSHOT}
 
 
@@ -307,22 +311,24 @@ def _first_process(channel: socket.socket) -> tuple[int, int]:
     return pid, os.pidfd_open(pid)
 
 
-class Workers:
+class WarmWorkerPool:
     """Warm sandboxes of one :class:`caretbench.execution.sandbox.program_sandbox.Sandbox`. Threads share it."""
 
     def __init__(self) -> None:
         self.artefacts: Path | None = None
         """Folder of compiled programs; programs from elsewhere run in sandboxes of their own."""
-        self._workers: OrderedDict[WorkerKey, Worker] = OrderedDict()
-        self._retired: list[Worker] = []
-        self._failures: Counter[WorkerKey] = Counter()
+        self._workers: OrderedDict[WarmWorkerKey, WarmWorker] = OrderedDict()
+        self._retired: list[WarmWorker] = []
+        self._failures: Counter[WarmWorkerKey] = Counter()
         self.obstacle = ""
         """Reason why the last failed one could not be built, or could not isolate a program."""
         self._lock = threading.Lock()
         # A sandbox dies with the thread that started it: this one lives as long as the process.
         self._keeper: ThreadPoolExecutor | None = None
 
-    def job(self, warm: Warm, job: Mapping[str, object], binds: Mapping[str, str], *, tmp_mb: int) -> Ready:
+    def job(
+        self, warm: WarmSettings, job: Mapping[str, object], binds: Mapping[str, str], *, tmp_mb: int
+    ) -> WarmJob:
         """Return the job in the form that a worker understands, and which worker that is."""
         kept = dict(binds)
         artefact = ""
@@ -340,12 +346,12 @@ class Workers:
         kept |= {place: kept.pop(inside) for place, inside in aside.items()}
         environment = job["environment"] if warm.harness else {}
         assert isinstance(environment, dict)  # noqa: S101  ours
-        key = WorkerKey(
+        key = WarmWorkerKey(
             tuple(sorted(kept.items())),
             tuple(sorted(environment.items())),
             warm.modules,
             warm.packages,
-            unprivileged_user() if users() is not None else None,
+            unprivileged_user() if program_users() is not None else None,
         )
         given = _for_one_user(binds) if key.many_users else {}
         extra: dict[str, object] = {
@@ -361,10 +367,10 @@ class Workers:
             argv = job["argv"]
             assert isinstance(argv, list)  # noqa: S101  ours
             extra["argv"] = ["-c", *argv[3:]]
-        return Ready(key, {**job, **extra}, given)
+        return WarmJob(key, {**job, **extra}, given)
 
     @contextlib.contextmanager
-    def lease(self, key: WorkerKey, binary: str, filter_program: bytes) -> Iterator[Worker | None]:
+    def lease(self, key: WarmWorkerKey, binary: str, filter_program: bytes) -> Iterator[WarmWorker | None]:
         """Provide a worker for one program; None if none can be built on this machine."""
         worker = self._take(key, binary, filter_program)
         try:
@@ -378,7 +384,7 @@ class Workers:
                 for old in done:
                     old.close()
 
-    def refuse(self, key: WorkerKey, worker: Worker) -> None:
+    def refuse(self, key: WarmWorkerKey, worker: WarmWorker) -> None:
         """Build another one next time. If none ever isolated a program, the kernel is the cause, and no more are tried.
 
         One that did may have met a moment without memory, or without room for processes.
@@ -390,7 +396,7 @@ class Workers:
             if self._workers.get(key) is worker:
                 self._retired.append(self._workers.pop(key))
 
-    def _take(self, key: WorkerKey, binary: str, filter_program: bytes) -> Worker | None:
+    def _take(self, key: WarmWorkerKey, binary: str, filter_program: bytes) -> WarmWorker | None:
         with self._lock:
             if self._failures[key] >= _MOST_FAILURES:
                 return None
@@ -403,7 +409,7 @@ class Workers:
             if worker is None:
                 self._keeper = self._keeper or ThreadPoolExecutor(1, thread_name_prefix="warm-sandboxes")
                 try:
-                    worker = self._keeper.submit(Worker, key, binary, filter_program).result()
+                    worker = self._keeper.submit(WarmWorker, key, binary, filter_program).result()
                 except OSError as error:
                     self._failures[key] += 1
                     self.obstacle = str(error)

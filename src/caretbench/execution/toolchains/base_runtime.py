@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from caretbench.execution.bundles import Bundle, installed
+from caretbench.execution.bundles import Bundle, installed_bundle
 from caretbench.execution.sandbox.program_sandbox import HOME, Sandbox
 from caretbench.execution.toolchain_tables import toolchain_table
 from caretbench.execution.types import (
@@ -22,7 +22,7 @@ from caretbench.execution.types import (
     Toolchain,
 )
 from caretbench.files import sha256_text
-from caretbench.languages.table_reader import text_of
+from caretbench.languages.table_reader import language_file
 
 BundleLookup = Callable[[str], Bundle | None]
 """From a bundle's name to the built bundle, or None where it is not built."""
@@ -36,7 +36,7 @@ ARTEFACT = "/artefact"
 _DIAGNOSTICS_CHARACTERS = 4000
 
 
-class Runtime(ABC):
+class BaseRuntime(ABC):
     """Base of the runtimes: an interpreted language, whose programs need no compiling."""
 
     language = ""
@@ -45,7 +45,7 @@ class Runtime(ABC):
     harness_frames: re.Pattern[str] | None = None
     """Lines of a stack trace that a plain command would not show: the harness's, and what it calls the program by."""
 
-    def __init__(self, sandbox: Sandbox, bundles: BundleLookup = installed) -> None:
+    def __init__(self, sandbox: Sandbox, bundles: BundleLookup = installed_bundle) -> None:
         self.sandbox = sandbox
         self._bundles = bundles
         self._found: dict[str, Bundle | None] = {}
@@ -110,7 +110,7 @@ def compile_limits(limits: Limits, programs: int = 1) -> Limits:
     )  # fmt: skip
 
 
-def shorten(diagnostics: str) -> str:
+def shorten_diagnostics(diagnostics: str) -> str:
     """Return a compiler's output, cut to a readable length."""
     text = diagnostics.strip()
     return text if len(text) <= _DIAGNOSTICS_CHARACTERS else f"{text[:_DIAGNOSTICS_CHARACTERS]}\n[...]"
@@ -123,7 +123,7 @@ def harness_file(language: str, name: str) -> str:
     Raises:
         FileNotFoundError: there is none.
     """
-    text = text_of(language, "harness", name)
+    text = language_file(language, "harness", name)
     if text is None:
         raise FileNotFoundError(f"{language}/harness/{name}")
     return text

@@ -27,13 +27,13 @@ from typing import NamedTuple
 
 from pydantic import Base64Bytes, BaseModel, ValidationError
 
-from caretbench.execution.sandbox.invocation import Invocation, Killed
+from caretbench.execution.sandbox.invocation import Invocation, KillReason
 from caretbench.execution.sandbox.program_sandbox import Sandbox
 from caretbench.execution.sandbox.supervisor import START_S, SandboxResult
-from caretbench.execution.toolchains.base_runtime import compile_limits, shorten
+from caretbench.execution.toolchains.base_runtime import compile_limits, shorten_diagnostics
 from caretbench.execution.types import CompileResult, ExecutionRequest, Limits, Status
 
-CHUNK = 10
+COMPILE_BATCH = 10
 """Programs that are handed to the servers at a time."""
 CPU_PER_PROGRAM_S = 30.0
 """CPU time, in seconds, that a compiler may spend on one program."""
@@ -69,7 +69,7 @@ class ServerAnswer(BaseModel):
     """The artefact: path -> content."""
 
 
-class Compiler(NamedTuple):
+class CompilerSettings(NamedTuple):
     """Settings of a language's compile server: its start, and when it is replaced."""
 
     arguments: Sequence[str]
@@ -88,7 +88,7 @@ class Compiler(NamedTuple):
         return tuple(self.arguments), binds, settings
 
 
-class Program(NamedTuple):
+class CompileJob(NamedTuple):
     """Request, with the empty folder for its artefact, and an option word without blanks for the server."""
 
     request: ExecutionRequest
@@ -96,7 +96,7 @@ class Program(NamedTuple):
     option: str = "-"
 
 
-def plain_verdict(answer: ServerAnswer, request: ExecutionRequest) -> Status | None:
+def default_verdict(answer: ServerAnswer, request: ExecutionRequest) -> Status | None:
     """Return the verdict if every complaint except a missing module is a compile error."""
     del request
     statuses = {"ok": None, "module": Status.UNRESOLVED_IMPORT, "timeout": Status.TIMEOUT}
@@ -105,8 +105,8 @@ def plain_verdict(answer: ServerAnswer, request: ExecutionRequest) -> Status | N
 
 def compile_programs(
     sandbox: Sandbox,
-    compiler_for: Callable[[ExecutionRequest], Compiler],
-    programs: Sequence[Program],
+    compiler_for: Callable[[ExecutionRequest], CompilerSettings],
+    programs: Sequence[CompileJob],
 ) -> list[CompileResult]:
     """Compile programs, each into its own folder; one result each, in order.
 
@@ -116,7 +116,7 @@ def compile_programs(
         programs: Programs to compile.
     """
     servers = _servers_of(sandbox)
-    compilers: dict[str | None, Compiler] = {}
+    compilers: dict[str | None, CompilerSettings] = {}
     results = []
     for program in programs:
         bundle = program.request.bundle
@@ -126,10 +126,10 @@ def compile_programs(
     return results
 
 
-class Server:
+class CompileServer:
     """Sandboxed compiler and the thread that supervises it. One thread at a time may use it."""
 
-    def __init__(self, sandbox: Sandbox, compiler: Compiler, limits: Limits) -> None:
+    def __init__(self, sandbox: Sandbox, compiler: CompilerSettings, limits: Limits) -> None:
         self.compiler = compiler
         self.programs = 0
         self.memory_mb = _UNKNOWN_MB
@@ -173,7 +173,7 @@ class Server:
             os.close(self._source)
             self._answers.put(None)
 
-    def ask(self, program: Program) -> ServerAnswer | None:
+    def ask(self, program: CompileJob) -> ServerAnswer | None:
         """Compile one program; None where the server has ended without an answer."""
         text = program.request.source.encode("utf-8", "surrogatepass")
         identity = secrets.token_hex(8)
@@ -224,7 +224,7 @@ class Server:
 
     # --- on the supervising thread ----------------------------------------------------------------------------
 
-    def hear(self, data: bytes) -> Killed | None:
+    def hear(self, data: bytes) -> KillReason | None:
         """Process the server's output: only the awaited answer is accepted."""
         if self._unsound:
             return "output"
@@ -252,7 +252,7 @@ class Server:
         self._answers.put(answer)
         return True
 
-    def check(self) -> Killed | None:
+    def check(self) -> KillReason | None:
         """Return a reason to end the server now: it takes too long, or is not wanted any more."""
         with self._lock:
             now = time.monotonic()
@@ -276,16 +276,16 @@ def _says_ready(line: bytes | bytearray) -> bool:
         return False
 
 
-class Servers:
+class CompileServerPool:
     """Servers of one sandbox. Threads may share it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._idle: list[Server] = []  # the one that was used last comes last
-        self._working: list[Server] = []
-        self._leaving: list[Server] = []
+        self._idle: list[CompileServer] = []  # the one that was used last comes last
+        self._working: list[CompileServer] = []
+        self._leaving: list[CompileServer] = []
 
-    def compile(self, sandbox: Sandbox, compiler: Compiler, program: Program) -> CompileResult:
+    def compile(self, sandbox: Sandbox, compiler: CompilerSettings, program: CompileJob) -> CompileResult:
         """Return the result of one program."""
         server = self._lease(sandbox, compiler, program.request.limits)
         answer = server.ask(program)
@@ -316,7 +316,7 @@ class Servers:
         for server in leaving:
             server.join(2 * _ENDS_S)
 
-    def _lease(self, sandbox: Sandbox, compiler: Compiler, limits: Limits) -> Server:
+    def _lease(self, sandbox: Sandbox, compiler: CompilerSettings, limits: Limits) -> CompileServer:
         key = compiler.key
         with self._lock:
             ended = [server for server in self._idle if not server.alive]
@@ -329,20 +329,20 @@ class Servers:
             server.close()  # its end of the pipe is still open
         return found or self._fresh(sandbox, compiler, limits)
 
-    def _fresh(self, sandbox: Sandbox, compiler: Compiler, limits: Limits) -> Server:
+    def _fresh(self, sandbox: Sandbox, compiler: CompilerSettings, limits: Limits) -> CompileServer:
         self._make_room(_UNKNOWN_MB)
-        server = Server(sandbox, compiler, limits)
+        server = CompileServer(sandbox, compiler, limits)
         with self._lock:
             self._working.append(server)
         return server
 
-    def _release(self, server: Server) -> None:
+    def _release(self, server: CompileServer) -> None:
         with self._lock:
             self._working.remove(server)
             self._idle.append(server)
         self._make_room(0.0)
 
-    def _leave(self, server: Server) -> None:
+    def _leave(self, server: CompileServer) -> None:
         server.close()
         with self._lock:
             self._working.remove(server)
@@ -360,15 +360,15 @@ class Servers:
             server.close()
 
 
-_pools: weakref.WeakKeyDictionary[Sandbox, Servers] = weakref.WeakKeyDictionary()
+_pools: weakref.WeakKeyDictionary[Sandbox, CompileServerPool] = weakref.WeakKeyDictionary()
 _pools_lock = threading.Lock()
 
 
-def _servers_of(sandbox: Sandbox) -> Servers:
+def _servers_of(sandbox: Sandbox) -> CompileServerPool:
     with _pools_lock:
         servers = _pools.get(sandbox)
         if servers is None:
-            servers = _pools[sandbox] = Servers()
+            servers = _pools[sandbox] = CompileServerPool()
             sandbox.when_closed(servers.close)
             weakref.finalize(sandbox, servers.close)
     return servers
@@ -381,7 +381,7 @@ def _torn(outcome: SandboxResult) -> bool:
     )
 
 
-def _result(answer: ServerAnswer, program: Program, compiler: Compiler) -> CompileResult:
+def _result(answer: ServerAnswer, program: CompileJob, compiler: CompilerSettings) -> CompileResult:
     status = compiler.verdict(answer, program.request)
     diagnostics = answer.diagnostics
     if status is None and not _placed(answer.files, program.folder, compiler.file_mode):
@@ -389,7 +389,7 @@ def _result(answer: ServerAnswer, program: Program, compiler: Compiler) -> Compi
     return CompileResult(
         artefact=program.folder if status is None else None,
         status=status,
-        diagnostics=shorten(diagnostics),
+        diagnostics=shorten_diagnostics(diagnostics),
         missing_module=answer.missing,
         compile_s=answer.seconds,
     )
@@ -440,7 +440,7 @@ def _failure(outcome: SandboxResult, *, ours: bool) -> CompileResult:
     return CompileResult(
         artefact=None,
         status=status,
-        diagnostics=shorten(said),
+        diagnostics=shorten_diagnostics(said),
         compile_s=outcome.cpu_s,
         by_wall=not ours and outcome.killed == "wall",
     )

@@ -19,11 +19,11 @@ from caretbench.execution.toolchain_tables import CompilerTable, ToolchainTable,
 from caretbench.execution.toolchains.base_runtime import (
     ARTEFACT,
     HARNESS,
-    Runtime,
+    BaseRuntime,
     compile_limits,
     fingerprint,
     harness_file,
-    shorten,
+    shorten_diagnostics,
     tool_version,
 )
 from caretbench.execution.types import (
@@ -34,7 +34,7 @@ from caretbench.execution.types import (
     RunPlan,
     Status,
     Toolchain,
-    Warm,
+    WarmSettings,
 )
 
 EXECUTABLE = "program"
@@ -47,7 +47,7 @@ _OBJECT = "sentinel.o"
 _KILLED = {"wall": Status.TIMEOUT, "cpu": Status.TIMEOUT, "memory": Status.OUT_OF_MEMORY}
 
 
-class ExecutableRuntime(Runtime):
+class ExecutableRuntime(BaseRuntime):
     """Base of the runtimes whose compiler makes an executable: one compiler process per program."""
 
     chunk_size = 1
@@ -92,7 +92,7 @@ def compile_result(result: SandboxResult, artefact: Path | None, module: str | N
         artefact: The folder of the executable; None if there is none.
         module: A module that is not there, if that is what the compiler objects to.
     """
-    words = shorten(result.error or result.stderr.text)
+    words = shorten_diagnostics(result.error or result.stderr.text)
     if artefact is not None:
         return CompileResult(artefact=artefact, diagnostics=words, compile_s=result.wall_s)
     if result.error is not None:
@@ -173,7 +173,7 @@ class CompiledRuntime(ExecutableRuntime):
                 files=files,
                 environment={"LC_ALL": "C", **self._compiler.environment},
                 limits=compile_limits(limits),
-                warm=Warm(),
+                warm=WarmSettings(),
                 tree=ProjectTree(results=(made,), file_bytes=LARGEST_BYTES, total_bytes=LARGEST_BYTES),
                 address_space_limit=False,
             )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from caretbench.execution.toolchains.base_runtime import (
     HARNESS,
-    Runtime,
+    BaseRuntime,
     fingerprint,
     harness_file,
     tool_version,
@@ -26,7 +26,7 @@ _UNSETTLED_TOP_LEVEL_AWAIT = 13
 """Node's exit status for a module whose top level waits for ever."""
 
 
-class JavaScriptRuntime(Runtime):
+class JavaScriptRuntime(BaseRuntime):
     """JavaScript runtime; there is no ``package.json``, so ``.js`` means CommonJS as it does for ``node test.js``."""
 
     language = "javascript"

@@ -21,7 +21,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from caretbench.execution.cache.staging_folders import building, sweep
+from caretbench.execution.cache.staging_folders import remove_abandoned, staging_folder
 from caretbench.execution.toolchains.base_runtime import harness_file
 from caretbench.files import sha256_json
 
@@ -52,14 +52,14 @@ _BLANK = re.compile(r"(?:[ \t\n]|\r\n|//[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
 _INCLUDE = re.compile(r"#[ \t]*include[ \t]*<([\w./+]+)>[ \t]*(?://[^\n]*)?\r?\n")
 
 
-def saved_ms(headers: frozenset[str]) -> float:
+def saved_cpu_ms(headers: frozenset[str]) -> float:
     """Return about how much CPU time, in milliseconds, a set saves a program."""
     return sum(_COST_MS.get(header, _OTHERS_MS) for header in headers)
 
 
-def building_ms(headers: frozenset[str]) -> float:
+def build_cpu_ms(headers: frozenset[str]) -> float:
     """Return about how much CPU time, in milliseconds, it takes to precompile a set."""
-    return 200 + 2.5 * saved_ms(headers)
+    return 200 + 2.5 * saved_cpu_ms(headers)
 
 
 def leading_headers(source: str) -> frozenset[str]:
@@ -72,7 +72,7 @@ def leading_headers(source: str) -> frozenset[str]:
     return frozenset({_EVERYTHING}) if _EVERYTHING in found else frozenset(found) - _ASSERTIONS
 
 
-def opening(source: str) -> str:
+def leading_includes(source: str) -> str:
     """Return the first lines of a program if they include more than the standard library; else nothing."""
     headers = [header for header in _included(source) if header not in _ASSERTIONS]
     foreign = any(header not in _STANDARD for header in headers)
@@ -103,12 +103,12 @@ class HeaderEntry(NamedTuple):
     size: int
 
 
-Flags = tuple[str, ...]
-Build = Callable[[str, Flags, Path], bool]
+CompilerFlags = tuple[str, ...]
+HeaderCompiler = Callable[[str, CompilerFlags, Path], bool]
 """Precompile a text, with flags, into ``PRECOMPILED`` in an empty folder; whether that worked."""
 
 
-class PrecompiledHeaders:
+class PrecompiledHeaderStore:
     """Store of precompiled headers below one folder. Threads and processes may share it.
 
     Args:
@@ -120,20 +120,20 @@ class PrecompiledHeaders:
         self.root = root
         self._mark = mark
         self._lock = threading.Lock()
-        self._worth: dict[tuple[Flags, str], float] = {}
+        self._worth: dict[tuple[CompilerFlags, str], float] = {}
         # None: it is being built, or cannot be.
-        self._known: dict[tuple[Flags, str], HeaderEntry | None] = {}
+        self._known: dict[tuple[CompilerFlags, str], HeaderEntry | None] = {}
         with contextlib.suppress(OSError):  # what cannot be kept is gone without
             root.mkdir(parents=True, exist_ok=True)
-            sweep(root)
+            remove_abandoned(root)
 
-    def for_program(self, source: str, flags: Flags, build: Build) -> HeaderEntry | None:
+    def for_program(self, source: str, flags: CompilerFlags, build: HeaderCompiler) -> HeaderEntry | None:
         """Return the best entry that contains only headers that the program begins with; None: use none.
 
         A set is built once it would have saved what building it costs; meanwhile other threads go without. Nothing is
         known of the cost of other libraries' headers: they are built when they are asked for a second time.
         """
-        if text := opening(source):
+        if text := leading_includes(source):
             self._provide(text, None, flags, build, 0.5)
             with self._lock:
                 entry = self._known.get((flags, text))
@@ -146,23 +146,25 @@ class PrecompiledHeaders:
                 best = self._best(wanted, flags)
                 held = [best.headers] if best is not None and best.headers else []
                 # What the first set will save is not the whole set's merit.
-                others = max((saved_ms(other) for other in (*held, first) if other != headers), default=0.0)
+                others = max(
+                    (saved_cpu_ms(other) for other in (*held, first) if other != headers), default=0.0
+                )
                 text = "".join(f"#include <{header}>\n" for header in sorted(headers))
-                worth = max(0.0, saved_ms(headers) - others) / building_ms(headers)
+                worth = max(0.0, saved_cpu_ms(headers) - others) / build_cpu_ms(headers)
                 self._provide(text, headers, flags, build, worth)
         best = self._best(wanted, flags)
         return self._used(best) if best is not None else None
 
-    def _best(self, wanted: frozenset[str], flags: Flags) -> HeaderEntry | None:
+    def _best(self, wanted: frozenset[str], flags: CompilerFlags) -> HeaderEntry | None:
         with self._lock:
             fitting = [
-                (saved_ms(entry.headers), entry.size, entry)
+                (saved_cpu_ms(entry.headers), entry.size, entry)
                 for (others, _), entry in self._known.items()
                 if entry is not None and entry.headers and others == flags and entry.headers <= wanted
             ]
         return max(fitting, key=lambda found: found[:2])[2] if fitting else None
 
-    def of_text(self, text: str, flags: Flags, build: Build) -> HeaderEntry | None:
+    def of_text(self, text: str, flags: CompilerFlags, build: HeaderCompiler) -> HeaderEntry | None:
         """Return the entry of a text, built when it is first asked for; None where that is not possible."""
         self._provide(text, None, flags, build, 1.0)
         with self._lock:
@@ -180,7 +182,12 @@ class PrecompiledHeaders:
     # --- building ---------------------------------------------------------------------------------------------
 
     def _provide(
-        self, text: str, headers: frozenset[str] | None, flags: Flags, build: Build, worth: float
+        self,
+        text: str,
+        headers: frozenset[str] | None,
+        flags: CompilerFlags,
+        build: HeaderCompiler,
+        worth: float,
     ) -> None:
         """Look for an entry when it is first asked for; build it once the time it would have saved reaches its cost."""
         key = (flags, text)
@@ -210,8 +217,8 @@ class PrecompiledHeaders:
         shutil.rmtree(self.root / name, ignore_errors=True)
         return None
 
-    def _make(self, name: str, text: str, flags: Flags, build: Build) -> None:
-        with building(self.root) as place:
+    def _make(self, name: str, text: str, flags: CompilerFlags, build: HeaderCompiler) -> None:
+        with staging_folder(self.root) as place:
             folder = place / "entry"
             folder.mkdir()
             if not build(text, flags, folder):

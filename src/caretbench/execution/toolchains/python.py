@@ -10,8 +10,8 @@ from typing import ClassVar
 from caretbench.execution.bundles import Bundle
 from caretbench.execution.sandbox.bubblewrap import launcher_interpreter
 from caretbench.execution.sandbox.program_sandbox import HOME, WORK, Invocation
-from caretbench.execution.toolchains.base_runtime import Runtime, fingerprint, harness_file, tool_version
-from caretbench.execution.types import ExecutionRequest, Limits, RunPlan, Toolchain, Warm
+from caretbench.execution.toolchains.base_runtime import BaseRuntime, fingerprint, harness_file, tool_version
+from caretbench.execution.types import ExecutionRequest, Limits, RunPlan, Toolchain, WarmSettings
 
 PROGRAM = "main.py"
 
@@ -52,7 +52,7 @@ def _modules(source: str) -> tuple[str, ...]:
     return _LIGHT + _HEAVY if _WANTS_HEAVY.search(source) else _LIGHT
 
 
-class PythonRuntime(Runtime):
+class PythonRuntime(BaseRuntime):
     """Python runtime with the system's CPython. Never ``-O``: assertions are what is measured."""
 
     language = "python"
@@ -85,7 +85,7 @@ class PythonRuntime(Runtime):
             argv=(interpreter, PROGRAM)
             if alone
             else (interpreter, "-c", harness, f"{WORK}/{PROGRAM}", packages),
-            warm=Warm() if alone else Warm(harness, _modules(request.source), packages),
+            warm=WarmSettings() if alone else WarmSettings(harness, _modules(request.source), packages),
             environment={**ENVIRONMENT, **(bundle.environment if bundle else {})},
             read_only={**binds, **(bundle.read_only if bundle else {})},
             files={PROGRAM: request.source, **self._fonts(request, bundle)},

@@ -16,7 +16,12 @@ from typing import Final
 from caretbench.errors import DataError
 from caretbench.execution.cache.cache_keys import prepared_key
 from caretbench.execution.types import Status
-from caretbench.execution.workspaces.snapshot_archive import PART_BYTES, RESULTS, packing, taken_over
+from caretbench.execution.workspaces.snapshot_archive import (
+    PART_BYTES,
+    RESULTS,
+    add_command_outputs,
+    packing_command,
+)
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, WorkspaceResult
 from caretbench.files import write_atomically
@@ -26,7 +31,7 @@ _AMPLE: Final = {
 }  # fmt: skip
 
 
-class Preparer:
+class ProjectPreparer:
     """Preparer of projects, each once; prepared ones are in the store too. Threads and processes may share it."""
 
     def __init__(self, store: SnapshotStore, run: Callable[[WorkspaceRequest], WorkspaceResult]) -> None:
@@ -71,7 +76,7 @@ class Preparer:
         result = self._run(
             request.model_copy(
                 update={
-                    "id": "prepare", "command": packing(request.prepare, request.directory), "directory": ".",
+                    "id": "prepare", "command": packing_command(request.prepare, request.directory), "directory": ".",
                     "prepare": (), "patch": {}, "stdin": None, "junit": (), "minimum_tests": 0, "expected": None,
                     "results": RESULTS, "result_bytes": PART_BYTES,
                     "limits": request.limits.model_copy(update=_AMPLE),
@@ -83,7 +88,7 @@ class Preparer:
         if result.status is not Status.PASSED or any(file.problem for file in result.files):
             return request.snapshot
         try:
-            made: Snapshot = taken_over(self._store, self._store.get(request.snapshot), result.files)
+            made: Snapshot = add_command_outputs(self._store, self._store.get(request.snapshot), result.files)
         except DataError:
             return request.snapshot
         write_atomically(place, made.id)

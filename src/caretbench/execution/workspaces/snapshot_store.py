@@ -24,10 +24,10 @@ from typing import Literal
 from pydantic import ValidationError
 
 from caretbench.errors import DataError
-from caretbench.execution.cache.cache_folders import SNAPSHOTS, unusable
-from caretbench.execution.cache.staging_folders import building, sweep
+from caretbench.execution.cache.cache_folders import SNAPSHOTS, unusable_cache
+from caretbench.execution.cache.staging_folders import remove_abandoned, staging_folder
 from caretbench.execution.sandbox.bubblewrap import reachable_by_others
-from caretbench.execution.sandbox.host.program_users import unprivileged_user, users
+from caretbench.execution.sandbox.host.program_users import program_users, unprivileged_user
 from caretbench.execution.types import Frozen
 from caretbench.files import cache_folder, sha256_json
 
@@ -103,8 +103,8 @@ class SnapshotStore:
             for place in (self.folder, self.folder / "objects", self.folder / "trees"):
                 place.mkdir(parents=True, exist_ok=True, mode=0o755)
         except OSError as error:
-            raise unusable(self.folder, error) from error
-        give = users() is not None and reachable_by_others(self.folder)
+            raise unusable_cache(self.folder, error) from error
+        give = program_users() is not None and reachable_by_others(self.folder)
         self._owner = unprivileged_user() if give else None
 
     # --- taking -----------------------------------------------------------------------------------------------
@@ -123,11 +123,11 @@ class SnapshotStore:
         if not source.is_dir():
             raise DataError(f"{source}: not a folder")
         with self._locked(fcntl.LOCK_SH):
-            sweep(self.folder / "trees")
+            remove_abandoned(self.folder / "trees")
             entries = dict(sorted(self._take(source, ignore)))
             identity = _identity(entries)
             if self._manifest(identity).exists() and self._damaged(identity):
-                with building(self.folder / "trees") as aside:
+                with staging_folder(self.folder / "trees") as aside:
                     self._manifest(identity).parent.rename(aside / "damaged")
             if not self._manifest(identity).exists():
                 self._build(identity, entries)
@@ -212,7 +212,7 @@ class SnapshotStore:
         Path(building).replace(place)
 
     def _build(self, identity: str, entries: Mapping[str, SnapshotEntry]) -> None:
-        with building(self.folder / "trees") as folder:
+        with staging_folder(self.folder / "trees") as folder:
             whole = folder / "whole"
             whole.mkdir()
             whole.chmod(0o755)

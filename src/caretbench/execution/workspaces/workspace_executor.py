@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 
 from caretbench.errors import DataError
-from caretbench.execution.cache.cache_keys import PathMarks, project_key
+from caretbench.execution.cache.cache_keys import PathFingerprints, project_key
 from caretbench.execution.cache.result_cache import ResultCache
-from caretbench.execution.classification import held_up, short_of_what_all_share
-from caretbench.execution.local_jobs import LocalKind, LocalRuns
-from caretbench.execution.sandbox.host.program_users import NoUsers
+from caretbench.execution.classification import delayed_by_load, hit_shared_limit
+from caretbench.execution.local_jobs import LocalJobRunner, LocalRequestKind
+from caretbench.execution.sandbox.host.program_users import NoProgramUsers
 from caretbench.execution.submission import CachedExecutor, Job, Submission
 from caretbench.execution.types import Engine, Isolation, Limits, Status
 from caretbench.execution.workspaces.workspace_runner import (
@@ -32,7 +32,7 @@ WorkspaceEngine = Engine[WorkspaceRequest, WorkspaceResult]
 """Runs commands in projects."""
 
 
-def limits_from(
+def limits_from_reference(
     reference: WorkspaceResult, *, factor: float = 5.0, floor: Limits = WORKSPACE_LIMITS
 ) -> Limits:
     """Return limits by the reference's time in seconds: ``factor`` times that, at least ``floor``.
@@ -48,7 +48,7 @@ def limits_from(
     )
 
 
-def limits_for(
+def limits_from_cpu_time(
     reference_cpu_s: float, *, factor: float = 5.0, least_s: float = 10.0, floor: Limits = WORKSPACE_LIMITS
 ) -> Limits:
     """Return limits by the reference's CPU time alone, in the same steps; at least ``least_s``.
@@ -92,10 +92,10 @@ class WorkspaceExecutor(CachedExecutor[WorkspaceRequest, WorkspaceResult]):
     def _submission(self, cache: ResultCache) -> Submission[WorkspaceRequest, WorkspaceResult]:
         sandbox = self.spaces.sandbox
         sandbox.probe()
-        projects = Projects(self.spaces, cache)
+        projects = WorkspaceRequestKind(self.spaces, cache)
         window = self._workers * _WINDOW_PER_WORKER
         return Submission(
-            projects, LocalRuns(projects, sandbox, workers=self._workers, compilers=1, window=window)
+            projects, LocalJobRunner(projects, sandbox, workers=self._workers, compilers=1, window=window)
         )
 
     def close(self) -> None:
@@ -103,7 +103,7 @@ class WorkspaceExecutor(CachedExecutor[WorkspaceRequest, WorkspaceResult]):
         self.spaces.close()
 
 
-class Projects(LocalKind[WorkspaceRequest, WorkspaceResult]):
+class WorkspaceRequestKind(LocalRequestKind[WorkspaceRequest, WorkspaceResult]):
     """Commands in projects as a kind of request, and as work on this machine."""
 
     form = WorkspaceResult
@@ -111,7 +111,7 @@ class Projects(LocalKind[WorkspaceRequest, WorkspaceResult]):
     def __init__(self, spaces: Workspaces, cache: ResultCache) -> None:
         super().__init__(cache)
         self._spaces = spaces
-        self._marks = PathMarks()
+        self._marks = PathFingerprints()
 
     def refused(self, request: WorkspaceRequest) -> WorkspaceResult | None:
         """Return None: whether a command runs is known when it is run, but without its snapshot nothing can.
@@ -145,12 +145,12 @@ class Projects(LocalKind[WorkspaceRequest, WorkspaceResult]):
             return self._spaces.run(request, attempt)
         except DataError as error:
             return WorkspaceResult(id=request.id, status=Status.SKIPPED, reason=str(error))
-        except (OSError, NoUsers) as error:
+        except (OSError, NoProgramUsers) as error:
             reason = f"no process: {error}"
             return WorkspaceResult(id=request.id, status=Status.SANDBOX_ERROR, attempt=attempt, reason=reason)
 
     def held_up(self, job: Job[WorkspaceRequest], result: WorkspaceResult) -> bool:
         """Return whether other programs may have had a part in the result."""
         del job
-        late = held_up(result.status, result.reason, result.signal, result.cpu_s)
-        return late or short_of_what_all_share(result.status, result.stderr.text)
+        late = delayed_by_load(result.status, result.reason, result.signal, result.cpu_s)
+        return late or hit_shared_limit(result.status, result.stderr.text)

@@ -17,7 +17,7 @@ WORKSPACE_LIMITS = Limits(
 )
 """Limits of a whole test command. ``tmp_mb`` bounds what it writes into the project, and again into ``/tmp``."""
 
-Placed = Literal["", "overlay", "copy"]
+PlacementMode = Literal["", "overlay", "copy"]
 
 
 class WorkspaceRequest(Frozen):
@@ -79,7 +79,7 @@ class WorkspaceResult(Frozen):
     cpu_s: float = 0.0
     memory_mb: float = 0.0
     isolation: Isolation | None = None
-    placed: Placed = ""
+    placed: PlacementMode = ""
     """Way in which the project was placed in the sandbox."""
     attempt: int = 1
     cached: bool = False

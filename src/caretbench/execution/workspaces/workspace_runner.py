@@ -16,9 +16,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from caretbench.errors import DataError
-from caretbench.execution.bundles import Bundle, installed
+from caretbench.execution.bundles import Bundle, installed_bundle
 from caretbench.execution.program_runner import unmet_need
-from caretbench.execution.sandbox.host.program_users import NoUsers
+from caretbench.execution.sandbox.host.program_users import NoProgramUsers
 from caretbench.execution.sandbox.package_index.index_policy import IndexPolicy
 from caretbench.execution.sandbox.package_index.index_proxy import IndexProxy
 from caretbench.execution.sandbox.program_sandbox import (
@@ -30,21 +30,21 @@ from caretbench.execution.sandbox.program_sandbox import (
     SandboxUnavailable,
 )
 from caretbench.execution.toolchains.base_runtime import BundleLookup
-from caretbench.execution.types import ProjectTree, Status, Warm
-from caretbench.execution.workspaces.command_results import judged
-from caretbench.execution.workspaces.java_test_command import REMEDY, java_project_tools, names_them
-from caretbench.execution.workspaces.project_patch import Changes, plain_path
-from caretbench.execution.workspaces.project_preparation import Preparer
+from caretbench.execution.types import ProjectTree, Status, WarmSettings
+from caretbench.execution.workspaces.command_results import command_result
+from caretbench.execution.workspaces.java_test_command import REMEDY, java_project_tools, uses_java_tools
+from caretbench.execution.workspaces.project_patch import PatchChanges, checked_path
+from caretbench.execution.workspaces.project_preparation import ProjectPreparer
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
-from caretbench.execution.workspaces.warm_java_compiler import JavaWarmth
+from caretbench.execution.workspaces.warm_java_compiler import WarmJavaCompiler
 from caretbench.execution.workspaces.workspace_request import (
     WORKSPACE_LIMITS,
-    Placed,
+    PlacementMode,
     WorkspaceRequest,
     WorkspaceResult,
 )
 
-__all__ = ["WORKSPACE_LIMITS", "Placed", "WorkspaceRequest", "WorkspaceResult", "Workspaces"]
+__all__ = ["WORKSPACE_LIMITS", "PlacementMode", "WorkspaceRequest", "WorkspaceResult", "Workspaces"]
 
 MOST_COPIED_BYTES = 256 << 20
 _ATTEMPTS = 3
@@ -69,7 +69,7 @@ class Workspaces:
         store: SnapshotStore | None = None,
         *,
         overlay: bool = True,
-        bundles: BundleLookup = installed,
+        bundles: BundleLookup = installed_bundle,
         index: IndexPolicy | None = None,
     ) -> None:
         self.sandbox = sandbox or Sandbox()
@@ -79,13 +79,13 @@ class Workspaces:
         """Error of the last attempt to mount an overlay, if it failed."""
         self._look_up = bundles
         self._index = index
-        self._preparer = Preparer(self.store, self.run)
-        self._java = JavaWarmth(self.sandbox)
+        self._preparer = ProjectPreparer(self.store, self.run)
+        self._java = WarmJavaCompiler(self.sandbox)
         self._bundles: dict[str, Bundle | None] = {}
         self._snapshots: OrderedDict[str, tuple[Snapshot, ExitStack]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def probe(self) -> Placed:
+    def probe(self) -> PlacementMode:
         """Return how projects are placed on this machine, found by really placing one.
 
         Raises:
@@ -121,9 +121,9 @@ class Workspaces:
             lock_hash = bundle.lock_hash if bundle is not None else ""
             snapshot = self.snapshot(self._preparer.snapshot(request, lock_hash))
         compiled = self._java.compiled(request, snapshot, bundle)
-        changes = Changes(snapshot, {**request.patch, **compiled.patch})
+        changes = PatchChanges(snapshot, {**request.patch, **compiled.patch})
         for pattern in (*request.results, *request.junit):
-            plain_path(pattern)
+            checked_path(pattern)
         invocation = _invocation(request, bundle)
         last = attempt + _ATTEMPTS - 1
         ran, placed = self._run_once(request, snapshot, changes, invocation)
@@ -131,7 +131,7 @@ class Workspaces:
             attempt += 1
             ran, placed = self._run_once(request, snapshot, changes, invocation)
         ran = ran.model_copy(update={"cpu_s": ran.cpu_s + compiled.cpu_s})
-        return judged(request, ran, placed, attempt)
+        return command_result(request, ran, placed, attempt)
 
     def _obstacle(self, request: WorkspaceRequest) -> str:
         """Return why this machine cannot run a command, with a remedy; empty if it can."""
@@ -140,11 +140,11 @@ class Workspaces:
             return unmet
         if request.bundle is not None and self.bundle(request.bundle) is None:
             return f"the bundle {request.bundle} is not built: caretbench deps build {request.bundle}"
-        return REMEDY if names_them(request.command) and java_project_tools() is None else ""
+        return REMEDY if uses_java_tools(request.command) and java_project_tools() is None else ""
 
     def _run_once(
-        self, request: WorkspaceRequest, snapshot: Snapshot, changes: Changes, invocation: Invocation
-    ) -> tuple[SandboxResult, Placed]:
+        self, request: WorkspaceRequest, snapshot: Snapshot, changes: PatchChanges, invocation: Invocation
+    ) -> tuple[SandboxResult, PlacementMode]:
         """Run it with the project laid over its snapshot, or copied where that is not possible."""
         tree = ProjectTree(
             results=(*request.junit, *request.results),
@@ -182,7 +182,7 @@ class Workspaces:
             with IndexProxy(self._index) as proxy:
                 ran = self.sandbox.run(replace(invocation, index=proxy))
             return ran.model_copy(update={"refusals": tuple(proxy.refusals)})
-        except NoUsers as error:  # others have them all now: tried again, and no other row's end
+        except NoProgramUsers as error:  # others have them all now: tried again, and no other row's end
             return SandboxResult(error=str(error))
 
     def bundle(self, name: str | None) -> Bundle | None:
@@ -230,9 +230,9 @@ class Workspaces:
 
 def _invocation(request: WorkspaceRequest, bundle: Bundle | None) -> Invocation:
     """Return the invocation without the project; refuse a path that leads out of it."""
-    directory = WORK if request.directory == "." else f"{WORK}/{plain_path(request.directory)}"
+    directory = WORK if request.directory == "." else f"{WORK}/{checked_path(request.directory)}"
     packages = _environment(bundle) if bundle is not None else {}
-    tools = java_project_tools() if names_them(request.command) else None
+    tools = java_project_tools() if uses_java_tools(request.command) else None
     said = {**_PYTHON, **packages, **request.environment, **_class_path(packages, request.environment)}
     return Invocation(
         request.command,
@@ -246,7 +246,7 @@ def _invocation(request: WorkspaceRequest, bundle: Bundle | None) -> Invocation:
         address_space_limit=request.address_space_limit,
         stdin=request.stdin,
         directory=directory,
-        warm=Warm(),
+        warm=WarmSettings(),
         display="display" in request.needs,
     )
 
@@ -265,6 +265,6 @@ def _class_path(bundle: Mapping[str, str], said: Mapping[str, str]) -> Mapping[s
 def _with_python_path(environment: Mapping[str, str], folders: tuple[str, ...]) -> Mapping[str, str]:
     if not folders:
         return environment
-    first = [f"{WORK}/{plain_path(folder)}" for folder in folders]
+    first = [f"{WORK}/{checked_path(folder)}" for folder in folders]
     others = environment.get("PYTHONPATH")
     return {**environment, "PYTHONPATH": ":".join([*first, *([others] if others else [])])}

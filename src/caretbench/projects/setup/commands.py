@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from caretbench.errors import DataError
-from caretbench.execution.bundles import installed
+from caretbench.execution.bundles import installed_bundle
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.files import packaged_table
 from caretbench.problem import ExpectedOutput, TestsCheck
@@ -231,7 +231,7 @@ def _runners_bundle(snapshot: Snapshot, command: str) -> str | None:
     wanted = next(((row.module, row.bundle) for row in rows if row.module and row.bundle), None)
     if wanted is None or is_here(snapshot, wanted[0]):
         return None
-    return wanted[1] if installed(wanted[1]) is not None else None
+    return wanted[1] if installed_bundle(wanted[1]) is not None else None
 
 
 def _words(command: str) -> tuple[str, ...]:

@@ -18,8 +18,8 @@ from caretbench.execution.workspaces.snapshot_archive import (
     PART_BYTES,
     PART_MB,
     RESULTS,
-    packing,
-    taken_over,
+    add_command_outputs,
+    packing_command,
 )
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
@@ -135,7 +135,7 @@ def set_up(engine: WorkspaceExecutor, taken: Taken, command: str, bundle: str | 
     request = WorkspaceRequest(
         id="setup",
         snapshot=taken.snapshot.id,
-        command=packing(command),
+        command=packing_command(command),
         environment={"HOME": "/tmp/home"},  # noqa: S108  a path inside the sandbox
         bundle=bundle,
         network="index",
@@ -146,7 +146,7 @@ def set_up(engine: WorkspaceExecutor, taken: Taken, command: str, bundle: str | 
     [result] = engine.submit([request])
     _check(result, command)
     try:
-        snapshot = taken_over(engine.spaces.store, taken.snapshot, result.files)
+        snapshot = add_command_outputs(engine.spaces.store, taken.snapshot, result.files)
     except DataError as error:
         raise DataError(f"setup {command!r}: {error}") from None
     return Taken(snapshot, taken.files, taken.left_out)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from caretbench.execution.sandbox.host.program_users import lacking
+from caretbench.execution.sandbox.host.program_users import missing_capabilities
 from caretbench.execution.sandbox.invocation import NO_OVERLAY
 
 NO_BUBBLEWRAP = (
@@ -48,7 +48,7 @@ _ATTEMPT = re.compile(
 )
 
 
-class Kernel(NamedTuple):
+class KernelFacts(NamedTuple):
     """Facts of a kernel; ``configured`` holds the options that are set, None if the kernel does not tell."""
 
     release: str
@@ -62,7 +62,7 @@ class Kernel(NamedTuple):
         return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
-def running_kernel() -> Kernel:
+def read_kernel_facts() -> KernelFacts:
     """Return the facts of this machine's kernel."""
     release = os.uname().release
     filesystems = Path("/proc/filesystems").read_text().split()
@@ -75,10 +75,10 @@ def running_kernel() -> Kernel:
         text = (gzip.decompress(data) if place.suffix == ".gz" else data).decode()
         configured = frozenset(re.findall(r"^(CONFIG_\w+)=[ym]$", text, re.MULTILINE))
         break
-    return Kernel(release, frozenset(filesystems), configured)
+    return KernelFacts(release, frozenset(filesystems), configured)
 
 
-def cause(error: str, folder: Path, kernel: Kernel | None = None) -> str:
+def overlay_failure(error: str, folder: Path, kernel: KernelFacts | None = None) -> str:
     """Return why no overlay was laid over ``folder``, by the attempt's error; with the remedy where there is one."""
     said = error.rpartition(f"{NO_OVERLAY}: ")[2].strip() or "no reason was given"
     if "another user" in said:
@@ -88,7 +88,7 @@ def cause(error: str, folder: Path, kernel: Kernel | None = None) -> str:
     attempt = _ATTEMPT.match(said)
     if attempt is None:
         return said
-    kernel = kernel or running_kernel()
+    kernel = kernel or read_kernel_facts()
     number = int(attempt["number"] or 0)
     return {"memory": _of_memory, "attributes": _of_attributes, "layers": _of_layers}[attempt["step"]](
         number, attempt["said"].strip(), kernel
@@ -113,11 +113,11 @@ def _closed(folder: Path) -> Iterator[Path]:
             yield place
 
 
-def _of_memory(number: int, said: str, _kernel: Kernel) -> str:
+def _of_memory(number: int, said: str, _kernel: KernelFacts) -> str:
     return f"no memory file system can be mounted in the sandbox ({_name(number, said)})"
 
 
-def _of_attributes(number: int, said: str, kernel: Kernel) -> str:
+def _of_attributes(number: int, said: str, kernel: KernelFacts) -> str:
     if number == errno.EOPNOTSUPP:
         lacking = "its memory file system keeps no user attributes"
         if kernel.version < ATTRIBUTES_SINCE:
@@ -128,7 +128,7 @@ def _of_attributes(number: int, said: str, kernel: Kernel) -> str:
     return f"an attribute that overlays need was refused ({_name(number, said)})"
 
 
-def _of_layers(number: int, said: str, kernel: Kernel) -> str:
+def _of_layers(number: int, said: str, kernel: KernelFacts) -> str:
     if number == errno.ENODEV or "overlay" not in kernel.filesystems:
         return f"Linux {kernel.release} has no overlay file system loaded; sudo modprobe overlay"
     if number == errno.EPERM and kernel.version < OVERLAY_SINCE:
@@ -149,23 +149,23 @@ def _name(number: int, said: str) -> str:
     return f"{errno.errorcode[number]}: {said}" if number in errno.errorcode else said
 
 
-def no_sandbox(said: str) -> str:
+def sandbox_failure(said: str) -> str:
     """Return why no sandbox can be built, by what bubblewrap said."""
     forbidden = any(complaint in said for complaint in _COMPLAINTS)
     advice = f"; {_ADVICE}" if forbidden else ""
     return f"no sandbox can be built here ({said.strip()[:400]}){advice}"
 
 
-def no_nesting(said: str) -> str:
+def nested_sandbox_failure(said: str) -> str:
     """Return why a program was not started in a warm sandbox, by what its first process there said."""
     if "were not built" not in said:
         return f"no program can be started in a warm sandbox ({said.strip()[:400]})"
     return f"{NO_NESTING} ({said.strip()[:400]}): {_NESTING_ADVICE}"
 
 
-def no_maps(error: OSError) -> str:
+def user_map_failure(error: OSError) -> str:
     """Return why root could not map the users of a warm sandbox."""
-    missing = lacking(*_TO_MAP)
+    missing = missing_capabilities(*_TO_MAP)
     if not missing:
         return f"root may not map the users of a warm sandbox ({error}): a security rule of the system refuses it"
     docker = " ".join(f"--cap-add {name.removeprefix('CAP_')}" for name in missing)

@@ -38,7 +38,7 @@ def _check(result: int, what: str) -> int:
     return result
 
 
-def private_mounts(stage: str) -> None:
+def enter_private_mounts(stage: str) -> None:
     """Give this thread a private mount namespace, with an empty folder in memory at ``stage``."""
     _check(_libc.unshare(_NEW_MOUNTS), "unshare")
     _check(_libc.mount(b"none", b"/", None, ctypes.c_ulong(_PRIVATE), None), "mount")
@@ -46,19 +46,19 @@ def private_mounts(stage: str) -> None:
     _check(_libc.mount(b"tmpfs", stage.encode(), b"tmpfs", flags, b"mode=0755"), f"mount {stage}")
 
 
-def attach(descriptor: int, place: str) -> None:
+def attach_mount(descriptor: int, place: str) -> None:
     """Attach a detached mount at its place, in this thread's mounts."""
     _check(
         _libc.syscall(_MOVE_MOUNT, descriptor, b"", _HERE, place.encode(), _FROM_DESCRIPTOR), f"mount {place}"
     )
 
 
-def detach(place: str) -> None:
-    """Undo :func:`attach`; processes that use the mount keep it."""
+def detach_mount(place: str) -> None:
+    """Undo :func:`attach_mount`; processes that use the mount keep it."""
     _check(_libc.umount2(place.encode(), _DETACH), f"unmount {place}")
 
 
-def mount_for(path: str, user: int, binary: str, *, writable: bool = False) -> int:
+def open_mount(path: str, user: int, binary: str, *, writable: bool = False) -> int:
     """Return a descriptor of a mount of ``path`` that lies nowhere yet, and in which its owner's files are ``user``'s.
 
     Where the file system knows no such mounts, one with the owners as they are, provided that all can be read.
@@ -104,7 +104,7 @@ def _id_map(owner: int, group: int, user: int, binary: str) -> int:
     return _maps[key]
 
 
-def forget_maps() -> None:
+def close_id_maps() -> None:
     """Close the user namespaces kept for the next programs; they are made again on demand."""
     with _lock:
         while _maps:
@@ -125,16 +125,16 @@ def _made_id_map(owner: int, group: int, user: int, binary: str) -> int:
     os.close(gate)
     os.close(told)
     try:
-        child = child_of(facts)
-        write_maps(child, f"{owner} {user} 1\n", f"{group} {user} 1\n")
+        child = read_child_pid(facts)
+        write_user_maps(child, f"{owner} {user} 1\n", f"{group} {user} 1\n")
         return os.open(f"/proc/{child}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
     finally:
-        end_group(process)
+        kill_process_group(process)
         os.close(go)
         os.close(facts)
 
 
-def end_group(process: subprocess.Popen[bytes]) -> None:
+def kill_process_group(process: subprocess.Popen[bytes]) -> None:
     """End bubblewrap, which leads a process group, and its child, which does not end by itself while it waits for us.
 
     The child asks to die with its parent only after its users are known to it.
@@ -145,7 +145,7 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def child_of(facts: int) -> int:
+def read_child_pid(facts: int) -> int:
     """Return the process that bubblewrap started, by what it writes to ``--info-fd``.
 
     Raises:
@@ -163,7 +163,7 @@ def child_of(facts: int) -> int:
     return int(digits)
 
 
-def write_maps(process: int, users: str, groups: str) -> None:
+def write_user_maps(process: int, users: str, groups: str) -> None:
     """Write the users and groups of a process's new user namespace."""
     for name, rows in (("uid_map", users), ("gid_map", groups)):
         descriptor = os.open(f"/proc/{process}/{name}", os.O_WRONLY | os.O_CLOEXEC)

@@ -192,7 +192,9 @@ def _remove_leftovers(parent: Path) -> None:
                 os.close(held)
 
 
-def delegated(mounted: Path = Path("/sys/fs/cgroup"), memberships: str | None = None) -> Iterator[Path]:
+def delegated_groups(
+    mounted: Path = Path("/sys/fs/cgroup"), memberships: str | None = None
+) -> Iterator[Path]:
     """Yield version-2 groups in which this process may create groups: its own and its parents, the nearest first.
 
     ``mounted`` is where control groups are mounted, ``memberships`` the text of ``/proc/self/cgroup``.
@@ -215,7 +217,7 @@ def delegated(mounted: Path = Path("/sys/fs/cgroup"), memberships: str | None = 
             yield group
 
 
-def first_version(
+def version_1_group(
     mounted: Path = Path("/sys/fs/cgroup/memory"), memberships: str | None = None
 ) -> Path | None:
     """Return this process's group of the version-1 memory controller, if it may create groups in it."""
@@ -230,10 +232,10 @@ def first_version(
 
 
 @cache
-def find_groups() -> MemoryGroups | None:
+def find_memory_groups() -> MemoryGroups | None:
     """Return this process's version-2 groups, checked by really bounding a process; None if there are none."""
     with contextlib.suppress(OSError):
-        for parent in delegated():
+        for parent in delegated_groups():
             with contextlib.suppress(OSError):
                 groups = MemoryGroups(parent, "cgroup-v2")
                 if groups.holds():
@@ -243,13 +245,13 @@ def find_groups() -> MemoryGroups | None:
     return None
 
 
-def bounded(groups: MemoryGroups | None, limits: Limits) -> AbstractContextManager[MemoryGroup | None]:
+def memory_group(groups: MemoryGroups | None, limits: Limits) -> AbstractContextManager[MemoryGroup | None]:
     """Return a control group for one program, where there are groups; files in memory count there, too."""
     if groups is None:
         return nullcontext()
     return groups.group((limits.memory_mb + 2 * limits.tmp_mb + ROOM_MB) << 20)
 
 
-def version_of(groups: MemoryGroups | None) -> str:
+def memory_mechanism(groups: MemoryGroups | None) -> str:
     """Return the mechanism that bounds memory, as :class:`caretbench.execution.types.Isolation` names it."""
     return groups.version if groups is not None else "watchdog"

@@ -26,16 +26,16 @@ from caretbench.execution.sandbox.bubblewrap import (
     FACTS,
     SETTINGS,
     launcher_interpreter,
-    public_settings,
+    public_etc_files,
     reachable_by_others,
     system_folders,
 )
-from caretbench.execution.sandbox.folder_removal import remove
-from caretbench.execution.sandbox.host.program_users import own_user, unprivileged_user, users
-from caretbench.execution.sandbox.invocation import MOST_FILES, Resolved, memory_options
+from caretbench.execution.sandbox.folder_removal import remove_folder
+from caretbench.execution.sandbox.host.program_users import leased_user, program_users, unprivileged_user
+from caretbench.execution.sandbox.invocation import MOST_FILES, ResolvedInvocation, memory_options
 from caretbench.execution.sandbox.kernel.cgroups import MemoryGroup
-from caretbench.execution.sandbox.kernel.landlock_seccomp import confined_filter
-from caretbench.execution.sandbox.kernel.path_mapping import Places
+from caretbench.execution.sandbox.kernel.landlock_seccomp import landlock_seccomp_filter
+from caretbench.execution.sandbox.kernel.path_mapping import PathMapping
 from caretbench.execution.sandbox.supervisor import SandboxResult, Supervisor
 from caretbench.execution.types import Isolation, Limits
 
@@ -84,7 +84,7 @@ def landlock_abi() -> int:
     return max(0, int(ctypes.CDLL(None).syscall(_CREATE_RULESET, None, 0, 1)))
 
 
-class ConfinedProcess:
+class LandlockProcess:
     """Keeper process as its program's supervisor holds it; it kills everything when the control pipe closes."""
 
     def __init__(self, process: subprocess.Popen[bytes], control: int) -> None:
@@ -107,7 +107,7 @@ class ConfinedProcess:
         return self._process.wait()
 
 
-class LandlockWalls:
+class LandlockSandbox:
     """Runner of programs under Landlock, a system call filter and resource limits.
 
     Args:
@@ -126,15 +126,15 @@ class LandlockWalls:
                 f"this kernel {has}; version {OLDEST_ABI} is needed (Linux 6.2, with `landlock` among the security "
                 "modules of /sys/kernel/security/lsm)"
             )
-        if confined_filter(own_files=True, scoped=False) is None:
+        if landlock_seccomp_filter(own_files=True, scoped=False) is None:
             raise LandlockUnavailable("the system call numbers of this processor are not known")
-        self._root = users() is not None
+        self._root = program_users() is not None
         self._threads = (0.0, 0)
         remove_leftovers()
 
     def run(
         self,
-        resolved: Resolved,
+        resolved: ResolvedInvocation,
         *,
         interrupted: threading.Event,
         group: MemoryGroup | None = None,
@@ -146,12 +146,12 @@ class LandlockWalls:
         """
         invocation, binds, writable = resolved.invocation, resolved.binds, resolved.writable
         with ExitStack() as stack:
-            user, name = stack.enter_context(own_user()) if self._root else (None, None)
+            user, name = stack.enter_context(leased_user()) if self._root else (None, None)
             root, folder_held = stack.enter_context(_private_folder())
             # The keeper holds them until its own end.
             held = [folder_held, *([name] if name is not None else [])]
             try:
-                places = Places(root, {**binds, **writable})
+                places = PathMapping(root, {**binds, **writable})
             except ValueError as error:
                 return SandboxResult(error=str(error))
             closed = _closed(binds, writable)
@@ -188,7 +188,7 @@ class LandlockWalls:
 
     def _walls(
         self,
-        places: Places,
+        places: PathMapping,
         binds: Mapping[str, str],
         writable: Mapping[str, str],
         limits: Limits,
@@ -201,7 +201,7 @@ class LandlockWalls:
         writing = rights & ~_DEVICES
         rules = [
             *((path, running) for path in (*system_folders(), *sorted(set(binds.values())))),
-            *((path, reading) for path in public_settings()),
+            *((path, reading) for path in public_etc_files()),
             *((path, _READ_FILE | _WRITE) for path in _PUBLIC_DEVICES),
             *((f"/proc/{name}", reading) for name in _PUBLIC_FACTS),
             *((path, writing) for path in (places.root, *writable.values())),
@@ -215,7 +215,7 @@ class LandlockWalls:
             "handled": (rights, _NETWORK if self.abi >= NETWORK_ABI else 0, _SCOPES if scoped else 0),
             "attribute_bytes": 24 if scoped else 16 if self.abi >= NETWORK_ABI else 8,
             "reading": reading, "writing": writing, "rules": rules, "held": held,
-            "filter": confined_filter(own_files=own_files, scoped=scoped or user is not None),
+            "filter": landlock_seccomp_filter(own_files=own_files, scoped=scoped or user is not None),
         }  # fmt: skip
 
     def _rlimits(self, bounds: object, limits: Limits) -> list[tuple[str, int, int]]:
@@ -237,7 +237,7 @@ def _closed(binds: Mapping[str, str], writable: Mapping[str, str]) -> list[str]:
     return closed + [path for path in writable.values() if not reachable_by_others(Path(path).parent)]
 
 
-def _started(stack: ExitStack, held: list[int], stdin: int) -> tuple[float, ConfinedProcess, socket.socket]:
+def _started(stack: ExitStack, held: list[int], stdin: int) -> tuple[float, LandlockProcess, socket.socket]:
     """Start the keeper; return the time, its process and the channel to it, which ``stack`` closes."""
     ours, theirs = socket.socketpair()
     stack.callback(ours.close)
@@ -253,7 +253,7 @@ def _started(stack: ExitStack, held: list[int], stdin: int) -> tuple[float, Conf
     begin = time.monotonic()
     try:
         # A session of its own: stopping what it ends, it would be hung up by the kernel's job control.
-        process = ConfinedProcess(
+        process = LandlockProcess(
             subprocess.Popen(
                 command, env={"PATH": "/usr/bin:/bin"}, cwd="/", stdin=stdin,
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
@@ -268,7 +268,7 @@ def _started(stack: ExitStack, held: list[int], stdin: int) -> tuple[float, Conf
     return begin, process, ours
 
 
-def _placed(job: Mapping[str, object], places: Places) -> dict[str, object]:
+def _placed(job: Mapping[str, object], places: PathMapping) -> dict[str, object]:
     """Return the job with every path translated to its place here."""
     told = dict(job)
     files, environment, argv, tree = (job[name] for name in ("files", "environment", "argv", "tree"))
@@ -304,7 +304,7 @@ def _private_folder() -> Iterator[tuple[str, int]]:
         fcntl.flock(held, fcntl.LOCK_SH)
         yield root, held
     finally:
-        remove(root, held)
+        remove_folder(root, held)
         os.close(held)
 
 
@@ -313,14 +313,14 @@ def remove_leftovers() -> None:
 
     Anybody may give a folder such a name: only those of this user, or of the users that root gives, are removed.
     """
-    owners = (os.geteuid(), *(users() or ()))
+    owners = (os.geteuid(), *(program_users() or ()))
     for place in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
             held = os.open(place, _FOLDER)
             try:
                 if os.fstat(held).st_uid in owners:
                     fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    remove(str(place), held)
+                    remove_folder(str(place), held)
             finally:
                 os.close(held)
 

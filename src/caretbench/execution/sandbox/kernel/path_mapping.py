@@ -17,7 +17,7 @@ _TEMPORARY = "/tmp"  # noqa: S108  the sandbox's
 _PATH = re.compile(r"(^-[A-Za-z]|^|[\s:;,=\"'@])(/[^\s:;,=\"']*)")
 
 
-class Places:
+class PathMapping:
     """Path mapping of one program.
 
     Args:

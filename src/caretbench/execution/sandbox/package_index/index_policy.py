@@ -50,7 +50,7 @@ class IndexHost(Frozen):
 
 
 @cache
-def index_hosts() -> tuple[IndexHost, ...]:
+def public_index_hosts() -> tuple[IndexHost, ...]:
     """Return the public indexes, as the data file has them."""
     text = (
         resources.files("caretbench.execution.sandbox.package_index")
@@ -63,7 +63,7 @@ def index_hosts() -> tuple[IndexHost, ...]:
 class IndexPolicy(Frozen):
     """Hosts, bounds, and settings of the tools inside in addition to the proxy. Times are in seconds."""
 
-    hosts: tuple[IndexHost, ...] = Field(default_factory=index_hosts)
+    hosts: tuple[IndexHost, ...] = Field(default_factory=public_index_hosts)
     settings: Mapping[str, str] = Field(default_factory=dict)  # environment of the tools, without keys
     connections: int = 64  # at a time
     most_connections: int = 5_000  # in all, for one command
@@ -108,7 +108,7 @@ def index_policy(settings: Mapping[str, str] | None = None, hosts: Iterable[str]
         told[setting] = ("," if setting == "GOPROXY" else " ").join(plain)
     for url in hosts:
         _add(found, _address("a host", url), "named by the user")
-    return IndexPolicy(hosts=(*found.values(), *index_hosts()), settings=told)
+    return IndexPolicy(hosts=(*found.values(), *public_index_hosts()), settings=told)
 
 
 def _add(found: dict[str, IndexHost], parts: SplitResult, about: str) -> None:
@@ -163,7 +163,7 @@ def _meant(address: Address) -> list[Address]:
     return [address, *wrapped]
 
 
-def refused_address(text: str, *, explicit: bool) -> str:
+def address_refusal(text: str, *, explicit: bool) -> str:
     """Return why a host's address is refused; empty if it is accepted.
 
     Link-local addresses, where clouds keep their metadata, are refused even to a host that the user named.

@@ -24,13 +24,13 @@ from urllib.parse import urlsplit
 from caretbench.execution.sandbox.package_index.index_policy import (
     IndexHost,
     IndexPolicy,
+    address_refusal,
     is_address,
     proxy_environment,
-    refused_address,
 )
 from caretbench.execution.sandbox.package_index.tls_hello import (
     HEADER_BYTES,
-    NoHello,
+    NotClientHello,
     record_length,
     server_name,
 )
@@ -255,7 +255,7 @@ class IndexProxy:
             async with asyncio.timeout(self.policy.connect_s):
                 addresses = await self._resolve(host.name, port)
                 for address in addresses:
-                    why = refused_address(address, explicit=host.explicit)
+                    why = address_refusal(address, explicit=host.explicit)
                     if why:
                         raise _Refused(f"{host.name} has an address that is {why}: {address}")
                 for address in addresses:
@@ -290,7 +290,7 @@ class IndexProxy:
             name = server_name(record)
         except TimeoutError:
             raise _Refused(f"the tunnel to {host} stayed silent") from None
-        except NoHello as why:
+        except NotClientHello as why:
             raise _Refused(f"the tunnel to {host} does not begin with TLS: {why}") from None
         with contextlib.suppress(ValueError):
             ipaddress.ip_address(host)
