@@ -67,14 +67,14 @@ def test_the_runners_bundle_is_taken_where_it_is_built_and_needed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(python_needs, "_has", lambda _python, _module: False)
-    monkeypatch.setattr(commands, "installed", lambda name: name)
+    monkeypatch.setattr(commands, "installed_bundle", lambda name: name)
     given = CheckSettings(command="python3 -m pytest -q")
     plain = snapshot(tmp_path, {"conftest.py": ""})
     assert checks_of(plain, ["python"])[0].check.bundle == "tools/pytest"
     assert checks_of(plain, ["python"], given=given)[0].check.bundle == "tools/pytest"
     brought = snapshot(tmp_path / "brought", {"conftest.py": "", ".deps/pytest/__init__.py": ""})
     assert checks_of(brought, ["python"])[0].check.bundle is None
-    monkeypatch.setattr(commands, "installed", lambda _name: None)
+    monkeypatch.setattr(commands, "installed_bundle", lambda _name: None)
     assert checks_of(plain, ["python"])[0].check.bundle is None
 
 
