@@ -62,7 +62,7 @@ class Ways:
         """CPU of everything, of compiling with all around it, and of the program's process."""
         begin = self._milliseconds()
         compiled = CompileResult(artefact=None)
-        if self.runner.chunk_size(request.language):
+        if self.runner.compile_batch_size(request.language):
             compiled = self.runner.compile([request])[0]
         between = self._milliseconds()
         if compiled.status is not None:

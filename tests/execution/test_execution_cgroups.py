@@ -69,15 +69,15 @@ def test_a_group_of_the_second_version_gets_its_bound_and_tells_of_kills(tmp_pat
     assert (place / "memory.max").read_text() == "1048576"
     assert (place / "memory.swap.max").read_text() == "0"
     assert (place / "memory.oom.group").read_text() == "1"
-    assert not group.exceeded()
+    assert not group.limit_exceeded()
     (place / "memory.events").write_text("low 0\noom 4\noom_kill 3\n")
-    assert group.exceeded()
+    assert group.limit_exceeded()
 
 
 def test_a_tree_that_bounds_nothing_is_not_taken(tmp_path: Path) -> None:
     make_tree(tmp_path, "a")
     groups = MemoryGroups(tmp_path / "a", "cgroup-v2")
-    assert not groups.holds()  # files that are no control groups move no process
+    assert not groups.works()  # files that are no control groups move no process
     os.close(groups._held)
 
 
@@ -141,7 +141,7 @@ def test_the_kernel_ends_what_takes_too_much(
 
 
 def test_groups_hold_and_cost_little(groups: MemoryGroups) -> None:
-    assert groups.holds()
+    assert groups.works()
     with groups.group(64 << 20):
         pass
     before = resource.getrusage(resource.RUSAGE_SELF)

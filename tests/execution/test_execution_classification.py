@@ -17,7 +17,7 @@ def judge(result: SandboxResult, failure: Status = Status.RUNTIME_ERROR, *, pape
         result,
         sentinel=not paper,
         limits=LIMITS,
-        of_failure=lambda _text, _code: failure,
+        failure_status=lambda _text, _code: failure,
     )[0]
 
 

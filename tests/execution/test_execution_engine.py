@@ -354,7 +354,7 @@ def test_a_program_that_the_machine_held_up_gets_a_second_attempt(
 def test_a_program_whose_compiler_was_held_up_is_compiled_again(
     cache: ResultCache, monkeypatch: pytest.MonkeyPatch, mended: bool
 ) -> None:
-    late = CompileResult(artefact=None, status=Status.TIMEOUT, diagnostics="too long", by_wall=True)
+    late = CompileResult(artefact=None, status=Status.TIMEOUT, diagnostics="too long", wall_timeout=True)
     compilations: list[str] = []
     real = program_runner.ProgramRunner.compile
 

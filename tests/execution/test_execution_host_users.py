@@ -37,7 +37,7 @@ from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, Sa
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.types import ExecutionRequest, Limits, Status, WarmSettings
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
-from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, Workspaces
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceRunner
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="whom root starts programs as"),
@@ -199,23 +199,23 @@ def test_commands_of_lasting_sandboxes_and_workspaces_are_nobody(packages: Path,
     (project / "file").write_text("a project\n")
     closed = tmp_path / "store"
     closed.mkdir(mode=0o700)
-    spaces = Workspaces(Sandbox(level="namespaces"), SnapshotStore(closed))
+    workspace_runner = WorkspaceRunner(Sandbox(level="namespaces"), SnapshotStore(closed))
     try:
         request = WorkspaceRequest(
-            id="one", snapshot=spaces.store.add(project).id, command=tuple(_program(marker)),
+            id="one", snapshot=workspace_runner.store.add(project).id, command=tuple(_program(marker)),
             prepare=("/bin/sh", "-c", "echo prepared > made"), read_only={"/packages": str(packages)},
         )  # fmt: skip
-        seen = _seen_while(lambda: spaces.run(request), marker)
+        seen = _seen_while(lambda: workspace_runner.run(request), marker)
         assert seen
         assert 0 not in seen
         changed = request.model_copy(
             update={"command": ("/bin/sh", "-c", "echo more >> file && cat file made")}
         )
-        result = spaces.run(changed)
+        result = workspace_runner.run(changed)
         assert result.stdout.text == "a project\nmore\nprepared\n", (result.stderr.text, result.reason)
         assert result.placed in ("overlay", "copy")
     finally:
-        spaces.close()
+        workspace_runner.close()
 
 
 def test_what_sets_an_environment_up_is_nobody(tmp_path: Path) -> None:
@@ -538,12 +538,14 @@ def test_a_row_that_finds_no_user_is_a_fault_of_the_sandbox(
     assert second.status is Status.PASSED
     assert len(tries) == 4
     tries.clear()
-    spaces = Workspaces(Sandbox(level="namespaces"), SnapshotStore(tmp_path / "store"))
+    workspace_runner = WorkspaceRunner(Sandbox(level="namespaces"), SnapshotStore(tmp_path / "store"))
     try:
-        request = WorkspaceRequest(id="one", snapshot=spaces.store.add(project).id, command=("/bin/true",))
-        result = spaces.run(request)
+        request = WorkspaceRequest(
+            id="one", snapshot=workspace_runner.store.add(project).id, command=("/bin/true",)
+        )
+        result = workspace_runner.run(request)
         assert result.status is Status.SANDBOX_ERROR
         assert "leased" in result.reason
-        assert spaces.run(request).status is Status.PASSED
+        assert workspace_runner.run(request).status is Status.PASSED
     finally:
-        spaces.close()
+        workspace_runner.close()

@@ -50,14 +50,14 @@ def test_the_data_file_names_hosts_once_on_the_usual_ports() -> None:
 
 def test_names_are_matched_whole() -> None:
     policy = IndexPolicy()
-    assert policy.host("PyPI.org.") is not None
+    assert policy.find_host("PyPI.org.") is not None
     for name in ("pypi.org.evil.com", "evilpypi.org", "upload.pypi.org", "pypi.org..", "", "pypi.org\n"):
-        assert policy.host(name) is None
+        assert policy.find_host(name) is None
 
 
 def test_a_host_may_be_named_without_telling_tools_of_it() -> None:
     policy = index_policy({"PIP_INDEX_URL": "https://mirror.corp/simple"}, ["https://files.corp:8443"])
-    host = policy.host("files.corp")
+    host = policy.find_host("files.corp")
     assert host is not None
     assert (host.ports, host.explicit) == ((8443,), True)
     assert dict(policy.settings) == {"PIP_INDEX_URL": "https://mirror.corp/simple"}
@@ -73,7 +73,7 @@ def test_what_the_user_names_may_be_reached_and_its_keys_go_no_further() -> None
             "GOPROXY": "https://go.corp,direct",
         }
     )
-    mirror, plain, public = (policy.host(name) for name in ("mirror.corp", "10.0.0.5", "pypi.org"))
+    mirror, plain, public = (policy.find_host(name) for name in ("mirror.corp", "10.0.0.5", "pypi.org"))
     assert mirror is not None
     assert (mirror.ports, mirror.explicit) == ((8443,), True)
     assert plain is not None

@@ -32,7 +32,9 @@ PINNED_COMMANDS = [
 
 
 def _project(request: WorkspaceRequest) -> str:
-    return project_key(request, bundle="b", overlay=True, level="namespaces", marks=lambda path: f"<{path}>")
+    return project_key(
+        request, bundle="b", overlay=True, level="namespaces", path_fingerprints=lambda path: f"<{path}>"
+    )
 
 
 def test_keys_of_programs_stay() -> None:

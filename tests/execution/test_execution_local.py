@@ -37,7 +37,7 @@ class CountingRunner:
     def lock_hash(self, _bundle: str | None) -> str:
         return ""
 
-    def chunk_size(self, _language: str) -> int:
+    def compile_batch_size(self, _language: str) -> int:
         return BATCH
 
     def compile(self, requests: Sequence[ExecutionRequest]) -> list[CompileResult]:

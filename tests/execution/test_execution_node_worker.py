@@ -41,11 +41,11 @@ class OneNode:
         self.worker = worker
         self.batches: list[Batch] = []
 
-    def processors(self) -> int:
+    def processor_count(self) -> int:
         return 1
 
-    def survey(self, want: NodeRequirements) -> list[NodeInfo]:
-        return [NodeInfo.model_validate(self.worker.footing(want).model_dump())]
+    def survey(self, requirements: NodeRequirements) -> list[NodeInfo]:
+        return [NodeInfo.model_validate(self.worker.node_info(requirements).model_dump())]
 
     def send(self, batch: Batch) -> int:
         self.batches.append(Batch.model_validate(batch.model_dump()))
@@ -55,7 +55,7 @@ class OneNode:
         return handles[0] if seconds else None
 
     def fetch(self, handle: int) -> BatchResult:
-        return BatchResult.model_validate(self.worker.work(self.batches[handle]).model_dump())
+        return BatchResult.model_validate(self.worker.run_batch(self.batches[handle]).model_dump())
 
     def cancel(self, handles: Sequence[int]) -> None:
         raise AssertionError(f"{handles} are left over")
@@ -66,9 +66,9 @@ def program(identity: str, source: str) -> ExecutionRequest:
 
 
 def batch(worker: NodeWorker, *requests: ExecutionRequest, **tools: Any) -> Batch:
-    footing = worker.footing(PYTHON)
+    footing = worker.node_info(PYTHON)
     changed = footing.model_copy(update={"toolchain": footing.toolchain.model_copy(update=tools)})
-    return Batch(want=PYTHON, footing=changed, requests=requests)
+    return Batch(requirements=PYTHON, node_info=changed, requests=requests)
 
 
 def test_programs_run_as_on_one_machine(worker: NodeWorker, tmp_path: Path) -> None:
@@ -81,15 +81,15 @@ def test_programs_run_as_on_one_machine(worker: NodeWorker, tmp_path: Path) -> N
 
 
 def test_a_node_that_is_not_as_the_others_runs_nothing(worker: NodeWorker) -> None:
-    answer = worker.work(batch(worker, program("a", "x = 1"), fingerprint="other"))
+    answer = worker.run_batch(batch(worker, program("a", "x = 1"), fingerprint="other"))
     assert answer.results == ()
-    assert answer.unlike == worker.footing(PYTHON)
+    assert answer.mismatch == worker.node_info(PYTHON)
 
 
 def test_what_a_node_offers(worker: NodeWorker) -> None:
-    assert worker.footing(PYTHON).toolchain.available
-    assert "are not run; known: python" in worker.footing(NodeRequirements("cobol")).obstacle
-    assert "network" in worker.footing(NodeRequirements("python", None, ("network",))).obstacle
+    assert worker.node_info(PYTHON).toolchain.available
+    assert "are not run; known: python" in worker.node_info(NodeRequirements("cobol")).skip_reason
+    assert "network" in worker.node_info(NodeRequirements("python", None, ("network",))).skip_reason
 
 
 def test_whatever_is_wrong_is_said_to_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +122,7 @@ def test_a_batch_that_is_cancelled_ends_its_programs(worker: NodeWorker) -> None
     threading.Timer(1.0, _thread.interrupt_main).start()
     sleepers = [program(str(n), f"import time\ntime.sleep({50 + n})") for n in range(8)]
     with pytest.raises(KeyboardInterrupt):
-        worker.work(batch(worker, *sleepers))
+        worker.run_batch(batch(worker, *sleepers))
     assert time.monotonic() - begin < 40
-    [result] = worker.work(batch(worker, program("after", "x = 1"))).results
+    [result] = worker.run_batch(batch(worker, program("after", "x = 1"))).results
     assert result.status is Status.PASSED

@@ -153,19 +153,19 @@ def test_two_processes_may_build_the_same_at_once(tmp_path: Path) -> None:
     other = PrecompiledHeaderStore(tmp_path, "g++")
 
     def build(text: str, flags: CompilerFlags, folder: Path) -> bool:
-        assert other.of_text(text, flags, fast) is not None
+        assert other.for_text(text, flags, fast) is not None
         return slow(text, flags, folder)
 
-    entry = PrecompiledHeaderStore(tmp_path, "g++").of_text("text", FLAGS, build)
+    entry = PrecompiledHeaderStore(tmp_path, "g++").for_text("text", FLAGS, build)
     assert entry is not None
-    assert entry == other.of_text("text", FLAGS, fast)
+    assert entry == other.for_text("text", FLAGS, fast)
     assert [place.name for place in entries(tmp_path)] == [entry.name]
     assert not list(tmp_path.glob(".building-*"))
 
 
 @pytest.mark.parametrize("damage", ["changed", "cut", "gone"])
 def test_a_damaged_entry_is_thrown_away_and_built_again(tmp_path: Path, damage: str) -> None:
-    first = PrecompiledHeaderStore(tmp_path, "g++").of_text("text", FLAGS, Built())
+    first = PrecompiledHeaderStore(tmp_path, "g++").for_text("text", FLAGS, Built())
     assert first is not None
     place = tmp_path / first.name / PRECOMPILED
     data = place.read_bytes()
@@ -175,9 +175,9 @@ def test_a_damaged_entry_is_thrown_away_and_built_again(tmp_path: Path, damage: 
         place.write_bytes(data[:50] if damage == "cut" else data[:50] + bytes([data[50] ^ 1]) + data[51:])
     built = Built()
     headers = PrecompiledHeaderStore(tmp_path, "g++")
-    entry = headers.of_text("text", FLAGS, built)
+    entry = headers.for_text("text", FLAGS, built)
     assert entry is not None
-    assert headers.intact(entry)
+    assert headers.is_intact(entry)
     assert len(built.texts) == 1
 
 
@@ -186,23 +186,23 @@ def test_what_was_used_longest_ago_goes_first(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(precompiled_headers, "MOST_BYTES", 250)
     built = Built()
     headers = PrecompiledHeaderStore(tmp_path, "g++")
-    old, used = headers.of_text("old", FLAGS, built), headers.of_text("used", FLAGS, built)
+    old, used = headers.for_text("old", FLAGS, built), headers.for_text("used", FLAGS, built)
     assert old is not None
     assert used is not None
     for number, entry in enumerate((old, used)):
         os.utime(tmp_path / entry.name, (number, number))
-    new = headers.of_text("new", FLAGS, built)
+    new = headers.for_text("new", FLAGS, built)
     assert new is not None
     assert {place.name for place in entries(tmp_path)} == {used.name, new.name}
-    assert headers.of_text("old", FLAGS, built) is None  # found gone; it counts as never asked for
-    assert headers.of_text("old", FLAGS, built) is not None
+    assert headers.for_text("old", FLAGS, built) is None  # found gone; it counts as never asked for
+    assert headers.for_text("old", FLAGS, built) is not None
 
 
 def test_without_a_folder_programs_go_without(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     built = Built()
     headers = PrecompiledHeaderStore(tmp_path / "file" / "folder", "g++")
-    assert headers.of_text("text", FLAGS, built) is None
+    assert headers.for_text("text", FLAGS, built) is None
 
 
 # --- that they change nothing -------------------------------------------------------------------------------------
@@ -350,7 +350,9 @@ def test_the_released_flags_stay_as_they_are(tmp_path: Path, recording: Recordin
 def test_an_executable_too_large_to_be_read_out_still_runs(
     tmp_path: Path, recording: Recording, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cpp, "_READ_OUT", ProjectTree(results=("program",), file_bytes=10, total_bytes=10))
+    monkeypatch.setattr(
+        cpp, "_READ_OUT", ProjectTree(results=("program",), max_file_bytes=10, max_total_bytes=10)
+    )
     result = run({"a": "int main() {}"}, recording, tmp_path / "cache")["a"]
     assert result.status is Status.PASSED
     assert len(recording.compilers) == 2

@@ -77,12 +77,12 @@ def compile_texts(
 ) -> list[CompileResult]:
     interpreter, binds = launcher_interpreter()
 
-    def verdict(answer: ServerAnswer, request: ExecutionRequest) -> Status | None:
+    def classify_answer(answer: ServerAnswer, request: ExecutionRequest) -> Status | None:
         del request
         return None if answer.kind == "ok" else Status(answer.kind)
 
     arguments = (interpreter, "-c", COMPILER, start or str(bundle))
-    compiler = CompilerSettings(arguments, verdict, binds, {}, memory_mb=100)
+    compiler = CompilerSettings(arguments, classify_answer, binds, {}, max_memory_mb=100)
     programs = []
     first = len(list(folder.iterdir()))
     for place, text in enumerate(texts):
@@ -189,7 +189,7 @@ def test_servers_that_ended_by_themselves_leave_no_descriptor(
     for text in "abc":
         compile_texts(sandbox, tmp_path, text)
         [server] = compile_server._servers_of(sandbox)._idle
-        _wait_until(lambda one=server: one.gone)
+        _wait_until(lambda one=server: one.has_ended)
         held.append(len(os.listdir("/proc/self/fd")))  # noqa: PTH208
     assert held[0] == held[2]
 

@@ -35,7 +35,7 @@ WALLS = Isolation(
 )
 
 
-def footing(node: str = "one", language: str = "python", print_: str = "f1", **fields: Any) -> NodeInfo:
+def node_info(node: str = "one", language: str = "python", print_: str = "f1", **fields: Any) -> NodeInfo:
     tools = Toolchain(language=language, available=True, version=f"tools {print_}", fingerprint=print_)
     return NodeInfo(node=node, toolchain=tools, isolation=fields.pop("isolation", WALLS), **fields)
 
@@ -47,9 +47,9 @@ class FakeNodes:
     """Machines that judge by the program's text. ``mishap`` may answer, or lose, a batch in their place."""
 
     def __init__(
-        self, *footings: NodeInfo, mishap: Mishap = lambda _batch: None, processors: int = 2
+        self, *node_infos: NodeInfo, mishap: Mishap = lambda _batch: None, processors: int = 2
     ) -> None:
-        self.footings = footings or (footing(),)
+        self.node_infos = node_infos or (node_info(),)
         self.mishap = mishap
         self.count = processors
         self.batches: dict[int, Batch] = {}
@@ -59,12 +59,12 @@ class FakeNodes:
         self.most_out = 0
         self._numbers = itertools.count()
 
-    def processors(self) -> int:
+    def processor_count(self) -> int:
         return self.count
 
-    def survey(self, want: NodeRequirements) -> list[NodeInfo]:
-        self.surveys.append(want)
-        return list(self.footings)
+    def survey(self, requirements: NodeRequirements) -> list[NodeInfo]:
+        self.surveys.append(requirements)
+        return list(self.node_infos)
 
     def send(self, batch: Batch) -> int:
         number = next(self._numbers)
@@ -137,7 +137,7 @@ def test_without_cache_each_submission_begins_anew() -> None:
 
 def test_verdicts_belong_to_the_nodes_tools(cache: ResultCache) -> None:
     for print_ in ("f1", "f2", "f1"):
-        nodes = FakeNodes(footing(print_=print_))
+        nodes = FakeNodes(node_info(print_=print_))
         list(RemoteExecutor(nodes, cache=cache).submit([program(1)]))
     assert not nodes.sent
     assert cache.statistics().verdicts == 2
@@ -262,14 +262,14 @@ def test_a_fault_is_tried_again_and_then_said(cache: ResultCache) -> None:
 @pytest.mark.parametrize(
     ("other", "said"),
     [
-        (footing("two", print_="f2"), r"alike \(tools for python\): one: tools f1 \[f1\]; two: tools f2 \[f2\]"),
-        (footing("two", bundle="b2"), r"bundle devbench/python\): one: not built: caretbench deps build devbench"),
-        (footing("two", obstacle="no display"), r"needs display\): one: met; two: no display"),
-        (footing("two", fault="no sandbox"), r"two cannot run programs: no sandbox"),
+        (node_info("two", print_="f2"), r"alike \(tools for python\): one: tools f1 \[f1\]; two: tools f2 \[f2\]"),
+        (node_info("two", bundle="b2"), r"bundle devbench/python\): one: not built: caretbench deps build devbench"),
+        (node_info("two", skip_reason="no display"), r"needs display\): one: met; two: no display"),
+        (node_info("two", fault="no sandbox"), r"two cannot run programs: no sandbox"),
     ],
 )  # fmt: skip
 def test_machines_that_differ_are_not_mixed(cache: ResultCache, other: NodeInfo, said: str) -> None:
-    nodes = FakeNodes(footing(), other)
+    nodes = FakeNodes(node_info(), other)
     wanting = program(1, bundle="devbench/python", needs=("display",))
     with pytest.raises(MachineError, match=said):
         list(RemoteExecutor(nodes, cache=cache, bundles=lambda _name: None).submit([wanting]))
@@ -279,7 +279,7 @@ def test_machines_that_differ_are_not_mixed(cache: ResultCache, other: NodeInfo,
 def test_a_machine_that_joins_and_differs_ends_the_run_but_not_what_came_before(cache: ResultCache) -> None:
     def mishap(batch: Batch) -> BatchResult | None:
         late = any(request.source == "x = 90" for request in batch.requests)
-        return BatchResult(node="late", unlike=footing("late", print_="f9")) if late else None
+        return BatchResult(node="late", mismatch=node_info("late", print_="f9")) if late else None
 
     nodes = FakeNodes(mishap=mishap)
     executor = RemoteExecutor(nodes, cache=cache)
@@ -299,7 +299,7 @@ def test_a_bundle_that_only_this_machine_has_is_said(cache: ResultCache) -> None
 
 
 def test_what_no_machine_can_run_is_skipped(cache: ResultCache) -> None:
-    nodes = FakeNodes(footing(obstacle="no toolchain for java: install it"))
+    nodes = FakeNodes(node_info(skip_reason="no toolchain for java: install it"))
     [result] = RemoteExecutor(nodes, cache=cache).submit([program(1, language="java")])
     assert (result.status, result.reason) == (Status.SKIPPED, "no toolchain for java: install it")
     assert not nodes.sent
@@ -307,13 +307,13 @@ def test_what_no_machine_can_run_is_skipped(cache: ResultCache) -> None:
 
 def test_no_machine_at_all(cache: ResultCache) -> None:
     nodes = FakeNodes()
-    nodes.footings = ()
+    nodes.node_infos = ()
     with pytest.raises(MachineError, match="no machine with a processor"):
         RemoteExecutor(nodes, cache=cache).isolation()
 
 
 def test_the_walls_of_all_machines() -> None:
     weaker = WALLS.model_copy(update={"user": "caller", "seccomp": False})
-    walls = RemoteExecutor(FakeNodes(footing(), footing("two", isolation=weaker))).isolation()
+    walls = RemoteExecutor(FakeNodes(node_info(), node_info("two", isolation=weaker))).isolation()
     assert walls == WALLS.model_copy(update={"user": "mixed", "seccomp": False})
     assert RemoteExecutor(FakeNodes()).toolchain("python").fingerprint == "f1"

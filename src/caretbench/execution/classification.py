@@ -67,12 +67,16 @@ def reports_compile_error(*outputs: str) -> bool:
 
 
 def classify(
-    result: SandboxResult, *, sentinel: bool, limits: Limits, of_failure: Callable[[str, int | None], Status]
+    result: SandboxResult,
+    *,
+    sentinel: bool,
+    limits: Limits,
+    failure_status: Callable[[str, int | None], Status],
 ) -> tuple[Status, str]:
     """Return the status of a run, with the reason where one helps.
 
-    ``sentinel``: exit status 0 is a pass only with the sentinel. ``of_failure`` is the language's judgement of a failed
-    run, from standard error and the exit status.
+    ``sentinel``: exit status 0 is a pass only with the sentinel. ``failure_status`` returns the status of a failed run
+    from standard error and the exit status, by the rules of the language.
     """
     if result.error is not None:
         return Status.SANDBOX_ERROR, result.error
@@ -87,7 +91,7 @@ def classify(
         return Status.RUNTIME_ERROR, "its sandbox ended with it"
     waited = sentinel and result.waits
     if result.exit_code != 0:
-        status = of_failure(result.stderr.text, result.exit_code)
+        status = failure_status(result.stderr.text, result.exit_code)
         if status is Status.INCOMPLETE:  # by its exit status, which the program could have chosen as well
             return (Status.INCOMPLETE, WAITS) if waited else (Status.RUNTIME_ERROR, "")
         return _failure(status), ""
@@ -114,7 +118,7 @@ def hit_shared_limit(status: Status, stderr: str) -> bool:
 
     Such a program runs again alone. One that only says so gains nothing: alone it is judged as it is.
     """
-    failed = status.ended_by_itself or status is Status.TIMEOUT
+    failed = status.is_own_failure or status is Status.TIMEOUT
     return failed and _SHORT.search(stderr) is not None
 
 

@@ -109,7 +109,7 @@ def as_execution_result(result: WorkspaceResult) -> ExecutionResult:
     said = "\n".join(filter(None, (result.stderr.text, result.stdout.text)))[:_SAID]
     if compiled:
         said = result.stdout.text[-_SAID:] if result.status is not Status.PASSED else ""
-    counts = result.counts
+    counts = result.test_counts
     failing = sorted({*counts.names("failed"), *counts.names("error")})
     tally = TestTally(
         passed=counts.passed,

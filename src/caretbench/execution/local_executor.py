@@ -77,15 +77,15 @@ def local_submission(
 class _Programs(LocalRequestKind[ExecutionRequest, ExecutionResult]):
     """Programs as a kind of request, and as work on this machine."""
 
-    form = ExecutionResult
+    result_type = ExecutionResult
 
     def __init__(self, runner: ProgramRunner, cache: ResultCache) -> None:
         super().__init__(cache)
         self._runner = runner
         self._compiled: dict[str, CompileResult] = {}
 
-    def refused(self, request: ExecutionRequest) -> ExecutionResult | None:
-        obstacle = self._runner.obstacle(request)
+    def rejection(self, request: ExecutionRequest) -> ExecutionResult | None:
+        obstacle = self._runner.skip_reason(request)
         if obstacle is not None:
             return ExecutionResult(id=request.id, status=Status.SKIPPED, reason=obstacle)
         if len(request.source.encode("utf-8", "surrogatepass")) > _LONGEST_PROGRAM:
@@ -104,34 +104,34 @@ class _Programs(LocalRequestKind[ExecutionRequest, ExecutionResult]):
         self._compiled.pop(key, None)
         super().keep(key, request, result)
 
-    def remembers(self, result: ExecutionResult) -> bool:
+    def is_reusable(self, result: ExecutionResult) -> bool:
         return result.status is not Status.SANDBOX_ERROR  # the next one is tried again
 
     def batch(self, request: ExecutionRequest) -> tuple[int, Hashable]:
         group = (request.language, request.profile, request.variant, request.bundle)
-        return self._runner.chunk_size(request.language), group
+        return self._runner.compile_batch_size(request.language), group
 
     def compile(self, jobs: Sequence[Job[ExecutionRequest]]) -> Sequence[ExecutionResult | None]:
         compiled = self._runner.compile([job.request for job in jobs])
         self._compiled |= {job.key: one for job, one in zip(jobs, compiled, strict=True)}
         return [
-            self._runner.not_compiled(job.request, one) if one.artefact is None else None
+            self._runner.compile_failure(job.request, one) if one.artefact is None else None
             for job, one in zip(jobs, compiled, strict=True)
         ]
 
     def run(self, job: Job[ExecutionRequest], attempt: int) -> ExecutionResult:
         """Run a program, and compile it again before where its compiler was held up."""
-        if attempt > 1 and self._by_wall(job):
+        if attempt > 1 and self._wall_timeout(job):
             failed = self.compile([job])[0]
             if failed is not None:
                 return failed.model_copy(update={"attempt": attempt})
         return self._runner.run(job.request, self._compiled.get(job.key, _NOTHING), attempt)
 
-    def _by_wall(self, job: Job[ExecutionRequest]) -> bool:
-        return self._compiled.get(job.key, _NOTHING).by_wall
+    def _wall_timeout(self, job: Job[ExecutionRequest]) -> bool:
+        return self._compiled.get(job.key, _NOTHING).wall_timeout
 
-    def held_up(self, job: Job[ExecutionRequest], result: ExecutionResult) -> bool:
+    def needs_rerun(self, job: Job[ExecutionRequest], result: ExecutionResult) -> bool:
         """Return whether other programs may have had a part: by the machine's load, or by a limit of a user."""
-        late = delayed_by_load(result.ended, result.reason, result.signal, result.cpu_s)
-        short = hit_shared_limit(result.ended, result.stderr.text)
-        return (result.ran and (late or short)) or self._by_wall(job)
+        late = delayed_by_load(result.run_outcome, result.reason, result.signal, result.cpu_s)
+        short = hit_shared_limit(result.run_outcome, result.stderr.text)
+        return (result.ran and (late or short)) or self._wall_timeout(job)

@@ -36,7 +36,7 @@ class LocalRequestKind(RequestKind[Request, Result]):
         """Run one job; from the second attempt on, alone."""
 
     @abstractmethod
-    def held_up(self, job: Job[Request], result: Result) -> bool:
+    def needs_rerun(self, job: Job[Request], result: Result) -> bool:
         """Return whether other programs may have had a part in the result."""
 
 
@@ -68,9 +68,9 @@ class LocalJobRunner(Generic[Request, Result]):
         self._batches: dict[Hashable, list[Job[Request]]] = {}
         self._quiet: deque[tuple[Job[Request], Result]] = deque()
 
-    def room(self, held: int) -> bool:
+    def has_room(self, waiting: int) -> bool:
         """Return whether one more request may be taken."""
-        return held < self._window and len(self._quiet) < _QUIET_WAITING
+        return waiting < self._window and len(self._quiet) < _QUIET_WAITING
 
     def start(self, job: Job[Request]) -> None:
         """Run a job, or compile it with others once there are enough."""
@@ -83,14 +83,14 @@ class LocalJobRunner(Generic[Request, Result]):
         if len(batch) >= size:
             self._start_compile(self._batches.pop(group))
 
-    def ended(self) -> Iterator[tuple[Job[Request], Result]]:
+    def completed(self) -> Iterator[tuple[Job[Request], Result]]:
         """Yield completed jobs, without waiting."""
         return self._collect(wait=False)
 
-    def wait(self, *, last: bool) -> Iterator[tuple[Job[Request], Result]]:
+    def wait(self, *, all_started: bool) -> Iterator[tuple[Job[Request], Result]]:
         """Wait for the next completed job; if none runs, for those that must run alone."""
         # While something runs, batches are left to fill: a compiler started for one program is a slow one.
-        if last or not self._tasks:
+        if all_started or not self._tasks:
             while self._batches:
                 self._start_compile(self._batches.popitem()[1])
         return self._collect(wait=True) if self._tasks else self._again_alone()
@@ -124,7 +124,7 @@ class LocalJobRunner(Generic[Request, Result]):
             for job, result in future.result():
                 if result is None:
                     self._start_run(job)
-                elif self._kind.held_up(job, result):
+                elif self._kind.needs_rerun(job, result):
                     self._quiet.append((job, result))
                 else:
                     yield job, result

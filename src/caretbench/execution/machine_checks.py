@@ -17,7 +17,7 @@ from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavail
 from caretbench.execution.toolchain_tables import toolchain_tables
 from caretbench.execution.toolchains import load_runtime
 from caretbench.execution.types import Frozen, Isolation
-from caretbench.execution.workspaces.workspace_runner import Workspaces
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
 from caretbench.languages import language
 
 FREE_DISK_GB = 5.0
@@ -53,7 +53,7 @@ def _sandbox() -> Iterator[MachineCheck]:
         yield _check("sandbox", False, str(error), without)
         return
     yield _check("sandbox", True, _walls(isolation))
-    yield _level(isolation, sandbox.fallback, without)
+    yield _level(isolation, sandbox.fallback_reason, without)
     yield _workspaces()
     kept = {
         "cgroup-v2": "kept by the kernel, by control group",
@@ -76,15 +76,15 @@ def _level(isolation: Isolation, fallback: str, without: str) -> MachineCheck:
 def _workspaces() -> MachineCheck:
     sandbox = Sandbox()
     try:
-        spaces = Workspaces(sandbox)
-        placed = spaces.probe()
+        workspace_runner = WorkspaceRunner(sandbox)
+        placed = workspace_runner.probe()
     except (MachineError, OSError) as error:
         return _check("workspaces", False, f"no command runs in a project: {error}")
     finally:
         sandbox.close()
     detail = "projects are laid under an overlay in memory"
     if placed == "copy":
-        why = overlay_failure(spaces.no_overlay, spaces.store.folder)
+        why = overlay_failure(workspace_runner.overlay_failure, workspace_runner.store.folder)
         detail = f"projects are copied into memory for every command, which is slower: {why}"
     return _check("workspaces", True, detail)
 

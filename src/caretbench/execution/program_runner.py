@@ -48,7 +48,7 @@ class ProgramRunner:
 
     def __init__(self, sandbox: Sandbox, cache: ResultCache, bundles: BundleLookup) -> None:
         self.sandbox = sandbox
-        self.sandbox.keep_warm(cache.artefacts)
+        self.sandbox.set_artefact_folder(cache.artefacts)
         self._cache = cache
         self._bundles = bundles
         self._found: dict[str, Bundle | None] = {}
@@ -73,7 +73,7 @@ class ProgramRunner:
             self._toolchains[language] = found
         return self._toolchains[language]
 
-    def chunk_size(self, language: str) -> int:
+    def compile_batch_size(self, language: str) -> int:
         """Return the number of programs per compiler process; 0 if there is nothing to compile."""
         return int(getattr(self.runtime(language), "chunk_size", _DEFAULT_CHUNK))
 
@@ -87,7 +87,7 @@ class ProgramRunner:
             bundle = self._found[name]
         return bundle.lock_hash if bundle is not None else ""
 
-    def obstacle(self, request: ExecutionRequest) -> str | None:
+    def skip_reason(self, request: ExecutionRequest) -> str | None:
         """Return why this machine cannot run the request, with a remedy; None if it can."""
         if request.language not in toolchain_tables():
             return f"programs in {request.language} are not run; known: {', '.join(toolchain_tables())}"
@@ -131,7 +131,7 @@ class ProgramRunner:
             except (OSError, NoProgramUsers) as error:
                 fault = CompileResult(artefact=None, status=Status.SANDBOX_ERROR, diagnostics=str(error))
                 built = [fault] * len(requests)
-            if any(result.status is not None for result in built) and self._cache.short_of_space():
+            if any(result.status is not None for result in built) and self._cache.is_disk_full():
                 # The message of a compiler without disk space is no verdict.
                 raise unusable_cache(folder.parent, OSError(errno.ENOSPC, "the disk is full"))
             results: dict[int, CompileResult] = {}
@@ -144,7 +144,7 @@ class ProgramRunner:
                 results[position] = result.model_copy(update={"artefact": kept})
         return results
 
-    def not_compiled(self, request: ExecutionRequest, compiled: CompileResult) -> ExecutionResult:
+    def compile_failure(self, request: ExecutionRequest, compiled: CompileResult) -> ExecutionResult:
         """Return the result of a program that is not run."""
         status = compiled.status or Status.COMPILE_ERROR
         return ExecutionResult(
@@ -183,8 +183,8 @@ class ProgramRunner:
                     toolchain=self.toolchain(request.language).version,
                 )
             ran, status, reason = self._start(request, plan)
-            if status is Status.OUT_OF_MEMORY and plan.bounded:
-                bounded = plan.model_copy(update={"argv": plan.bounded, "bounded": ()})
+            if status is Status.OUT_OF_MEMORY and plan.bounded_argv:
+                bounded = plan.model_copy(update={"argv": plan.bounded_argv, "bounded": ()})
                 ran, status, reason = self._start(request, bounded)
         except (OSError, NoProgramUsers) as error:
             reason = f"no process: {error}"
@@ -205,7 +205,7 @@ class ProgramRunner:
             waits=status is Status.INCOMPLETE and ran.waits,
             **run_fields(ran),
         )
-        return language.judge(compiled.artefact or Path(), result)
+        return language.merge_compile_result(compiled.artefact or Path(), result)
 
     def _start(self, request: ExecutionRequest, plan: RunPlan) -> tuple[SandboxResult, Status, str]:
         language = self.runtime(request.language)
@@ -226,13 +226,13 @@ class ProgramRunner:
                 warm=plan.warm,
             )
         )
-        text = language.without_harness(ran.stderr.text)
+        text = language.strip_harness_frames(ran.stderr.text)
         ran = ran.model_copy(update={"stderr": ran.stderr.model_copy(update={"text": text})})
         status, reason = classify(
             ran,
             sentinel=sentinel,
             limits=request.limits,
-            of_failure=lambda stderr, code: language.classify_failure(request, stderr, code),
+            failure_status=lambda stderr, code: language.classify_failure(request, stderr, code),
         )
         return ran, status, reason
 

@@ -29,19 +29,19 @@ class Job(Generic[Request]):
 
     key: str
     request: Request
-    others: list[str] = field(default_factory=list)
+    duplicate_ids: list[str] = field(default_factory=list)
 
 
 class RequestKind(ABC, Generic[Request, Result]):
     """Kind of request: its keys and its result cache."""
 
-    form: type[Result]
+    result_type: type[Result]
 
     def __init__(self, cache: ResultCache) -> None:
         self._cache = cache
 
     @abstractmethod
-    def refused(self, request: Request) -> Result | None:
+    def rejection(self, request: Request) -> Result | None:
         """Return the result of a request that cannot run here; None where it can."""
 
     @abstractmethod
@@ -49,31 +49,31 @@ class RequestKind(ABC, Generic[Request, Result]):
         """Return the hash of the inputs of its result."""
 
     @abstractmethod
-    def remembers(self, result: Result) -> bool:
+    def is_reusable(self, result: Result) -> bool:
         """Return whether identical requests of the same submission are given this result, kept or not."""
 
-    def known(self, key: str) -> Result | None:
+    def cached_result(self, key: str) -> Result | None:
         """Return the result that is kept."""
-        return self._cache.get(key, self.form)
+        return self._cache.get(key, self.result_type)
 
     def keep(self, key: str, request: Request, result: Result) -> None:
         """Store a result if it is repeatable."""
-        self._cache.put(key, request, result)
+        self._cache.store(key, request, result)
 
 
 class JobRunner(Protocol[Request, _Result]):
     """Protocol of running jobs, here or elsewhere. Its methods are called by one thread."""
 
-    def room(self, held: int) -> bool:
-        """Return whether one more request may be taken; ``held`` wait for their results."""
+    def has_room(self, waiting: int) -> bool:
+        """Return whether one more request may be taken; ``waiting`` wait for their results."""
 
     def start(self, job: Job[Request]) -> None:
         """Accept a job; it runs now, or together with later ones."""
 
-    def ended(self) -> Iterator[tuple[Job[Request], _Result]]:
+    def completed(self) -> Iterator[tuple[Job[Request], _Result]]:
         """Yield completed jobs, without waiting."""
 
-    def wait(self, *, last: bool) -> Iterator[tuple[Job[Request], _Result]]:
+    def wait(self, *, all_started: bool) -> Iterator[tuple[Job[Request], _Result]]:
         """Wait until something has ended, and yield it; ``last``: no more jobs will come."""
 
     def close(self) -> None:
@@ -96,29 +96,29 @@ class Submission(Generic[Request, Result]):
         exhausted = False
         try:
             while not exhausted or self._held:
-                if not exhausted and self._runs.room(self._held):
+                if not exhausted and self._runs.has_room(self._held):
                     request = next(source, None)
                     if request is not None:
                         yield from self._take(request)
-                        yield from self._give(self._runs.ended())
+                        yield from self._give(self._runs.completed())
                         continue
                     exhausted = True
-                yield from self._give(self._runs.wait(last=exhausted))
+                yield from self._give(self._runs.wait(all_started=exhausted))
         finally:
             self._runs.close()
 
     def _take(self, request: Request) -> Iterator[Result]:
-        refused = self._kind.refused(request)
+        refused = self._kind.rejection(request)
         if refused is not None:
             yield refused
             return
         key = self._kind.key(request)
         running = self._jobs.get(key)
         if running is not None:
-            running.others.append(request.id)
+            running.duplicate_ids.append(request.id)
             self._held += 1
             return
-        known = self._recent.get(key) or self._kind.known(key)
+        known = self._recent.get(key) or self._kind.cached_result(key)
         if known is not None:
             yield known.model_copy(update={"id": request.id, "cached": True})
             return
@@ -129,14 +129,14 @@ class Submission(Generic[Request, Result]):
     def _give(self, ended: Iterator[tuple[Job[Request], Result]]) -> Iterator[Result]:
         for job, result in ended:
             self._kind.keep(job.key, job.request, result)
-            if self._kind.remembers(result):
+            if self._kind.is_reusable(result):
                 self._recent[job.key] = result
                 if len(self._recent) > _REMEMBERED:
                     self._recent.popitem(last=False)
             del self._jobs[job.key]
-            self._held -= 1 + len(job.others)
+            self._held -= 1 + len(job.duplicate_ids)
             yield result
-            for identity in job.others:
+            for identity in job.duplicate_ids:
                 yield result.model_copy(update={"id": identity, "cached": True})
 
 

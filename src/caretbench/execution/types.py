@@ -47,7 +47,7 @@ class Status(StrEnum):
         return self not in _MACHINE_FAULTS
 
     @property
-    def ended_by_itself(self) -> bool:
+    def is_own_failure(self) -> bool:
         """Return whether the program failed in its run without being ended by a limit."""
         return self in _OWN_FAILURES
 
@@ -188,7 +188,7 @@ class ExecutionResult(Frozen):
         return self.stage == "run" or self.run_status is not None
 
     @property
-    def ended(self) -> Status:
+    def run_outcome(self) -> Status:
         """Outcome of the run, whatever the type checker reported."""
         return self.run_status or self.status
 
@@ -207,7 +207,7 @@ class CompileResult(Frozen):
     diagnostics: str = ""
     missing_module: str | None = None
     compile_s: float = 0.0
-    by_wall: bool = False
+    wall_timeout: bool = False
     """True if the wall clock alone ended the compiler: the machine's load may have delayed it."""
 
 
@@ -230,8 +230,8 @@ class ProjectTree(NamedTuple):
     executable: tuple[str, ...] = ()  # files that get the executable bit
     results: tuple[str, ...] = ()
     """Files to read out, by path or pattern (``*``, ``?``, and ``**`` for any number of folders)."""
-    file_bytes: int = 4 << 20  # bound of one such file
-    total_bytes: int = 16 << 20  # bound of all such files
+    max_file_bytes: int = 4 << 20  # bound of one such file
+    max_total_bytes: int = 16 << 20  # bound of all such files
     loopback: bool = True  # the loopback interface is up
 
 
@@ -253,7 +253,7 @@ class RunPlan(Frozen):
     """Start of a compiled program inside the sandbox."""
 
     argv: tuple[str, ...]
-    bounded: tuple[str, ...] = ()
+    bounded_argv: tuple[str, ...] = ()
     """The command of a second run where the first ran out of memory: with bounds that cost every program time."""
     environment: Mapping[str, str] = Field(default_factory=dict)
     read_only: Mapping[str, str] = Field(default_factory=dict)  # path inside -> path on the host
@@ -278,7 +278,7 @@ class LanguageRuntime(Protocol):
     """Runtime of one language: compiles programs, many at a time if that pays, and runs them."""
 
     language: str
-    chunk_size: int
+    compile_batch_size: int
     """Number of programs per call of ``compile``; 0 if there is nothing to compile."""
     variants: tuple[str, ...]
     """Named builds that a request may choose."""
@@ -292,10 +292,10 @@ class LanguageRuntime(Protocol):
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
         """Return how to run the output of ``compile`` in ``artefact``."""
 
-    def judge(self, artefact: Path, result: ExecutionResult) -> ExecutionResult:
+    def merge_compile_result(self, artefact: Path, result: ExecutionResult) -> ExecutionResult:
         """Return the result of a run, with the compiler's messages."""
 
-    def without_harness(self, stderr: str) -> str:
+    def strip_harness_frames(self, stderr: str) -> str:
         """Return standard error without the harness's frames in stack traces."""
 
     def classify_failure(self, request: ExecutionRequest, stderr: str, exit_code: int | None) -> Status:

@@ -39,14 +39,14 @@ def language_file(folder: str, *path: str) -> str | None:
     return file.read_text("utf-8") if file.is_file() else None
 
 
-def read_table(folder: str, table: str, kind: type[TableType]) -> TableType | None:
+def read_table(folder: str, table: str, table_type: type[TableType]) -> TableType | None:
     """Return the table of a folder as a value of its type; None where the folder has no such file.
 
     Raises:
         pydantic.ValidationError: the file does not fit the type.
     """
     content = _content(folder, table)
-    return None if content is None else kind.model_validate(content)
+    return None if content is None else table_type.model_validate(content)
 
 
 def _content(folder: str, table: str) -> dict[str, Any] | None:

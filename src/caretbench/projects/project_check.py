@@ -156,7 +156,7 @@ def _names(failed: Sequence[WorkspaceResult]) -> tuple[str, ...]:
 
 def failing_tests(result: WorkspaceResult) -> tuple[str, ...]:
     """Return the names of tests that did not pass, as reports have them."""
-    return (*result.counts.names("failed"), *result.counts.names("error"))
+    return (*result.test_counts.names("failed"), *result.test_counts.names("error"))
 
 
 def _no_tests(result: WorkspaceResult) -> bool:
@@ -177,7 +177,7 @@ def _runs_nothing(result: WorkspaceResult) -> str:
 def passed_tests(result: WorkspaceResult) -> int:
     """Return how many tests passed, by reports or the runner's last words; 0 where neither tells."""
     if result.tests:
-        return result.counts.passed
+        return result.test_counts.passed
     return console_test_count(result.stdout.text, result.stderr.text) or 0
 
 

@@ -89,7 +89,7 @@ def installed_bundle(name: str) -> Bundle | None:
     if found is None:
         return None
     root, manifest = found
-    return ECOSYSTEMS[spec.ecosystem].view(spec, manifest, root)
+    return ECOSYSTEMS[spec.ecosystem].as_bundle(spec, manifest, root)
 
 
 def build_bundle(
@@ -129,7 +129,7 @@ def build_bundle(
         found = _manifest(spec)
         if found is not None and not (set(found[1].missing) - set(missing)):
             progress(f"{spec.name}: already built")
-            return ecosystem.view(spec, found[1], found[0])
+            return ecosystem.as_bundle(spec, found[1], found[0])
         return _build(spec, ecosystem, missing, folder, progress)
 
 
@@ -137,7 +137,7 @@ def _build(
     spec: BundleSpec, ecosystem: Ecosystem, missing: tuple[str, ...], folder: Path, progress: ProgressCallback
 ) -> Bundle:
     progress(f"{spec.name}: building")
-    versions = ecosystem.fill(spec, folder, progress)
+    versions = ecosystem.install(spec, folder, progress)
     ecosystem.verify(spec, folder)
     manifest = BundleManifest(
         name=spec.name,
@@ -154,7 +154,7 @@ def _build(
         root.rename(Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=root.parent)) / "old")
     folder.rename(root)
     progress(f"{spec.name}: {len(versions)} packages, {manifest.size_bytes / 1e6:.0f} MB")
-    return ecosystem.view(spec, manifest, root)
+    return ecosystem.as_bundle(spec, manifest, root)
 
 
 def write_lock_file(spec: BundleSpec) -> Path:
@@ -163,7 +163,7 @@ def write_lock_file(spec: BundleSpec) -> Path:
     Raises:
         BundleError: the ecosystem has no locks, or they cannot be resolved.
     """
-    text = ECOSYSTEMS[spec.ecosystem].lock(spec)
+    text = ECOSYSTEMS[spec.ecosystem].resolve_lock(spec)
     if spec.lock_path is None:
         raise BundleError(f"{spec.name}: the specification names no lock file")
     write_atomically(spec.lock_path, text)

@@ -25,7 +25,7 @@ from caretbench.files import sha256_json
 class DebianEcosystem(Ecosystem):
     """Packages of the distribution."""
 
-    unit = "class"
+    content_kind = "class"
     optional_system_packages = True
 
     def platform(self) -> str:
@@ -37,11 +37,11 @@ class DebianEcosystem(Ecosystem):
         present = debian_versions(spec.packages)
         return tuple(package for package in spec.packages if package not in present)
 
-    def fill(self, spec: BundleSpec, folder: Path, say: ProgressCallback) -> Mapping[str, str]:
+    def install(self, spec: BundleSpec, folder: Path, progress: ProgressCallback) -> Mapping[str, str]:
         """Copy the jars of a Java bundle; other languages' packages need only be noted."""
         versions = _versions(spec)
         if spec.language == "java":
-            say(f"{spec.name}: collecting the jars of {len(versions)} Debian packages")
+            progress(f"{spec.name}: collecting the jars of {len(versions)} Debian packages")
             jars = {jar for package in versions for jar in _jars(package)}
             jars = {jar for jar in jars if not any(map(jar.match, spec.exclude_jars))}
             (folder / JARS).mkdir()
@@ -49,11 +49,11 @@ class DebianEcosystem(Ecosystem):
                 shutil.copyfile(jar, folder / JARS / jar.name)
         return versions
 
-    def absent(self, spec: BundleSpec, root: Path) -> list[str]:
+    def missing_contents(self, spec: BundleSpec, root: Path) -> list[str]:
         """Return the classes of a Java bundle that are in none of its jars, where all its packages are here."""
         return absent_classes(spec, root) if spec.language == "java" and not self.missing(spec) else []
 
-    def view(self, spec: BundleSpec, manifest: BundleManifest, root: Path) -> Bundle:
+    def as_bundle(self, spec: BundleSpec, manifest: BundleManifest, root: Path) -> Bundle:
         """Return a class path of the collected jars, or the flags for headers and libraries of the system."""
         java = spec.language == "java"
         return Bundle(
@@ -68,7 +68,7 @@ class DebianEcosystem(Ecosystem):
             missing=manifest.missing if java else self.missing(spec),
         )
 
-    def lock(self, spec: BundleSpec) -> str:
+    def resolve_lock(self, spec: BundleSpec) -> str:
         """Raise BundleError: the distribution's release decides versions."""
         raise BundleError(f"{spec.name}: Debian packages have no lock; the release decides their versions")
 

@@ -14,7 +14,7 @@ from caretbench.files import sha256_json
 class Ecosystem(ABC):
     """One package manager."""
 
-    unit = "package"
+    content_kind = "package"
     """The word for what ``spec.verify`` names."""
     optional_system_packages = False
     """True if a bundle without some of the system packages is still useful."""
@@ -28,20 +28,20 @@ class Ecosystem(ABC):
         """Return Debian packages that are needed to build the bundle and are not installed."""
 
     @abstractmethod
-    def fill(self, spec: BundleSpec, folder: Path, say: ProgressCallback) -> Mapping[str, str]:
+    def install(self, spec: BundleSpec, folder: Path, progress: ProgressCallback) -> Mapping[str, str]:
         """Put the packages into an empty folder and return versions by name, or raise BundleError."""
 
     @abstractmethod
-    def absent(self, spec: BundleSpec, root: Path) -> Sequence[str]:
+    def missing_contents(self, spec: BundleSpec, root: Path) -> Sequence[str]:
         """Return what ``spec.verify`` names and a bundle lacks, without running a package's code."""
 
     def verify(self, spec: BundleSpec, root: Path) -> None:
         """Raise BundleError where a bundle lacks something that ``spec.verify`` names."""
-        absent = self.absent(spec, root)
+        absent = self.missing_contents(spec, root)
         if absent:
-            raise BundleError(f"{spec.name}: built, but holds no {self.unit} {', '.join(absent)}")
+            raise BundleError(f"{spec.name}: built, but holds no {self.content_kind} {', '.join(absent)}")
 
-    def view(self, spec: BundleSpec, manifest: BundleManifest, root: Path) -> Bundle:
+    def as_bundle(self, spec: BundleSpec, manifest: BundleManifest, root: Path) -> Bundle:
         """Return the bundle as a runtime sees it, bound at ``/bundle``."""
         return Bundle(
             name=spec.name,
@@ -52,7 +52,7 @@ class Ecosystem(ABC):
         )
 
     @abstractmethod
-    def lock(self, spec: BundleSpec) -> str:
+    def resolve_lock(self, spec: BundleSpec) -> str:
         """Return the text of a new lock file, with the newest versions that ``spec.packages`` allow.
 
         Raises:

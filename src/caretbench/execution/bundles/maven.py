@@ -55,7 +55,7 @@ def absent_classes(spec: BundleSpec, root: Path) -> list[str]:
 class MavenEcosystem(Ecosystem):
     """Packages of a Maven repository."""
 
-    unit = "class"
+    content_kind = "class"
 
     def platform(self) -> str:
         """Return a constant: jars are the same everywhere."""
@@ -68,11 +68,11 @@ class MavenEcosystem(Ecosystem):
             wanted.append("maven-repo-helper")
         return tuple(wanted)
 
-    def fill(self, spec: BundleSpec, folder: Path, say: ProgressCallback) -> Mapping[str, str]:
+    def install(self, spec: BundleSpec, folder: Path, progress: ProgressCallback) -> Mapping[str, str]:
         """Copy the artefacts and what they need at run time."""
         text = maven_project_file(spec)
         offline = ["-o", f"-Dmaven.repo.local={spec.offline_repository}"] if spec.offline_repository else []
-        say(f"{spec.name}: resolving {len(spec.packages)} artefacts with Maven")
+        progress(f"{spec.name}: resolving {len(spec.packages)} artefacts with Maven")
         with tempfile.TemporaryDirectory() as name:
             (Path(name) / "pom.xml").write_text(text)
             copy = [
@@ -80,17 +80,19 @@ class MavenEcosystem(Ecosystem):
                 f"-DoutputDirectory={folder / JARS}",
                 "-DincludeScope=runtime",
             ]
-            run_tool(["mvn", "-q", "-B", *offline, *copy], folder=Path(name), what=spec.name)
+            run_tool(["mvn", "-q", "-B", *offline, *copy], folder=Path(name), label=spec.name)
         return {jar.name: sha256_file(jar) for jar in sorted((folder / JARS).glob("*.jar"))}
 
-    def absent(self, spec: BundleSpec, root: Path) -> list[str]:
+    def missing_contents(self, spec: BundleSpec, root: Path) -> list[str]:
         """Return the classes that are in none of the jars."""
         return absent_classes(spec, root)
 
-    def view(self, spec: BundleSpec, manifest: BundleManifest, root: Path) -> Bundle:
+    def as_bundle(self, spec: BundleSpec, manifest: BundleManifest, root: Path) -> Bundle:
         """Return a class path."""
-        return super().view(spec, manifest, root).model_copy(update={"class_path": bundle_class_path(root)})
+        return (
+            super().as_bundle(spec, manifest, root).model_copy(update={"class_path": bundle_class_path(root)})
+        )
 
-    def lock(self, spec: BundleSpec) -> str:
+    def resolve_lock(self, spec: BundleSpec) -> str:
         """Raise BundleError: coordinates are pinned in the specification."""
         raise BundleError(f"{spec.name}: Maven coordinates are pinned in the specification itself")

@@ -46,7 +46,7 @@ class NpmEcosystem(Ecosystem):
             package for tool, package in (("node", "nodejs"), ("npm", "npm")) if shutil.which(tool) is None
         )
 
-    def fill(self, spec: BundleSpec, folder: Path, say: ProgressCallback) -> Mapping[str, str]:
+    def install(self, spec: BundleSpec, folder: Path, progress: ProgressCallback) -> Mapping[str, str]:
         """Install exactly what the lock lists."""
         if spec.lock_path is None:
             raise BundleError(f"{spec.name}: needs a lock file")
@@ -58,28 +58,28 @@ class NpmEcosystem(Ecosystem):
             )
         (folder / "package.json").write_text(json.dumps(wanted, indent=2))
         (folder / "package-lock.json").write_text(lock)
-        say(f"{spec.name}: npm ci")
-        run_tool(["npm", "ci", *_FLAGS, "--prefer-offline"], folder=folder, what=spec.name)
+        progress(f"{spec.name}: npm ci")
+        run_tool(["npm", "ci", *_FLAGS, "--prefer-offline"], folder=folder, label=spec.name)
         return {name: _version(folder, name) for name in wanted["dependencies"]} | _locked(lock, folder)
 
-    def absent(self, spec: BundleSpec, root: Path) -> list[str]:
+    def missing_contents(self, spec: BundleSpec, root: Path) -> list[str]:
         """Return the packages without a folder."""
         return [name for name in spec.verify if not (root / "node_modules" / name / "package.json").exists()]
 
-    def view(self, spec: BundleSpec, manifest: BundleManifest, root: Path) -> Bundle:
+    def as_bundle(self, spec: BundleSpec, manifest: BundleManifest, root: Path) -> Bundle:
         """Return a view bound at ``/bundle`` (NODE_PATH) and ``/node_modules`` (ES modules: parent folders only)."""
         binds = {INSIDE: str(root), "/node_modules": str(root / "node_modules")}
         paths = {"NODE_PATH": f"{INSIDE}/node_modules"}
-        bundle = super().view(spec, manifest, root)
+        bundle = super().as_bundle(spec, manifest, root)
         return bundle.model_copy(update={"read_only": binds, "environment": paths})
 
-    def lock(self, spec: BundleSpec) -> str:
+    def resolve_lock(self, spec: BundleSpec) -> str:
         """Resolve with npm; the lock holds hashes, and no registry's address."""
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             (folder / "package.json").write_text(json.dumps(package_json(spec)))
             only_lock = ("--package-lock-only", "--omit-lockfile-registry-resolved=true")
-            run_tool(["npm", "install", *only_lock, *_FLAGS], folder=folder, what=spec.name)
+            run_tool(["npm", "install", *only_lock, *_FLAGS], folder=folder, label=spec.name)
             return (folder / "package-lock.json").read_text("utf-8")
 
 

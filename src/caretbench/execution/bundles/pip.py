@@ -77,7 +77,7 @@ def _has_pip(python: Path) -> bool:
 class PipEcosystem(Ecosystem):
     """Packages of the Python Package Index."""
 
-    unit = "module"
+    content_kind = "module"
 
     def platform(self) -> str:
         """Return interpreter version and processor: a binary wheel fits one of each."""
@@ -91,7 +91,7 @@ class PipEcosystem(Ecosystem):
             return ("python3", "python3-pip")
         return () if find_uv() or find_pip() else ("python3-pip",)
 
-    def fill(self, spec: BundleSpec, folder: Path, say: ProgressCallback) -> Mapping[str, str]:
+    def install(self, spec: BundleSpec, folder: Path, progress: ProgressCallback) -> Mapping[str, str]:
         """Unpack the locked wheels; hashes are required, source distributions refused since they run code."""
         python, lock = sandbox_python(), spec.lock_path
         if lock is None:
@@ -101,9 +101,9 @@ class PipEcosystem(Ecosystem):
                 f"{spec.name}: its packages need Python 3.11 or later, and programs run with {python}, which is older"
             )
         _check_lock(spec, lock)
-        say(f"{spec.name}: downloading and unpacking wheels for {python}")
+        progress(f"{spec.name}: downloading and unpacking wheels for {python}")
         common = ["--target", str(folder / _PACKAGES), "--require-hashes", "--no-deps", "--only-binary=:all:"]
-        run_tool([*self._installer(python), *common, "-r", str(lock)], what=spec.name)
+        run_tool([*self._installer(python), *common, "-r", str(lock)], label=spec.name)
         shutil.rmtree(folder / _PACKAGES / "bin", ignore_errors=True)
         # a read-only folder takes no byte code later, and compiling at every import would cost seconds; failures are
         # ignored, since some packages ship templates that are no Python
@@ -120,23 +120,23 @@ class PipEcosystem(Ecosystem):
             return [sys.executable, "-m", "pip", "install", "--quiet", "--python-version", version]
         return [str(python), "-m", "pip", "install", "--quiet"]
 
-    def absent(self, spec: BundleSpec, root: Path) -> list[str]:
+    def missing_contents(self, spec: BundleSpec, root: Path) -> list[str]:
         """Return the modules without a file."""
         return [name for name in spec.verify if not _module_file(root / _PACKAGES, name)]
 
-    def view(self, spec: BundleSpec, manifest: BundleManifest, root: Path) -> Bundle:
+    def as_bundle(self, spec: BundleSpec, manifest: BundleManifest, root: Path) -> Bundle:
         """Return the view: bound at ``/bundle``, found through PYTHONPATH."""
         paths = {"PYTHONPATH": f"{INSIDE}/{_PACKAGES}"}
-        return super().view(spec, manifest, root).model_copy(update={"environment": paths})
+        return super().as_bundle(spec, manifest, root).model_copy(update={"environment": paths})
 
-    def lock(self, spec: BundleSpec) -> str:
+    def resolve_lock(self, spec: BundleSpec) -> str:
         """Resolve with uv, for every platform and Python from 3.11 on."""
         with tempfile.TemporaryDirectory() as name:
             wanted = Path(name, "requirements.in")
             wanted.write_text("".join(f"{package}\n" for package in spec.packages))
             argv = [find_uv() or "uv", "pip", "compile", "--quiet", "--universal", "--python-version", "3.11"]
             argv += ["--generate-hashes", "--no-header", "--no-annotate", str(wanted)]
-            return run_tool(argv, what=spec.name)
+            return run_tool(argv, label=spec.name)
 
 
 def _check_lock(spec: BundleSpec, lock: Path) -> None:

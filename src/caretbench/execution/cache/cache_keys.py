@@ -47,7 +47,12 @@ def verdict_key(request: ExecutionRequest, *, toolchain: str, bundle: str) -> st
 
 
 def project_key(
-    request: WorkspaceRequest, *, bundle: str, overlay: bool, level: str, marks: Callable[[str], str]
+    request: WorkspaceRequest,
+    *,
+    bundle: str,
+    overlay: bool,
+    level: str,
+    path_fingerprints: Callable[[str], str],
 ) -> str:
     """Return the hash of all inputs of a command in a project on this machine.
 
@@ -60,7 +65,7 @@ def project_key(
         bundle: The lock hash of its bundle, empty without one.
         overlay: Projects are laid over their snapshots.
         level: The isolation level.
-        marks: Marks of the contents of paths of this machine (:class:`PathFingerprints`).
+        path_fingerprints: Marks of the contents of paths of this machine (:class:`PathFingerprints`).
     """
     program = shutil.which(request.command[0], path=request.environment.get("PATH", PATH))
     return sha256_json(
@@ -69,9 +74,9 @@ def project_key(
             CRITERION_VERSION,
             request.model_dump(exclude={"id", "patch", "read_only", "stdin", *_unsaid(request)}),
             *_contents(request),
-            sorted((inside, marks(place)) for inside, place in request.read_only.items()),
+            sorted((inside, path_fingerprints(place)) for inside, place in request.read_only.items()),
             bundle,
-            marks(program) if program else "",
+            path_fingerprints(program) if program else "",
             system_fingerprint(),
             overlay,
             level,
@@ -80,10 +85,10 @@ def project_key(
     )
 
 
-def remote_project_key(request: WorkspaceRequest, grounds: Sequence[object]) -> str:
-    """Return the same for other machines; ``grounds``: the tools that decide there, by language."""
+def remote_project_key(request: WorkspaceRequest, environments: Sequence[object]) -> str:
+    """Return the same for other machines; ``environments``: the tools that decide there, by language."""
     told = request.model_dump(mode="json", exclude={"id", "patch", "stdin"})
-    return sha256_json([_REMOTE_PROJECT, CRITERION_VERSION, told, *_contents(request), list(grounds)])
+    return sha256_json([_REMOTE_PROJECT, CRITERION_VERSION, told, *_contents(request), list(environments)])
 
 
 def prepared_key(request: WorkspaceRequest, *, bundle: str) -> str:

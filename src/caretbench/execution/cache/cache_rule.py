@@ -23,9 +23,9 @@ def is_cacheable(
     """Return whether a result would come out the same again."""
     if isinstance(result, ExecutionResult):
         own = result.ran and timed_out_by_itself(
-            result.ended, result.reason, result.signal, result.cpu_s, result.run_s
+            result.run_outcome, result.reason, result.signal, result.cpu_s, result.run_s
         )
-        outcomes = {result.status, result.ended}
+        outcomes = {result.status, result.run_outcome}
         outside = _program_ended_from_outside(result)
     else:
         if isinstance(request, WorkspaceRequest) and request.network == "index":
@@ -41,11 +41,11 @@ def is_cacheable(
 def _program_ended_from_outside(result: ExecutionResult) -> bool:
     """Return whether the machine may have ended the program, as a kernel does that is short of memory."""
     killed = result.exit_code is None and result.signal in (None, signal.SIGKILL)
-    return result.ended is Status.RUNTIME_ERROR and result.ran and killed
+    return result.run_outcome is Status.RUNTIME_ERROR and result.ran and killed
 
 
 def _command_ended_from_outside(result: WorkspaceResult) -> bool:
     """Return whether the machine may have ended a process of the command."""
-    return result.status.ended_by_itself and (
+    return result.status.is_own_failure and (
         result.signal == signal.SIGKILL or result.exit_code in (None, _KILLED)
     )

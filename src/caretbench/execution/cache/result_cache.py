@@ -88,16 +88,16 @@ class ResultCache:
 
     # --- verdicts ---------------------------------------------------------------------------------------------
 
-    def get(self, key: str, form: type[_Result]) -> _Result | None:
+    def get(self, key: str, result_type: type[_Result]) -> _Result | None:
         """Return a stored result, marked ``cached``. A row that is damaged or not understood counts as absent."""
-        text = self.text(key)
+        text = self.stored_text(key)
         try:
-            known = form.model_validate_json(text) if text is not None else None
+            known = result_type.model_validate_json(text) if text is not None else None
         except ValidationError:
             return None
         return known.model_copy(update={"cached": True}) if known is not None else None
 
-    def put(
+    def store(
         self,
         key: str,
         request: ExecutionRequest | WorkspaceRequest,
@@ -108,15 +108,17 @@ class ResultCache:
             return False
         text = result.model_dump_json(exclude_defaults=True)
         if isinstance(request, ExecutionRequest):
-            self.put_text(key, text, language=request.language, profile=request.profile, status=result.status)
+            self.store_text(
+                key, text, language=request.language, profile=request.profile, status=result.status
+            )
         elif len(text) <= LARGEST:
             language = Path(request.command[0]).name
-            self.put_text(key, text, language=language, profile="workspace", status=result.status)
+            self.store_text(key, text, language=language, profile="workspace", status=result.status)
         else:
             return False
         return True
 
-    def text(self, key: str) -> str | None:
+    def stored_text(self, key: str) -> str | None:
         """Return the text stored under a key by :meth:`put_text`; None if it is damaged."""
         found = self._file.execute("SELECT CAST(result AS BLOB), used FROM verdicts WHERE key = ?", (key,))
         if not found:
@@ -132,7 +134,7 @@ class ResultCache:
             self._file.execute("UPDATE verdicts SET used = ? WHERE key = ?", (time.time(), key))
         return data.decode("utf-8", "surrogatepass")
 
-    def put_text(self, key: str, text: str, *, language: str, profile: str, status: Status) -> None:
+    def store_text(self, key: str, text: str, *, language: str, profile: str, status: Status) -> None:
         """Store a verdict's text with its hash; a caller that cannot read it later computes it again."""
         data = text.encode("utf-8", "surrogatepass")
         now = time.time()
@@ -186,7 +188,7 @@ class ResultCache:
                 raise unusable_cache(self.artefacts, error) from error
         return place
 
-    def short_of_space(self) -> bool:
+    def is_disk_full(self) -> bool:
         """Return whether the disk is so full that a compiler's error may be due to it."""
         known = os.statvfs(self.artefacts)
         return known.f_bavail * known.f_frsize < _LEAST_BYTES or 0 == known.f_favail < known.f_files

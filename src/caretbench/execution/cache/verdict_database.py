@@ -44,7 +44,7 @@ class VerdictDatabase:
         self._folder = folder
         self._tables = tables
         self._lock = threading.Lock()
-        self.replaced = 0
+        self.replaced_files = 0
         """Number of damaged files that this object has replaced."""
         with self._lock, self._in_words(), self._opening():
             self._open()
@@ -136,7 +136,7 @@ class VerdictDatabase:
         self._file.touch()
         for ending in ("", "-wal", "-shm"):
             damaged.with_name(damaged.name + ending).unlink(missing_ok=True)
-        self.replaced += 1
+        self.replaced_files += 1
 
     @contextlib.contextmanager
     def _opening(self) -> Iterator[None]:

@@ -23,7 +23,7 @@ class NodeRequirements(NamedTuple):
     needs: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, request: ExecutionRequest) -> NodeRequirements:
+    def for_request(cls, request: ExecutionRequest) -> NodeRequirements:
         """Return the requirements of a request."""
         return cls(request.language, request.bundle, tuple(sorted(request.needs)))
 
@@ -35,39 +35,39 @@ class NodeInfo(Frozen):
     toolchain: Toolchain
     bundle: str = ""
     """Lock hash of the bundle; empty where none is wanted, or it is not built there."""
-    obstacle: str = ""
+    skip_reason: str = ""
     """Reason why such programs are skipped there, and the remedy."""
     isolation: Isolation | None = None
     fault: str = ""
     """Reason why no program at all can run there."""
 
     @property
-    def ground(self) -> tuple[str, str, str]:
+    def environment_key(self) -> tuple[str, str, str]:
         """Properties that decide verdicts: nodes that differ in them must not share a run."""
-        return self.toolchain.fingerprint, self.bundle, self.obstacle
+        return self.toolchain.fingerprint, self.bundle, self.skip_reason
 
 
 class Batch(Frozen):
     """One batch on its way to a node; ``footing`` is the offer that its programs need."""
 
     kind: Literal["programs"] = "programs"
-    want: NodeRequirements
-    footing: NodeInfo
+    requirements: NodeRequirements
+    node_info: NodeInfo
     requests: tuple[ExecutionRequest, ...]
 
 
 class LanguageEnvironment(NamedTuple):
     """Tools that commands in a project need on a node, for one language of the project."""
 
-    want: NodeRequirements
-    footing: NodeInfo
+    requirements: NodeRequirements
+    node_info: NodeInfo
 
 
 class ProjectBatch(Frozen):
     """Commands in one project on their way to a node; ``archive`` is the project itself, for a node that lacks it."""
 
     kind: Literal["project"] = "project"
-    grounds: tuple[LanguageEnvironment, ...]
+    environments: tuple[LanguageEnvironment, ...]
     snapshot: str
     requests: tuple[WorkspaceRequest, ...]
     archive: bytes | None = None
@@ -75,9 +75,9 @@ class ProjectBatch(Frozen):
 
 class _BatchResult(Frozen):
     node: str = ""
-    unlike: NodeInfo | None = None
+    mismatch: NodeInfo | None = None
     fault: str = ""
-    lacks: bool = False
+    needs_archive: bool = False
     """True if the node needs the batch again, with the missing parts."""
 
 
@@ -93,7 +93,7 @@ class ProjectBatchResult(_BatchResult):
 
     kind: Literal["project"] = "project"
     results: tuple[WorkspaceResult, ...] = ()
-    want: NodeRequirements | None = None
+    requirements: NodeRequirements | None = None
 
 
 AnyBatch = Batch | ProjectBatch
@@ -113,10 +113,10 @@ class BatchLost(Exception):  # noqa: N818 - names what became of the batch
 class Nodes(Protocol):
     """Machines as the engine uses them. A handle belongs to them; the engine only keeps it."""
 
-    def processors(self) -> int:
+    def processor_count(self) -> int:
         """Return the number of processors of the machines that are available now."""
 
-    def survey(self, want: NodeRequirements) -> list[NodeInfo]:
+    def survey(self, requirements: NodeRequirements) -> list[NodeInfo]:
         """Return the offers of all machines that are available now to such programs."""
 
     def send(self, batch: AnyBatch) -> Any:

@@ -35,7 +35,7 @@ from caretbench.execution.toolchain_tables import toolchain_tables
 from caretbench.execution.types import ExecutionRequest, Toolchain
 from caretbench.execution.workspaces.snapshot_archive import unpack_snapshot
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
-from caretbench.execution.workspaces.workspace_runner import Workspaces
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
 
 _HEED_S = 0.5
 
@@ -56,10 +56,10 @@ class NodeWorker:
         self._sandbox = Sandbox()
         self._executor = LocalExecutor(programs, cache=self._cache, sandbox=self._sandbox, compilers=1)
         self._runner = ProgramRunner(self._sandbox, self._cache, installed_bundle)
-        self._spaces: Workspaces | None = None
+        self._spaces: WorkspaceRunner | None = None
         atexit.register(self.close)
 
-    def footing(self, want: NodeRequirements) -> NodeInfo:
+    def node_info(self, requirements: NodeRequirements) -> NodeInfo:
         """Return what this node offers to such programs.
 
         Raises:
@@ -67,19 +67,19 @@ class NodeWorker:
             BundleError: no such bundle is known.
         """
         walls = self._sandbox.probe()
-        tools = Toolchain(language=want.language, available=False)
-        if want.language in toolchain_tables():
-            tools = self._runner.toolchain(want.language)
-        asked = ExecutionRequest(id="", language=want.language, source="", needs=want.needs)
+        tools = Toolchain(language=requirements.language, available=False)
+        if requirements.language in toolchain_tables():
+            tools = self._runner.toolchain(requirements.language)
+        asked = ExecutionRequest(id="", language=requirements.language, source="", needs=requirements.needs)
         return NodeInfo(
             node=self.name,
             toolchain=tools,
-            bundle=self._runner.lock_hash(want.bundle),
-            obstacle=self._runner.obstacle(asked) or "",
+            bundle=self._runner.lock_hash(requirements.bundle),
+            skip_reason=self._runner.skip_reason(asked) or "",
             isolation=walls,
         )
 
-    def work(self, batch: AnyBatch) -> AnyBatchResult:
+    def run_batch(self, batch: AnyBatch) -> AnyBatchResult:
         """Run a batch, unless this node differs from what its requests need."""
         try:
             return self._programs(batch) if isinstance(batch, Batch) else self._project(batch)
@@ -87,25 +87,27 @@ class NodeWorker:
             self._cache.clear()
 
     def _programs(self, batch: Batch) -> BatchResult:
-        footing = self.footing(batch.want)
-        if footing.ground != batch.footing.ground:
-            return BatchResult(node=self.name, unlike=footing)
+        node_info = self.node_info(batch.requirements)
+        if node_info.environment_key != batch.node_info.environment_key:
+            return BatchResult(node=self.name, mismatch=node_info)
         return BatchResult(node=self.name, results=self._results(self._executor.submit(batch.requests)))
 
     def _project(self, batch: ProjectBatch) -> ProjectBatchResult:
-        for ground in batch.grounds:
-            footing = self.footing(ground.want)
-            if footing.ground != ground.footing.ground:
-                return ProjectBatchResult(node=self.name, unlike=footing, want=ground.want)
-        spaces = self._spaces = self._spaces or Workspaces(self._sandbox)
+        for ground in batch.environments:
+            node_info = self.node_info(ground.requirements)
+            if node_info.environment_key != ground.node_info.environment_key:
+                return ProjectBatchResult(
+                    node=self.name, mismatch=node_info, requirements=ground.requirements
+                )
+        workspace_runner = self._spaces = self._spaces or WorkspaceRunner(self._sandbox)
         try:
-            spaces.snapshot(batch.snapshot)
+            workspace_runner.snapshot(batch.snapshot)
         except DataError:  # not here, or damaged
             if batch.archive is None:
-                return ProjectBatchResult(node=self.name, lacks=True)
-            unpack_snapshot(spaces.store, batch.snapshot, batch.archive)
+                return ProjectBatchResult(node=self.name, needs_archive=True)
+            unpack_snapshot(workspace_runner.store, batch.snapshot, batch.archive)
         # One command at a time: a task of the cluster has one processor, and a test command keeps it busy.
-        executor = WorkspaceExecutor(1, spaces=spaces, cache=self._cache)
+        executor = WorkspaceExecutor(1, workspace_runner=workspace_runner, cache=self._cache)
         return ProjectBatchResult(node=self.name, results=self._results(executor.submit(batch.requests)))
 
     def _results(self, results: Iterator[_Result]) -> tuple[_Result, ...]:
@@ -133,19 +135,19 @@ def _this(programs: int) -> NodeWorker:
     return NodeWorker(programs)
 
 
-def describe_node(want: tuple[str, str | None, tuple[str, ...]], programs: int) -> dict[str, Any]:
+def describe_node(requirements: tuple[str, str | None, tuple[str, ...]], programs: int) -> dict[str, Any]:
     """Return a :class:`~caretbench.execution.cluster.node_messages.NodeInfo` as a dictionary: what this node offers."""
     try:
-        return _this(programs).footing(NodeRequirements(*want)).model_dump()
+        return _this(programs).node_info(NodeRequirements(*requirements)).model_dump()
     except Exception as error:
-        tools = Toolchain(language=want[0], available=False)
+        tools = Toolchain(language=requirements[0], available=False)
         return NodeInfo(node=socket.gethostname(), toolchain=tools, fault=_said(error)).model_dump()
 
 
 def run_batch(batch: Mapping[str, Any], programs: int) -> dict[str, Any]:
     """Run a batch on this node; return its result (see ``node_messages``) as a dictionary."""
     try:
-        return _this(programs).work(BATCHES.validate_python(batch)).model_dump()
+        return _this(programs).run_batch(BATCHES.validate_python(batch)).model_dump()
     except Exception as error:
         return BatchResult(node=socket.gethostname(), fault=_said(error)).model_dump()
 

@@ -69,15 +69,15 @@ class RayNodes:
         # Looking costs no processor: it must not wait behind batches.
         self._look: Any = ray.remote(num_cpus=0, max_retries=1)(node_worker.describe_node)
 
-    def processors(self) -> int:
+    def processor_count(self) -> int:
         """Return the number of processors of the machines that are available now."""
         return int(self._ray.cluster_resources().get("CPU", 0))
 
-    def survey(self, want: NodeRequirements) -> list[NodeInfo]:
+    def survey(self, requirements: NodeRequirements) -> list[NodeInfo]:
         """Return the offers of all available machines that have a processor."""
         asked = {
             node: self._look.options(scheduling_strategy=self._on_node(node, soft=False)).remote(
-                tuple(want), self._programs
+                tuple(requirements), self._programs
             )
             for node in self._working()
         }
@@ -87,7 +87,7 @@ class RayNodes:
                 found.append(NodeInfo.model_validate(self._ray.get(handle, timeout=_SURVEY_S)))
             except (self._exceptions.RayError, ValidationError) as error:
                 if node in self._working():  # one that went away meanwhile does not matter
-                    tools = Toolchain(language=want.language, available=False)
+                    tools = Toolchain(language=requirements.language, available=False)
                     found.append(NodeInfo(node=node, toolchain=tools, fault=_said(error)))
         return found
 

@@ -53,12 +53,14 @@ class RemoteExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
         super().__init__(cache, use_cache=use_cache)
         self.nodes = nodes
         self._bundles = bundles
-        self._footings: dict[NodeRequirements, NodeInfo] = {}
+        self._node_infos: dict[NodeRequirements, NodeInfo] = {}
 
     def isolation(self) -> Isolation:
         """Return the isolation on all machines; what differs is ``mixed``, and every result has its own."""
-        footings = usable_nodes(self.nodes.survey(NodeRequirements("python")))
-        walls = [footing.isolation.model_dump() for footing in footings if footing.isolation is not None]
+        node_infos = usable_nodes(self.nodes.survey(NodeRequirements("python")))
+        walls = [
+            node_info.isolation.model_dump() for node_info in node_infos if node_info.isolation is not None
+        ]
         joined = {
             name: value if all(other[name] == value for other in walls) else "mixed"
             for name, value in walls[0].items()
@@ -67,95 +69,108 @@ class RemoteExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
 
     def toolchain(self, language: str) -> Toolchain:
         """Return the language's tools, which are the same on all machines; refuse as :meth:`footing` does."""
-        return self.footing(NodeRequirements(language)).toolchain
+        return self.node_info(NodeRequirements(language)).toolchain
 
     def _submission(self, cache: ResultCache) -> Submission[ExecutionRequest, ExecutionResult]:
         programs = _RemotePrograms(cache, self)
         return Submission(programs, RemoteJobRunner(self.nodes, programs))
 
-    def footing(self, want: NodeRequirements) -> NodeInfo:
+    def node_info(self, requirements: NodeRequirements) -> NodeInfo:
         """Return the machines' offer to such programs, asked once, or raise MachineError if they differ or run none."""
-        if want not in self._footings:
-            footing, *others = usable_nodes(self.nodes.survey(want))
+        if requirements not in self._node_infos:
+            node_info, *others = usable_nodes(self.nodes.survey(requirements))
             for other in others:
-                check_same_environment(footing, other, want)
-            if want.bundle and not footing.bundle and self._bundles(want.bundle) is not None:
+                check_same_environment(node_info, other, requirements)
+            if (
+                requirements.bundle
+                and not node_info.bundle
+                and self._bundles(requirements.bundle) is not None
+            ):
                 raise MachineError(
-                    f"the bundle {want.bundle} is built here, but not on {footing.node}: run "
-                    f"`caretbench deps build {want.bundle}` on every machine"
+                    f"the bundle {requirements.bundle} is built here, but not on {node_info.node}: run "
+                    f"`caretbench deps build {requirements.bundle}` on every machine"
                 )
-            self._footings[want] = footing
-        return self._footings[want]
+            self._node_infos[requirements] = node_info
+        return self._node_infos[requirements]
 
 
-def usable_nodes(footings: Sequence[NodeInfo]) -> Sequence[NodeInfo]:
+def usable_nodes(node_infos: Sequence[NodeInfo]) -> Sequence[NodeInfo]:
     """Return machines that can run programs, or raise MachineError where there is none, or one cannot."""
-    if not footings:
+    if not node_infos:
         raise MachineError(
             "the cluster has no machine with a processor; add one: ray start --address=HEAD:PORT"
         )
-    for footing in footings:
-        if footing.fault:
-            raise MachineError(f"{footing.node} cannot run programs: {footing.fault}")
-    return footings
+    for node_info in node_infos:
+        if node_info.fault:
+            raise MachineError(f"{node_info.node} cannot run programs: {node_info.fault}")
+    return node_infos
 
 
-def check_same_environment(footing: NodeInfo, other: NodeInfo, want: NodeRequirements) -> None:
+def check_same_environment(node_info: NodeInfo, other: NodeInfo, requirements: NodeRequirements) -> None:
     """Raise MachineError if machines differ, with the difference: their verdicts must not be mixed."""
-    if footing.ground == other.ground:
+    if node_info.environment_key == other.environment_key:
         return
-    if footing.toolchain.fingerprint != other.toolchain.fingerprint:
-        what = f"tools for {want.language}"
-        said = [f.toolchain.version or f.toolchain.remedy or "none" for f in (footing, other)]
-        said = [f"{text} [{f.toolchain.fingerprint}]" for text, f in zip(said, (footing, other), strict=True)]
-    elif footing.bundle != other.bundle:
-        what = f"bundle {want.bundle}"
-        said = [f.bundle[:16] or f"not built: caretbench deps build {want.bundle}" for f in (footing, other)]
+    if node_info.toolchain.fingerprint != other.toolchain.fingerprint:
+        what = f"tools for {requirements.language}"
+        said = [f.toolchain.version or f.toolchain.remedy or "none" for f in (node_info, other)]
+        said = [
+            f"{text} [{f.toolchain.fingerprint}]" for text, f in zip(said, (node_info, other), strict=True)
+        ]
+    elif node_info.bundle != other.bundle:
+        what = f"bundle {requirements.bundle}"
+        said = [
+            f.bundle[:16] or f"not built: caretbench deps build {requirements.bundle}"
+            for f in (node_info, other)
+        ]
     else:
-        what = f"needs {', '.join(want.needs)}"
-        said = [f.obstacle or "met" for f in (footing, other)]
+        what = f"needs {', '.join(requirements.needs)}"
+        said = [f.skip_reason or "met" for f in (node_info, other)]
     raise MachineError(
-        f"machines of one run must be alike ({what}): {footing.node}: {said[0]}; {other.node}: {said[1]}"
+        f"machines of one run must be alike ({what}): {node_info.node}: {said[0]}; {other.node}: {said[1]}"
     )
 
 
 class _RemotePrograms(RemoteRequestKind[ExecutionRequest, ExecutionResult]):
     """Programs as a remote kind of request."""
 
-    form = ExecutionResult
-    most_requests = BATCH
-    most_characters = _BATCH_CHARACTERS
+    result_type = ExecutionResult
+    max_requests = BATCH
+    max_characters = _BATCH_CHARACTERS
 
     def __init__(self, cache: ResultCache, executor: RemoteExecutor) -> None:
         super().__init__(cache)
         self._executor = executor
 
-    def refused(self, request: ExecutionRequest) -> ExecutionResult | None:
-        obstacle = self._footing(request).obstacle
-        return self.without(request, Status.SKIPPED, obstacle) if obstacle else None
+    def rejection(self, request: ExecutionRequest) -> ExecutionResult | None:
+        obstacle = self._node_info(request).skip_reason
+        return self.unrun_result(request, Status.SKIPPED, obstacle) if obstacle else None
 
     def key(self, request: ExecutionRequest) -> str:
-        footing = self._footing(request)
-        return verdict_key(request, toolchain=footing.toolchain.fingerprint, bundle=footing.bundle)
+        node_info = self._node_info(request)
+        return verdict_key(request, toolchain=node_info.toolchain.fingerprint, bundle=node_info.bundle)
 
-    def group(self, request: ExecutionRequest) -> Hashable:
-        return NodeRequirements.of(request), request.profile, request.variant
+    def batch_group(self, request: ExecutionRequest) -> Hashable:
+        return NodeRequirements.for_request(request), request.profile, request.variant
 
-    def size(self, request: ExecutionRequest) -> int:
+    def character_count(self, request: ExecutionRequest) -> int:
         return len(request.source)
 
-    def batch(self, requests: tuple[ExecutionRequest, ...], *, full: bool) -> Batch:
-        del full  # a program is all there in its text
+    def batch(self, requests: tuple[ExecutionRequest, ...], *, with_archive: bool) -> Batch:
+        del with_archive  # a program is all there in its text
         return Batch(
-            want=NodeRequirements.of(requests[0]), footing=self._footing(requests[0]), requests=requests
+            requirements=NodeRequirements.for_request(requests[0]),
+            node_info=self._node_info(requests[0]),
+            requests=requests,
         )
 
-    def refuse(self, request: ExecutionRequest, result: AnyBatchResult) -> None:
-        if result.unlike is not None:
-            check_same_environment(self._footing(request), result.unlike, NodeRequirements.of(request))
+    def check_node(self, request: ExecutionRequest, result: AnyBatchResult) -> None:
+        if result.mismatch is not None:
+            check_same_environment(
+                self._node_info(request), result.mismatch, NodeRequirements.for_request(request)
+            )
 
     def results(self, result: AnyBatchResult) -> tuple[ExecutionResult, ...]:
         return result.results if isinstance(result, BatchResult) else ()
 
-    def _footing(self, request: ExecutionRequest) -> NodeInfo:
-        return self._executor.footing(NodeRequirements.of(request))
+    def _node_info(self, request: ExecutionRequest) -> NodeInfo:
+        return self._executor.node_info(NodeRequirements.for_request(request))

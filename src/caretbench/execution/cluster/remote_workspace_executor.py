@@ -26,7 +26,11 @@ from caretbench.execution.submission import CachedExecutor, Submission
 from caretbench.execution.toolchain_tables import toolchain_tables
 from caretbench.execution.types import Isolation, Status
 from caretbench.execution.workspaces.snapshot_archive import pack_snapshot
-from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult, Workspaces
+from caretbench.execution.workspaces.workspace_runner import (
+    WorkspaceRequest,
+    WorkspaceResult,
+    WorkspaceRunner,
+)
 from caretbench.languages import languages
 
 BATCH = 4
@@ -41,7 +45,7 @@ class RemoteWorkspaceExecutor(CachedExecutor[WorkspaceRequest, WorkspaceResult])
 
     Args:
         programs: Executor of programs there: its machines and its knowledge of them are used.
-        spaces: Workspaces with the projects here; the user's snapshots by default.
+        spaces: WorkspaceRunner with the projects here; the user's snapshots by default.
         cache, use_cache: As for :class:`~caretbench.execution.submission.CachedExecutor`.
     """
 
@@ -49,12 +53,12 @@ class RemoteWorkspaceExecutor(CachedExecutor[WorkspaceRequest, WorkspaceResult])
         self,
         programs: RemoteExecutor,
         *,
-        spaces: Workspaces | None = None,
+        workspace_runner: WorkspaceRunner | None = None,
         cache: ResultCache | None = None,
         use_cache: bool = True,
     ) -> None:
         super().__init__(cache, use_cache=use_cache)
-        self.spaces = spaces or Workspaces()
+        self.workspace_runner = workspace_runner or WorkspaceRunner()
         self._programs = programs
 
     def isolation(self) -> Isolation:
@@ -62,70 +66,83 @@ class RemoteWorkspaceExecutor(CachedExecutor[WorkspaceRequest, WorkspaceResult])
         return self._programs.isolation()
 
     def _submission(self, cache: ResultCache) -> Submission[WorkspaceRequest, WorkspaceResult]:
-        projects = _RemoteProjects(cache, self._programs, self.spaces)
+        projects = _RemoteProjects(cache, self._programs, self.workspace_runner)
         return Submission(projects, RemoteJobRunner(self._programs.nodes, projects))
 
     def close(self) -> None:
         """Release the snapshots."""
-        self.spaces.close()
+        self.workspace_runner.close()
 
 
 class _RemoteProjects(RemoteRequestKind[WorkspaceRequest, WorkspaceResult]):
     """Commands in projects as a remote kind of request."""
 
-    form = WorkspaceResult
-    most_requests = BATCH
-    most_characters = _BATCH_CHARACTERS
+    result_type = WorkspaceResult
+    max_requests = BATCH
+    max_characters = _BATCH_CHARACTERS
 
-    def __init__(self, cache: ResultCache, programs: RemoteExecutor, spaces: Workspaces) -> None:
+    def __init__(
+        self, cache: ResultCache, programs: RemoteExecutor, workspace_runner: WorkspaceRunner
+    ) -> None:
         super().__init__(cache)
         self._programs = programs
-        self._spaces = spaces
+        self._spaces = workspace_runner
         self._languages: dict[str, tuple[str, ...]] = {}
         self._archives: OrderedDict[str, bytes] = OrderedDict()
 
-    def refused(self, request: WorkspaceRequest) -> WorkspaceResult | None:
+    def rejection(self, request: WorkspaceRequest) -> WorkspaceResult | None:
         if request.read_only:
             obstacle = "it binds folders of this machine, which cannot be sent to others; use --engine local"
         else:
-            found = (footing.obstacle for _, footing in self._grounds(request))
+            found = (node_info.skip_reason for _, node_info in self._environments(request))
             obstacle = next(filter(None, found), "")
-        return self.without(request, Status.SKIPPED, obstacle) if obstacle else None
+        return self.unrun_result(request, Status.SKIPPED, obstacle) if obstacle else None
 
     def key(self, request: WorkspaceRequest) -> str:
         return remote_project_key(
-            request, [(want, footing.ground) for want, footing in self._grounds(request)]
+            request,
+            [
+                (requirements, node_info.environment_key)
+                for requirements, node_info in self._environments(request)
+            ],
         )
 
-    def group(self, request: WorkspaceRequest) -> Hashable:
+    def batch_group(self, request: WorkspaceRequest) -> Hashable:
         return request.snapshot, request.bundle
 
-    def size(self, request: WorkspaceRequest) -> int:
+    def character_count(self, request: WorkspaceRequest) -> int:
         return sum(len(content or "") for content in request.patch.values())
 
-    def batch(self, requests: tuple[WorkspaceRequest, ...], *, full: bool) -> ProjectBatch:
+    def batch(self, requests: tuple[WorkspaceRequest, ...], *, with_archive: bool) -> ProjectBatch:
         first = requests[0]
         return ProjectBatch(
-            grounds=self._grounds(first),
+            environments=self._environments(first),
             snapshot=first.snapshot,
             requests=requests,
-            archive=self._archive(first.snapshot) if full else None,
+            archive=self._archive(first.snapshot) if with_archive else None,
         )
 
-    def refuse(self, request: WorkspaceRequest, result: AnyBatchResult) -> None:
-        found = dict(self._grounds(request))
-        if isinstance(result, ProjectBatchResult) and result.unlike is not None and result.want in found:
-            check_same_environment(found[result.want], result.unlike, result.want)
+    def check_node(self, request: WorkspaceRequest, result: AnyBatchResult) -> None:
+        found = dict(self._environments(request))
+        if (
+            isinstance(result, ProjectBatchResult)
+            and result.mismatch is not None
+            and result.requirements in found
+        ):
+            check_same_environment(found[result.requirements], result.mismatch, result.requirements)
 
     def results(self, result: AnyBatchResult) -> tuple[WorkspaceResult, ...]:
         return result.results if isinstance(result, ProjectBatchResult) else ()
 
-    def _grounds(self, request: WorkspaceRequest) -> tuple[LanguageEnvironment, ...]:
+    def _environments(self, request: WorkspaceRequest) -> tuple[LanguageEnvironment, ...]:
         """Return the tools of every language that the project holds, as all machines have them."""
-        wants = [NodeRequirements(name, request.bundle) for name in self._spoken(request.snapshot)]
-        return tuple(LanguageEnvironment(want, self._programs.footing(want)) for want in wants)
+        wants = [NodeRequirements(name, request.bundle) for name in self._project_languages(request.snapshot)]
+        return tuple(
+            LanguageEnvironment(requirements, self._programs.node_info(requirements))
+            for requirements in wants
+        )
 
-    def _spoken(self, snapshot: str) -> tuple[str, ...]:
+    def _project_languages(self, snapshot: str) -> tuple[str, ...]:
         if snapshot not in self._languages:
             suffixes = {PurePosixPath(path).suffix for path in self._spaces.snapshot(snapshot).entries}
             known = [name for name in toolchain_tables() if languages()[name].suffix in suffixes]

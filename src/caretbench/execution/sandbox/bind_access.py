@@ -150,15 +150,15 @@ def reachable_binds(
 
 
 @contextlib.contextmanager
-def open_mounts(given: Mapping[str, str], user: int | None, binary: str) -> Iterator[list[int]]:
-    """Yield descriptors of mounts for this user, in the order of ``given``.
+def open_mounts(user_binds: Mapping[str, str], user: int | None, binary: str) -> Iterator[list[int]]:
+    """Yield descriptors of mounts for this user, in the order of ``user_binds``.
 
     Raises:
         CannotReach: something cannot be opened for this user.
     """
     mounts: list[int] = []
     try:
-        for path in given.values() if user is not None else ():
+        for path in user_binds.values() if user is not None else ():
             try:
                 mounts.append(open_mount(path, user or 0, binary))
             except OSError as error:

@@ -40,13 +40,13 @@ KillReason = Literal["wall", "cpu", "memory", "processes", "output", "disk"]
 class OutputHandler(Protocol):
     """Host side of a program that answers requests. Called on the supervising thread; never waits."""
 
-    def hear(self, data: bytes) -> KillReason | None:
+    def receive_output(self, data: bytes) -> KillReason | None:
         """Process the program's standard output; return a reason to end the program, if any."""
 
-    def check(self) -> KillReason | None:
+    def kill_reason(self) -> KillReason | None:
         """Return a reason to end the program, if any; called several times a second."""
 
-    def busy(self) -> bool:
+    def is_busy(self) -> bool:
         """Return whether it is at work: the use of one that waits is not looked at."""
 
 
@@ -74,7 +74,7 @@ class Invocation:
     second when the program has reached its end. Both are pipes."""
     stdin: bytes | int | None = None
     """Standard input, or a descriptor of the host's to read it from; ``/dev/null`` by default."""
-    dialogue: OutputHandler | None = None
+    output_handler: OutputHandler | None = None
     """Hears what the program writes to standard output, which is not in the result then."""
     display: bool = False  # start an X server inside first
     directory: str = WORK
@@ -88,17 +88,17 @@ class Invocation:
     the outcome of such a program is no verdict."""
 
     @property
-    def longest_s(self) -> float:
+    def wall_limit_s(self) -> float:
         """Wall time in seconds after which the program is ended."""
         return self.wall_s or self.limits.wall_s
 
     @property
-    def file_bytes(self) -> int:
+    def max_file_bytes(self) -> int:
         """Maximum total bytes of the files that are read out."""
-        return self.tree.total_bytes if self.tree is not None and self.tree.results else 0
+        return self.tree.max_total_bytes if self.tree is not None and self.tree.results else 0
 
     @property
-    def on_snapshot(self) -> bool:
+    def uses_overlay(self) -> bool:
         """Return whether the work folder is an overlay on a snapshot."""
         return self.tree is not None and self.tree.snapshot is not None
 
@@ -150,7 +150,7 @@ def _job(invocation: Invocation, display: str | None) -> dict[str, object]:
         "display": [display, ":99", "-screen", "0", "1280x1024x24", "-nolisten", "tcp"] if display else [],
         "stdin": invocation.stdin if isinstance(invocation.stdin, bytes) else None,
         "tree": _tree(invocation.tree) if invocation.tree is not None else None,
-        "door": index.door.fileno() if index is not None else None,
+        "door": index.listener_channel.fileno() if index is not None else None,
         "port": PROXY_PORT,
     }  # fmt: skip
 
@@ -165,8 +165,8 @@ def _tree(tree: ProjectTree) -> dict[str, object]:
         "executable": [_inside(path) for path in tree.executable],
         "root": WORK,
         "results": list(tree.results),
-        "file_bytes": tree.file_bytes,
-        "total_bytes": tree.total_bytes,
+        "file_bytes": tree.max_file_bytes,
+        "total_bytes": tree.max_total_bytes,
         "loopback": tree.loopback,
         "reader": script_text("result_reader.py").decode() if tree.results else "",
     }

@@ -99,7 +99,7 @@ class NamespaceSandbox:
                 "--args", str(arguments_fd), "--", launcher_interpreter()[0], "-I", "-S", "-B", LAUNCHER,
                 str(theirs.fileno()), str(rules), memory_options(invocation.limits.tmp_mb), COVERS, *KEPT_OF_PROC,
             ],
-            pass_fds=[*opened, theirs.fileno(), *([index.door.fileno()] if index is not None else [])],
+            pass_fds=[*opened, theirs.fileno(), *([index.listener_channel.fileno()] if index is not None else [])],
             stdin=invocation.standard_input,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -111,30 +111,30 @@ class NamespaceSandbox:
         if self.filter_program is None:
             return None
         invocation = resolved.invocation
-        ready = self.workers.job(warm, resolved.job, resolved.binds, tmp_mb=invocation.limits.tmp_mb)
+        ready = self.workers.prepare_job(warm, resolved.job, resolved.binds, tmp_mb=invocation.limits.tmp_mb)
         with ExitStack() as stack:
             worker = stack.enter_context(self.workers.lease(ready.key, self.binary, self.filter_program))
             if worker is None:
                 return None
-            user = stack.enter_context(leased_user())[0] if ready.key.many_users else None
-            with open_mounts(ready.given, user, self.binary) as mounts:
-                door = invocation.index.door if invocation.index is not None else None
-                program = worker.start(door, user, mounts)
+            user = stack.enter_context(leased_user())[0] if ready.key.separate_users else None
+            with open_mounts(ready.user_binds, user, self.binary) as mounts:
+                listener_channel = invocation.index.listener_channel if invocation.index is not None else None
+                program = worker.start(listener_channel, user, mounts)
             if program is None:
                 if not worker.ended:
-                    self.workers.refuse(ready.key, worker)
+                    self.workers.discard(ready.key, worker)
                 return None
             begin = time.monotonic()
             try:
                 with memory_group(self.groups, invocation.limits) as group:
                     supervisor = Supervisor(
-                        program, program.channel, invocation, self.interrupted, helpers=0, group=group
+                        program, program.channel, invocation, self.interrupted, own_processes=0, group=group
                     )
                     supervisor.supervise(ready.job)
                 result = supervisor.result(begin, self._isolation(invocation))
             finally:
                 program.close()
-            if result.torn and result.error is None and worker.ends():
+            if result.killed_from_outside and result.error is None and worker.is_ending():
                 return result.model_copy(update={"error": "the sandbox that it ran in ended"})
             return result
 
@@ -144,7 +144,7 @@ class NamespaceSandbox:
             return "the command writes to a folder of the host, which no warm sandbox has"
         if self.filter_program is None:
             return NO_FILTER
-        return self.workers.obstacle or NO_NESTING
+        return self.workers.failure_reason or NO_NESTING
 
     def _isolation(self, invocation: Invocation) -> Isolation:
         return Isolation(

@@ -134,18 +134,18 @@ class PersistentSandbox:
             stop or threading.Event(),
         )
 
-    def read(self, path: str, most_bytes: int, stop: threading.Event | None = None) -> bytes:
+    def read(self, path: str, max_bytes: int, stop: threading.Event | None = None) -> bytes:
         """Return a file's content.
 
         Raises:
             OSError: by its number: ``FileNotFoundError``, ``PermissionError``, ``IsADirectoryError``; ``EFBIG``
-                where it has more than ``most_bytes``, ``EINVAL`` where it is no ordinary file.
+                where it has more than ``max_bytes``, ``EINVAL`` where it is no ordinary file.
             TimeoutError: it took more than two minutes.
             SandboxUnavailable: as for :meth:`run`.
         """
-        kb = most_bytes * 4 // 3072 + 2
+        kb = max_bytes * 4 // 3072 + 2
         bounds = {"output_kb": kb, "output_kill_mb": (kb >> 10) + 2}
-        done = self._file(["read", path, str(most_bytes)], None, bounds, stop)
+        done = self._file(["read", path, str(max_bytes)], None, bounds, stop)
         return base64.b64decode(done.stdout.text)
 
     def write(self, path: str, data: bytes, stop: threading.Event | None = None) -> None:
@@ -211,7 +211,7 @@ class PersistentSandbox:
             raise SandboxUnavailable(
                 "the sandbox has ended"
                 if self._worker.ended
-                else f"no sandbox keeps its files here: {self._worker.obstacle or NO_NESTING}"
+                else f"no sandbox keeps its files here: {self._worker.failure_reason or NO_NESTING}"
             )
         begin = time.monotonic()
         job = {
@@ -222,12 +222,12 @@ class PersistentSandbox:
             **_OF_ALL,
         }
         invocation = Invocation((), limits=limits, wall_s=wall_s)
-        supervisor = Supervisor(program, program.channel, invocation, stop, helpers=0)
+        supervisor = Supervisor(program, program.channel, invocation, stop, own_processes=0)
         try:
             supervisor.supervise(job)
             result = supervisor.result(begin, self.isolation)
         finally:
             program.close()
-        if (result.torn or result.error is not None) and self._worker.ends():
+        if (result.killed_from_outside or result.error is not None) and self._worker.is_ending():
             raise SandboxUnavailable("the sandbox has ended")
         return result

@@ -67,7 +67,7 @@ class Sandbox:
         binary = binary or find_bubblewrap()
         self._levels = accepted_levels(level)
         self._confined: LandlockSandbox | None = None
-        self.fallback = ""
+        self.fallback_reason = ""
         """Reason why programs do not run in namespaces; known after :meth:`probe`."""
         self._isolation: Isolation | None = None
         self._looking = threading.RLock()
@@ -119,8 +119,8 @@ class Sandbox:
                 if str(error) in str(obstacle):  # neither level can be had, for one reason
                     raise obstacle from None
                 raise SandboxUnavailable(f"{obstacle}. Landlock cannot stand in: {error}") from None
-            self.fallback = str(obstacle)
-            warn_weaker_level(self.fallback)
+            self.fallback_reason = str(obstacle)
+            warn_weaker_level(self.fallback_reason)
             return isolation
 
     def _really_run(self) -> Isolation:
@@ -184,7 +184,7 @@ class Sandbox:
         display = self._display(invocation)
         ready = resolve_invocation(invocation, display)
         if self._confined is not None:
-            if invocation.on_snapshot:
+            if invocation.uses_overlay:
                 return SandboxResult(error=f"{NO_OVERLAY}: it needs namespaces")
             with memory_group(self._groups, invocation.limits) as group:
                 return self._confined.run(
@@ -207,11 +207,11 @@ class Sandbox:
             raise SandboxUnavailable("the program needs a display: `apt-get install xvfb`")
         return server
 
-    def keep_warm(self, artefacts: Path) -> None:
+    def set_artefact_folder(self, artefacts: Path) -> None:
         """Let compiled programs below ``artefacts`` run in warm sandboxes, which can read all of that folder."""
         self._workers.artefacts = artefacts
 
-    def when_closed(self, close: Callable[[], None]) -> None:
+    def add_close_callback(self, close: Callable[[], None]) -> None:
         """Register ``close`` to be called whenever the warm sandboxes end."""
         self._closing.append(close)
 

@@ -61,7 +61,7 @@ class SandboxResult(Frozen):
         return self.error is None and self.killed is None and self.exit_code == 0
 
     @property
-    def torn(self) -> bool:
+    def killed_from_outside(self) -> bool:
         """Return whether it may have ended with a warm sandbox, in which all processes are killed in any order."""
         return self.exit_code is None and self.signal in (None, signal.SIGKILL) and self.killed is None
 
@@ -119,28 +119,28 @@ class Supervisor:
         invocation: Invocation,
         interrupted: threading.Event,
         *,
-        helpers: int = 1,
-        look: Callable[[], KillReason | None] | None = None,
+        own_processes: int = 1,
+        extra_check: Callable[[], KillReason | None] | None = None,
         group: MemoryGroup | None = None,
     ) -> None:
         """Take charge of a sandbox that has just been started for an invocation.
 
-        ``helpers``: number of processes below ``process`` that are ours.
-        ``look``: asked several times a second whether the program has too much of something else.
+        ``own_processes``: number of processes below ``process`` that are ours.
+        ``extra_check``: asked several times a second whether the program has too much of something else.
         ``group``: the control group whose bound of memory the kernel keeps.
         """
-        limits, file_bytes = invocation.limits, invocation.file_bytes
+        limits, file_bytes = invocation.limits, invocation.max_file_bytes
         self._group = group
-        self._look_further = look
-        self._dialogue = invocation.dialogue
-        self._helpers = helpers
+        self._extra_check = extra_check
+        self._output_handler = invocation.output_handler
+        self._own_processes = own_processes
         # Files come in base64, their names too.
         self._report_bytes = _REPORT_BYTES + (2 * file_bytes + _NAMES_BYTES if file_bytes else 0)
         self._interrupted = interrupted
         self._process = process
         self._channel = channel
         self._limits = limits
-        self._wall_s = invocation.longest_s
+        self._wall_s = invocation.wall_limit_s
         self._streams = [_Capture(limits.output_kb << 10), _Capture(limits.output_kb << 10)]
         self._reports = bytearray()
         self._killed: KillReason | None = None
@@ -158,7 +158,7 @@ class Supervisor:
         assert process.stderr is not None  # noqa: S101
         try:
             if self._group is not None:
-                self._group.take(process.pid)  # it waits for its job: the program is not there yet
+                self._group.add_process(process.pid)  # it waits for its job: the program is not there yet
             self._channel.settimeout(START_S)
             data = marshal.dumps(dict(job), 2)
             with contextlib.suppress(OSError):  # it died while starting: its words are on stderr
@@ -173,7 +173,7 @@ class Supervisor:
         finally:
             process.kill()
             process.wait()
-            if self._group is not None and self._group.exceeded() and self._killed in (None, "wall"):
+            if self._group is not None and self._group.limit_exceeded() and self._killed in (None, "wall"):
                 self._killed = "memory"
             process.stdout.close()
             process.stderr.close()
@@ -213,8 +213,8 @@ class Supervisor:
             self._reports += data[: self._report_bytes - len(self._reports)]
             if self._started_at is None and b"\n" in self._reports:
                 self._started_at = time.monotonic()
-        elif self._dialogue is not None and capture is self._streams[0]:
-            why = self._dialogue.hear(data)
+        elif self._output_handler is not None and capture is self._streams[0]:
+            why = self._output_handler.receive_output(data)
             if why is not None:
                 self._kill(why)
         else:
@@ -228,14 +228,14 @@ class Supervisor:
             self._kill("wall")
         if self._started_at is None or self._killed is not None:
             return
-        if self._dialogue is not None:
-            why = self._dialogue.check()
+        if self._output_handler is not None:
+            why = self._output_handler.kill_reason()
             if why is not None:
                 self._kill(why)
-            if why is not None or not self._dialogue.busy():
+            if why is not None or not self._output_handler.is_busy():
                 return
         usage = tree_usage(self._process.pid, self._limits.pids + 2)
-        self._processes = max(self._processes, usage.processes - self._helpers)
+        self._processes = max(self._processes, usage.processes - self._own_processes)
         self._memory_mb = max(self._memory_mb, usage.memory_mb)
         self._cpu_s = max(self._cpu_s, usage.cpu_s)
         if usage.processes > self._limits.pids + 2:
@@ -244,7 +244,7 @@ class Supervisor:
             self._kill("memory")
         elif usage.cpu_s > self._limits.cpu_s + 2.0:
             self._kill("cpu")
-        elif self._look_further is not None and (more := self._look_further()) is not None:
+        elif self._extra_check is not None and (more := self._extra_check()) is not None:
             self._kill(more)
 
     def result(self, begin: float, isolation: Isolation) -> SandboxResult:

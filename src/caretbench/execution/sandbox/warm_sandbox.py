@@ -68,13 +68,13 @@ class WarmWorkerKey(NamedTuple):
     packages: str
     user: int | None
     """Whom root starts it as; None where an ordinary user does."""
-    lasting: str = ""
+    shared_tmp: str = ""
     """Mount options of a ``/tmp`` that all programs share; empty: each gets one of its own."""
 
     @property
-    def many_users(self) -> bool:
+    def separate_users(self) -> bool:
         """Return whether each of its programs is another user of the host."""
-        return self.user is not None and not self.lasting
+        return self.user is not None and not self.shared_tmp
 
 
 class WarmJob(NamedTuple):
@@ -82,7 +82,7 @@ class WarmJob(NamedTuple):
 
     key: WarmWorkerKey
     job: dict[str, object]
-    given: Mapping[str, str]
+    user_binds: Mapping[str, str]
     """Path inside -> path on the host, of what root opens for this program's user alone."""
 
 
@@ -120,10 +120,10 @@ class WarmWorker:
     def __init__(self, key: WarmWorkerKey, binary: str, filter_program: bytes) -> None:
         """Build it and wait until it takes programs, or raise OSError where it does not come up."""
         self.served = 0
-        self.under_way = 0
-        self.proved = False
+        self.running_programs = 0
+        self.isolation_works = False
         """True once a program's isolation was built in it."""
-        self.obstacle = ""
+        self.failure_reason = ""
         """Reason why the last program's isolation failed."""
         self._lock = threading.Lock()
         self._control, theirs = socket.socketpair()
@@ -163,17 +163,17 @@ class WarmWorker:
             descriptors={
                 path: held(text) for path, text in sandbox_files("launcher.py", "fork_server.py").items()
             },
-            capabilities=("CAP_SETUID", "CAP_SETGID") if key.many_users else (),
+            capabilities=("CAP_SETUID", "CAP_SETGID") if key.separate_users else (),
             folders=(_ARTEFACT, _ARTEFACTS),
-            user=0 if key.many_users else INSIDE_USER,
+            user=0 if key.separate_users else INSIDE_USER,
         )
         for name, value in key.environment:
             walls += ["--setenv", name, value]
-        maps = stack.enter_context(_Maps()) if key.many_users else None
+        maps = stack.enter_context(_Maps()) if key.separate_users else None
         walls += maps.arguments if maps is not None else []
         words = [
             interpreter, *flags, _ZYGOTE, str(theirs.fileno()), str(held(filter_program)), LAUNCHER, key.packages,
-            key.lasting, COVERS, ",".join(KEPT_OF_PROC), *key.modules,
+            key.shared_tmp, COVERS, ",".join(KEPT_OF_PROC), *key.modules,
         ]  # fmt: skip
         process = ground.start(
             ["--args", str(held(b"".join(word.encode() + b"\0" for word in walls))), "--", *words],
@@ -205,25 +205,28 @@ class WarmWorker:
         """Return whether the sandbox is gone."""
         return self._process.poll() is not None
 
-    def ends(self) -> bool:
+    def is_ending(self) -> bool:
         """Return whether the sandbox is gone or about to go."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_ENDS_S)
         return self.ended
 
     def start(
-        self, door: socket.socket | None = None, user: int | None = None, mounts: Sequence[int] = ()
+        self,
+        listener_channel: socket.socket | None = None,
+        user: int | None = None,
+        mounts: Sequence[int] = (),
     ) -> WarmProgram | None:
         """Start the isolation of a program, which waits for its job; None if the sandbox is gone or cannot build it.
 
-        ``door``: over which the launcher hands the proxy its listening socket. ``user``: who the program is on the
-        host, where each is another one. ``mounts``: what root has opened for this user.
+        ``listener_channel``: socket over which the launcher passes its listening socket to the proxy. ``user``: the
+        program's user on the host, where each program has its own. ``mounts``: mounts that root opened for this user.
         """
         ours, theirs = socket.socketpair()
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         out_read, out_write = os.pipe2(os.O_CLOEXEC)
         error_read, error_write = os.pipe2(os.O_CLOEXEC)
-        doors = [door.fileno()] if door is not None else []
+        doors = [listener_channel.fileno()] if listener_channel is not None else []
         handed = array.array("i", [theirs.fileno(), out_write, error_write, *doors, *mounts])
         inside = user - unprivileged_user() if user is not None else 0
         order = _ORDER.pack(inside, len(doors), len(mounts))
@@ -241,12 +244,12 @@ class WarmWorker:
                 raise OSError("it has ended")  # noqa: TRY301  as where nothing answers
             pid, handle = _first_process(ours)
         except OSError as error:
-            self.obstacle = nested_sandbox_failure(str(error))
+            self.failure_reason = nested_sandbox_failure(str(error))
             ours.close()
             os.close(out_read)
             os.close(error_read)
             return None
-        self.proved = True
+        self.isolation_works = True
         return WarmProgram(pid, handle, ours, os.fdopen(out_read, "rb", 0), os.fdopen(error_read, "rb", 0))
 
     def close(self) -> None:
@@ -320,13 +323,13 @@ class WarmWorkerPool:
         self._workers: OrderedDict[WarmWorkerKey, WarmWorker] = OrderedDict()
         self._retired: list[WarmWorker] = []
         self._failures: Counter[WarmWorkerKey] = Counter()
-        self.obstacle = ""
+        self.failure_reason = ""
         """Reason why the last failed one could not be built, or could not isolate a program."""
         self._lock = threading.Lock()
         # A sandbox dies with the thread that started it: this one lives as long as the process.
         self._keeper: ThreadPoolExecutor | None = None
 
-    def job(
+    def prepare_job(
         self, warm: WarmSettings, job: Mapping[str, object], binds: Mapping[str, str], *, tmp_mb: int
     ) -> WarmJob:
         """Return the job in the form that a worker understands, and which worker that is."""
@@ -353,21 +356,21 @@ class WarmWorkerPool:
             warm.packages,
             unprivileged_user() if program_users() is not None else None,
         )
-        given = _for_one_user(binds) if key.many_users else {}
+        user_binds = _for_one_user(binds) if key.separate_users else {}
         extra: dict[str, object] = {
             "forked": warm.harness,
             "artefact": artefact,
             "memory": memory_options(tmp_mb),
-            "aside": [(place, inside) for place, inside in aside.items() if inside not in given],
-            "given": list(given),
+            "aside": [(place, inside) for place, inside in aside.items() if inside not in user_binds],
+            "given": list(user_binds),
         }
-        if _ARTEFACT in given:
+        if _ARTEFACT in user_binds:
             extra["artefact"] = ""
         if warm.harness:  # as an interpreter sees its arguments that is started with `-c TEXT`
             argv = job["argv"]
             assert isinstance(argv, list)  # noqa: S101  ours
             extra["argv"] = ["-c", *argv[3:]]
-        return WarmJob(key, {**job, **extra}, given)
+        return WarmJob(key, {**job, **extra}, user_binds)
 
     @contextlib.contextmanager
     def lease(self, key: WarmWorkerKey, binary: str, filter_program: bytes) -> Iterator[WarmWorker | None]:
@@ -378,20 +381,20 @@ class WarmWorkerPool:
         finally:
             if worker is not None:
                 with self._lock:
-                    worker.under_way -= 1
-                    done = [old for old in self._retired if not old.under_way]
-                    self._retired = [old for old in self._retired if old.under_way]
+                    worker.running_programs -= 1
+                    done = [old for old in self._retired if not old.running_programs]
+                    self._retired = [old for old in self._retired if old.running_programs]
                 for old in done:
                     old.close()
 
-    def refuse(self, key: WarmWorkerKey, worker: WarmWorker) -> None:
+    def discard(self, key: WarmWorkerKey, worker: WarmWorker) -> None:
         """Build another one next time. If none ever isolated a program, the kernel is the cause, and no more are tried.
 
         One that did may have met a moment without memory, or without room for processes.
         """
         with self._lock:
-            self.obstacle = worker.obstacle
-            if not worker.proved:
+            self.failure_reason = worker.failure_reason
+            if not worker.isolation_works:
                 self._failures[key] += 1
             if self._workers.get(key) is worker:
                 self._retired.append(self._workers.pop(key))
@@ -401,7 +404,7 @@ class WarmWorkerPool:
             if self._failures[key] >= _MOST_FAILURES:
                 return None
             worker = self._workers.get(key)
-            if worker is not None and worker.proved:
+            if worker is not None and worker.isolation_works:
                 del self._failures[key]
             if worker is not None and (worker.ended or worker.served >= PROGRAMS_PER_WORKER):
                 self._retired.append(self._workers.pop(key))
@@ -412,14 +415,14 @@ class WarmWorkerPool:
                     worker = self._keeper.submit(WarmWorker, key, binary, filter_program).result()
                 except OSError as error:
                     self._failures[key] += 1
-                    self.obstacle = str(error)
+                    self.failure_reason = str(error)
                     return None
                 self._workers[key] = worker
             self._workers.move_to_end(key)
             if len(self._workers) > _MOST_WORKERS:
                 self._retired.append(self._workers.popitem(last=False)[1])
             worker.served += 1
-            worker.under_way += 1
+            worker.running_programs += 1
             return worker
 
     def close(self) -> None:

@@ -95,7 +95,7 @@ def disables_code(before: str, answer: str, after: str, reference: str, language
     if known.parsed and not found.parsed:
         return False
     program = _Program(before, after, reference, language, known, found)
-    return any(program.hides(ours, theirs) for ours, theirs in zip(found.places, known.places, strict=False))
+    return any(program.hides(ours, theirs) for ours, theirs in zip(found.lines, known.lines, strict=False))
 
 
 def _may_hide(answer: str, language: str) -> bool:
@@ -130,33 +130,36 @@ class _Program:
 
     def _for_every_line(self, ours: LineContext, theirs: LineContext) -> bool:
         return (
-            (ours.in_text and not theirs.in_text)
+            (ours.in_string_or_comment and not theirs.in_string_or_comment)
             or (ours.unreachable and not theirs.unreachable)
-            or (ours.suspended and not theirs.suspended)
-            or (ours.leaving is ExitCertainty.SURELY and theirs.leaving is not ExitCertainty.SURELY)
-            or ours.of_program(named=True) != theirs.of_program(named=True)
+            or (ours.in_generator and not theirs.in_generator)
+            or (
+                ours.exit_certainty is ExitCertainty.SURELY
+                and theirs.exit_certainty is not ExitCertainty.SURELY
+            )
+            or ours.program_functions(named_only=True) != theirs.program_functions(named_only=True)
             or self._in_another_function(ours, theirs)
         )
 
     def _for_checks(self, ours: LineContext, theirs: LineContext) -> bool:
         return (
-            ours.leaving > theirs.leaving
-            or ours.of_program() != theirs.of_program()
-            or len(ours.of_answer()) > len(theirs.of_answer())
+            ours.exit_certainty > theirs.exit_certainty
+            or ours.program_functions() != theirs.program_functions()
+            or len(ours.answer_functions()) > len(theirs.answer_functions())
             or not set(ours.conditions) <= set(theirs.conditions)
-            or (ours.throwing > theirs.throwing and self._is_caught(ours))
+            or (ours.throw_certainty > theirs.throw_certainty and self._is_caught(ours))
         )
 
     def _in_another_function(self, ours: LineContext, theirs: LineContext) -> bool:
         """Return whether the answer puts a line into functions that the program does not call."""
-        opened, expected = ours.of_answer(named=True), theirs.of_answer(named=True)
+        opened, expected = ours.answer_functions(named_only=True), theirs.answer_functions(named_only=True)
         if len(opened) != len(expected):
             return len(opened) > len(expected)
         return any(
-            (one.lazy and not other.lazy)
+            (one.is_lazy and not other.is_lazy)
             or not one.decorators <= other.decorators
             or (one.name != other.name and not re.search(rf"\b{re.escape(one.name)}\b", self._around))
-            or self._found.defined[one.name] > max(1, self._known.defined[one.name])
+            or self._found.answer_definitions[one.name] > max(1, self._known.answer_definitions[one.name])
             for one, other in zip(opened, expected, strict=True)
         )
 

@@ -44,9 +44,9 @@ class EnclosingFunction(NamedTuple):
     """
 
     part: str
-    at: int
+    offset: int
     name: str
-    lazy: bool
+    is_lazy: bool
     decorators: frozenset[str]
 
 
@@ -54,23 +54,25 @@ class LineContext(NamedTuple):
     """Place of a line: ``text`` is the line itself, ``functions`` are those around it, the innermost first."""
 
     text: str
-    in_text: bool
+    in_string_or_comment: bool
     unreachable: bool
     functions: tuple[EnclosingFunction, ...]
     conditions: tuple[str, ...]
-    leaving: ExitCertainty
-    throwing: ExitCertainty
+    exit_certainty: ExitCertainty
+    throw_certainty: ExitCertainty
     in_try: bool
-    suspended: bool
+    in_generator: bool
 
-    def of_answer(self, *, named: bool = False) -> tuple[EnclosingFunction, ...]:
+    def answer_functions(self, *, named_only: bool = False) -> tuple[EnclosingFunction, ...]:
         """Return functions around it that the answer opens."""
-        return tuple(one for one in self.functions if one.part == "answer" and (one.name or not named))
+        return tuple(one for one in self.functions if one.part == "answer" and (one.name or not named_only))
 
-    def of_program(self, *, named: bool = False) -> tuple[tuple[str, int], ...]:
+    def program_functions(self, *, named_only: bool = False) -> tuple[tuple[str, int], ...]:
         """Return functions around it that are the program's own."""
         return tuple(
-            (one.part, one.at) for one in self.functions if one.part != "answer" and (one.name or not named)
+            (one.part, one.offset)
+            for one in self.functions
+            if one.part != "answer" and (one.name or not named_only)
         )
 
 
@@ -87,8 +89,8 @@ class LineContexts(NamedTuple):
     does not fit the grammar.
     """
 
-    places: tuple[LineContext, ...]
-    defined: Mapping[str, int]
+    lines: tuple[LineContext, ...]
+    answer_definitions: Mapping[str, int]
     parsed: bool
 
 
@@ -151,14 +153,14 @@ def _place(
         inner = node
     return LineContext(
         line,
-        climb.in_text,
+        climb.in_string_or_comment,
         climb.unreachable,
         tuple(climb.functions),
         tuple(climb.conditions),
-        climb.leaving,
-        climb.throwing,
+        climb.exit_certainty,
+        climb.throw_certainty,
         climb.in_try,
-        climb.suspended,
+        climb.in_generator,
     )
 
 
@@ -172,10 +174,10 @@ class _Climb:
         self._at = at
         self._exits = exits
         self._left_function = False
-        self.in_text = self.unreachable = self.suspended = self.in_try = False
+        self.in_string_or_comment = self.unreachable = self.in_generator = self.in_try = False
         self.functions: list[EnclosingFunction] = []
         self.conditions: list[str] = []
-        self.leaving = self.throwing = ExitCertainty.NO
+        self.exit_certainty = self.throw_certainty = ExitCertainty.NO
 
     def passes(self, node: tree_sitter.Node, inner: tree_sitter.Node | None) -> bool:
         """Process a node above ``inner``; return whether the path goes on."""
@@ -184,7 +186,7 @@ class _Climb:
         if _CODE_IN_TEXT.search(kind) and not started:
             return False
         if started and node.is_named and _TEXT.search(kind):
-            self.in_text = True
+            self.in_string_or_comment = True
         if not self._left_function:
             self._pass_exits(node)
         if started:
@@ -197,7 +199,10 @@ class _Climb:
         program = self._program
         if node.start_byte >= program.begin:
             left, thrown = exits_before(node, program.begin, program.end, self._exits)
-            self.leaving, self.throwing = max(self.leaving, left), max(self.throwing, thrown)
+            self.exit_certainty, self.throw_certainty = (
+                max(self.exit_certainty, left),
+                max(self.throw_certainty, thrown),
+            )
         elif node.type.startswith("try_"):
             self.in_try = True
 
@@ -212,7 +217,7 @@ class _Climb:
     def _pass_function(self, node: tree_sitter.Node, *, started: bool) -> None:
         self.functions.append(_function(node, self._program))
         if not (self._left_function or started) and _suspends(node, self._program):
-            self.suspended = True
+            self.in_generator = True
         self._left_function = self._left_function or node.start_byte < self._program.end
 
 

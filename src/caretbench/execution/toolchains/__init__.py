@@ -33,6 +33,6 @@ def load_runtime(
     made = getattr(import_module(module), name)(sandbox or Sandbox())
     if isinstance(made, BaseRuntime):
         made.language = made.language or language  # one class may serve several
-        made.look_up_with(bundles)
+        made.set_bundle_lookup(bundles)
     found: LanguageRuntime = made
     return found

@@ -40,7 +40,7 @@ class BaseRuntime(ABC):
     """Base of the runtimes: an interpreted language, whose programs need no compiling."""
 
     language = ""
-    chunk_size = 0
+    compile_batch_size = 0
     variants: tuple[str, ...] = ()
     harness_frames: re.Pattern[str] | None = None
     """Lines of a stack trace that a plain command would not show: the harness's, and what it calls the program by."""
@@ -51,7 +51,7 @@ class BaseRuntime(ABC):
         self._found: dict[str, Bundle | None] = {}
         self._toolchain: Toolchain | None = None
 
-    def look_up_with(self, bundles: BundleLookup) -> None:
+    def set_bundle_lookup(self, bundles: BundleLookup) -> None:
         """Find bundles by another look-up."""
         self._bundles = bundles
         self._found.clear()
@@ -83,12 +83,12 @@ class BaseRuntime(ABC):
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
         """Return how to run the program."""
 
-    def judge(self, artefact: Path, result: ExecutionResult) -> ExecutionResult:
+    def merge_compile_result(self, artefact: Path, result: ExecutionResult) -> ExecutionResult:
         """Return the run's own result; there was no compiling."""
         del artefact
         return result
 
-    def without_harness(self, stderr: str) -> str:
+    def strip_harness_frames(self, stderr: str) -> str:
         """Return standard error without the harness's frames."""
         return stderr if self.harness_frames is None else self.harness_frames.sub("", stderr)
 

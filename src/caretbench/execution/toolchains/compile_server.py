@@ -73,11 +73,11 @@ class CompilerSettings(NamedTuple):
     """Settings of a language's compile server: its start, and when it is replaced."""
 
     arguments: Sequence[str]
-    verdict: Callable[[ServerAnswer, ExecutionRequest], Status | None]
+    classify_answer: Callable[[ServerAnswer, ExecutionRequest], Status | None]
     """An answer as a status; None where the program can run."""
     read_only: Mapping[str, str]
     environment: Mapping[str, str]
-    memory_mb: float
+    max_memory_mb: float
     """A server that uses more after a program is replaced by a fresh one."""
     file_mode: int = 0o644
 
@@ -162,7 +162,7 @@ class CompileServer:
                     environment=self.compiler.environment,
                     address_space_limit=False,
                     stdin=self._source,
-                    dialogue=self,
+                    output_handler=self,
                 )
             )
         except Exception as error:
@@ -173,7 +173,7 @@ class CompileServer:
             os.close(self._source)
             self._answers.put(None)
 
-    def ask(self, program: CompileJob) -> ServerAnswer | None:
+    def compile(self, program: CompileJob) -> ServerAnswer | None:
         """Compile one program; None where the server has ended without an answer."""
         text = program.request.source.encode("utf-8", "surrogatepass")
         identity = secrets.token_hex(8)
@@ -185,7 +185,7 @@ class CompileServer:
         request = memoryview(f"{identity} {program.option} {len(text)}\n".encode() + text)
         # It may end, or be ended by its supervisor, while it reads.
         with self._writing, contextlib.suppress(OSError):
-            while request and self.alive:
+            while request and self.is_usable:
                 request = request[os.write(self._sink, request) :]
         answer = self._answers.get()
         if answer is not None:
@@ -193,15 +193,15 @@ class CompileServer:
         return answer
 
     @property
-    def alive(self) -> bool:
+    def is_usable(self) -> bool:
         """Return whether the server can be used."""
         with self._lock:
             return not self._ended and self._closed_at is None
 
     @property
-    def spent(self) -> bool:
+    def must_be_replaced(self) -> bool:
         """Return whether the server has compiled its maximum number of programs."""
-        return self.programs >= PROGRAMS_PER_SERVER or self.memory_mb > self.compiler.memory_mb
+        return self.programs >= PROGRAMS_PER_SERVER or self.memory_mb > self.compiler.max_memory_mb
 
     def close(self) -> None:
         """End the server by closing its input."""
@@ -213,7 +213,7 @@ class CompileServer:
             os.close(self._sink)
 
     @property
-    def gone(self) -> bool:
+    def has_ended(self) -> bool:
         """Return whether the server is completely gone."""
         return not self._thread.is_alive()
 
@@ -224,7 +224,7 @@ class CompileServer:
 
     # --- on the supervising thread ----------------------------------------------------------------------------
 
-    def hear(self, data: bytes) -> KillReason | None:
+    def receive_output(self, data: bytes) -> KillReason | None:
         """Process the server's output: only the awaited answer is accepted."""
         if self._unsound:
             return "output"
@@ -252,7 +252,7 @@ class CompileServer:
         self._answers.put(answer)
         return True
 
-    def check(self) -> KillReason | None:
+    def kill_reason(self) -> KillReason | None:
         """Return a reason to end the server now: it takes too long, or is not wanted any more."""
         with self._lock:
             now = time.monotonic()
@@ -263,7 +263,7 @@ class CompileServer:
                 patience_s = self._wall_s if self._wanted is not None else _IDLE_S
             return "wall" if now - self._since > patience_s else None
 
-    def busy(self) -> bool:
+    def is_busy(self) -> bool:
         """Return whether a program is being compiled."""
         with self._lock:
             return self._wanted is not None or not self.ready
@@ -288,18 +288,18 @@ class CompileServerPool:
     def compile(self, sandbox: Sandbox, compiler: CompilerSettings, program: CompileJob) -> CompileResult:
         """Return the result of one program."""
         server = self._lease(sandbox, compiler, program.request.limits)
-        answer = server.ask(program)
+        answer = server.compile(program)
         if answer is None:
             self._leave(server)
             if sandbox.interrupted:
                 return _failure(SandboxResult(error="interrupted"), ours=True)
             server = self._fresh(sandbox, compiler, program.request.limits)
-            answer = server.ask(program)
+            answer = server.compile(program)
         if answer is None:
             self._leave(server)
             server.join()
             return _failure(server.outcome, ours=not server.ready or _torn(server.outcome))
-        if answer.kind == "timeout" or server.spent:
+        if answer.kind == "timeout" or server.must_be_replaced:
             self._leave(server)
         else:
             self._release(server)
@@ -319,8 +319,8 @@ class CompileServerPool:
     def _lease(self, sandbox: Sandbox, compiler: CompilerSettings, limits: Limits) -> CompileServer:
         key = compiler.key
         with self._lock:
-            ended = [server for server in self._idle if not server.alive]
-            self._idle = [server for server in self._idle if server.alive]
+            ended = [server for server in self._idle if not server.is_usable]
+            self._idle = [server for server in self._idle if server.is_usable]
             found = next((server for server in reversed(self._idle) if server.compiler.key == key), None)
             if found is not None:
                 self._idle.remove(found)
@@ -346,7 +346,7 @@ class CompileServerPool:
         server.close()
         with self._lock:
             self._working.remove(server)
-            self._leaving = [one for one in (*self._leaving, server) if not one.gone]
+            self._leaving = [one for one in (*self._leaving, server) if not one.has_ended]
 
     def _make_room(self, wanted_mb: float) -> None:
         closed = []
@@ -369,7 +369,7 @@ def _servers_of(sandbox: Sandbox) -> CompileServerPool:
         servers = _pools.get(sandbox)
         if servers is None:
             servers = _pools[sandbox] = CompileServerPool()
-            sandbox.when_closed(servers.close)
+            sandbox.add_close_callback(servers.close)
             weakref.finalize(sandbox, servers.close)
     return servers
 
@@ -382,7 +382,7 @@ def _torn(outcome: SandboxResult) -> bool:
 
 
 def _result(answer: ServerAnswer, program: CompileJob, compiler: CompilerSettings) -> CompileResult:
-    status = compiler.verdict(answer, program.request)
+    status = compiler.classify_answer(answer, program.request)
     diagnostics = answer.diagnostics
     if status is None and not _placed(answer.files, program.folder, compiler.file_mode):
         status, diagnostics = Status.COMPILE_ERROR, "the compiler's files have names that no file can have"
@@ -442,5 +442,5 @@ def _failure(outcome: SandboxResult, *, ours: bool) -> CompileResult:
         status=status,
         diagnostics=shorten_diagnostics(said),
         compile_s=outcome.cpu_s,
-        by_wall=not ours and outcome.killed == "wall",
+        wall_timeout=not ours and outcome.killed == "wall",
     )

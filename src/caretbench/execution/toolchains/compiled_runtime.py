@@ -50,7 +50,7 @@ _KILLED = {"wall": Status.TIMEOUT, "cpu": Status.TIMEOUT, "memory": Status.OUT_O
 class ExecutableRuntime(BaseRuntime):
     """Base of the runtimes whose compiler makes an executable: one compiler process per program."""
 
-    chunk_size = 1
+    compile_batch_size = 1
 
     @property
     @abstractmethod
@@ -107,7 +107,7 @@ def compile_result(result: SandboxResult, artefact: Path | None, module: str | N
         diagnostics=words,
         missing_module=module,
         compile_s=result.wall_s,
-        by_wall=result.killed == "wall",
+        wall_timeout=result.killed == "wall",
     )
 
 
@@ -174,7 +174,9 @@ class CompiledRuntime(ExecutableRuntime):
                 environment={"LC_ALL": "C", **self._compiler.environment},
                 limits=compile_limits(limits),
                 warm=WarmSettings(),
-                tree=ProjectTree(results=(made,), file_bytes=LARGEST_BYTES, total_bytes=LARGEST_BYTES),
+                tree=ProjectTree(
+                    results=(made,), max_file_bytes=LARGEST_BYTES, max_total_bytes=LARGEST_BYTES
+                ),
                 address_space_limit=False,
             )
         )

@@ -62,7 +62,7 @@ _ASSERTIONS = f"{HARNESS}/assert.h"
 _SIGNS_OF_HEADERS = (HEADER, "<command-line>", "PCH", "internal compiler error", "fatal error: Killed")
 """Only what tells of the headers themselves, or of the compiler's own end, comes out otherwise than without them:
 such a program is compiled again without."""
-_READ_OUT = ProjectTree(results=(EXECUTABLE,), file_bytes=LARGEST_BYTES, total_bytes=LARGEST_BYTES)
+_READ_OUT = ProjectTree(results=(EXECUTABLE,), max_file_bytes=LARGEST_BYTES, max_total_bytes=LARGEST_BYTES)
 _HARNESS_FILES = ("assert.h", "common_headers.hpp", "sentinel.cpp")
 
 
@@ -105,7 +105,7 @@ class CppRuntime(ExecutableRuntime):
         flags += _flags(bundle, "compile", request)
         if request.rules.sentinel:
             entry = (
-                self.headers.of_text(harness_file(self.language, _COMMON), flags, self._precompile)
+                self.headers.for_text(harness_file(self.language, _COMMON), flags, self._precompile)
                 if common
                 else self.headers.for_program(request.source, flags, self._precompile)
             )
@@ -122,11 +122,11 @@ class CppRuntime(ExecutableRuntime):
         failed = result.error is None and result.killed is None and result.exit_code != 0
         # Other libraries' headers may not bear to come twice.
         doubtful = not common and (entry.headers is None or _of_headers(result))
-        if failed and (doubtful or not self.headers.intact(entry)):
+        if failed and (doubtful or not self.headers.is_intact(entry)):
             first_s = result.wall_s
             result = self._build(plain, files, folder, request.limits)
             if result.ok:
-                self.headers.intact(entry)  # else it goes
+                self.headers.is_intact(entry)  # else it goes
             result = result.model_copy(update={"wall_s": first_s + result.wall_s})
         return _compiled(result, folder)
 

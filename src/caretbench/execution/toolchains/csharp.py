@@ -71,7 +71,7 @@ class CsharpRuntime(BaseRuntime):
     """C# runtime with the SDK of ``DOTNET_ROOT``or the PATH, or that of ``.ci/dotnet.sh`` in the cache."""
 
     language = "csharp"
-    chunk_size = COMPILE_BATCH
+    compile_batch_size = COMPILE_BATCH
     harness_frames = re.compile(
         r"(?:^   at System\.(?:RuntimeMethodHandle|Reflection)\.[^\n]*\n)*^   at CsharpHost\.[^\n]*\n?",
         re.MULTILINE,
@@ -129,10 +129,10 @@ class CsharpRuntime(BaseRuntime):
         begin = (str(self._sdk.root / "dotnet"), "exec", f"{_TOOLS}/CsharpCompile.dll")
         return CompilerSettings(
             arguments=(*begin, str(self._sdk.references), str(CPU_PER_PROGRAM_S)),
-            verdict=default_verdict,
+            classify_answer=default_verdict,
             read_only=self._binds(request),
             environment=self._sdk.environment,
-            memory_mb=_COMPILER_MB,
+            max_memory_mb=_COMPILER_MB,
         )
 
     def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:

@@ -48,7 +48,7 @@ class GoRuntime(BaseRuntime):
     """Go runtime with the ``go`` on the PATH."""
 
     language = "go"
-    chunk_size = COMPILE_BATCH
+    compile_batch_size = COMPILE_BATCH
 
     def find_toolchain(self) -> Toolchain:
         """Return the go command, for its version and for the standard library's packages."""
@@ -86,10 +86,10 @@ class GoRuntime(BaseRuntime):
         settings = (_TOOLS, str(self._compilers), f"{CPU_PER_PROGRAM_S:.0f}")
         return CompilerSettings(
             arguments=(f"{_TOOLS}/GoCompile", *settings),
-            verdict=default_verdict,
+            classify_answer=default_verdict,
             read_only={**binds_outside_usr(self._compilers.parents[2]), _TOOLS: str(self._tools)},
             environment=_THREADS,
-            memory_mb=_COMPILER_MB,
+            max_memory_mb=_COMPILER_MB,
             file_mode=0o755,
         )
 

@@ -68,7 +68,7 @@ class JavaRuntime(BaseRuntime):
     """Java runtime with the JDK of ``JAVA_HOME``, or the one on the PATH."""
 
     language = "java"
-    chunk_size = COMPILE_BATCH
+    compile_batch_size = COMPILE_BATCH
     harness_frames = re.compile(
         r"(?:^\tat java\.base/(?:jdk\.internal\.reflect|java\.lang\.reflect)\.[^\n]*\n)*"
         r"^\tat CaretBenchLaunch\.[^\n]*\n",
@@ -154,10 +154,10 @@ class JavaRuntime(BaseRuntime):
         begin = (str(self._home / "bin" / "java"), *_COMPILER_JVM, "-cp", _TOOLS, "JavaCompile")
         return CompilerSettings(
             arguments=(*begin, str(CPU_PER_PROGRAM_S), ":".join(class_path)),
-            verdict=default_verdict,
+            classify_answer=default_verdict,
             read_only={**binds_outside_usr(self._home), _TOOLS: str(self._tools), **read_only},
             environment={},
-            memory_mb=_COMPILER_MB,
+            max_memory_mb=_COMPILER_MB,
         )
 
     def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:

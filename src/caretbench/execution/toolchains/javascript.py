@@ -54,7 +54,7 @@ class JavaScriptRuntime(BaseRuntime):
         return RunPlan(
             argv=(NODE, *arguments),
             # Any flag of V8 makes Node.js compile its own modules anew, a tenth of a small program's time.
-            bounded=(NODE, f"--max-old-space-size={request.limits.memory_mb * 3 // 4}", *arguments),
+            bounded_argv=(NODE, f"--max-old-space-size={request.limits.memory_mb * 3 // 4}", *arguments),
             environment=bundle.environment if bundle else {},
             read_only=read_only,
             files=files,

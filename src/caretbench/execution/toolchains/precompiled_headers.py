@@ -127,14 +127,16 @@ class PrecompiledHeaderStore:
             root.mkdir(parents=True, exist_ok=True)
             remove_abandoned(root)
 
-    def for_program(self, source: str, flags: CompilerFlags, build: HeaderCompiler) -> HeaderEntry | None:
+    def for_program(
+        self, source: str, flags: CompilerFlags, compile_header: HeaderCompiler
+    ) -> HeaderEntry | None:
         """Return the best entry that contains only headers that the program begins with; None: use none.
 
         A set is built once it would have saved what building it costs; meanwhile other threads go without. Nothing is
         known of the cost of other libraries' headers: they are built when they are asked for a second time.
         """
         if text := leading_includes(source):
-            self._provide(text, None, flags, build, 0.5)
+            self._provide(text, None, flags, compile_header, 0.5)
             with self._lock:
                 entry = self._known.get((flags, text))
             if entry is not None and (used := self._used(entry)) is not None:
@@ -151,7 +153,7 @@ class PrecompiledHeaderStore:
                 )
                 text = "".join(f"#include <{header}>\n" for header in sorted(headers))
                 worth = max(0.0, saved_cpu_ms(headers) - others) / build_cpu_ms(headers)
-                self._provide(text, headers, flags, build, worth)
+                self._provide(text, headers, flags, compile_header, worth)
         best = self._best(wanted, flags)
         return self._used(best) if best is not None else None
 
@@ -164,14 +166,14 @@ class PrecompiledHeaderStore:
             ]
         return max(fitting, key=lambda found: found[:2])[2] if fitting else None
 
-    def of_text(self, text: str, flags: CompilerFlags, build: HeaderCompiler) -> HeaderEntry | None:
+    def for_text(self, text: str, flags: CompilerFlags, compile_header: HeaderCompiler) -> HeaderEntry | None:
         """Return the entry of a text, built when it is first asked for; None where that is not possible."""
-        self._provide(text, None, flags, build, 1.0)
+        self._provide(text, None, flags, compile_header, 1.0)
         with self._lock:
             entry = self._known.get((flags, text))
         return self._used(entry) if entry is not None else None
 
-    def intact(self, entry: HeaderEntry) -> bool:
+    def is_intact(self, entry: HeaderEntry) -> bool:
         """Return whether an entry is undamaged. A damaged one is removed, to be built again."""
         if self._intact(entry):
             return True
@@ -186,7 +188,7 @@ class PrecompiledHeaderStore:
         text: str,
         headers: frozenset[str] | None,
         flags: CompilerFlags,
-        build: HeaderCompiler,
+        compile_header: HeaderCompiler,
         worth: float,
     ) -> None:
         """Look for an entry when it is first asked for; build it once the time it would have saved reaches its cost."""
@@ -203,7 +205,7 @@ class PrecompiledHeaderStore:
         entry = self._found(name, headers) if first or due else None
         if entry is None and due:
             with contextlib.suppress(OSError):
-                self._make(name, text, flags, build)
+                self._make(name, text, flags, compile_header)
             entry = self._found(name, headers)
         if entry is not None:
             with self._lock:
@@ -213,15 +215,15 @@ class PrecompiledHeaderStore:
         """Return an entry of an earlier process, or of another one."""
         with contextlib.suppress(OSError):
             entry = HeaderEntry(name, headers, (self.root / name / PRECOMPILED).stat().st_size)
-            return entry if self.intact(entry) else None
+            return entry if self.is_intact(entry) else None
         shutil.rmtree(self.root / name, ignore_errors=True)
         return None
 
-    def _make(self, name: str, text: str, flags: CompilerFlags, build: HeaderCompiler) -> None:
+    def _make(self, name: str, text: str, flags: CompilerFlags, compile_header: HeaderCompiler) -> None:
         with staging_folder(self.root) as place:
             folder = place / "entry"
             folder.mkdir()
-            if not build(text, flags, folder):
+            if not compile_header(text, flags, folder):
                 return
             (folder / HEADER).write_text(text)
             (folder / _SUM).write_text(f"{_checksum(folder)}\n")

@@ -68,7 +68,7 @@ class TypeScriptRuntime(JavaScriptRuntime):
     # A server that has read the largest libraries (aws-sdk) takes 900 MB, and six seconds to get there: there are few,
     # and they are kept. A check costs about as much as the run after it: one for two processors keeps both busy.
     _checking = threading.BoundedSemaphore(max(1, (os.cpu_count() or 1) // 2))
-    chunk_size = COMPILE_BATCH
+    compile_batch_size = COMPILE_BATCH
 
     def find_toolchain(self) -> Toolchain:
         """Return Node.js, and a TypeScript compiler in any built bundle."""
@@ -108,10 +108,10 @@ class TypeScriptRuntime(JavaScriptRuntime):
         settings = (typescript, modules, str(CPU_PER_PROGRAM_S))
         return CompilerSettings(
             arguments=(*begin, *settings),
-            verdict=_verdict,
+            classify_answer=_verdict,
             read_only=read_only,
             environment={},
-            memory_mb=_COMPILER_MB,
+            max_memory_mb=_COMPILER_MB,
         )
 
     def _tools(self) -> Bundle:
@@ -133,7 +133,7 @@ class TypeScriptRuntime(JavaScriptRuntime):
         update = {"source": javascript, "answer_lines": lines}
         return super().plan(request.model_copy(update=update), artefact)
 
-    def judge(self, artefact: Path, result: ExecutionResult) -> ExecutionResult:
+    def merge_compile_result(self, artefact: Path, result: ExecutionResult) -> ExecutionResult:
         """Return both verdicts; the type check's decides, unless modules are missing."""
         if result.status is Status.SANDBOX_ERROR:
             return result

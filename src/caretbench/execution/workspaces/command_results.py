@@ -21,7 +21,7 @@ def command_result(
     """Return the result of a command; ``placed``: how the project came into the sandbox."""
     tests, complaint = _tests(request, ran)
     of_failure = _failure(tests, ran.stdout.text)
-    status, reason = classify(ran, sentinel=False, limits=request.limits, of_failure=of_failure)
+    status, reason = classify(ran, sentinel=False, limits=request.limits, failure_status=of_failure)
     if status is Status.PASSED:
         status, reason = _of_reports(request, tests, complaint, (ran.stdout.text, ran.stderr.text))
     if status is Status.PASSED and request.expected is not None:
@@ -60,7 +60,7 @@ def _tests(request: WorkspaceRequest, ran: SandboxResult) -> tuple[tuple[TestOut
 
 
 def _failure(tests: tuple[TestOutcome, ...], stdout: str) -> Callable[[str, int | None], Status]:
-    def of_failure(stderr: str, exit_code: int | None) -> Status:
+    def failure_status(stderr: str, exit_code: int | None) -> Status:
         outcomes = {test.outcome for test in tests}
         if not outcomes and reports_compile_error(stderr, stdout):
             return Status.UNRESOLVED_IMPORT if missing_module(stderr) else Status.COMPILE_ERROR
@@ -68,7 +68,7 @@ def _failure(tests: tuple[TestOutcome, ...], stdout: str) -> Callable[[str, int 
             return Status.FAILED
         return Status.UNRESOLVED_IMPORT if missing_module(stderr) else Status.RUNTIME_ERROR
 
-    return of_failure
+    return failure_status
 
 
 def _of_reports(

@@ -47,7 +47,7 @@ class JavaProjectTools(NamedTuple):
     """Places of the tools (path inside -> path on the host), and a hash of their inputs."""
 
     read_only: Mapping[str, str]
-    mark: str
+    fingerprint: str
 
 
 def uses_java_tools(command: Sequence[str]) -> bool:
@@ -63,7 +63,7 @@ def has_default_compiler_options(command: Sequence[str]) -> bool:
 def java_tools_fingerprint(command: Sequence[str]) -> str:
     """Return the hash of our tools for this command; empty if it names none, or none are here."""
     tools = java_project_tools() if uses_java_tools(command) else None
-    return tools.mark if tools is not None else ""
+    return tools.fingerprint if tools is not None else ""
 
 
 @cache

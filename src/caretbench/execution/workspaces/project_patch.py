@@ -58,7 +58,7 @@ class PatchChanges:
             if entry.kind == kind and path not in self._gone:
                 yield path
 
-    def copied_bytes(self) -> int:
+    def copy_bytes(self) -> int:
         """Return the memory of a copy of the patched project in bytes, in whole blocks."""
         entries = self._snapshot.entries
         sizes = [entries[path].size for path in self._kept("file")] + [

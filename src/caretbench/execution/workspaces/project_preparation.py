@@ -40,7 +40,7 @@ class ProjectPreparer:
         self._known: dict[str, str] = {}
         self._lock = Lock()
 
-    def snapshot(self, request: WorkspaceRequest, lock_hash: str = "") -> str:
+    def prepared_snapshot(self, request: WorkspaceRequest, lock_hash: str = "") -> str:
         """Return the name of the project as ``request.prepare`` leaves it; its own name if that fails.
 
         Args:

@@ -274,7 +274,7 @@ class SnapshotStore:
             return True
 
     @contextlib.contextmanager
-    def held(self, identity: str) -> Iterator[None]:
+    def lock_snapshot(self, identity: str) -> Iterator[None]:
         """Lock a snapshot against pruning, or raise DataError if there is no such snapshot."""
         try:
             stream = self._manifest(identity).open("rb")

@@ -53,7 +53,9 @@ class WarmJavaCompiler:
         self._rests_until = 0.0
         self._indices: dict[str, Mapping[str, tuple[str, ...]]] = {}
 
-    def compiled(self, request: WorkspaceRequest, prepared: Snapshot, bundle: Bundle | None) -> CompiledPatch:
+    def compile_patch(
+        self, request: WorkspaceRequest, prepared: Snapshot, bundle: Bundle | None
+    ) -> CompiledPatch:
         """Return the compiled changed file; ``prepared`` is the output of ``/caretbench/java/test --prepare``."""
         plain = request.prepare and request.directory == "." and has_default_compiler_options(request.command)
         if not plain or len(request.patch) != 1 or time.monotonic() < self._rests_until:

@@ -20,7 +20,7 @@ from caretbench.execution.workspaces.workspace_runner import (
     WORKSPACE_LIMITS,
     WorkspaceRequest,
     WorkspaceResult,
-    Workspaces,
+    WorkspaceRunner,
 )
 
 _WINDOW_PER_WORKER = 4
@@ -69,7 +69,7 @@ class WorkspaceExecutor(CachedExecutor[WorkspaceRequest, WorkspaceResult]):
 
     Args:
         workers: Commands in flight; the number of processors by default.
-        spaces: Workspaces in which commands run; the user's snapshots by default.
+        spaces: WorkspaceRunner in which commands run; the user's snapshots by default.
         cache, use_cache: As for :class:`~caretbench.execution.submission.CachedExecutor`.
     """
 
@@ -77,22 +77,22 @@ class WorkspaceExecutor(CachedExecutor[WorkspaceRequest, WorkspaceResult]):
         self,
         workers: int | None = None,
         *,
-        spaces: Workspaces | None = None,
+        workspace_runner: WorkspaceRunner | None = None,
         cache: ResultCache | None = None,
         use_cache: bool = True,
     ) -> None:
         super().__init__(cache, use_cache=use_cache)
-        self.spaces = spaces or Workspaces()
+        self.workspace_runner = workspace_runner or WorkspaceRunner()
         self._workers = max(1, workers or os.cpu_count() or 1)
 
     def isolation(self) -> Isolation:
         """Return the isolation in force."""
-        return self.spaces.sandbox.probe()
+        return self.workspace_runner.sandbox.probe()
 
     def _submission(self, cache: ResultCache) -> Submission[WorkspaceRequest, WorkspaceResult]:
-        sandbox = self.spaces.sandbox
+        sandbox = self.workspace_runner.sandbox
         sandbox.probe()
-        projects = WorkspaceRequestKind(self.spaces, cache)
+        projects = WorkspaceRequestKind(self.workspace_runner, cache)
         window = self._workers * _WINDOW_PER_WORKER
         return Submission(
             projects, LocalJobRunner(projects, sandbox, workers=self._workers, compilers=1, window=window)
@@ -100,20 +100,20 @@ class WorkspaceExecutor(CachedExecutor[WorkspaceRequest, WorkspaceResult]):
 
     def close(self) -> None:
         """End the warm sandboxes, and release the snapshots."""
-        self.spaces.close()
+        self.workspace_runner.close()
 
 
 class WorkspaceRequestKind(LocalRequestKind[WorkspaceRequest, WorkspaceResult]):
     """Commands in projects as a kind of request, and as work on this machine."""
 
-    form = WorkspaceResult
+    result_type = WorkspaceResult
 
-    def __init__(self, spaces: Workspaces, cache: ResultCache) -> None:
+    def __init__(self, workspace_runner: WorkspaceRunner, cache: ResultCache) -> None:
         super().__init__(cache)
-        self._spaces = spaces
+        self._spaces = workspace_runner
         self._marks = PathFingerprints()
 
-    def refused(self, request: WorkspaceRequest) -> WorkspaceResult | None:
+    def rejection(self, request: WorkspaceRequest) -> WorkspaceResult | None:
         """Return None: whether a command runs is known when it is run, but without its snapshot nothing can.
 
         Raises:
@@ -130,10 +130,10 @@ class WorkspaceRequestKind(LocalRequestKind[WorkspaceRequest, WorkspaceResult]):
             bundle=bundle.lock_hash if bundle is not None else "",
             overlay=self._spaces.overlay,
             level=self._spaces.sandbox.probe().level,
-            marks=self._marks,
+            path_fingerprints=self._marks,
         )
 
-    def remembers(self, result: WorkspaceResult) -> bool:
+    def is_reusable(self, result: WorkspaceResult) -> bool:
         """Return False: results hold files, and only the cache keeps them."""
         del result
         return False
@@ -149,7 +149,7 @@ class WorkspaceRequestKind(LocalRequestKind[WorkspaceRequest, WorkspaceResult]):
             reason = f"no process: {error}"
             return WorkspaceResult(id=request.id, status=Status.SANDBOX_ERROR, attempt=attempt, reason=reason)
 
-    def held_up(self, job: Job[WorkspaceRequest], result: WorkspaceResult) -> bool:
+    def needs_rerun(self, job: Job[WorkspaceRequest], result: WorkspaceResult) -> bool:
         """Return whether other programs may have had a part in the result."""
         del job
         late = delayed_by_load(result.status, result.reason, result.signal, result.cpu_s)

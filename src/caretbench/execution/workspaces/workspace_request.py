@@ -88,7 +88,7 @@ class WorkspaceResult(Frozen):
     """Refused network accesses of a command that may reach package indexes."""
 
     @property
-    def counts(self) -> TestCounts:
+    def test_counts(self) -> TestCounts:
         """Tests of all reports, counted, and by name."""
         return TestCounts.of(self.tests)
 

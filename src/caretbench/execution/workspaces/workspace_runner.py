@@ -44,7 +44,7 @@ from caretbench.execution.workspaces.workspace_request import (
     WorkspaceResult,
 )
 
-__all__ = ["WORKSPACE_LIMITS", "PlacementMode", "WorkspaceRequest", "WorkspaceResult", "Workspaces"]
+__all__ = ["WORKSPACE_LIMITS", "PlacementMode", "WorkspaceRequest", "WorkspaceResult", "WorkspaceRunner"]
 
 MOST_COPIED_BYTES = 256 << 20
 _ATTEMPTS = 3
@@ -52,7 +52,7 @@ _SNAPSHOTS = 64
 _PYTHON: Mapping[str, str] = {"PYTHONDONTWRITEBYTECODE": "1"}
 
 
-class Workspaces:
+class WorkspaceRunner:
     """Runner of commands in projects. Threads may share it.
 
     Args:
@@ -75,7 +75,7 @@ class Workspaces:
         self.sandbox = sandbox or Sandbox()
         self.store = store or SnapshotStore()
         self.overlay = overlay
-        self.no_overlay = ""
+        self.overlay_failure = ""
         """Error of the last attempt to mount an overlay, if it failed."""
         self._look_up = bundles
         self._index = index
@@ -112,15 +112,15 @@ class Workspaces:
             raise DataError(
                 "a command that reaches package indexes sets an environment up: no tests count there"
             )
-        obstacle = self._obstacle(request)
+        obstacle = self._skip_reason(request)
         if obstacle:
             return WorkspaceResult(id=request.id, status=Status.SKIPPED, reason=obstacle)
         bundle = self.bundle(request.bundle)
         snapshot = self.snapshot(request.snapshot)
         if request.prepare:
             lock_hash = bundle.lock_hash if bundle is not None else ""
-            snapshot = self.snapshot(self._preparer.snapshot(request, lock_hash))
-        compiled = self._java.compiled(request, snapshot, bundle)
+            snapshot = self.snapshot(self._preparer.prepared_snapshot(request, lock_hash))
+        compiled = self._java.compile_patch(request, snapshot, bundle)
         changes = PatchChanges(snapshot, {**request.patch, **compiled.patch})
         for pattern in (*request.results, *request.junit):
             checked_path(pattern)
@@ -133,7 +133,7 @@ class Workspaces:
         ran = ran.model_copy(update={"cpu_s": ran.cpu_s + compiled.cpu_s})
         return command_result(request, ran, placed, attempt)
 
-    def _obstacle(self, request: WorkspaceRequest) -> str:
+    def _skip_reason(self, request: WorkspaceRequest) -> str:
         """Return why this machine cannot run a command, with a remedy; empty if it can."""
         unmet = unmet_need(request.needs, self.sandbox.level)
         if unmet is not None:
@@ -148,8 +148,8 @@ class Workspaces:
         """Run it with the project laid over its snapshot, or copied where that is not possible."""
         tree = ProjectTree(
             results=(*request.junit, *request.results),
-            file_bytes=request.result_bytes,
-            total_bytes=4 * request.result_bytes,
+            max_file_bytes=request.result_bytes,
+            max_total_bytes=4 * request.result_bytes,
             loopback=request.network != "none",
         )
         if self.overlay:
@@ -157,8 +157,8 @@ class Workspaces:
             ran = self._started(request, replace(invocation, tree=over, files=changes.written))
             if ran.error is None or NO_OVERLAY not in ran.error:
                 return ran, "overlay"
-            self.no_overlay = ran.error
-        size = changes.copied_bytes()
+            self.overlay_failure = ran.error
+        size = changes.copy_bytes()
         if size > MOST_COPIED_BYTES:
             most = MOST_COPIED_BYTES >> 20
             error = f"the project takes {size >> 20} MB; where no overlay can be laid, at most {most} MB are copied"
@@ -207,7 +207,7 @@ class Workspaces:
         with self._lock:
             if identity not in self._snapshots:
                 with ExitStack() as stack:
-                    stack.enter_context(self.store.held(identity))
+                    stack.enter_context(self.store.lock_snapshot(identity))
                     wrong = self.store.verify(identity)
                     if wrong:
                         raise DataError(

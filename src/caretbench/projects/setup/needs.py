@@ -146,7 +146,7 @@ def set_up(engine: WorkspaceExecutor, taken: Taken, command: str, bundle: str | 
     [result] = engine.submit([request])
     _check(result, command)
     try:
-        snapshot = add_command_outputs(engine.spaces.store, taken.snapshot, result.files)
+        snapshot = add_command_outputs(engine.workspace_runner.store, taken.snapshot, result.files)
     except DataError as error:
         raise DataError(f"setup {command!r}: {error}") from None
     return Taken(snapshot, taken.files, taken.left_out)

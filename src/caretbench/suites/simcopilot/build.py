@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from caretbench.execution.sandbox.package_index.index_policy import IndexPolicy, index_policy
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
-from caretbench.execution.workspaces.workspace_runner import Workspaces
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
 from caretbench.options import Option, Words
 from caretbench.progress import Progress
 from caretbench.projects.setup.settings import CheckSettings, OutputSettings
@@ -64,7 +64,7 @@ def build(sources: Sequence[str], output: Path, options: Mapping[str, Any], prog
         raise ValueError(f"{found}: a folder of tasks is made of one; name its folder, one build for each")
     wanted = _options(options)
     indexes = _indexes(options["index"]) if options["setup"] or options["index"] else None
-    engine = WorkspaceExecutor(options["jobs"], spaces=Workspaces(index=indexes))
+    engine = WorkspaceExecutor(options["jobs"], workspace_runner=WorkspaceRunner(index=indexes))
     builder = Builder(engine, decide=not options["candidates_only"])
     builder.progress = progress
     try:

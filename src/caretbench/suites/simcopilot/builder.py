@@ -59,7 +59,7 @@ class Builder:
     @property
     def store(self) -> SnapshotStore:
         """Where snapshots lie."""
-        return self.engine.spaces.store
+        return self.engine.workspace_runner.store
 
     def build(self, root: Path, folder: TaskFolder, options: SimCopilotOptions) -> BuiltTasks:
         """Build, or go on where a build ended.

@@ -53,7 +53,7 @@ class KernelFacts(NamedTuple):
 
     release: str
     filesystems: frozenset[str]
-    configured: frozenset[str] | None
+    config_options: frozenset[str] | None
 
     @property
     def version(self) -> tuple[int, int]:
@@ -122,7 +122,7 @@ def _of_attributes(number: int, said: str, kernel: KernelFacts) -> str:
         lacking = "its memory file system keeps no user attributes"
         if kernel.version < ATTRIBUTES_SINCE:
             return f"Linux {kernel.release} is too old: {lacking}; it needs Linux {_since(ATTRIBUTES_SINCE)} or later"
-        if kernel.configured is not None and _ATTRIBUTES not in kernel.configured:
+        if kernel.config_options is not None and _ATTRIBUTES not in kernel.config_options:
             return f"Linux {kernel.release} was built without {_ATTRIBUTES}: {lacking}"
         return f"Linux {kernel.release}: {lacking}; {_ATTRIBUTES} gives it them"
     return f"an attribute that overlays need was refused ({_name(number, said)})"

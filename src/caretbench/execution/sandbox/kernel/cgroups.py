@@ -77,13 +77,13 @@ class MemoryGroup:
         self._write(swap, most or str(memory_bytes))
         self._before = self._count()
 
-    def take(self, pid: int) -> None:
+    def add_process(self, pid: int) -> None:
         """Move a sandbox's first process and its children into the group; later children inherit it."""
         self._write("cgroup.procs", str(pid))
         for process in descendants(pid):
             self._write("cgroup.procs", str(process))
 
-    def exceeded(self) -> bool:
+    def limit_exceeded(self) -> bool:
         """Return whether the kernel has ended something here since :meth:`prepare`."""
         return self._count() > self._before
 
@@ -94,7 +94,7 @@ class MemoryGroup:
             return 0
         return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
 
-    def end(self) -> bool:
+    def kill_all(self) -> bool:
         """Kill all processes of the group; return whether it is empty now."""
         deadline = time.monotonic() + _ENDS_S
         while time.monotonic() < deadline:
@@ -143,7 +143,7 @@ class MemoryGroups:
         try:
             yield group
         finally:
-            if group.end():
+            if group.kill_all():
                 with self._lock:
                     self._free.append(group)
 
@@ -154,13 +154,13 @@ class MemoryGroups:
             self._made += 1
             return MemoryGroup(self._root / str(self._made), self.version)
 
-    def holds(self) -> bool:
+    def works(self) -> bool:
         """Return whether a process can really be bounded here."""
         with self.group(ROOM_MB << 20) as group, contextlib.ExitStack() as stack:
             if group is None:
                 return False
             process = stack.enter_context(subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE))
-            group.take(process.pid)
+            group.add_process(process.pid)
             inside = Path(f"/proc/{process.pid}/cgroup").read_text()
             assert process.stdin is not None  # noqa: S101  a pipe
             process.stdin.close()
@@ -177,7 +177,7 @@ def _remove(root: Path) -> None:
     with contextlib.suppress(OSError):
         for place in [*root.glob("*/"), root]:
             if place != root:
-                MemoryGroup(place, "cgroup-v1").end()
+                MemoryGroup(place, "cgroup-v1").kill_all()
             place.rmdir()
 
 
@@ -238,7 +238,7 @@ def find_memory_groups() -> MemoryGroups | None:
         for parent in delegated_groups():
             with contextlib.suppress(OSError):
                 groups = MemoryGroups(parent, "cgroup-v2")
-                if groups.holds():
+                if groups.works():
                     atexit.register(groups.close)
                     return groups
                 groups.close()

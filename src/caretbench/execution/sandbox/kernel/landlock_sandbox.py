@@ -151,7 +151,7 @@ class LandlockSandbox:
             # The keeper holds them until its own end.
             held = [folder_held, *([name] if name is not None else [])]
             try:
-                places = PathMapping(root, {**binds, **writable})
+                path_mapping = PathMapping(root, {**binds, **writable})
             except ValueError as error:
                 return SandboxResult(error=str(error))
             closed = _closed(binds, writable)
@@ -164,15 +164,17 @@ class LandlockSandbox:
             given = tuple(writable.values()) if user is not None else ()
             for folder in given:
                 os.chown(folder, user or -1, user or -1)
-            told = _placed(resolved.job, places)
+            told = _placed(resolved.job, path_mapping)
             if not self._root:
                 told["rlimits"] = self._rlimits(told["rlimits"], invocation.limits)
-            told["walls"] = self._walls(places, binds, writable, invocation.limits, user, reads_all, held)
+            told["walls"] = self._walls(
+                path_mapping, binds, writable, invocation.limits, user, reads_all, held
+            )
             begin, process, ours = _started(stack, held, invocation.standard_input)
             full_bytes = invocation.limits.tmp_mb << 20
             supervisor = Supervisor(
                 process, ours, invocation, interrupted, group=group,
-                look=lambda: "disk" if _is_full(root, full_bytes) else None,
+                extra_check=lambda: "disk" if _is_full(root, full_bytes) else None,
             )  # fmt: skip
             supervisor.supervise(told)
             for folder in given:
@@ -188,7 +190,7 @@ class LandlockSandbox:
 
     def _walls(
         self,
-        places: PathMapping,
+        path_mapping: PathMapping,
         binds: Mapping[str, str],
         writable: Mapping[str, str],
         limits: Limits,
@@ -204,13 +206,13 @@ class LandlockSandbox:
             *((path, reading) for path in public_etc_files()),
             *((path, _READ_FILE | _WRITE) for path in _PUBLIC_DEVICES),
             *((f"/proc/{name}", reading) for name in _PUBLIC_FACTS),
-            *((path, writing) for path in (places.root, *writable.values())),
+            *((path, writing) for path in (path_mapping.root, *writable.values())),
         ]
         scoped = self.abi >= SCOPES_ABI
         # The caller's own files need more care, but a compiler must set the mode of what it makes.
         own_files = user is None and not writable
         return {
-            "root": places.root, "folders": places.folders, "links": places.links,
+            "root": path_mapping.root, "folders": path_mapping.folders, "links": path_mapping.links,
             "user": user, "reads_all": reads_all, "mount": user is not None, "memory": memory_options(limits.tmp_mb),
             "handled": (rights, _NETWORK if self.abi >= NETWORK_ABI else 0, _SCOPES if scoped else 0),
             "attribute_bytes": 24 if scoped else 16 if self.abi >= NETWORK_ABI else 8,
@@ -268,25 +270,25 @@ def _started(stack: ExitStack, held: list[int], stdin: int) -> tuple[float, Land
     return begin, process, ours
 
 
-def _placed(job: Mapping[str, object], places: PathMapping) -> dict[str, object]:
+def _placed(job: Mapping[str, object], path_mapping: PathMapping) -> dict[str, object]:
     """Return the job with every path translated to its place here."""
     told = dict(job)
     files, environment, argv, tree = (job[name] for name in ("files", "environment", "argv", "tree"))
     assert isinstance(files, list)  # noqa: S101  ours, as all below
     assert isinstance(environment, dict)  # noqa: S101
     assert isinstance(argv, list)  # noqa: S101
-    told["files"] = [(places.path(path), data) for path, data in files]
-    told["environment"] = {name: places.text(value) for name, value in environment.items()}
-    told["argv"] = [places.text(word) for word in argv]
-    told["directory"] = places.path(str(job["directory"]))
+    told["files"] = [(path_mapping.map_path(path), data) for path, data in files]
+    told["environment"] = {name: path_mapping.map_text(value) for name, value in environment.items()}
+    told["argv"] = [path_mapping.map_text(word) for word in argv]
+    told["directory"] = path_mapping.map_path(str(job["directory"]))
     if tree is not None:
         assert isinstance(tree, dict)  # noqa: S101
         lists = ("deleted", "folders", "executable")
         told["tree"] = {
             **tree,
-            **{name: [places.path(path) for path in tree[name]] for name in lists},
-            "links": [(places.path(path), target) for path, target in tree["links"]],
-            "root": places.path(tree["root"]),
+            **{name: [path_mapping.map_path(path) for path in tree[name]] for name in lists},
+            "links": [(path_mapping.map_path(path), target) for path, target in tree["links"]],
+            "root": path_mapping.map_path(tree["root"]),
             "reader": tree["reader"] + _END_THE_REST if tree["reader"] else "",
         }
     return told
@@ -325,8 +327,8 @@ def remove_leftovers() -> None:
                 os.close(held)
 
 
-def _is_full(root: str, most_bytes: int) -> bool:
-    """Return whether a folder takes more than ``most_bytes`` of disk blocks, or holds too many entries."""
+def _is_full(root: str, max_bytes: int) -> bool:
+    """Return whether a folder takes more than ``max_bytes`` of disk blocks, or holds too many entries."""
     waiting, entries, size = [root], 0, 0
     while waiting:
         try:
@@ -334,7 +336,7 @@ def _is_full(root: str, most_bytes: int) -> bool:
                 for entry in found:
                     entries += 1
                     size += entry.stat(follow_symlinks=False).st_blocks * 512
-                    if entries > MOST_FILES or size > most_bytes:
+                    if entries > MOST_FILES or size > max_bytes:
                         return True
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)

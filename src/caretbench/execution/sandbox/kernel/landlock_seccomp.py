@@ -32,8 +32,8 @@ class SystemCallRule(NamedTuple):
     calls: str
     error: int = _EPERM
     argument: int = 0
-    only: Sequence[int] = ()
-    never: Sequence[int] = ()
+    allowed: Sequence[int] = ()
+    refused: Sequence[int] = ()
     mask: int = 0xFFFFFFFF
 
 
@@ -41,16 +41,16 @@ _ALWAYS = (
     SystemCallRule("socket", _EAFNOSUPPORT),
     SystemCallRule("connect bind listen"),
     SystemCallRule(
-        "socketpair", only=(1,)
+        "socketpair", allowed=(1,)
     ),  # a Unix pair; and not of datagrams, which could be sent elsewhere
-    SystemCallRule("socketpair", argument=1, only=(1, 5), mask=0xF),
+    SystemCallRule("socketpair", argument=1, allowed=(1, 5), mask=0xF),
     SystemCallRule("shmget shmat semget msgget mq_open", _ENOSYS),
-    SystemCallRule("prlimit64", only=(0,)),  # the limits of others
+    SystemCallRule("prlimit64", allowed=(0,)),  # the limits of others
     SystemCallRule("setpriority ioprio_set process_madvise process_mrelease"),
     # When and where others run. Runtimes place their own threads: the one that calls (0), and the program's first.
     # .NET gives every thread that it makes its processors by the thread's number, and ends where that is refused.
-    SystemCallRule("sched_setaffinity", _DONE, only=(0, OWN_PROCESS)),
-    SystemCallRule("sched_setscheduler sched_setparam sched_setattr", only=(0, OWN_PROCESS)),
+    SystemCallRule("sched_setaffinity", _DONE, allowed=(0, OWN_PROCESS)),
+    SystemCallRule("sched_setscheduler sched_setparam sched_setattr", allowed=(0, OWN_PROCESS)),
 )
 _OF_THE_CALLERS_FILES = (
     SystemCallRule("chmod fchmod fchmodat fchmodat2 utime utimes futimesat utimensat", _DONE),
@@ -58,17 +58,17 @@ _OF_THE_CALLERS_FILES = (
          "setxattrat removexattrat file_setattr"),
 )  # fmt: skip
 _SIGNALS_TO_ITSELF = (
-    SystemCallRule("kill", only=(0, OWN_PROCESS, OWN_GROUP)),
-    SystemCallRule("tgkill rt_sigqueueinfo rt_tgsigqueueinfo", only=(OWN_PROCESS,)),
+    SystemCallRule("kill", allowed=(0, OWN_PROCESS, OWN_GROUP)),
+    SystemCallRule("tgkill rt_sigqueueinfo rt_tgsigqueueinfo", allowed=(OWN_PROCESS,)),
     SystemCallRule("tkill pidfd_send_signal"),
-    SystemCallRule("fcntl", argument=1, never=(8, 15)),  # F_SETOWN, F_SETOWN_EX: whom the kernel signals
-    SystemCallRule("ioctl", argument=1, never=(0x8901, 0x8902)),  # the same, of sockets
+    SystemCallRule("fcntl", argument=1, refused=(8, 15)),  # F_SETOWN, F_SETOWN_EX: whom the kernel signals
+    SystemCallRule("ioctl", argument=1, refused=(0x8901, 0x8902)),  # the same, of sockets
 )
 
 
 def _compiled(rule: SystemCallRule, numbers: Mapping[str, int]) -> Iterator[bytes]:
     refuse = bpf_instruction(_RETURN, _ERRNO | rule.error)
-    values = rule.only or rule.never
+    values = rule.allowed or rule.refused
     body = [refuse]
     if values:
         body = [
@@ -77,9 +77,9 @@ def _compiled(rule: SystemCallRule, numbers: Mapping[str, int]) -> Iterator[byte
         ]
         for left, value in zip(range(len(values) - 1, -1, -1), values, strict=True):
             # A value that is listed jumps over the rest of the list; what is not listed falls through it.
-            skip = left + 1 if rule.only else left
+            skip = left + 1 if rule.allowed else left
             body.append(
-                bpf_instruction(_EQUAL, value, if_true=skip, if_false=1 if rule.never and not left else 0)
+                bpf_instruction(_EQUAL, value, if_true=skip, if_false=1 if rule.refused and not left else 0)
             )
         body += [refuse, bpf_instruction(_LOAD, _NUMBER_OFFSET)]
     for name in rule.calls.split():

@@ -47,12 +47,12 @@ class PathMapping:
             return self.root + inside.removeprefix(_TEMPORARY)
         return f"{self.root}/{_INSIDE}{inside}"
 
-    def path(self, inside: str) -> str:
+    def map_path(self, inside: str) -> str:
         """Return a path in the form that the program uses."""
         places = (inside[:end] for end in range(len(inside), 0, -1) if inside[end : end + 1] in ("", "/"))
         nearest = next((place for place in places if place in self._kept or place in self._moved), None)
         return self._under(inside) if nearest in self._moved else inside
 
-    def text(self, words: str) -> str:
+    def map_text(self, text: str) -> str:
         """Return an argument or a variable with every path in it: alone, in a list, or after an option."""
-        return _PATH.sub(lambda found: found[1] + self.path(found[2]), words)
+        return _PATH.sub(lambda found: found[1] + self.map_path(found[2]), text)

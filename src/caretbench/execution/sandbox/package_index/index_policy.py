@@ -65,17 +65,17 @@ class IndexPolicy(Frozen):
 
     hosts: tuple[IndexHost, ...] = Field(default_factory=public_index_hosts)
     settings: Mapping[str, str] = Field(default_factory=dict)  # environment of the tools, without keys
-    connections: int = 64  # at a time
-    most_connections: int = 5_000  # in all, for one command
-    head_bytes: int = 16 << 10  # of a request's head
-    head_s: float = 15.0  # in which the head must have come
-    connect_s: float = 30.0  # to find and reach a host
-    idle_s: float = 60.0  # of silence, after which a connection ends
-    connection_s: float = 900.0  # that one may last
-    down_bytes: int = 4 << 30  # that one command receives
-    up_bytes: int = 16 << 20  # that it sends
+    concurrent_connections: int = 64  # at a time
+    max_connections: int = 5_000  # in all, for one command
+    max_head_bytes: int = 16 << 10  # of a request's head
+    head_timeout_s: float = 15.0  # in which the head must have come
+    connect_timeout_s: float = 30.0  # to find and reach a host
+    idle_timeout_s: float = 60.0  # of silence, after which a connection ends
+    max_connection_s: float = 900.0  # that one may last
+    max_received_bytes: int = 4 << 30  # that one command receives
+    max_sent_bytes: int = 16 << 20  # that it sends
 
-    def host(self, name: str) -> IndexHost | None:
+    def find_host(self, name: str) -> IndexHost | None:
         """Return the entry of a host, or None if it may not be reached. The user's entries take precedence."""
         wanted = name.lower().removesuffix(".")
         found = [host for host in self.hosts if host.name == wanted]
