@@ -8,14 +8,9 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-import click
 import pytest
-import typer
-import typer.main
 from pydantic import BaseModel
-from typer.core import TyperGroup
 
-from caretbench.cli import app
 from caretbench.execution.sandbox.kernel.seccomp import system_call_numbers
 from caretbench.execution.scan.tamper import FLAGS
 from caretbench.execution.types import Status
@@ -25,6 +20,7 @@ from caretbench.runs.building.questions import BuildAnswer, MissingBuildAnswer
 from caretbench.runs.folder import Manifest, MissingJudgement, ModelInfo
 from caretbench.runs.judging.ratings import HumanRating
 from caretbench.validation.validity import Validity
+from tests.support.command_tree import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -70,21 +66,6 @@ def test_the_index_leads_to_every_page() -> None:
     assert {page for page in PAGES if page != index} <= reached
 
 
-def commands() -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """All verbs, with those below them, by the words that call them."""
-    waiting: list[tuple[tuple[str, ...], click.Command]] = [((), typer.main.get_command(app))]
-    while waiting:
-        words, command = waiting.pop()
-        yield words, command
-        if isinstance(command, TyperGroup):
-            context = typer.Context(command)
-            names = command.list_commands(context)
-            waiting += [((*words, name), command.get_command(context, name)) for name in names]
-
-
-COMMANDS = dict(commands())
-
-
 def options(words: tuple[str, ...]) -> set[str]:
     """The options of a command, as they are written."""
     return {
@@ -92,7 +73,7 @@ def options(words: tuple[str, ...]) -> set[str]:
         for parameter in COMMANDS[words].params
         for text in (*parameter.opts, *parameter.secondary_opts)
         if text.startswith("-")
-    } | {"--help"}
+    } | {"-h", "--help", "--version"}
 
 
 def test_every_verb_has_a_section() -> None:
@@ -102,7 +83,8 @@ def test_every_verb_has_a_section() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_command_that_is_shown_exists(page: Path) -> None:
-    text = page.read_text("utf-8").replace("\\\n", " ")
+    text = re.sub(r"^```python.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    text = text.replace("\\\n", " ")
     shown = re.findall(r"^ *(?:\$ )?caretbench +([a-z].*)$|`caretbench +([a-z][^`]*)`", text, re.MULTILINE)
     for line in ("".join(parts) for parts in shown):
         spoken = re.sub(r"\s(?:#|&&|;|\|)\s.*$", "", line)

@@ -114,7 +114,7 @@ def judge(
     from caretbench.runs.judging.plan import JudgingPlan
 
     if not config.judges:
-        raise ValueError("say who judges: judges={'NAME': 'openai/o3-mini'}, for example")
+        raise ValueError("no judge; name one: judges={'NAME': 'openai/o3-mini'}, for example")
     return JudgingPlan(RunFolder(Path(folder)), config).judge(opener or _opener(), progress)
 
 

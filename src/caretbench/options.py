@@ -1,29 +1,30 @@
-"""Options as data, for the command line and for parameters of Inspect's tasks."""
+"""Options as data, for the command line and for parameters of Inspect tasks."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-Words = list[str]
+StringList = list[str]
 
 
 class Option(NamedTuple):
-    """One option."""
+    """One option of a command."""
 
     name: str
-    kind: Any  # ``str``, ``int``, ``float``, ``bool``, ``Path`` or :data:`Words`
-    help: str  # what it does, with its default
-    group: str  # the part of a configuration that it belongs to
-    field: str = ""  # the field that it fills, where that has another name
-    flags: tuple[str, ...] = ()  # those of the command line, where they are not made from the name
-    default: Any = None  # None: not said
+    value_type: Any  # ``str``, ``int``, ``float``, ``bool``, ``Path`` or :data:`StringList`
+    help: str  # what it does, and its default
+    table: str  # table of the run file that it belongs to; ``build`` for options of a suite's build
+    field: str = ""  # field of the table; by default the option's name
+    flags: tuple[str, ...] = ()  # flags on the command line; by default made from the name
+    default: Any = None  # None: no default that a help text shows
     minimum: float | None = None
     maximum: float | None = None
     metavar: str | None = None  # placeholder of the value in a help text
-    in_inspect: bool = False  # it is a parameter of Inspect's tasks, too
-    instead: str = ""  # its replacement: the old option works for one release, with a note
+    help_group: str = "Options"  # heading in the help text that lists the option
+    in_inspect: bool = False  # also a parameter of Inspect tasks
+    replacement: str = ""  # new option, where this one is deprecated: it works for one release, with a note
 
     @property
-    def place(self) -> str:
-        """Name of the field that the option fills."""
+    def field_name(self) -> str:
+        """Name of the field that the option sets."""
         return self.field or self.name

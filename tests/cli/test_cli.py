@@ -275,7 +275,7 @@ def test_an_interrupted_verb_says_how_to_go_on(
     monkeypatch.setattr(cli, "app", interrupted)
     with pytest.raises(SystemExit):
         cli.main()
-    assert "the same command goes on" in capsys.readouterr().err
+    assert "run the same command again to resume" in capsys.readouterr().err
 
 
 def test_selections_are_parsed() -> None:

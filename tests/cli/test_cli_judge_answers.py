@@ -255,10 +255,7 @@ def test_what_would_be_asked(tmp_path: Path) -> None:
         assert {row["criterion"]: (row["distinct_texts"], row["judgements"]) for row in rows} == {
             "efcb-masked@1": (6, 12), SCORES: (6, 12), CLAIMS: (6, 6 + 6 * 8),
         }  # fmt: skip
-        assert (
-            "statements of answers that nobody has taken apart yet: 8"
-            in Done(folder, server, "--dry-run").out
-        )
+        assert "answers not yet divided into statements: 8" in Done(folder, server, "--dry-run").out
         assert server.requests == []
         assert sorted(folder.path.iterdir()) == before
         assert Done(folder, server, "--no-controls").code == 0

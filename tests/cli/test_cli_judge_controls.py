@@ -176,7 +176,7 @@ def run(tasks: Path, path: Path, grader: Grader) -> tuple[int, str, str]:
 
 def own(path: Path, name: str) -> dict[str, Any]:
     _, out, _ = called("report", path, "--json", "--no-html")
-    return next(table for table in json.loads(out)["own"] if table["name"] == name)
+    return next(table for table in json.loads(out)["suite_tables"] if table["name"] == name)
 
 
 def test_a_score_with_a_grader_that_always_says_4_is_withheld_everywhere(tasks: Path, tmp_path: Path) -> None:

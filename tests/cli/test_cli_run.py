@@ -162,7 +162,7 @@ def test_two_models_stand_in_one_report_and_are_open_one_at_a_time(tmp_path: Pat
         (("devbench", "-m", "fake/a", "-m", "grader=fake/g", "--criterion", "x"), "unknown criterion 'x'"),
         (("nothing", "-m", "fake/a"), "unknown suite 'nothing'"),
         (("nothing.toml",), "nothing.toml: cannot be read"),
-        (("nothing.toml", "-m", "fake/a", "-n", "2"), "--samples, --model: a run file says this itself"),
+        (("nothing.toml", "-m", "fake/a", "-n", "2"), "--samples, --model: set it in the run file instead"),
     ],
 )
 def test_a_mistake_is_found_before_anything_is_asked_or_written(
@@ -213,7 +213,7 @@ def test_graders_judge_before_the_scores_are_shown(tmp_path: Path, models: Model
         prices, "--base-url", "http://localhost:1/v1",
     )  # fmt: skip
     assert done.code == 0, done.err
-    assert "--base-url is for the models that are measured" in done.err
+    assert "--base-url applies to the models under test" in done.err
     folder = RunFolder(tmp_path / "run")
     assert [info.model for info in folder.manifest().graders] == ["fake/judge"]
     judged = list(folder.judgements())
@@ -232,7 +232,7 @@ def test_graders_judge_before_the_scores_are_shown(tmp_path: Path, models: Model
     assert len(models.asked) == asked
     assert {one.base_url for one in models.options[len(reached) :]} >= {None, "http://localhost:2/v1"}
     nobody = Done("devbench", "-m", "fake/a", *ONE, "--grader-base-url", "http://localhost:2/v1")
-    assert "nobody judges" in str(nobody.error)
+    assert "there is no judge" in str(nobody.error)
 
 
 def test_a_grader_that_cannot_be_read_fails_the_run(tmp_path: Path, models: Models) -> None:
@@ -278,7 +278,7 @@ def test_a_dry_run_says_what_it_would_cost_and_does_nothing(
     done = Done(*common, "--dry-run", "--max-cost", "2")
     assert done.code == 0, done.err
     assert "tokens estimated, 3 bytes each: m" in done.out
-    assert "--max-cost $2: does not cover what is expected" in done.out
+    assert "--max-cost $2: does not cover the expected cost" in done.out
     assert models.asked == []
     assert not folder.exists()
     [row] = json.loads(Done(*common, "--dry-run", "--json").out)["models"]
@@ -303,7 +303,7 @@ def test_a_dry_run_counts_the_graders_too(tmp_path: Path, models: Models, prices
     assert row["worst_cost"] > row["expected_cost"] > 40
     done = Done(*graded, "--dry-run", "--max-cost", "40")
     assert "grader      folder" in done.out
-    assert "does not cover what is expected" in done.out
+    assert "does not cover the expected cost" in done.out
     assert "does not" not in Done(*common, "--dry-run", "--max-cost", "40").out
     assert Done(*graded, "--no-score").code == 0
     [row] = json.loads(Done(*graded, "--dry-run", "--json").out)["graders"]

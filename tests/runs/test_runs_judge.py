@@ -293,7 +293,7 @@ def test_without_completions_nothing_is_asked(tmp_path: Path, make_problem: Make
 
 def test_what_is_refused(tmp_path: Path, make_problem: MakeProblem) -> None:
     folder = make_run(tmp_path, [make_problem()], [RIGHT])
-    with pytest.raises(ValueError, match="named twice"):
+    with pytest.raises(ValueError, match="occurs twice"):
         judge(folder, grader(), grader())
     with pytest.raises(ValueError, match="takes no conversations"):
         judge(folder, grader(accepts=["fill"]))

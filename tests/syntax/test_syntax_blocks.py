@@ -141,7 +141,7 @@ def test_spans_of_brace_languages(language: str) -> None:
         "int i = 0; i < n; i++", "total > 3", "total < 2",
     ]  # fmt: skip
     body = next(block for block in file.blocks if block.kind == "if_body")
-    assert (body.closing, body.closed, body.statements, body.aligned) == ("}", body.span.end, 3, False)
+    assert (body.closing, body.closing_end, body.statements, body.aligned) == ("}", body.span.end, 3, False)
     assert file.source.text(body.content) == "a();\n      b();\n      bb();"
     unbraced = next(
         b for b in file.blocks if b.kind == "loop_body" and file.source.text(b.span) == "total--;"
@@ -150,7 +150,7 @@ def test_spans_of_brace_languages(language: str) -> None:
     tail = [block for block in file.blocks if block.kind == "function_tail"][-1]
     assert file.source.text(tail.span) == "return total;"
     assert tail.closing == "}"
-    assert file.source.data[tail.closed - 1 : tail.closed] == b"}"
+    assert file.source.data[tail.closing_end - 1 : tail.closing_end] == b"}"
 
 
 def test_spans_of_python() -> None:
@@ -180,7 +180,7 @@ def check_blocks(file: FileAnalysis) -> None:
         assert 0 <= start <= block.content.start <= block.content.end <= end <= len(data)
         for position in (start, end, *block.content):
             data[:position].decode("utf-8", "surrogatepass")
-        assert all(file.scopes[index].span.holds(block.span) for index in block.enclosing)
+        assert all(file.scopes[index].span.contains(block.span) for index in block.enclosing)
         assert block.lines[0] <= block.lines[1]
     for kinds in (
         {"statement"},
@@ -196,9 +196,11 @@ def check_blocks(file: FileAnalysis) -> None:
 def check_look_ups(file: FileAnalysis) -> None:
     """What is found fast is what looking at all blocks finds."""
     for block in file.blocks[::3]:
-        assert file.blocks_in(block.span) == tuple(one for one in file.blocks if block.span.holds(one.span))
-        assert file.blocks_around(block.span) == tuple(
-            one for one in file.blocks if one.span.holds(block.span)
+        assert file.blocks_in(block.span) == tuple(
+            one for one in file.blocks if block.span.contains(one.span)
+        )
+        assert file.enclosing_blocks(block.span) == tuple(
+            one for one in file.blocks if one.span.contains(block.span)
         )
 
 
@@ -207,7 +209,7 @@ def check_nesting(blocks: list[Block]) -> None:
     for block in blocks:
         while stack and stack[-1].span.end <= block.span.start:
             stack.pop()
-        assert not stack or stack[-1].span.holds(block.span)
+        assert not stack or stack[-1].span.contains(block.span)
         stack.append(block)
 
 

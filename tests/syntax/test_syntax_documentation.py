@@ -73,7 +73,7 @@ def test_google_style() -> None:
     assert found.parameters == ("first", "second", "rest")
     assert found.returns
     assert found.throws == ("ValueError",)
-    assert found.words == 28
+    assert found.word_count == 28
     assert PYTHON.encode()[found.start : found.end].startswith(b'"""Adds')
 
 
@@ -174,7 +174,7 @@ def test_kinds_of_declarations(name: str, text: str, language: str) -> None:
     found = documentation_of(SCRIPT, language, name)
     assert found is not None
     assert found.text == text
-    assert found.words == len(text.split())
+    assert found.word_count == len(text.split())
 
 
 def test_field_with_function() -> None:
@@ -324,7 +324,7 @@ namespace Shop {
     assert found.returns
     assert found.throws == ("System.InvalidOperationException",)
     assert (till := documentation_of(source, "csharp", "Till")) is not None
-    assert till.words == 4
+    assert till.word_count == 4
     assert documentation_of(source, "csharp", "Bare") is None
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.syntax.uses.identifiers import identifiers, style
+from caretbench.syntax.uses.identifiers import identifiers, naming_style
 
 
 def places(text: str, grammar: str) -> list[tuple[str, str]]:
     """Name and place of every use, without the kind of token and the way of writing."""
-    return [(name.name, name.place.split(" ")[1]) for name in identifiers(text, grammar).names if name.place]
+    return [
+        (name.name, name.syntactic_position.split(" ")[1])
+        for name in identifiers(text, grammar).names
+        if name.syntactic_position
+    ]
 
 
 @pytest.mark.parametrize(
@@ -55,12 +59,12 @@ def test_what_has_no_order() -> None:
     by_name = {name.name: name for name in read.names}
 
     def parts(name: str) -> list[str]:
-        spans = read.parts[by_name[name].around[-1]]
+        spans = read.group_parts[by_name[name].unordered_groups[-1]]
         return ["f(a + b + c - d, {e, f})"[start:end] for start, end in spans]
 
     assert parts("a") == ["a", "b", "c"]
     assert parts("e") == ["e", "f"]
-    assert by_name["d"].around == by_name["f"].around[:1]
+    assert by_name["d"].unordered_groups == by_name["f"].unordered_groups[:1]
 
 
 def test_the_outermost_function_counts() -> None:
@@ -74,7 +78,7 @@ def test_the_outermost_function_counts() -> None:
 def test_fragments_are_read_as_far_as_they_parse() -> None:
     read = identifiers("\t}, nil\n}\n\nfunc f() { use(a) }\n", "go")
     assert read.errors > 0
-    assert [name.name for name in read.names if name.place][-2:] == ["use", "a"]
+    assert [name.name for name in read.names if name.syntactic_position][-2:] == ["use", "a"]
     assert identifiers("", "go").names == ()
 
 
@@ -86,4 +90,4 @@ def test_fragments_are_read_as_far_as_they_parse() -> None:
     ],
 )  # fmt: skip
 def test_ways_of_writing(name: str, expected: str) -> None:
-    assert style(name) == expected
+    assert naming_style(name) == expected

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from caretbench.languages import languages
 from caretbench.syntax import (
-    Offsets,
+    CharacterOffsets,
     captures,
     comments,
     error_count,
@@ -112,7 +112,7 @@ def test_threads_have_their_own_parsers() -> None:
 
 @given(st.text())
 def test_offsets_count_characters(text: str) -> None:
-    offsets = Offsets(text)
+    offsets = CharacterOffsets(text)
     for position in range(len(text) + 1):
         assert offsets.characters(len(text[:position].encode("utf-8", "surrogatepass"))) == position
 

@@ -8,8 +8,8 @@ from typing import get_args
 import pytest
 
 from caretbench.syntax import BlockKind
-from caretbench.syntax.names.roles import AS, IS, MARKS
-from caretbench.syntax.names.traits import traits_of
+from caretbench.syntax.names.node_roles import AS, IS, MARKS
+from caretbench.syntax.names.scoping_rules import scoping_rules_of
 from caretbench.syntax.queries import query_text
 from caretbench.syntax.testing import test_conventions as conventions_of
 
@@ -60,5 +60,5 @@ def test_imports_and_decisions(language: str) -> None:
 
 @pytest.mark.parametrize("language", MINED)
 def test_traits_and_conventions(language: str) -> None:
-    assert traits_of(language).stdlib
+    assert scoping_rules_of(language).stdlib
     assert conventions_of(language).paths

@@ -1,10 +1,11 @@
-"""Command line: one module per verb. A verb's imports happen when it runs."""
+"""Command line: one module per command. The imports of a command happen when it runs."""
 
 from __future__ import annotations
 
 import io
 import signal
 import sys
+from collections.abc import Callable
 
 import typer
 
@@ -25,56 +26,63 @@ from caretbench.cli import (
     show,
     validate,
 )
+from caretbench.cli.command_help import CONTEXT_SETTINGS, HelpCommand, HelpGroup
 from caretbench.errors import DataError, MachineError
 
 _INTERRUPTED = 130
 
 app = typer.Typer(
     name="caretbench",
-    help="Measure a code-completion model at the caret.",
+    cls=HelpGroup,
+    context_settings=CONTEXT_SETTINGS,
+    help="""Benchmark code-completion models at the caret.
+
+Examples:
+  caretbench list devbench
+  caretbench run devbench -m gguf/smollm2 --limit 12""",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-app.command("doctor")(doctor.doctor)
-app.command("list")(listing.listing)
-app.command("show")(show.show)
-app.command("pull")(pull.pull)
-app.command("run")(run.run)
-app.command("score")(score.score)
-app.command("judge")(judge.judge)
-app.command("report")(report.report)
-app.command("compare")(compare.compare)
-app.command("validate")(validate.validate)
-app.command("reproduce")(reproduce.reproduce)
-app.add_typer(build.app, name="build")
-app.add_typer(models.app, name="models")
-app.add_typer(deps.app, name="deps")
-app.add_typer(cache.app, name="cache")
+_COMMANDS: dict[str, Callable[..., None]] = {
+    "doctor": doctor.doctor,
+    "list": listing.listing,
+    "show": show.show,
+    "pull": pull.pull,
+    "run": run.run,
+    "score": score.score,
+    "judge": judge.judge,
+    "report": report.report,
+    "compare": compare.compare,
+    "validate": validate.validate,
+    "reproduce": reproduce.reproduce,
+}
+for _name, _command in _COMMANDS.items():
+    app.command(_name, cls=HelpCommand)(_command)
+for _group in (build, models, deps, cache):
+    app.add_typer(_group.app, name=_group.__name__.rpartition(".")[2])
 
 
 def main() -> None:
-    """Run a verb; a foreseeable mistake ends with one clear line and exit status 2."""
+    """Run a command; an expected error ends with a one-line message and exit status 2."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(
-            stream, io.TextIOWrapper
-        ):  # a terminal that cannot show a character is no reason to stop
+        if isinstance(stream, io.TextIOWrapper):  # do not stop where a terminal cannot show a character
             stream.reconfigure(errors="backslashreplace")
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # leaves no temporary folders behind
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # removes temporary folders
     try:
         app()
     except (DataError, MachineError, ValueError, KeyError) as error:
         message = error.args[0] if isinstance(error, KeyError) and error.args else error
         sys.stderr.write(f"caretbench: {message}\n")
         sys.exit(2)
-    except SystemExit as end:  # typer ends with 130 itself when it is interrupted, and says nothing
+    except SystemExit as end:  # typer exits with 130 without a message when it is interrupted
         if end.code == _INTERRUPTED:
-            sys.stderr.write("\ncaretbench: stopped; the same command goes on where this one ended\n")
+            sys.stderr.write("\ncaretbench: stopped; run the same command again to resume\n")
         raise
     except BrokenPipeError:
         sys.exit(141)
     except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        sys.stderr.write(f"caretbench: {place}{error.strerror or error}\n")
+        path = f"{error.filename}: " if error.filename else ""
+        sys.stderr.write(f"caretbench: {path}{error.strerror or error}\n")
         sys.exit(2)

@@ -1,4 +1,4 @@
-"""``caretbench build SUITE SOURCE…``: a benchmark from one's own code, by the suite's hook ``build``."""
+"""``caretbench build SUITE SOURCE…``: a benchmark of your own code, made by the suite's hook ``build``."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
+from caretbench.cli.command_help import HelpCommand, HelpGroup
 from caretbench.cli.common import AsJson, Steps, end, note, open_client, say, say_json, say_table
 from caretbench.cli.options import parameter
-from caretbench.runs.plans.options import BY_NAME
+from caretbench.runs.plans.options import BY_NAME, COST, OUTPUT, SAMPLING
 
 if TYPE_CHECKING:
     from caretbench.options import Option
@@ -24,27 +24,30 @@ if TYPE_CHECKING:
 _OUTPUT = Annotated[
     Path,
     typer.Option(
-        "--output", "-o", help="The folder of problems; one with a build of other options is refused."
+        "--output",
+        "-o",
+        help="Folder of the problems; refused if it contains a build with other options.",
+        rich_help_panel=OUTPUT,
     ),
 ]
 
 
-_ASKING = ("max_tokens", "temperature", "top_p", "seed", "connections", "timeout", "retries", "mode", "threads",
+_MODEL_OPTIONS = ("max_tokens", "temperature", "top_p", "seed", "connections", "timeout", "retries", "mode", "threads",
            "context_tokens", "base_url", "tokenizer", "prices", "max_cost", "local_only")  # fmt: skip
-"""Options of a build that asks models; a suite's own option of the same name replaces one."""
+"""Options of a build that asks models; a suite's own option replaces the one of the same name."""
 
 _HELP = {
-    "base_url": "The provider's address.",
-    "max_cost": "US dollars, over the whole build: nothing is sent that could cost more.",
+    "base_url": "Address of the provider. Default: the provider's own.",
+    "max_cost": "Maximum cost of the whole build in US dollars; stops before a request that could exceed it.",
 }
 """Help texts that differ from those of a run."""
 
-_SHOWN = 400
-"""Characters of a text in the list of a dry run."""
+_MAX_CHARACTERS = 400
+"""Maximum number of characters of a text in the output of a dry run."""
 
 
-class SuiteCommands(TyperGroup):
-    """A command for each suite that builds problems. Suites are imported when a command is looked for."""
+class SuiteCommands(HelpGroup):
+    """Group with one command per suite that builds problems; suites are imported on lookup."""
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override] # typer vendors its Context
         """Return the names of the suites that build problems."""
@@ -54,7 +57,7 @@ class SuiteCommands(TyperGroup):
         return [one.name for one in usable_suites()[0] if one.build_about]
 
     def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:  # type: ignore[override] # as above
-        """Return the command of a suite; None where there is no suite of this name.
+        """Return the command of a suite; None if no suite has this name.
 
         Raises:
             ValueError: the suite builds no problems.
@@ -68,37 +71,39 @@ class SuiteCommands(TyperGroup):
             raise ValueError(
                 f"{suite(cmd_name).title} builds no problems of its own; suites that do: {known}"
             )
-        house = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-        house.command(cmd_name, help=inspect.getdoc(suite(cmd_name).build))(_command(suite(cmd_name)))
-        return typer.main.get_command(house)
+        only = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+        text = inspect.getdoc(suite(cmd_name).build)
+        only.command(cmd_name, help=text, cls=HelpCommand)(_command(suite(cmd_name)))
+        return typer.main.get_command(only)
 
 
 app = typer.Typer(
-    cls=SuiteCommands, help="A benchmark out of a project, or out of its history.", no_args_is_help=True
+    cls=SuiteCommands,
+    no_args_is_help=True,
+    help="""Build a benchmark from your own code or its history. Options: caretbench build SUITE --help.
+
+Examples:
+  caretbench build simcopilot ~/code/project --setup auto -o tasks
+  caretbench build efcb ~/code/project owner/name -o tasks""",
 )
 
 
-@app.callback()
-def builds() -> None:
-    """Make a benchmark of one's own code. Each suite has its own options: caretbench build SUITE --help."""
-
-
-def _command(house: Suite) -> Callable[..., None]:
+def _command(suite: Suite) -> Callable[..., None]:
     """Return the command of a suite, with the parameters that its options make."""
 
-    def build(sources: list[str] | None, output: Path, as_json: bool, **given: Any) -> None:
-        _build(house, sources or (), output, given, as_json=as_json)
+    def build(sources: list[str] | None, output: Path, as_json: bool, **options: Any) -> None:
+        _build(suite, sources or (), output, options, as_json=as_json)
 
     keyword = inspect.Parameter.KEYWORD_ONLY
-    about = house.build_about
+    about = suite.build_about
     parameters = [
         inspect.Parameter(
             "sources", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None,
-            annotation=Annotated[list[str] | None, typer.Argument(help=f"Makes {about}.", metavar="SOURCE")],
+            annotation=Annotated[list[str] | None, typer.Argument(help=f"Source of {about}.", metavar="SOURCE")],
         ),
         inspect.Parameter("output", keyword, default=Path("tasks"), annotation=_OUTPUT),
-        *(parameter(option) for option in house.build_options),
-        *_asking_parameters(house),
+        *(parameter(option) for option in suite.build_options),
+        *_model_parameters(suite),
         inspect.Parameter("as_json", keyword, default=False, annotation=AsJson),
     ]  # fmt: skip
     build.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] # read by typer
@@ -106,61 +111,63 @@ def _command(house: Suite) -> Callable[..., None]:
     return build
 
 
-def _asking_parameters(house: Suite) -> list[inspect.Parameter]:
-    """Return the parameters of a build that asks models; none where the suite's does not."""
-    if not house.build_roles:
+def _model_parameters(suite: Suite) -> list[inspect.Parameter]:
+    """Return the parameters of a build that asks models; empty if the suite's build asks none."""
+    if not suite.build_roles:
         return []
-    roles = "; ".join(f"{role} {purpose}" for role, purpose in house.build_roles.items())
+    roles = "; ".join(f"{role} {purpose}" for role, purpose in suite.build_roles.items())
     model = typer.Option(
         "--model", "-m", metavar="ROLE=SPEC",
-        help=f"The model of a role, ROLE=PROVIDER/MODEL; may be repeated. Roles: {roles}.",
+        help=f"Model of a role, ROLE=PROVIDER/MODEL; may be repeated. Roles: {roles}.", rich_help_panel=SAMPLING,
     )  # fmt: skip
     dry_run = typer.Option(
-        "--dry-run", help="Print which text would be sent where, and its cost; send and write nothing."
+        "--dry-run",
+        help="Print the requests, their addresses and cost; send and write nothing.",
+        rich_help_panel=COST,
     )
     keyword = inspect.Parameter.KEYWORD_ONLY
     return [
         inspect.Parameter("model", keyword, default=None, annotation=Annotated[list[str] | None, model]),
         inspect.Parameter("dry_run", keyword, default=False, annotation=Annotated[bool, dry_run]),
-        *(parameter(option) for option in _asking_options(house)),
+        *(parameter(option) for option in _model_options(suite)),
     ]
 
 
-def _asking_options(house: Suite) -> list[Option]:
-    """Return the options of asking; the suite chooses the sampling that is not given."""
-    own = {option.name for option in house.build_options}
-    found = [
+def _model_options(suite: Suite) -> list[Option]:
+    """Return the options for models; the suite chooses the sampling that is not set."""
+    own = {option.name for option in suite.build_options}
+    options = [
         BY_NAME[name]._replace(help=_HELP.get(name, BY_NAME[name].help))
-        for name in _ASKING
+        for name in _MODEL_OPTIONS
         if name not in own
     ]
     return [
-        option._replace(help=f"{option.help.partition(' (')[0].rstrip('.')}; by default as the suite asks.")
-        if option.group == "sampling"
+        option._replace(help=f"{option.help.partition(' Default:')[0]} Default: as the suite defines.")
+        if option.table == "sampling"
         else option
-        for option in found
+        for option in options
     ]
 
 
 def _build(
-    house: Suite, sources: Sequence[str], output: Path, given: dict[str, Any], *, as_json: bool
+    suite: Suite, sources: Sequence[str], output: Path, options: dict[str, Any], *, as_json: bool
 ) -> None:
     from caretbench.runs.building.build import build, own_options
     from caretbench.suites.build_models import AnswersMissingError
 
-    asking = _asking(house, given)
-    own = {option.name: given[option.name] for option in house.build_options}
-    sources, values = own_options(house, sources, own, note)
-    if given.get("dry_run"):
+    models = _model_config(suite, options)
+    own = {option.name: options[option.name] for option in suite.build_options}
+    sources, values = own_options(suite, sources, own, note)
+    if options.get("dry_run"):
         from caretbench.runs.building.dry_run import dry_run
 
         with Steps(quiet=as_json) as steps:
-            found = dry_run(house, sources, output, values, asking, open_client, steps)
-        _print_dry_run(found, as_json=as_json)
+            forecast = dry_run(suite, sources, output, values, models, open_client, steps)
+        _print_dry_run(forecast, as_json=as_json)
         return
     try:
         with Steps(quiet=as_json) as steps:
-            result = build(house, sources, output, values, asking, open_client, steps)
+            result = build(suite, sources, output, values, models, open_client, steps)
     except AnswersMissingError as error:
         end([str(error)])
         return
@@ -175,7 +182,7 @@ def _build(
         raise typer.Exit(1)
 
 
-def _asking(house: Suite, given: dict[str, Any]) -> BuildAsking:
+def _model_config(suite: Suite, values: dict[str, Any]) -> BuildAsking:
     """Return the configuration of the models of a build.
 
     Raises:
@@ -190,9 +197,9 @@ def _asking(house: Suite, given: dict[str, Any]) -> BuildAsking:
     from caretbench.runs.plans.options import tables_of
     from caretbench.runs.plans.prices import Prices
 
-    if not house.build_roles:
+    if not suite.build_roles:
         return BuildAsking()
-    options = {option.name: given[option.name] for option in _asking_options(house)}
+    options = {option.name: values[option.name] for option in _model_options(suite)}
     tables = tables_of(options)
     try:
         sampling = SamplingConfig.model_validate(tables["sampling"])
@@ -200,7 +207,7 @@ def _asking(house: Suite, given: dict[str, Any]) -> BuildAsking:
     except ValidationError as error:
         raise ValueError(in_words(error)) from None
     return BuildAsking(
-        models=models_by_role(house.name, house.build_roles, given["model"] or ()),
+        models=models_by_role(suite.name, suite.build_roles, values["model"] or ()),
         sampling=sampling,
         options=client,
         prices=Prices.load(options["prices"]) if options["prices"] else Prices(),
@@ -209,10 +216,10 @@ def _asking(house: Suite, given: dict[str, Any]) -> BuildAsking:
     )
 
 
-def _print_dry_run(found: BuildForecast, *, as_json: bool) -> None:
-    """Print everything that a build would send."""
+def _print_dry_run(forecast: BuildForecast, *, as_json: bool) -> None:
+    """Print the requests of a build."""
     if as_json:
-        say_json(asdict(found) | {"texts": [text._asdict() for text in found.texts]})
+        say_json(asdict(forecast) | {"texts": [text._asdict() for text in forecast.texts]})
         return
     header = ("role", "model", "sent to", "requests", "stored", "to ask", "characters", "tokens in, about",
               "tokens out, at most", "cost, at most")  # fmt: skip
@@ -222,28 +229,28 @@ def _print_dry_run(found: BuildForecast, *, as_json: bool) -> None:
             str(row.requests - row.stored), f"{row.characters:,}", f"{row.tokens_in:,}", f"{row.tokens_out:,}",
             "no price" if row.cost is None else f"${row.cost:.4f}",
         )
-        for row in found.roles.values()
+        for row in forecast.roles.values()
     ]  # fmt: skip
     say_table(rows, header)
-    for text in found.texts:
-        row = found.roles[text.role]
+    for text in forecast.texts:
+        row = forecast.roles[text.role]
         about = f", {text.about}" if text.about else ""
         say(f"\n--- {text.key}{about}: to {row.spec}, {_place(row.place, row.address)} ---")
-        rest = len(text.text) - _SHOWN
+        rest = len(text.text) - _MAX_CHARACTERS
         say(
             text.text
             if rest <= 0
-            else f"{text.text[:_SHOWN]}\n[… {rest:,} characters more; --json prints all]"
+            else f"{text.text[:_MAX_CHARACTERS]}\n[… {rest:,} characters more; --json prints all]"
         )
     say("")
-    if found.spent:
-        say(f"${found.spent:.4f} are spent already")
-    if found.max_cost is not None:
-        say(f"--max-cost ${found.max_cost:g}: nothing is sent that could cost more")
-    if found.complete:
-        say("all answers are stored: the same build asks nothing")
+    if forecast.spent:
+        say(f"${forecast.spent:.4f} already spent")
+    if forecast.max_cost is not None:
+        say(f"--max-cost ${forecast.max_cost:g}: stops before a request that could exceed it")
+    if forecast.complete:
+        say("all answers are stored: the build sends no request")
     else:
-        say("Questions that depend on these answers are not known yet. Nothing was sent.")
+        say("Requests that depend on these answers are not known yet. Nothing was sent.")
 
 
 def _place(place: str, address: str) -> str:

@@ -1,4 +1,4 @@
-"""``caretbench cache``: cached verdicts, compiled programs and snapshots of projects."""
+"""``caretbench cache``: cached verdicts, compiled programs and project snapshots."""
 
 from __future__ import annotations
 
@@ -6,47 +6,63 @@ from typing import Annotated
 
 import typer
 
+from caretbench.cli.command_help import HelpCommand, HelpGroup
 from caretbench.cli.common import AsJson, say, say_json
 
-app = typer.Typer(
-    help="Known verdicts, compiled programs and snapshots of projects: show them, prune them.",
-    invoke_without_command=True,
-)
+app = typer.Typer(cls=HelpGroup, invoke_without_command=True)
 
 
 @app.callback()
 def show(context: typer.Context, as_json: AsJson = False) -> None:
-    """What the cache holds."""
+    """Show the size of the cache: verdicts, compiled programs, project snapshots.
+
+    Examples:
+      caretbench cache
+      caretbench cache prune --unused-days 30
+    """
     if context.invoked_subcommand is not None:
         return
     from caretbench.execution.cache.result_cache import ResultCache
     from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 
-    held = ResultCache().statistics()
+    statistics = ResultCache().statistics()
     store = SnapshotStore()
     snapshots, snapshot_bytes = len(store.list()), store.disk_bytes()
     if as_json:
-        say_json({**held.model_dump(), "snapshots": snapshots, "snapshot_bytes": snapshot_bytes})
+        say_json({**statistics.model_dump(), "snapshots": snapshots, "snapshot_bytes": snapshot_bytes})
         return
-    say(held.folder)
-    say(f"verdicts: {held.verdicts} ({held.verdict_bytes / 1e6:.1f} MB)")
-    for name, counts in (("by language", held.by_language), ("by status", held.by_status)):
+    say(statistics.folder)
+    say(f"verdicts: {statistics.verdicts} ({statistics.verdict_bytes / 1e6:.1f} MB)")
+    for name, counts in (("by language", statistics.by_language), ("by status", statistics.by_status)):
         if counts:
             say(f"  {name}: " + ", ".join(f"{key} {count}" for key, count in sorted(counts.items())))
-    say(f"compiled programs: {held.artefacts} ({held.artefact_bytes / 1e6:.1f} MB)")
+    say(f"compiled programs: {statistics.artefacts} ({statistics.artefact_bytes / 1e6:.1f} MB)")
     say(f"projects: {snapshots} snapshots ({snapshot_bytes / 1e6:.1f} MB)")
 
 
-@app.command("prune")
+@app.command("prune", cls=HelpCommand)
 def prune(
-    unused_days: Annotated[float | None, typer.Option(help="What was not used for so many days.")] = None,
-    keep_mb: Annotated[
-        float | None, typer.Option(help="The oldest verdicts and programs beyond so many megabytes.")
+    unused_days: Annotated[
+        float | None, typer.Option(help="Remove entries that were not used for this many days.")
     ] = None,
-    language: Annotated[str | None, typer.Option(help="Only (or all) verdicts of this language.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All of it.")] = False,
+    keep_mb: Annotated[
+        float | None,
+        typer.Option(
+            help="Remove the oldest verdicts and compiled programs until at most this many megabytes remain."
+        ),
+    ] = None,
+    language: Annotated[
+        str | None,
+        typer.Option(help="Remove verdicts of this language; with other options, remove only these."),
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Remove everything.")] = False,
 ) -> None:
-    """Take out what is old, too much, or of one language. Bundles and pulled data stay."""
+    """Remove entries from the cache. Bundles and downloaded data are kept.
+
+    Examples:
+      caretbench cache prune --unused-days 30
+      caretbench cache prune --language java
+    """
     from caretbench.execution.cache.result_cache import ResultCache
     from caretbench.execution.workspaces.snapshot_store import SnapshotStore
     from caretbench.languages import language as find_language

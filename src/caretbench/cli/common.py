@@ -1,4 +1,4 @@
-"""Output, progress and shared options of the verbs."""
+"""Output, progress and shared options of the commands."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self, TextIO
 import typer
 
 from caretbench.progress import Progress
+from caretbench.runs.plans.options import OUTPUT
 from caretbench.text_tables import align_columns
 
 if TYPE_CHECKING:
@@ -19,17 +20,22 @@ if TYPE_CHECKING:
     from caretbench.suites.selection import Selection
 
 SELECTION = ("select", "limit", "per_cell", "sample_seed")
-"""Names of the options that choose problems."""
+"""Names of the options that select problems."""
 
-SuiteName = Annotated[str, typer.Argument(help="The suite, devbench for example.", metavar="SUITE")]
+SuiteName = Annotated[str, typer.Argument(help="Name of the suite, devbench for example.", metavar="SUITE")]
 Data = Annotated[
     str,
     typer.Option(
-        help="The problems: starter (ours, ships with the package), released (what `pull` fetched), or a folder."
+        help="Problems: starter (in the package), released (downloaded by `caretbench pull`), or a folder."
     ),
 ]
-Html = Annotated[bool, typer.Option("--html/--no-html", help="Write report.html too.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+Html = Annotated[
+    bool,
+    typer.Option(
+        "--html/--no-html", help="Write the page report.html, or leave it out.", rich_help_panel=OUTPUT
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.", rich_help_panel=OUTPUT)]
 
 
 _CONTROLS = {

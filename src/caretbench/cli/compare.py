@@ -13,34 +13,45 @@ from caretbench.cli.common import AsJson, say
 # Long: a command is declared by its options.
 def compare(
     runs: Annotated[
-        list[Path], typer.Argument(metavar="RUN", help="Run folders; the first model is the yardstick.")
+        list[Path],
+        typer.Argument(metavar="RUN", help="Folders of runs. The others are compared with the first model."),
     ],
     model: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Only this model; may be repeated. Baselines only where named."),
+        typer.Option(
+            metavar="NAME", help="Only this model; may be repeated. Default: all models, without baselines."
+        ),
     ] = None,
     align: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="WHAT",
-            help="Compare although this differs: data, policy, profile, variants or isolation; may be repeated.",
+            metavar="FIELD",
+            help="Compare runs that differ in this field: data, policy, profile, variants or isolation. May be "
+            "repeated. Default: such runs are refused.",
         ),
     ] = None,
-    every_pair: Annotated[bool, typer.Option("--every-pair", help="Every model with every other.")] = False,
+    every_pair: Annotated[
+        bool, typer.Option("--every-pair", help="Compare every model with every other one.")
+    ] = False,
     by: Annotated[
         list[str] | None,
         typer.Option(
             metavar="LABEL[,LABEL…]",
-            help="Test parts by this label, or by several at once, instead of the suite's own; may be repeated.",
+            help="Break the comparison down by this label, or by several at once. May be repeated. Default: the "
+            "suite's labels.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seeds bootstrap and permutations.")] = 0,
-    html: Annotated[Path | None, typer.Option(help="Write the comparison as a page to this path.")] = None,
+    seed: Annotated[int, typer.Option(help="Random seed of bootstrap and permutation tests.")] = 0,
+    html: Annotated[Path | None, typer.Option(help="Write an HTML page to this path.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Paired differences between models or runs, with intervals.
+    """Compare models or runs: paired differences with confidence intervals.
 
-    Looks at the problems that both sides have verdicts for; says "not distinguishable" where nothing can be told apart.
+    Only problems with verdicts on both sides count. "Not distinguishable": no significant difference was found.
+
+    Examples:
+      caretbench compare runs/first runs/second
+      caretbench compare runs/mine --every-pair --by category
     """
     from caretbench.reports.compare import compare_runs
     from caretbench.reports.output.comparison import comparison_tables
@@ -53,9 +64,9 @@ def compare(
         if name not in ALIGNABLE:
             raise ValueError(f"--align {name!r}: expected one of {', '.join(ALIGNABLE)}")
     loaded = [load_run_folder(run) for run in runs]
-    wanted = breakdown_labels(by, loaded[0].problems)
+    breakdowns = breakdown_labels(by, loaded[0].problems)
     strata = suite_stratification(str(loaded[0].manifest.get("suite")))
-    labels = tuple(names[0] for names in wanted if len(names) == 1)
+    labels = tuple(names[0] for names in breakdowns if len(names) == 1)
     compared = compare_runs(
         loaded,
         models=model or (),
@@ -63,8 +74,10 @@ def compare(
         every_pair=every_pair,
         seed=seed,
         stratification=strata._replace(
-            labels=labels if wanted else tuple(name for name in strata.labels if not name.endswith("@paper")),
-            crossed=tuple(names for names in wanted if len(names) > 1),
+            labels=labels
+            if breakdowns
+            else tuple(name for name in strata.labels if not name.endswith("@paper")),
+            crossed=tuple(names for names in breakdowns if len(names) > 1),
         ),
     )
     if as_json:

@@ -1,4 +1,4 @@
-"""``caretbench deps``: bundles of packages that programs may use."""
+"""``caretbench deps``: bundles of packages that programs may import."""
 
 from __future__ import annotations
 
@@ -6,19 +6,23 @@ from typing import Annotated
 
 import typer
 
+from caretbench.cli.command_help import HelpCommand, HelpGroup
 from caretbench.cli.common import AsJson, note, say, say_json, say_table
 
-app = typer.Typer(
-    help="Dependency bundles: show them, build them.", invoke_without_command=True, no_args_is_help=False
-)
+app = typer.Typer(cls=HelpGroup, invoke_without_command=True)
 
 
 @app.callback()
-def bundle_status(context: typer.Context, as_json: AsJson = False) -> None:
-    """Which bundles are there, and how to get the others."""
+def status(context: typer.Context, as_json: AsJson = False) -> None:
+    """List the dependency bundles, with the remedy for each missing one.
+
+    Examples:
+      caretbench deps
+      caretbench deps build devbench/python
+    """
     if context.invoked_subcommand is not None:
         return
-    from caretbench.execution.bundles import bundle_status as bundle_status
+    from caretbench.execution.bundles import bundle_status
 
     rows = bundle_status()
     if as_json:
@@ -33,24 +37,27 @@ def bundle_status(context: typer.Context, as_json: AsJson = False) -> None:
             say(f"{row.name}: {row.fix}")
 
 
-@app.command("build")
-def build_bundle(
+@app.command("build", cls=HelpCommand)
+def build(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME", help="Bundles, devbench/python for example; all by default."),
+        typer.Argument(metavar="NAME", help="Bundles, devbench/python for example. Default: all."),
     ] = None,
     install_system: Annotated[
         bool,
-        typer.Option(
-            "--install-system", help="Run apt-get for the system packages that are missing (needs root)."
-        ),
+        typer.Option("--install-system", help="Install missing system packages with apt-get (needs root)."),
     ] = False,
 ) -> None:
-    """Build bundles. Needs the package registries; a build that broke off begins anew, nothing is half-built."""
-    from caretbench.execution.bundles import BundleError, bundle_spec, bundle_specs
-    from caretbench.execution.bundles import build_bundle as build_bundle
+    """Build bundles from the package registries. An interrupted build starts again from the beginning.
 
-    specs = [bundle_spec(name) for name in names or bundle_specs()]  # an unknown name ends here
+    Examples:
+      caretbench deps build devbench/python
+      caretbench deps build --install-system
+    """
+    from caretbench.execution.bundles import BundleError, bundle_spec, bundle_specs
+    from caretbench.execution.bundles import build_bundle
+
+    specs = [bundle_spec(name) for name in names or bundle_specs()]  # raises for an unknown name
     failed = False
     for spec in specs:
         name = spec.name
@@ -67,11 +74,17 @@ def build_bundle(
         raise typer.Exit(1)
 
 
-@app.command("lock")
+@app.command("lock", cls=HelpCommand)
 def lock(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The bundle, devbench/python for example.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Name of the bundle, devbench/python for example.")
+    ],
 ) -> None:
-    """Resolve a bundle's packages anew and write its lock file. Needs the package registry, and uv or npm."""
+    """Resolve the packages of a bundle again and write its lock file. Needs the package registry, and uv or npm.
+
+    Examples:
+      caretbench deps lock devbench/python
+    """
     from caretbench.execution.bundles import bundle_spec, write_lock_file
 
     say(f"{name}: wrote {write_lock_file(bundle_spec(name))}")

@@ -1,4 +1,4 @@
-"""``caretbench doctor``: checks of this machine, with remedies."""
+"""``caretbench doctor``: checks of this machine, with fixes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from caretbench.cli.common import AsJson, say, say_json
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """What this machine has and lacks, each lack with its fix.
+    """Check this machine: sandbox, memory limit, tools, toolchains, bundles; print a fix for each failed check.
 
-    Looks at sandbox, memory limit, tools, toolchains and bundles. Exit status 1 without a sandbox.
+    Exit status 1 if the sandbox does not work.
+
+    Examples:
+      caretbench doctor
     """
     from caretbench.execution.machine_checks import machine_checks
 
@@ -23,5 +26,5 @@ def doctor(as_json: AsJson = False) -> None:
             say(f"{'ok  ' if row.ok else 'MISS'}  {row.name.ljust(width)}  {row.detail}")
             if row.fix:
                 say(f"      {' ' * width}  fix: {row.fix}")
-    if not rows[0].ok:  # the sandbox: without it nothing runs
+    if not rows[0].ok:  # the sandbox: without it no program runs
         raise typer.Exit(1)

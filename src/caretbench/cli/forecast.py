@@ -1,4 +1,4 @@
-"""Printing of forecasts for ``--dry-run`` of ``run`` and ``judge``."""
+"""Printed forecasts of ``run --dry-run`` and ``judge --dry-run``."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ if TYPE_CHECKING:
     from caretbench.runs.plans.plan import Plan
 
 
-def print_forecast(plan: Plan, found: RunForecast, *, as_json: bool) -> None:
-    """What a run would ask and cost."""
+def print_forecast(plan: Plan, forecast: RunForecast, *, as_json: bool) -> None:
+    """Print the requests and the cost of a run."""
     from caretbench.runs.runner import one_line
 
     if as_json:
         say_json(
             {
-                "spent": found.spent,
+                "spent": forecast.spent,
                 "max_cost": plan.config.max_cost,
-                "models": [asdict(row) for row in found.models],
+                "models": [asdict(row) for row in forecast.models],
                 "graders": [
-                    {"grader": one.grader, "folder": one.folder} | one.row._asdict() for one in found.judges
+                    {"grader": one.grader, "folder": one.folder} | one.row._asdict()
+                    for one in forecast.judges
                 ],
             }
         )
@@ -38,23 +39,23 @@ def print_forecast(plan: Plan, found: RunForecast, *, as_json: bool) -> None:
             f"{row.input_tokens:,}", f"{row.expected_output_tokens:,}", f"{row.worst_output_tokens:,}",
             _dollars(row.expected_cost), _dollars(row.worst_cost),
         )
-        for row in found.models
+        for row in forecast.models
     ]  # fmt: skip
     say_table(rows, header)
-    say(f"\n{_how_counted(found.models)}")
-    say("expected: answers as long as the reference answers; at most: --max-tokens for every answer")
-    _print_judges(found.judges)
-    _print_money(plan.config.max_cost, found)
-    for row in found.models:
+    say(f"\n{_token_sources(forecast.models)}")
+    say("expected: each answer as long as the reference; at most: --max-tokens for every answer")
+    _print_judges(forecast.judges)
+    _print_limit(plan.config.max_cost, forecast)
+    for row in forecast.models:
         if row.unpromptable:
-            note(f"{row.model}: {row.unpromptable} samples cannot be asked: {one_line(row.first_fault)}")
+            note(f"{row.model}: {row.unpromptable} samples have no valid prompt: {one_line(row.first_fault)}")
 
 
 def _dollars(cost: float | None) -> str:
     return "no price" if cost is None else f"${cost:.4f}"
 
 
-def _how_counted(rows: Sequence[AskingForecast]) -> str:
+def _token_sources(rows: Sequence[AskingForecast]) -> str:
     from caretbench.runs.asking import BYTES_PER_TOKEN
 
     counted = dict.fromkeys(row.model for row in rows if row.tokens_counted)
@@ -82,26 +83,26 @@ def _print_judges(judges: Sequence[JudgeForecast]) -> None:
     ]  # fmt: skip
     say("")
     say_table(rows, header)
-    say("\ncontrols are judged too; equal texts are judged once, so that it may be less")
+    say("\nincluding controls; equal texts are judged once, so the cost may be lower")
 
 
-def _print_money(limit: float | None, found: RunForecast) -> None:
+def _print_limit(limit: float | None, forecast: RunForecast) -> None:
     if limit is None:
         return
-    before = f" (${found.spent:.4f} of them are spent already)" if found.spent else ""
-    if found.worst_cost <= limit:
+    before = f" (${forecast.spent:.4f} of it already spent)" if forecast.spent else ""
+    if forecast.worst_cost <= limit:
         verdict = "covers the worst case"
-    elif found.expected_cost <= limit:
-        verdict = "covers what is expected, but not the worst case"
+    elif forecast.expected_cost <= limit:
+        verdict = "covers the expected cost, but not the worst case"
     else:
-        verdict = "does not cover what is expected: the run would stop before its end"
+        verdict = "does not cover the expected cost: the run would stop early"
     say(f"--max-cost ${limit:g}{before}: {verdict}")
 
 
 def print_judging(
     rows: Sequence[Mapping[str, Any]], control_problems: int, *, in_steps: bool, as_json: bool
 ) -> None:
-    """What ``judge`` would ask and cost."""
+    """Print the requests and the cost of ``judge``."""
     from caretbench.runs.judging.forecast import EXPECTED_CLAIMS, EXPECTED_TOKENS
 
     if as_json:
@@ -121,6 +122,6 @@ def print_judging(
     ]  # fmt: skip
     say_table(lines, header)
     say(f"\ncontrols of {control_problems} problems for each criterion")
-    say(f"expected: {EXPECTED_TOKENS} tokens for each answer (a grader that reasons may need many more)")
+    say(f"expected: {EXPECTED_TOKENS} tokens for each answer (a judge that reasons may need many more)")
     if in_steps:
-        say(f"statements of answers that nobody has taken apart yet: {EXPECTED_CLAIMS} for each answer")
+        say(f"answers not yet divided into statements: {EXPECTED_CLAIMS} expected for each answer")

@@ -1,4 +1,4 @@
-"""``caretbench judge``: judging of completions by models, once for every distinct text."""
+"""``caretbench judge``: rating of completions by models, once for every distinct text."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import typer
 from caretbench.cli.common import SELECTION, AsJson, Steps, note, open_client, say, say_json, selection
 from caretbench.cli.forecast import print_judging
 from caretbench.cli.options import with_options
+from caretbench.runs.plans.options import COST, JUDGING, OUTPUT, PROBLEMS, SAMPLING
 
 if TYPE_CHECKING:
     from caretbench.runs.judging.plan import JudgingPlan
@@ -30,53 +31,95 @@ if TYPE_CHECKING:
     "base_url",
 )
 def judge(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run's folder.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of the run.")],
     model: Annotated[
         list[str] | None,
         typer.Option(
             "--model",
             "-m",
-            help="A grader: SPEC, grader=SPEC, or NAME=SPEC; may be repeated.",
+            help="A judge: PROVIDER/MODEL, or NAME=PROVIDER/MODEL; may be repeated.",
             metavar="SPEC",
+            rich_help_panel=JUDGING,
         ),
     ] = None,
     controls: Annotated[
         bool,
-        typer.Option(help="Judge controls too, whose order is known, so that the grader can be believed."),
+        typer.Option(
+            help="Also judge controls, texts of known quality, to check the judge.", rich_help_panel=JUDGING
+        ),
     ] = True,
     control_problems: Annotated[
-        int | None, typer.Option(min=1, help="Problems whose controls are judged, for each criterion (120).")
+        int | None,
+        typer.Option(
+            min=1,
+            help="Number of problems whose controls are judged, per criterion. Default: 120.",
+            rich_help_panel=JUDGING,
+        ),
     ] = None,
-    baselines: Annotated[bool, typer.Option(help="Judge the baselines' answers too.")] = False,
+    baselines: Annotated[
+        bool, typer.Option(help="Also judge the answers of baselines.", rich_help_panel=PROBLEMS)
+    ] = False,
     repeats: Annotated[
         int | None,
-        typer.Option(min=1, help="How often each text is judged; by default as often as the criterion says."),
+        typer.Option(
+            min=1,
+            help="Number of judgements of each text. Default: as the criterion defines.",
+            rich_help_panel=JUDGING,
+        ),
     ] = None,
     max_tokens: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Tokens of an answer at most, reasoning included; by default the criterion's."
+            min=1,
+            help="Maximum number of tokens of a judgement, including reasoning. Default: as the criterion defines.",
+            rich_help_panel=SAMPLING,
         ),
     ] = None,
     temperature: Annotated[
-        float | None, typer.Option(min=0, help="By default not sent: the provider's own value holds.")
+        float | None,
+        typer.Option(
+            min=0,
+            help="Sampling temperature of the judge. Default: not sent, the provider's own.",
+            rich_help_panel=SAMPLING,
+        ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Sent to the grader, where it takes one.")] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Random seed sent to the judge, if it accepts one.", rich_help_panel=SAMPLING),
+    ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be asked and what it would cost; send nothing.")
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Print the number of requests and their cost; send nothing.",
+            rich_help_panel=COST,
+        ),
     ] = False,
     rating_sheet: Annotated[
         Path | None,
-        typer.Option(help="Write texts for people to rate (blind, JSON lines) to this file; asks no grader."),
+        typer.Option(
+            help="Write texts for people to rate (blind, JSONL) to this file; no judge is asked.",
+            rich_help_panel=OUTPUT,
+        ),
     ] = None,
-    sheet_size: Annotated[int, typer.Option(min=1, help="Texts of each language on the sheet.")] = 25,
-    html: Annotated[bool, typer.Option(help="Write report.html anew, where the run is scored.")] = True,
+    sheet_size: Annotated[
+        int,
+        typer.Option(
+            min=1, help="Number of texts of each language on the rating sheet.", rich_help_panel=OUTPUT
+        ),
+    ] = 25,
+    html: Annotated[
+        bool,
+        typer.Option(help="Write the page report.html again, if the run is scored.", rich_help_panel=OUTPUT),
+    ] = True,
     as_json: AsJson = False,
     **options: Any,
 ) -> None:
-    """Judge a run's completions. The same command goes on after a stop; equal texts are judged once.
+    """Rate the completions of a run by judge models. Run the same command again to resume.
 
-    Example: caretbench judge runs/mine -m openai/o3-mini --max-cost 2
+    Examples:
+      caretbench judge runs/mine -m openai/o3-mini --prices prices.toml --max-cost 2
+      caretbench judge runs/mine -m openai/o3-mini --dry-run
     """
     from caretbench.judging.caret_controls import DEFAULT_CONTROL_PROBLEMS
     from caretbench.models import ClientOptions
@@ -87,16 +130,16 @@ def judge(
     from caretbench.runs.plans.prices import Prices
 
     folder = RunFolder(run)
-    wished = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed}
+    sampling = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed}
     plan = JudgingPlan(
         folder,
         JudgingConfig(
-            judges={} if rating_sheet is not None else _named(model or []),
+            judges={} if rating_sheet is not None else _judges_by_name(model or []),
             criterion=options["criterion"],
             control_problems=(control_problems or DEFAULT_CONTROL_PROBLEMS) if controls else 0,
             baselines=baselines,
             repeats=repeats,
-            sampling={name: value for name, value in wished.items() if value is not None},
+            sampling={name: value for name, value in sampling.items() if value is not None},
             selection=selection(options),
             options=ClientOptions.model_validate(tables_of(options)["client"]),
             prices=Prices.load(options["prices"]) if options["prices"] else Prices(),
@@ -107,8 +150,8 @@ def judge(
     if rating_sheet is not None:
         count = plan.write_sheet(rating_sheet, sheet_size)
         say(
-            f"{rating_sheet}: {count} texts. Fill in rater and values, and lay the lines of all raters into "
-            f"{folder.path / RATINGS_NAME}; the report then shows how far the graders agree with people"
+            f"{rating_sheet}: {count} texts. Fill in rater and values, and collect the lines of all raters in "
+            f"{folder.path / RATINGS_NAME}; the report then shows the agreement of judges and people"
         )
     elif dry_run:
         in_steps = any(part.criterion.then for part in plan.parts)
@@ -121,11 +164,11 @@ def judge(
         _finish(plan, results, html=html, as_json=as_json)
 
 
-def _named(options: Sequence[str]) -> dict[str, str]:
-    """Graders by name: ``grader=SPEC`` and ``SPEC`` are named by their spec.
+def _judges_by_name(options: Sequence[str]) -> dict[str, str]:
+    """Return specs by name of the judge; ``grader=SPEC`` and ``SPEC`` have their spec as name.
 
     Raises:
-        ValueError: none is given, one is no model's name, or a name is given twice.
+        ValueError: there is no judge, a name is not a model's, or a name occurs twice.
     """
     from caretbench.runs.plans.roles import GRADER, by_role
 
@@ -133,10 +176,12 @@ def _named(options: Sequence[str]) -> dict[str, str]:
     named = by_role(options, [GRADER])
     for name, spec, _ in (*named.get(None, ()), *named.get(GRADER, ())):
         if name in graders:
-            raise ValueError(f"-m: the grader {name} is named twice; --repeats judges more than once")
+            raise ValueError(
+                f"-m: the judge {name} occurs twice; use --repeats to judge a text several times"
+            )
         graders[name] = spec
     if not graders:
-        raise ValueError("say who judges: -m openai/o3-mini, for example")
+        raise ValueError("no judge; name one: -m openai/o3-mini, for example")
     return graders
 
 
@@ -154,8 +199,9 @@ def _finish(
     sections = [entry for entry in folder_caret_scores(plan.folder) if entry.criterion in keys]
     answers = [entry for entry in folder_answer_scores(plan.folder, plan.text_of) if entry.criterion in keys]
     if as_json:
-        found = [*sections, *answers]
-        say_json([entry.model_dump(mode="json") | {"validity": entry.validity} for entry in found])
+        say_json(
+            [entry.model_dump(mode="json") | {"validity": entry.validity} for entry in (*sections, *answers)]
+        )
     else:
         terminal.print_tables([table for section in sections for table in caret_score_tables(section)])
         terminal.print_tables([table for section in answers for table in answer_score_tables(section)])
@@ -164,27 +210,27 @@ def _finish(
         path = write_html(plan.folder.path, run, summarise_run(run))
         if not as_json:
             say(f"\nreport: {path}")
-    sufficient = _tell(plan, results)
+    sufficient = _print_results(plan, results)
     for line in control_warnings(answers):
         note(line)
     if not sufficient or any(control_failures(answers)):
         raise typer.Exit(1)
 
 
-def _tell(plan: JudgingPlan, results: Mapping[str, Mapping[str, GradingResult]]) -> bool:
-    """Say how many answers came, and what is missing; return whether there are enough of all."""
-    told = [
+def _print_results(plan: JudgingPlan, results: Mapping[str, Mapping[str, GradingResult]]) -> bool:
+    """Print the number of judgements and the missing ones; return whether there are enough of each."""
+    titled = [
         (f"{name}, {key}" if len(plan.parts) > 1 else name, result)
         for name, parts in results.items()
         for key, result in parts.items()
     ]
-    for title, result in told:
+    for title, result in titled:
         cost = f", ${result.cost:.4f}" if result.cost else ""
         note(
             f"{title}: {result.subjects} distinct texts of {result.completions} completions and the controls; "
             f"{result.asked} answers now{cost}"
         )
-    for title, result in told:
+    for title, result in titled:
         if not result.complete:
             note(f"{title}: {result.complaint(plan.folder)}")
-    return all(result.sufficient for _, result in told)
+    return all(result.sufficient for _, result in titled)

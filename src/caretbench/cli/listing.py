@@ -1,4 +1,4 @@
-"""``caretbench list``: suites, and the problems of a suite."""
+"""``caretbench list``: list of suites, and of the problems of a suite."""
 
 from __future__ import annotations
 
@@ -18,67 +18,77 @@ if TYPE_CHECKING:
     from caretbench.suites.values import Table
 
 
+# Long: a command is declared by its options.
 @with_options(*SELECTION)
 def listing(
     suite_name: Annotated[
-        str | None, typer.Argument(metavar="SUITE", help="List the problems of this suite.")
+        str | None,
+        typer.Argument(metavar="SUITE", help="Suite whose problems are listed. Default: list the suites."),
     ] = None,
     data: Data = "starter",
-    ids: Annotated[bool, typer.Option("--ids", help="One problem id a line instead of counts.")] = False,
+    ids: Annotated[
+        bool, typer.Option("--ids", help="Print one problem id per line instead of counts.")
+    ] = False,
     sizes: Annotated[
         bool,
         typer.Option(
-            "--statistics", help="Mean lines, tokens and complexity by language (DevBench: Table 4)."
+            "--statistics", help="Print mean lines, tokens and complexity by language (Table 4 of DevBench)."
         ),
     ] = False,
     tables: Annotated[
         bool,
         typer.Option(
             "--tables",
-            help="The paper's tables about the data under --data (SimCopilot: released ones; EFCB).",
+            help="Print the tables of the suite's paper for the data of --data (simcopilot, efcb).",
         ),
     ] = False,
     profiles: Annotated[
-        bool, typer.Option("--profiles", help="The differences between the profiles paper and default.")
+        bool, typer.Option("--profiles", help="Print the differences between the profiles paper and default.")
     ] = False,
     profile: Annotated[
-        str, typer.Option(help="How --statistics counts: default, or paper as the released script does.")
+        str, typer.Option(help="Counting rules of --statistics: default, or paper (as the released script).")
     ] = "default",
     as_json: AsJson = False,
     **options: Any,
 ) -> None:
-    """Suites; with a suite, how many problems each of its cells has."""
+    """List the suites, or count the problems of one suite by label.
+
+    Examples:
+      caretbench list
+      caretbench list devbench --ids --select language=python
+    """
     from caretbench.profiles import profile_named
-    from caretbench.suites import load_problems, suite, usable_suites
+    from caretbench.suites import load_problems, usable_suites
+    from caretbench.suites import suite as find_suite
     from caretbench.suites.profile_tables import profile_table
 
     if suite_name is None:
-        found, errors = usable_suites()
-        _suites(found, as_json=as_json)
+        suites, errors = usable_suites()
+        _print_suites(suites, as_json=as_json)
         for error in errors:
             note(str(error))
         return
-    house, counting = suite(suite_name), profile_named(profile)
+    suite, rules = find_suite(suite_name), profile_named(profile)
     if profiles or tables:
-        _tables([profile_table(house)] if profiles else house.data_tables(data), as_json=as_json)
+        _print_tables([profile_table(suite)] if profiles else suite.data_tables(data), as_json=as_json)
         return
-    loaded = load_problems(house, data)
-    problems = selection(options).of(house, loaded.problems)
+    loaded = load_problems(suite, data)
+    problems = selection(options).of(suite, loaded.problems)
     if sizes:
-        _statistics(house, problems, counting, as_json=as_json)
+        _print_statistics(suite, problems, rules, as_json=as_json)
     elif as_json:
         say_json([{"id": problem.id, "labels": dict(problem.labels)} for problem in problems])
     elif ids:
         say("\n".join(problem.id for problem in problems))
     else:
-        among = f"{len(problems)} of {len(loaded.problems)} problems"
-        say(f"{house.title}, {loaded.name}: {among}, data {loaded.hash[:12]}")
-        for label in house.strata:
+        size = f"{len(problems)} of {len(loaded.problems)} problems"
+        say(f"{suite.title}, {loaded.name}: {size}, data {loaded.hash[:12]}")
+        for label in suite.strata:
             if counts := _counts(problems, label):
                 say(f"{label}: " + ", ".join(f"{value} {count}" for value, count in counts.items()))
 
 
-def _suites(suites: Sequence[Suite], *, as_json: bool) -> None:
+def _print_suites(suites: Sequence[Suite], *, as_json: bool) -> None:
     if as_json:
         say_json([{"suite": one.name, "about": one.about, "labels": list(one.strata)} for one in suites])
         return
@@ -86,7 +96,7 @@ def _suites(suites: Sequence[Suite], *, as_json: bool) -> None:
 
 
 def _counts(problems: Sequence[Problem], label: str) -> Counter[str]:
-    """Return how many problems have each value of a label; one with several values counts several times."""
+    """Return the number of problems by value of a label; a problem with several values counts for each."""
     counts: Counter[str] = Counter()
     for problem in problems:
         value = problem.labels.get(label)
@@ -97,21 +107,21 @@ def _counts(problems: Sequence[Problem], label: str) -> Counter[str]:
     return counts
 
 
-def _tables(found: Sequence[Table], *, as_json: bool) -> None:
+def _print_tables(tables: Sequence[Table], *, as_json: bool) -> None:
     if as_json:
-        say_json([table._asdict() for table in found])
+        say_json([table._asdict() for table in tables])
         return
-    for place, table in enumerate(found):
-        say(("\n" if place else "") + table.title)
+    for number, table in enumerate(tables):
+        say(("\n" if number else "") + table.title)
         say_table([list(row) for row in table.rows], table.columns)
 
 
-def _statistics(house: Suite, problems: Sequence[Problem], profile: Profile, *, as_json: bool) -> None:
-    """Means by the suite's first label; the last line is the mean over all problems."""
+def _print_statistics(suite: Suite, problems: Sequence[Problem], profile: Profile, *, as_json: bool) -> None:
+    """Print means by the suite's first label; the last line is the mean of all problems."""
     groups: dict[str, list[Mapping[str, float]]] = {}
     for problem in problems:
-        sizes = house.statistics(problem, profile)
-        groups.setdefault(problem.label(house.strata[0]), []).append(sizes)
+        sizes = suite.statistics(problem, profile)
+        groups.setdefault(problem.label(suite.strata[0]), []).append(sizes)
     groups["all"] = [sizes for group in groups.values() for sizes in group]
     means = {
         name: {key: sum(sizes[key] for sizes in group) / len(group) for key in group[0]}
@@ -122,9 +132,9 @@ def _statistics(house: Suite, problems: Sequence[Problem], profile: Profile, *, 
         return
     heads = [key.replace("_", " ") for key in means["all"]]
     rows = [[name, *(_one_digit(value) for value in sizes.values())] for name, sizes in means.items()]
-    say_table(rows, (house.strata[0], *heads))
+    say_table(rows, (suite.strata[0], *heads))
 
 
 def _one_digit(value: float) -> str:
-    """Rounded half up, as the paper's tables are."""
+    """Return a number with one digit, rounded half up as in the paper's tables."""
     return str(Decimal(repr(round(value, 9))).quantize(Decimal("0.1"), ROUND_HALF_UP))

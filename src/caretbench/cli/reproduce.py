@@ -1,4 +1,4 @@
-"""``caretbench reproduce``: repetition of one row, with all details."""
+"""``caretbench reproduce``: repeated scoring of one completion, with all details."""
 
 from __future__ import annotations
 
@@ -17,17 +17,23 @@ if TYPE_CHECKING:
     from caretbench.runs.folder import Manifest, RunFolder
 
 
+# Long: a command is declared by its options.
 def reproduce(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run's folder.")],
-    problem_id: Annotated[str, typer.Argument(metavar="PROBLEM", help="The problem's id.")],
-    model: Annotated[str | None, typer.Option(help="The model; not needed where the run has one.")] = None,
-    sample: Annotated[int, typer.Option(help="Which of its samples, from 0.")] = 0,
-    program: Annotated[bool, typer.Option(help="Print the whole program.")] = True,
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of the run.")],
+    problem_id: Annotated[str, typer.Argument(metavar="PROBLEM", help="Id of the problem.")],
+    model: Annotated[
+        str | None, typer.Option(help="Name of the model. Default: the only one of the run.")
+    ] = None,
+    sample: Annotated[int, typer.Option(help="Number of the sample, from 0.")] = 0,
+    program: Annotated[bool, typer.Option(help="Print the whole program, or leave it out.")] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Run one completion again, and show everything.
+    """Score one completion again without the cache, and print all details.
 
-    Without the cache. Exit status 1 if the verdict is not the stored one. What answers a question is measured again.
+    Exit status 1 if the verdict is not the stored one.
+
+    Examples:
+      caretbench reproduce runs/mine python/low_context/environment-overrides --model reference
     """
     from caretbench.execution.dispatcher import open_executor
     from caretbench.extraction.policies import policy as find_policy
@@ -44,7 +50,7 @@ def reproduce(
         raise ValueError(f"{run} has no problem {problem_id!r}")
     completion = _completion(folder, problem_id, model, sample)
     if not verdicts.needs_execution(problem):
-        _measure(folder, manifest, problem, completion, as_json=as_json)
+        _print_measurements(folder, manifest, problem, completion, as_json=as_json)
         return
     text = completion.text
     steps: tuple[str, ...] = ()
@@ -55,13 +61,13 @@ def reproduce(
         result = verdicts.without_program(problem)
     else:
         [result] = list(open_executor(1, use_cache=False).submit([request]))
-    found: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
     if completion.model == REFERENCE:
         result = result.model_copy(update={"status": result.status.for_reference})
     else:
-        found = verdicts.flags(text, problem, manifest.profile)
+        flags = verdicts.flags(text, problem, manifest.profile)
     if as_json:
-        say(json.dumps(result.model_dump(mode="json") | {"flags": list(found)}, indent=2, ensure_ascii=False))
+        say(json.dumps(result.model_dump(mode="json") | {"flags": list(flags)}, indent=2, ensure_ascii=False))
     else:
         say(f"{problem_id}  {completion.model}  sample {sample}  {manifest.profile}  {manifest.policy}")
         say(f"--- raw text ---\n{completion.text}")
@@ -69,15 +75,15 @@ def reproduce(
             say(f"--- inserted text ({', '.join(steps)}) ---\n{text}")
         if program and request is not None:
             _print_program(request)
-        _print_result(result.model_dump() | {"flags": ", ".join(found)})
+        _print_result(result.model_dump() | {"flags": ", ".join(flags)})
     stored = _stored(folder, completion, EXECUTION)
     if stored is not None and stored.outcome != result.status.value:
-        note(f"the run says {stored.outcome}, this time it is {result.status.value}")
+        note(f"the stored outcome is {stored.outcome}, this time it is {result.status.value}")
         raise typer.Exit(1)
 
 
 def _print_program(request: AnyRequest) -> None:
-    """Print what is run: a program, or the files that are changed in a project."""
+    """Print the program, or the changed files of a project."""
     from caretbench.execution.types import ExecutionRequest
 
     if isinstance(request, ExecutionRequest):
@@ -90,19 +96,19 @@ def _print_program(request: AnyRequest) -> None:
             say(f"{number:4}  {line}")
 
 
-def _measure(
+def _print_measurements(
     folder: RunFolder, manifest: Manifest, problem: Problem, completion: Completion, *, as_json: bool
 ) -> None:
-    """What is measured of an answer to a question; nothing is run, and no judge is asked.
+    """Print the measurements of an answer to a question; no program is run, and no judge is asked.
 
     Raises:
         Exit: a value is not the stored one.
     """
     from caretbench.suites import suite
 
-    found = suite(manifest.suite).measure(problem, completion.text, manifest.profile)
+    measurements = suite(manifest.suite).measure(problem, completion.text, manifest.profile)
     if as_json:
-        rows = [{"scorer": one.scorer, "values": dict(one.values), **one.details} for one in found]
+        rows = [{"scorer": one.scorer, "values": dict(one.values), **one.details} for one in measurements]
         say(
             json.dumps(
                 {"id": problem.id, "text": completion.text, "measured": rows}, indent=2, ensure_ascii=False
@@ -112,23 +118,23 @@ def _measure(
         say(f"{problem.id}  {completion.model}  sample {completion.sample}  {manifest.profile}")
         say(f"--- raw text ---\n{completion.text}")
         say(f"--- reference ---\n{problem.reference}")
-        for one in found:
+        for one in measurements:
             say(f"--- {one.scorer} ---")
             for name, value in one.values.items():
                 say(f"{name}: {value:.4g}")
-            for name, told in one.details.items():
-                if told:
-                    say(f"{name}: {told}")
-        say(f"what is shown: caretbench show {manifest.suite} {problem.id} --data …")
+            for name, detail in one.details.items():
+                if detail:
+                    say(f"{name}: {detail}")
+        say(f"prompt: caretbench show {manifest.suite} {problem.id} --data …")
     differing = [
-        f"{name} ({stored.values[name]:g} there, {value:g} now)"
-        for one in found
+        f"{name} ({stored.values[name]:g} stored, {value:g} now)"
+        for one in measurements
         if (stored := _stored(folder, completion, one.scorer)) is not None
         for name, value in one.values.items()
         if name in stored.values and not math.isclose(stored.values[name], value, rel_tol=1e-9, abs_tol=1e-12)
     ]
     if differing:
-        note(f"the run says otherwise: {', '.join(differing)}")
+        note(f"the stored values differ: {', '.join(differing)}")
         raise typer.Exit(1)
 
 
@@ -146,7 +152,7 @@ def _completion(folder: RunFolder, problem_id: str, model: str | None, sample: i
     if len(names) != 1:
         known = ", ".join(names) or "none"
         raise ValueError(
-            f"which completion? give --model and --sample; models with sample {sample} here: {known}"
+            f"{len(names)} models have sample {sample} ({known}); name one with --model and --sample"
         )
     return rows[0]
 

@@ -9,20 +9,21 @@ import typer
 
 from caretbench.cli.common import AsJson, Html, Steps, end, note, open_client, say, say_json
 from caretbench.cli.options import with_options
-from caretbench.runs.plans.options import OPTIONS, OVER_A_FILE
+from caretbench.runs.plans.options import COST, JUDGING, OPTIONS, OVERRIDES_RUN_FILE, SAMPLING
 
 if TYPE_CHECKING:
     from caretbench.runs.plans.config import RunConfig
     from caretbench.runs.runner import RunResult
 
 
+# Long: a command is declared by its options.
 @with_options(*(option.name for option in OPTIONS))
 def run(
     command_line: typer.Context,
     target: Annotated[
         str,
         typer.Argument(
-            help="The suite, devbench for example; or a run file, FILE.toml.", metavar="SUITE|FILE"
+            help="Name of the suite, devbench for example; or a run file, FILE.toml.", metavar="SUITE|FILE"
         ),
     ],
     model: Annotated[
@@ -31,78 +32,91 @@ def run(
             "--model",
             "-m",
             metavar="SPEC",
-            help="A model: PROVIDER/MODEL, or NAME=PROVIDER/MODEL; may be repeated. grader=… judges.",
+            help="Model: PROVIDER/MODEL or NAME=PROVIDER/MODEL. grader=PROVIDER/MODEL adds a judge. May be repeated.",
+            rich_help_panel=SAMPLING,
         ),
     ] = None,
-    grader_base_url: Annotated[str | None, typer.Option(help="The graders' address.")] = None,
+    grader_base_url: Annotated[
+        str | None,
+        typer.Option(
+            help="Address of the judges' provider. Default: the provider's own.", rich_help_panel=JUDGING
+        ),
+    ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be asked and what it would cost; send nothing.")
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Print the number of requests and their cost; send nothing.",
+            rich_help_panel=COST,
+        ),
     ] = False,
     html: Html = True,
     as_json: AsJson = False,
     **options: Any,
 ) -> None:
-    """Ask models, then score what they answered.
+    """Send prompts to models, score the answers and write a report.
 
-    The same command goes on after a stop; nothing is asked twice.
+    Run the same command again to resume: no request is sent twice.
 
-    Example: caretbench run devbench -m gguf/smollm2 --limit 12
+    Examples:
+      caretbench run devbench -m gguf/smollm2 --limit 12
+      caretbench run devbench -m openai/gpt-4o-mini -n 5 --dry-run
     """
     from caretbench.cli.forecast import print_forecast
     from caretbench.runs.forecast import forecast
     from caretbench.runs.plans.plan import Plan
-    from caretbench.runs.runner import run as carry_out
+    from caretbench.runs.runner import run as run_plan
 
     source = Path(target) if target.endswith(".toml") else None
     config = (
-        _of_file(source, model, grader_base_url, options, command_line)
+        _config_from_file(source, model, grader_base_url, options, command_line)
         if source
-        else _of_options(target, model, grader_base_url, options)
+        else _config_from_options(target, model, grader_base_url, options)
     )
     plan = Plan.of(config, source)
     if dry_run:
         print_forecast(plan, forecast(plan, open_client), as_json=as_json)
         return
     with Steps(quiet=as_json) as steps:
-        result = carry_out(plan, open_client, steps, _probe)
+        result = run_plan(plan, open_client, steps, _probe)
     complaints = [*result.complaints]
     if config.score:
         complaints += _show(result, config, several=len(plan.benchmarks) > 1, html=html, as_json=as_json)
     end(complaints)
 
 
-def _of_file(
+def _config_from_file(
     path: Path,
     models: list[str] | None,
     grader_base_url: str | None,
     options: dict[str, Any],
     command_line: typer.Context,
 ) -> RunConfig:
-    """The configuration of a run file, and over it the options that may win.
+    """Return the configuration of a run file, with the options that override it.
 
     Raises:
-        ValueError: an option belongs into the file.
+        ValueError: an option must be set in the file.
         DataError: the file is wrong.
     """
-    from caretbench.cli.options import said
+    from caretbench.cli.options import explicit_options
     from caretbench.runs.plans.config import RunConfig
     from caretbench.runs.plans.options import BY_NAME, tables_of
 
-    given = said(command_line, options)
-    flags = {name: (BY_NAME[name].flags or (f"--{name.replace('_', '-')}",))[0] for name in given}
-    refused = [flags[name] for name in given if name not in OVER_A_FILE]
+    explicit = explicit_options(command_line, options)
+    flags = {name: (BY_NAME[name].flags or (f"--{name.replace('_', '-')}",))[0] for name in explicit}
+    refused = [flags[name] for name in explicit if name not in OVERRIDES_RUN_FILE]
     refused += [
         flag for flag, value in (("--model", models), ("--grader-base-url", grader_base_url)) if value
     ]
     if refused:
-        raise ValueError(f"{', '.join(refused)}: a run file says this itself; change it there")
-    return RunConfig.load(path, **tables_of(given)["run"])
+        raise ValueError(f"{', '.join(refused)}: set it in the run file instead")
+    return RunConfig.load(path, **tables_of(explicit)["run"])
 
 
-def _of_options(
+def _config_from_options(
     suite: str, models: list[str] | None, grader_base_url: str | None, options: dict[str, Any]
 ) -> RunConfig:
-    """The configuration that options make.
+    """Return the configuration of command-line options.
 
     Raises:
         ValueError: an option is wrong.
@@ -113,21 +127,21 @@ def _of_options(
     named = by_role(models or (), [GRADER])
     graders = named.get(GRADER, [])
     if grader_base_url and not graders:
-        raise ValueError("--grader-base-url: nobody judges; name a grader: -m grader=PROVIDER/MODEL")
+        raise ValueError("--grader-base-url: there is no judge; name one: -m grader=PROVIDER/MODEL")
     if options["base_url"] and graders and not grader_base_url:
         note(
-            "--base-url is for the models that are measured; graders are asked at their provider's own address, or at "
+            "--base-url applies to the models under test; judges use their provider's own address, or "
             "--grader-base-url"
         )
     return config_of(suite, options, named.get(None, []), graders, grader_base_url)
 
 
 def _probe(asking: Any) -> None:
-    """Ask a model some short things, and say what is amiss.
+    """Probe a model, and print a warning if something is wrong.
 
     Raises:
         ValueError: it does not answer.
-        MachineError: it cannot be asked.
+        MachineError: it cannot be reached.
     """
     from caretbench.inspect.probe import probe
 
@@ -140,7 +154,7 @@ def _probe(asking: Any) -> None:
 
 
 def _show(result: RunResult, config: RunConfig, *, several: bool, html: bool, as_json: bool) -> list[str]:
-    """Print the numbers of every folder; gives what is to be complained of. Several are one list in JSON."""
+    """Print the summary of every folder (in JSON: one list, if several); return the complaints."""
     from caretbench.cli.report import show
     from caretbench.reports.run_summary import failures
 

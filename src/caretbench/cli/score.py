@@ -10,6 +10,8 @@ import typer
 from caretbench.cli.common import AsJson, Html, Steps, SuiteName, end
 from caretbench.cli.options import with_options
 
+MODELS = "Completions"
+
 
 @with_options(
     "data", "baseline", "profile", "policy", "variant", "execute", "output", "select", "limit", "per_cell",
@@ -21,21 +23,28 @@ def score(
         list[Path] | None,
         typer.Option(
             metavar="PATH",
-            help="Recorded completions: a folder of the released layout, a JSONL file, or a log of Inspect; may be "
-            "repeated.",
+            help="Recorded completions: a JSONL file, a folder in the released layout, or an Inspect log; may be "
+            "repeated. Default: only baselines.",
+            rich_help_panel=MODELS,
         ),
     ] = None,
     model: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Only this model of the recorded ones; may be repeated."),
+        typer.Option(
+            metavar="NAME",
+            help="Only this recorded model; may be repeated. Default: all.",
+            rich_help_panel=MODELS,
+        ),
     ] = None,
     html: Html = True,
     as_json: AsJson = False,
     **options: Any,
 ) -> None:
-    """Score completions. The same command goes on after a stop; nothing is computed twice.
+    """Score recorded completions and baselines, and write a report. Run the same command again to resume.
 
-    Example: caretbench score devbench --completions completions.jsonl
+    Examples:
+      caretbench score devbench --completions completions.jsonl
+      caretbench score devbench --select language=python --no-execute
     """
     from caretbench.cli.report import show
     from caretbench.inspect.tasks.logs import read_log

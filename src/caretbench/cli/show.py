@@ -9,15 +9,23 @@ import typer
 from caretbench.cli.common import AsJson, Data, SuiteName, say
 
 
+# Long: one line for each part of a problem.
 def show(
     suite_name: SuiteName,
     problem_id: Annotated[
-        str, typer.Argument(metavar="PROBLEM", help="Its id; `caretbench list SUITE --ids` lists them.")
+        str,
+        typer.Argument(
+            metavar="PROBLEM", help="Id of the problem; `caretbench list SUITE --ids` prints all ids."
+        ),
     ],
     data: Data = "starter",
     as_json: AsJson = False,
 ) -> None:
-    """One problem: what is shown and hidden, its checks and labels."""
+    """Print one problem: the text that a model sees, the hidden text, checks and labels.
+
+    Examples:
+      caretbench show devbench python/api_usage/latency-percentiles
+    """
     from caretbench.problem import Caret, FileSplice, InlineSplice, Question
     from caretbench.prompts.question import LETTERS
     from caretbench.suites import load_problems, suite

@@ -26,35 +26,41 @@ def validate(
     data: Data = "starter",
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Write the verdicts here too, one JSON line per problem."),
+        typer.Option(
+            "--output", "-o", help="Also write the verdicts to this file, one JSON line per problem."
+        ),
     ] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Forget stored verdicts on these problems first.")
+        bool, typer.Option("--again", help="Validate these problems again: ignore stored verdicts.")
     ] = False,
-    show_all: Annotated[bool, typer.Option("--all", help="List every problem that is not valid.")] = False,
+    show_all: Annotated[bool, typer.Option("--all", help="Print every problem that is not valid.")] = False,
     fail_under: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="Exit with 1 if a smaller share (0 to 1) of the problems is valid."),
+        typer.Option(
+            min=0, max=1, help="Exit with status 1 if the share of valid problems (0 to 1) is lower."
+        ),
     ] = None,
     as_json: AsJson = False,
     **options: Any,
 ) -> None:
-    """Put every problem through the gate: can it measure anything?
+    """Validate problems: each is valid, unverified or invalid, with reasons. Run the same command again to resume.
 
-    Each is valid, unverified or invalid, with reasons. The same command goes on after a stop.
+    In a valid problem the reference passes three times and survives extraction, the empty answer and a stub fail,
+    a mutant of the reference compiles and fails, and no other problem is nearly the same.
 
-    The reference must pass three times and survive extraction; the empty answer and a stub must fail; a mutant of
-    the reference must compile and then fail; no problem may repeat another.
+    Examples:
+      caretbench validate devbench
+      caretbench validate devbench --data tasks --all
     """
     from caretbench.files import write_rows
     from caretbench.runs.plans.config import SuiteConfig
     from caretbench.runs.plans.options import tables_of
-    from caretbench.runs.validating import validate as carry_out
+    from caretbench.runs.validating import validate as validate_problems
     from caretbench.suites import suite
 
     config = SuiteConfig(name=suite_name, data=data, **tables_of(options)["suite"])
     with Steps(quiet=as_json) as steps:
-        problems, verdicts, path = found = carry_out(
+        problems, verdicts, path = validation = validate_problems(
             config,
             again=again,
             workers=options["workers"],
@@ -68,7 +74,7 @@ def validate(
     else:
         _print(problems, verdicts, suite(suite_name).strata[0], show_all=show_all)
         say(f"\nverdicts: {output or path}")
-    if fail_under is not None and found.share < fail_under:
+    if fail_under is not None and validation.share < fail_under:
         raise typer.Exit(1)
 
 

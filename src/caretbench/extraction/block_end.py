@@ -17,7 +17,7 @@ from caretbench.extraction.cuts import (
     tokens_between,
     with_final_newline,
 )
-from caretbench.syntax.parser import Offsets, encode, parse
+from caretbench.syntax.parser import CharacterOffsets, encode, parse
 
 _CLOSERS = {"(": ")", "[": "]", "{": "}", "${": "}"}
 _CONTINUES = frozenset({"else", "catch", "finally", "while", "elif", "except", "case"})
@@ -172,7 +172,7 @@ def _closing_end(text: str, surroundings: Surroundings) -> int | None:
     if not depth:
         return None
     in_header = stack[-1] == "("
-    offsets = Offsets(text)
+    offsets = CharacterOffsets(text)
     for place, token in enumerate(tokens):
         _follow(stack, token)
         if token.type not in ("}", ";"):
@@ -232,7 +232,7 @@ def _cuts_at_brackets(text: str, surroundings: Surroundings) -> Iterator[str]:
     """Yield the text before each bracket that it closes and did not open, the last first."""
     offset = len(encode(surroundings.before))
     tree = parse(surroundings.program(text), surroundings.language)
-    offsets = Offsets(text)
+    offsets = CharacterOffsets(text)
     stack: list[str] = []
     ends = []
     for token in tokens_between(tree, offset, offset + len(encode(text))):

@@ -8,7 +8,7 @@ import tree_sitter
 
 from caretbench.extraction.caret_surroundings import Surroundings
 from caretbench.syntax.faults import is_well_formed
-from caretbench.syntax.parser import Offsets, encode, parse
+from caretbench.syntax.parser import CharacterOffsets, encode, parse
 
 MAX_CUTS = 200
 """At most so many places of one text are tried."""
@@ -65,7 +65,7 @@ def dedent_position(
     if not continues_line and head.strip():
         first = caret_line + first
     margin = len(first) - len(first.lstrip())
-    offsets = Offsets(text)
+    offsets = CharacterOffsets(text)
     depth = 0
     row = -1
     for token in tokens:
@@ -86,7 +86,7 @@ def _unopened(text: str, tokens: list[tree_sitter.Node], offset: int) -> int | N
     for token in tokens:
         depth += (token.type in {"(", "[", "{", "${"}) - (token.type in {")", "]", "}"})
         if depth < 0:
-            position = Offsets(text).characters(token.start_byte - offset)
+            position = CharacterOffsets(text).characters(token.start_byte - offset)
             line_start = text.rfind("\n", 0, position) + 1
             leads = line_start > 0 and not text[line_start:position].strip()
             return line_start - 1 if leads else position

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from caretbench.extraction.caret_surroundings import Surroundings
 from caretbench.languages import language as language_named
-from caretbench.syntax.docs.places import comments
+from caretbench.syntax.docs.comments import comments
 from caretbench.syntax.parser import encode
 
 # --- the first step: cleaning -----------------------------------------------------------------------------------

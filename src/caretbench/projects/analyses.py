@@ -8,13 +8,15 @@ from pathlib import Path
 
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.projects.project import Taken, languages_in, read
-from caretbench.syntax import Analysis
+from caretbench.syntax import ProjectAnalysis
 
 _KEPT = 4
 """Projects whose analyses are kept; problems of one project follow each other."""
 
 
-def analysis_of(snapshot: str, store: SnapshotStore | None = None, *, holding: str | None = None) -> Analysis:
+def analysis_of(
+    snapshot: str, store: SnapshotStore | None = None, *, holding: str | None = None
+) -> ProjectAnalysis:
     """What the files of a project hold; a snapshot never changes, so that it is analysed once.
 
     ``holding`` is a file that was mined: where it is too long to be mined by default, files of any length are
@@ -31,7 +33,7 @@ def analysis_of(snapshot: str, store: SnapshotStore | None = None, *, holding: s
 
 
 @lru_cache(maxsize=_KEPT)
-def _analysed(folder: Path, identity: str, most_lines: int | None = None) -> Analysis:
+def _analysed(folder: Path, identity: str, most_lines: int | None = None) -> ProjectAnalysis:
     snapshot = SnapshotStore(folder).get(identity)
     files = frozenset(path for path, entry in snapshot.entries.items() if entry.kind == "file")
     taken = Taken(snapshot, files)

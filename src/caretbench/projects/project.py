@@ -22,7 +22,7 @@ from caretbench.languages import language as language_named
 from caretbench.projects.language_tables import project_tables
 from caretbench.projects.rules import project_rules
 from caretbench.projects.setup.settings import SETTINGS_FILE
-from caretbench.syntax import Analysis, SourceFile, analyse, is_test_path, language_of
+from caretbench.syntax import ProjectAnalysis, SourceFile, analyse, is_test_path, language_of
 
 _LEAST_LONG: Final = 5
 """A file with fewer very long lines than this has long strings; one with more was written by a tool."""
@@ -41,7 +41,7 @@ class Taken:
 class Readable:
     """The files of some languages, analysed together: those to mine, and why others are not mined."""
 
-    analysis: Analysis
+    analysis: ProjectAnalysis
     mined: Mapping[str, tuple[str, ...]]
     """By language: the paths, sorted."""
     passed_over: Mapping[str, str]

@@ -109,7 +109,7 @@ class JudgingSettings:
         """
         names = [name for name, _ in judges]
         if len(set(names)) < len(names):
-            raise ValueError("a grader is named twice; use --repeats to have it judge more than once")
+            raise ValueError("a judge occurs twice; use --repeats to judge a text several times")
         for name, client in judges:
             if "chat" not in client.accepts:
                 raise ValueError(f"{name} takes no conversations, so it cannot judge")

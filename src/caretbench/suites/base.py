@@ -74,7 +74,7 @@ class Suite(ABC):
     pull_about: ClassVar[str] = ""
     """The released data that :meth:`pull` fetches, in a few words; empty: there are none."""
     build_about: ClassVar[str] = ""
-    """What ``caretbench build`` makes problems of, for its help text; empty: the suite builds none."""
+    """Kind of source of ``caretbench build``, for its help text; empty: the suite builds no problems."""
     build_options: ClassVar[tuple[Option, ...]] = ()
     """The options of ``caretbench build SUITE`` in addition to SOURCE and --output."""
     build_roles: ClassVar[Mapping[str, str]] = {}

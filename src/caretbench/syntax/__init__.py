@@ -1,11 +1,11 @@
 """Programs as trees: parsing, faults, comments, documentation, blocks and references."""
 
-from caretbench.syntax.analysis import Analysis, FileAnalysis, analyse
+from caretbench.syntax.analysis import FileAnalysis, ProjectAnalysis, analyse
+from caretbench.syntax.block_sizes import BlockSize
+from caretbench.syntax.docs.comments import Comment, comments
 from caretbench.syntax.docs.documentation import Documentation, documentation_of
-from caretbench.syntax.docs.places import Comment, comments
 from caretbench.syntax.faults import fault_count, is_well_formed, is_well_formed_text
-from caretbench.syntax.measures import BlockSize
-from caretbench.syntax.parser import Offsets, error_count, grammar, has_error, parse
+from caretbench.syntax.parser import CharacterOffsets, error_count, grammar, has_error, parse
 from caretbench.syntax.queries import captures, matches
 from caretbench.syntax.source import SourceFile, language_of
 from caretbench.syntax.testing import is_test_path
@@ -23,8 +23,35 @@ from caretbench.syntax.types import (
 )
 
 __all__ = [
-    "Analysis", "Binding", "Block", "BlockKind", "BlockSize", "Comment", "Definition", "Documentation",
-    "FileAnalysis", "Offsets", "Origin", "ParseFault", "Reference", "Scope", "ScopeKind", "SourceFile", "Span",
-    "analyse", "captures", "comments", "documentation_of", "error_count", "fault_count", "grammar", "has_error",
-    "is_test_path", "is_well_formed", "is_well_formed_text", "language_of", "matches", "parse",
+    "Binding",
+    "Block",
+    "BlockKind",
+    "BlockSize",
+    "CharacterOffsets",
+    "Comment",
+    "Definition",
+    "Documentation",
+    "FileAnalysis",
+    "Origin",
+    "ParseFault",
+    "ProjectAnalysis",
+    "Reference",
+    "Scope",
+    "ScopeKind",
+    "SourceFile",
+    "Span",
+    "analyse",
+    "captures",
+    "comments",
+    "documentation_of",
+    "error_count",
+    "fault_count",
+    "grammar",
+    "has_error",
+    "is_test_path",
+    "is_well_formed",
+    "is_well_formed_text",
+    "language_of",
+    "matches",
+    "parse",
 ]  # fmt: skip

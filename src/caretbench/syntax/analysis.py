@@ -11,14 +11,14 @@ from typing import Literal
 import tree_sitter
 
 from caretbench.errors import DataError
-from caretbench.syntax.blocks import blocks_of
-from caretbench.syntax.docs.places import Comment, comments_in
-from caretbench.syntax.masking import parse_file
-from caretbench.syntax.measures import BlockSize, FileSizes
-from caretbench.syntax.names.project import Project
-from caretbench.syntax.names.references import Definitions, references_of
-from caretbench.syntax.names.resolving import resolve
-from caretbench.syntax.names.walker import Walk
+from caretbench.syntax.block_sizes import BlockSize, FileSizes
+from caretbench.syntax.blocks import find_blocks
+from caretbench.syntax.docs.comments import Comment, comments_in
+from caretbench.syntax.names.file_symbols import FileSymbols
+from caretbench.syntax.names.name_resolution import resolve_names
+from caretbench.syntax.names.project_names import ProjectNames
+from caretbench.syntax.names.references import DefinitionTable, find_references
+from caretbench.syntax.preprocessing import parse_file
 from caretbench.syntax.source import SourceFile
 from caretbench.syntax.testing import is_test_path, is_test_scope, test_calls
 from caretbench.syntax.types import Block, Nesting, ParseFault, Reference, Scope, Span
@@ -87,19 +87,19 @@ class FileAnalysis:
         wanted = Span(*span)
         first = bisect.bisect_left(self._block_starts, wanted.start)
         last = bisect.bisect_right(self._block_starts, wanted.end)
-        return tuple(block for block in self.blocks[first:last] if wanted.holds(block.span))
+        return tuple(block for block in self.blocks[first:last] if wanted.contains(block.span))
 
-    def blocks_around(self, span: tuple[int, int], kinds: Set[str] | None = None) -> tuple[Block, ...]:
+    def enclosing_blocks(self, span: tuple[int, int], kinds: Set[str] | None = None) -> tuple[Block, ...]:
         """Return the blocks that hold a span, outermost first.
 
         All ``kinds`` are many: one block for every statement before the span in a list.
         """
         numbers, nesting = self._blocks_nested(None if kinds is None else frozenset(kinds))
-        return tuple(self.blocks[numbers[index]] for index in sorted(nesting.around(*span)))
+        return tuple(self.blocks[numbers[index]] for index in sorted(nesting.enclosing(*span)))
 
-    def scopes_around(self, span: tuple[int, int]) -> tuple[Scope, ...]:
+    def enclosing_scopes(self, span: tuple[int, int]) -> tuple[Scope, ...]:
         """Return the scopes that hold a span, the file's own first."""
-        return tuple(self.scopes[index] for index in self._scope_nesting.around(*span))[::-1]
+        return tuple(self.scopes[index] for index in self._scope_nesting.enclosing(*span))[::-1]
 
     def is_test(self, span: tuple[int, int]) -> bool:
         """Return whether a span lies in test code: a test file, class, function, or call (``it(…)``)."""
@@ -136,7 +136,7 @@ class FileAnalysis:
 
 
 @dataclass(frozen=True, eq=False)
-class Analysis:
+class ProjectAnalysis:
     """What the files of a project hold, by path."""
 
     files: Mapping[str, FileAnalysis]
@@ -145,7 +145,7 @@ class Analysis:
         return self.files[path]
 
 
-def analyse(sources: Iterable[SourceFile]) -> Analysis:
+def analyse(sources: Iterable[SourceFile]) -> ProjectAnalysis:
     """Analyse the files of one project together; files that do not parse report their faults and stay in.
 
     Files of several languages do not see each other's names, but for JavaScript and TypeScript.
@@ -154,27 +154,27 @@ def analyse(sources: Iterable[SourceFile]) -> Analysis:
         DataError: two files have the same path.
     """
     trees: dict[str, tree_sitter.Tree] = {}
-    walks: list[Walk] = []
+    files: list[FileSymbols] = []
     for source in sources:
         if source.path in trees:
             raise DataError(f"{source.path}: given twice")
         tree = trees[source.path] = parse_file(source)
-        walk = Walk(source, tree.root_node)
-        resolve(walk)
-        walks.append(walk)
-    project = Project(walks)
-    definitions = Definitions(project.walks)
-    files = {}
-    for walk in walks:
-        tree = trees[walk.source.path]
-        files[walk.source.path] = _file_analysis(walk, tree, project, definitions)
-    return Analysis(files)
+        file = FileSymbols(source, tree.root_node)
+        resolve_names(file)
+        files.append(file)
+    project = ProjectNames(files)
+    definitions = DefinitionTable(project.files)
+    analyses = {}
+    for file in files:
+        tree = trees[file.source.path]
+        analyses[file.source.path] = _file_analysis(file, tree, project, definitions)
+    return ProjectAnalysis(analyses)
 
 
 def _file_analysis(
-    walk: Walk, tree: tree_sitter.Tree, project: Project, definitions: Definitions
+    file: FileSymbols, tree: tree_sitter.Tree, project: ProjectNames, definitions: DefinitionTable
 ) -> FileAnalysis:
-    source, root = walk.source, tree.root_node
+    source, root = file.source, tree.root_node
     is_test = is_test_path(source.path, source.language)
     scopes = tuple(
         Scope(
@@ -183,16 +183,16 @@ def _file_analysis(
             Span(names.start, names.end),
             is_test if names.kind == "file" else is_test_scope(names, source),
         )
-        for names in walk.scopes
+        for names in file.scopes
     )
-    blocks = blocks_of(root, source, Nesting([scope.span for scope in scopes]))
+    blocks = find_blocks(root, source, Nesting([scope.span for scope in scopes]))
     tests = [scope.span for scope in scopes if scope.is_test] + test_calls(source, blocks)
     return FileAnalysis(
         source,
         scopes,
         blocks,
         tuple(comments_in(tree, source.grammar)),
-        references_of(walk, project, definitions, blocks),
+        find_references(file, project, definitions, blocks),
         parse_faults(root, source),
         tuple(sorted(tests)),
         tree,

@@ -89,7 +89,7 @@ def _between(source: SourceFile, match: dict[str, list[tree_sitter.Node]], name:
     return Span(first + len(text) - len(text.lstrip()), last - (len(text) - len(text.rstrip())))
 
 
-class _Maker:
+class _BlockBuilder:
     """Makes blocks of spans; knows the file's lists of statements and its scopes."""
 
     def __init__(self, source: SourceFile, lists: list[StatementList], scopes: Nesting) -> None:
@@ -100,9 +100,9 @@ class _Maker:
         self.nesting = Nesting([one.span for one in lists])
         self.edges = [({s.start for s in one.statements}, {s.end for s in one.statements}) for one in lists]
 
-    def covers_run(self, span: Span) -> bool:
+    def covers_statements(self, span: Span) -> bool:
         """Return whether a span covers statements of a list exactly."""
-        around = (self.edges[index] for index in self.nesting.around(*span))
+        around = (self.edges[index] for index in self.nesting.enclosing(*span))
         return any(span.start in starts and span.end in ends for starts, ends in around)
 
     def content(self, span: Span) -> tuple[Span, int]:
@@ -111,24 +111,24 @@ class _Maker:
         if one is None:
             at = bisect.bisect_left(self.lists, span.start, key=lambda other: other.span.start)
             near = self.lists[at : at + 4]
-            one = next((other for other in near if other.statements and span.holds(other.span)), None)
+            one = next((other for other in near if other.statements and span.contains(other.span)), None)
         if one is None or not one.statements:
             return span, 0
         return Span(one.statements[0].start, one.statements[-1].end), len(one.statements)
 
     def make(self, kind: BlockKind, span: Span) -> Block:
         content, count = self.content(span)
-        aligned = self.covers_run(span)
+        aligned = self.covers_statements(span)
         if count == 0 and not aligned and kind in _BARE:  # a body of one statement without braces
             return self._block(kind, span, content, 1, True)
         return self._block(kind, span, content, count, aligned)
 
     def _block(self, kind: BlockKind, span: Span, content: Span, count: int, aligned: bool) -> Block:
-        closing, closed = self._closing(span, content)
+        closing, closing_end = self._closing(span, content)
         data = self.source
         lines = (data.line_at(span.start), data.line_at(max(span.end - 1, span.start)))
-        enclosing = tuple(self.scopes.around(*span))[::-1]
-        return Block(kind, span, content, closing, closed, lines, aligned, count, enclosing)
+        enclosing = tuple(self.scopes.enclosing(*span))[::-1]
+        return Block(kind, span, content, closing, closing_end, lines, aligned, count, enclosing)
 
     def _closing(self, span: Span, content: Span) -> tuple[str, int]:
         """What closes the list of statements that the content ends."""
@@ -141,7 +141,7 @@ class _Maker:
             return "}", one.span.end
         return "", content.end
 
-    def runs(self, one: StatementList, is_function: bool) -> Iterator[Block]:
+    def statement_blocks(self, one: StatementList, is_function: bool) -> Iterator[Block]:
         """Yield every statement, and every tail of two or more statements, or of a function."""
         spans = one.statements
         end = spans[-1].end if spans else 0
@@ -154,12 +154,12 @@ class _Maker:
                 yield self._block(kind, tail, tail, count, True)
 
 
-def blocks_of(root: tree_sitter.Node, source: SourceFile, scopes: Nesting) -> tuple[Block, ...]:
+def find_blocks(root: tree_sitter.Node, source: SourceFile, scopes: Nesting) -> tuple[Block, ...]:
     """Return all blocks of a file in the order of the text, larger ones first."""
     lists = statement_lists(root, source.grammar)
-    maker = _Maker(source, lists, scopes)
+    maker = _BlockBuilder(source, lists, scopes)
     made = [maker.make(*found) for found in _constructs(root, source)]
     functions = {block.span for block in made if block.kind == "function_body"}
     for one in lists:
-        made.extend(maker.runs(one, one.span in functions))
+        made.extend(maker.statement_blocks(one, one.span in functions))
     return tuple(sorted(made, key=lambda block: (block.span.start, -block.span.end, _KINDS[block.kind])))

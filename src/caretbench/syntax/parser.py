@@ -44,7 +44,7 @@ def _load(name: str) -> tree_sitter.Language:
     return tree_sitter.Language(getattr(import_module(entry.grammar), function)())
 
 
-def dialect_named(language: str) -> str:
+def grammar_name(language: str) -> str:
     """The name of what has a grammar of its own: a language (by name or alias), a dialect (``tsx``), or ``rust``.
 
     Raises:
@@ -60,7 +60,7 @@ def grammar(language: str) -> tree_sitter.Language:
     Raises:
         KeyError: the table has no such language.
     """
-    name = dialect_named(language)
+    name = grammar_name(language)
     with _loading:
         return _load(name)
 
@@ -104,7 +104,7 @@ def error_count(tree: tree_sitter.Tree) -> int:
     return count
 
 
-class Offsets:
+class CharacterOffsets:
     """Turns positions of a text in bytes into positions in characters."""
 
     def __init__(self, text: str) -> None:

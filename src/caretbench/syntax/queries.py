@@ -14,7 +14,7 @@ import tree_sitter
 from caretbench.languages import language as language_named
 from caretbench.languages import parsed_only_languages
 from caretbench.languages.table_reader import language_file
-from caretbench.syntax.parser import dialect_named, grammar
+from caretbench.syntax.parser import grammar, grammar_name
 
 Captures = dict[str, list[tree_sitter.Node]]
 
@@ -41,7 +41,7 @@ def query_text(folder: str, name: str) -> str | None:
 
 def _query(language: str, name: str) -> tree_sitter.Query | None:
     with _compiling:
-        return _compiled(dialect_named(language), name)
+        return _compiled(grammar_name(language), name)
 
 
 def captures(node: tree_sitter.Node, language: str, name: str) -> Captures:

@@ -7,7 +7,7 @@ from functools import cache
 
 from caretbench.languages import language as language_named
 from caretbench.languages.table_reader import LanguageTable, read_table
-from caretbench.syntax.names.symbols import Names
+from caretbench.syntax.names.symbols import NameScope
 from caretbench.syntax.source import SourceFile
 from caretbench.syntax.types import Block, Span
 
@@ -55,7 +55,7 @@ def _whole(patterns: tuple[re.Pattern[str], ...], name: str) -> bool:
     return any(pattern.fullmatch(name) for pattern in patterns)
 
 
-def is_test_scope(names: Names, source: SourceFile) -> bool:
+def is_test_scope(names: NameScope, source: SourceFile) -> bool:
     """Return whether a class or function is test code by its name, its bases or what stands above it."""
     conventions = test_conventions(source.language)
     if names.kind in {"class", "interface"} and (

@@ -38,7 +38,7 @@ class Span(NamedTuple):
     start: int
     end: int
 
-    def holds(self, other: tuple[int, int]) -> bool:
+    def contains(self, other: tuple[int, int]) -> bool:
         """Return whether the other span lies inside this one, or is the same."""
         return self.start <= other[0] and other[1] <= self.end
 
@@ -65,7 +65,7 @@ class Block(NamedTuple):
     span: Span
     content: Span
     closing: str
-    closed: int
+    closing_end: int
     lines: tuple[int, int]
     aligned: bool
     statements: int
@@ -142,7 +142,7 @@ class Nesting:
             self._parents.append(stack[-1] if stack else -1)
             stack.append(number)
 
-    def around(self, start: int, end: int) -> Iterator[int]:
+    def enclosing(self, start: int, end: int) -> Iterator[int]:
         """Yield the spans that hold bytes ``start`` to ``end``, innermost first."""
         number = bisect.bisect_right(self._starts, start) - 1
         while number >= 0:
@@ -152,4 +152,4 @@ class Nesting:
 
     def innermost(self, start: int, end: int) -> int | None:
         """Return the smallest span that holds bytes ``start`` to ``end``, or None."""
-        return next(self.around(start, end), None)
+        return next(self.enclosing(start, end), None)

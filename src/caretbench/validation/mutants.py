@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from caretbench.languages import language as language_named
 from caretbench.problem import InlineSplice, Problem
-from caretbench.syntax.docs.places import Comment, comments
+from caretbench.syntax.docs.comments import Comment, comments
 from caretbench.syntax.parser import encode
 from caretbench.validation.mutation import OPERATORS
 from caretbench.validation.mutation_subject import MutationEdit, MutationSubject

@@ -29,7 +29,7 @@ from caretbench.suites.simcopilot.contexts import CONTEXTS, ShownContext, contex
 from caretbench.suites.simcopilot.mining.candidates import shown
 from caretbench.suites.simcopilot.mining.repeated import tokens_of
 from caretbench.suites.simcopilot.mining.tasks import Miner, Origin, WantedTasks
-from caretbench.syntax import Analysis, SourceFile, analyse, is_test_path
+from caretbench.syntax import ProjectAnalysis, SourceFile, analyse, is_test_path
 from tests.support.fakes import FakeClient
 from tests.support.model_server import ModelServer
 
@@ -48,7 +48,7 @@ LEAST = 16
 
 
 class Project(NamedTuple):
-    analysis: Analysis
+    analysis: ProjectAnalysis
     problems: tuple[Problem, ...]
 
 
@@ -75,14 +75,14 @@ def project(name: str) -> Project:
     return Project(analysis, tuple(miner.problems(found, origin)))
 
 
-def hidden_texts(problem: Problem, analysis: Analysis) -> Iterator[list[str]]:
+def hidden_texts(problem: Problem, analysis: ProjectAnalysis) -> Iterator[list[str]]:
     """The reference, and in ``suffix_hidden`` what follows it in the outermost function around it."""
     splice = problem.splice
     assert isinstance(splice, FileSplice)
     texts = [problem.reference]
     if problem.labels["mode"] == "suffix_hidden":
         file = analysis[splice.path]
-        around = file.scopes_around((splice.start, splice.end))
+        around = file.enclosing_scopes((splice.start, splice.end))
         ends = [scope.span.end for scope in around if scope.kind in ("function", "method")]
         texts += [shown(file.source.data[splice.end : end]) for end in ends[:1]]
     return (tokens for text in texts if len(tokens := tokens_of(text)) >= LEAST)
@@ -105,7 +105,7 @@ def uncommented(text: str) -> str:
     return re.sub(r"(?m)^(#|//) ?", "", text)
 
 
-def check_places(problem: Problem, context: ShownContext, analysis: Analysis) -> None:
+def check_places(problem: Problem, context: ShownContext, analysis: ProjectAnalysis) -> None:
     """Every shown line is that line of that file."""
     for file, places in zip(context.caret.context, context.files, strict=True):
         there = shown(analysis[file.path].source.data).split("\n")

@@ -22,7 +22,7 @@ from inspect_ai.viewer import (
 from caretbench.inspect.tasks.metrics import PASSED
 from caretbench.inspect.tasks.scorer import caret
 from caretbench.inspect.tasks.solver import ask
-from caretbench.options import Option, Words
+from caretbench.options import Option, StringList
 from caretbench.problem import Question
 from caretbench.runs.plans.config import RunConfig, config_of
 from caretbench.runs.plans.options import BY_NAME, OPTIONS
@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from caretbench.problem import Problem
 
 _SCORER = "caret"
-_PER_CELL = Option("limit_per_cell", int, "", "suite", field="per_cell", instead="per_cell", in_inspect=True)
+_PER_CELL = Option(
+    "limit_per_cell", int, "", "suite", field="per_cell", replacement="per_cell", in_inspect=True
+)
 
 
 def inspect_task(name: str) -> Callable[..., Task]:
@@ -52,7 +54,7 @@ def inspect_task(name: str) -> Callable[..., Task]:
 
 def _parameter(option: Option) -> inspect.Parameter:
     # Inspect's command line makes a list of what holds commas, and a number of what looks like one.
-    kind: Any = str | list[str] if option.kind in (str, Words) else option.kind
+    kind: Any = str | list[str] if option.value_type in (str, StringList) else option.value_type
     if option.name in ("temperature", "top_p"):
         kind = float | str
     if option.default is None:
@@ -68,10 +70,10 @@ def _config(suite: str, given: Mapping[str, Any]) -> RunConfig:
     for name, value in given.items():
         if name == _PER_CELL.name:
             if value is not None:
-                told = f"{name} is replaced by {_PER_CELL.instead}; it works for one release more"
+                told = f"{name} is replaced by {_PER_CELL.replacement}; it works for one release more"
                 logging.getLogger("caretbench").warning("%s", told)
                 options[_PER_CELL.field] = value
-        elif BY_NAME[name].kind is Words:
+        elif BY_NAME[name].value_type is StringList:
             options[name] = [value] if isinstance(value, str) else value
         else:
             options[name] = ",".join(map(str, value)) if isinstance(value, list) else value

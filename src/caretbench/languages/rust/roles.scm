@@ -1,4 +1,4 @@
-; See syntax/names/roles.py for the words.
+; See syntax/names/node_roles.py for the words.
 [(identifier) (type_identifier) (field_identifier)] @is.identifier
 [(self) (crate)] @is.self
 

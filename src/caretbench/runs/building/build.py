@@ -28,12 +28,12 @@ def own_options(
             f"build {suite.name} has no option {', '.join(unknown)}; options: {', '.join(known)}"
         )
     stated = {name: given.get(name, option.default) for name, option in known.items()}
-    values = {name: stated[name] for name, option in known.items() if not option.instead}
+    values = {name: stated[name] for name, option in known.items() if not option.replacement}
     values["sources"] = list(sources)
     for option in known.values():
-        if option.instead and (value := stated[option.name]) not in (None, []):
+        if option.replacement and (value := stated[option.name]) not in (None, []):
             old = f"--{option.name.replace('_', '-')}"
-            note(f"{old} is replaced by {option.instead}; it works for one release more")
+            note(f"{old} is replaced by {option.replacement}; it works for one release more")
             before = values[option.field]
             values[option.field] = [*before, *value] if isinstance(before, list) else value
     return values.pop("sources"), values

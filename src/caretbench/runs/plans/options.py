@@ -1,4 +1,4 @@
-"""Options of a run as data, from which the command line and Inspect's tasks derive their parameters.
+"""Options of a run as data: the source of command-line options and of Inspect task parameters.
 
 Each option fills one field of :class:`caretbench.runs.plans.config.RunConfig`. This module imports nothing heavy, so
 that ``caretbench --help`` stays quick.
@@ -10,89 +10,111 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from caretbench.options import Option, Words
+from caretbench.options import Option, StringList
 
-Group = Literal["suite", "ask", "sampling", "client", "run"]
-"""The part of a configuration that an option belongs to."""
+ConfigTable = Literal["suite", "ask", "sampling", "client", "run"]
+"""Table of a configuration that an option belongs to."""
+
+PROBLEMS, SAMPLING, PROMPTS, CONNECTION, COST, JUDGING, SCORING, EXECUTION, OUTPUT = (
+    "Problems", "Models and sampling", "Prompts", "Connection", "Cost", "Judging", "Scoring", "Execution", "Output",
+)  # fmt: skip
+"""Headings of options in help texts."""
 
 OPTIONS: Final = (
-    Option("data", str, "The problems: starter (ships with the package), released (what `pull` fetched), or a folder "
-           "(starter).", "suite", in_inspect=True),
-    Option("select", str, "Only problems with these labels: language=python,category=low_context (| between values).",
-           "suite", in_inspect=True),
-    Option("limit", int, "N problems in total: a seeded sample, spread over the suite's cells, without overlapping "
-           "spans.", "suite", minimum=1, metavar="N", in_inspect=True),
-    Option("per_cell", int, "The first N problems of every cell: language × category, or × mode; of efcb task × tier "
-           "× repository.", "suite", minimum=1, metavar="N", in_inspect=True),
-    Option("sample_seed", int, "Seed of the sample that --limit draws (0).", "suite", field="seed",
-           in_inspect=True),
-    Option("policy", Words, "Truncation policy, by default the suite's own; may be repeated: the further ones are "
-           "shown next to the first.", "suite", metavar="NAME", in_inspect=True),
-    Option("profile", str, "default: as it should be scored; paper: as the released code scores.", "suite",
-           in_inspect=True),
-    Option("variant", Words, "A named build of a language: cpp=common_headers; may be repeated.", "suite",
-           field="variants", metavar="LANGUAGE=NAME", in_inspect=True),
-    Option("samples", int, "Answers wanted of each problem (1).", "ask", flags=("--samples", "-n"), minimum=1,
-           in_inspect=True),
-    Option("preset", str, "How a paper drew its answers: devbench-paper, c3-paper; or greedy.", "ask",
-           in_inspect=True),
-    Option("temperature", str, "A number, or none: do not send it (0.2).", "sampling", in_inspect=True),
-    Option("top_p", str, "A number, or none: do not send it (1.0).", "sampling", in_inspect=True),
-    Option("max_tokens", int, "Maximum number of tokens of an answer (800).", "sampling", minimum=1, in_inspect=True),
-    Option("seed", int, "Sent to the model, where it takes one.", "sampling", in_inspect=True),
-    Option("prompt", str, "The prompt strategy; auto: what the model takes and its tokens decide.", "ask",
-           in_inspect=True),
-    Option("context", str, "What else of a project is shown (simcopilot): as_is, retrieval, …", "ask",
-           in_inspect=True),
-    Option("prompt_tokens", int, "Maximum number of tokens of a prompt; by default what the context leaves.", "ask",
-           minimum=1, in_inspect=True),
-    Option("preprocess", Words, "A plug-in that changes what is shown; may be repeated.", "ask", metavar="NAME"),
-    Option("connections", int, "Requests in flight at once (8).", "client", minimum=1),
-    Option("timeout", float, "Seconds for one try (120; 1800 for models on this machine).", "client",
-           field="timeout_s"),
-    Option("retries", int, "Tries after the first (5).", "client", field="max_retries",
-           flags=("--retries", "--max-retries"), minimum=0),
-    Option("per_request", bool, "Several samples by one request; by default where it is known to work.", "client",
-           flags=("--together/--one-by-one",)),
-    Option("mode", str, "Local models: reproducible (one slot, no cache), or fast.", "client"),
-    Option("threads", int, "Local models: threads that compute.", "client", minimum=1),
-    Option("context_tokens", int, "Room for prompt and answer together, in tokens.", "client", minimum=1),
-    Option("base_url", str, "The provider's address; graders have their own.", "client"),
-    Option("tokenizer", Path, "The model's tokenizer.json, where the provider has none.", "client"),
-    Option("prices", Path, "What tokens cost: a TOML file.", "run"),
-    Option("criterion", str, "What graders are asked: a name or a TOML file. By default the profile's.", "run"),
-    Option("max_cost", float, "US dollars, over the whole run: nothing is sent that could cost more.", "run",
-           minimum=0),
-    Option("baseline", str, "Baselines next to the models, reference,empty for example; all of the suite's, or none "
-           "(all).", "run", field="baselines", metavar="NAMES"),
+    Option("data", str, "Problems: starter (in the package), released (downloaded by `caretbench pull`), or a folder. "
+           "Default: starter.", "suite", in_inspect=True, help_group=PROBLEMS),
+    Option("select", str, "Only problems with these labels: language=python,category=low_context. Use | between "
+           "values.", "suite", in_inspect=True, help_group=PROBLEMS),
+    Option("limit", int, "Draw N problems in total, spread over the suite's cells, without overlapping spans. "
+           "Default: all.", "suite", minimum=1, metavar="N", in_inspect=True, help_group=PROBLEMS),
+    Option("per_cell", int, "Take the first N problems of every cell (language × category, for example). Default: "
+           "all.", "suite", minimum=1, metavar="N", in_inspect=True, help_group=PROBLEMS),
+    Option("sample_seed", int, "Random seed of --limit. Default: 0.", "suite", field="seed", in_inspect=True,
+           help_group=PROBLEMS),
+    Option("policy", StringList, "Truncation policy: the rule that cuts raw answers before they are inserted. Repeat "
+           "it to score the same answers under several. Default: the suite's own.", "suite", metavar="NAME",
+           in_inspect=True, help_group=SCORING),
+    Option("profile", str, "Scoring rules: paper (as the released code scores) or default (corrected). Default: "
+           "default.", "suite", in_inspect=True, help_group=SCORING),
+    Option("variant", StringList, "Named build of a language: cpp=common_headers. May be repeated.", "suite",
+           field="variants", metavar="LANGUAGE=NAME", in_inspect=True, help_group=SCORING),
+    Option("samples", int, "Number of answers for each problem. Default: 1.", "ask", flags=("--samples", "-n"),
+           minimum=1, in_inspect=True, help_group=SAMPLING),
+    Option("preset", str, "Named sampling settings: devbench-paper, c3-paper or greedy.", "ask", in_inspect=True,
+           help_group=SAMPLING),
+    Option("temperature", str, "Sampling temperature, or none: not sent. Default: 0.2.", "sampling", in_inspect=True,
+           help_group=SAMPLING),
+    Option("top_p", str, "Nucleus sampling probability, or none: not sent. Default: 1.0.", "sampling",
+           in_inspect=True, help_group=SAMPLING),
+    Option("max_tokens", int, "Maximum number of tokens of an answer. Default: 800.", "sampling", minimum=1,
+           in_inspect=True, help_group=SAMPLING),
+    Option("seed", int, "Random seed sent to the model, if it accepts one.", "sampling", in_inspect=True,
+           help_group=SAMPLING),
+    Option("prompt", str, "Prompt strategy: chat, fill or fim/FORMAT, for example. Default: auto, chosen by the "
+           "model's provider and special tokens.", "ask", in_inspect=True, help_group=PROMPTS),
+    Option("context", str, "Additional project context in the prompt (simcopilot): as_is, retrieval, …", "ask",
+           in_inspect=True, help_group=PROMPTS),
+    Option("prompt_tokens", int, "Maximum number of tokens of a prompt. Default: the context length minus the "
+           "answer.", "ask", minimum=1, in_inspect=True, help_group=PROMPTS),
+    Option("preprocess", StringList, "Plug-in that changes the caret before the prompt is made. May be repeated.",
+           "ask", metavar="NAME", help_group=PROMPTS),
+    Option("connections", int, "Maximum number of requests in flight. Default: 8.", "client", minimum=1,
+           help_group=CONNECTION),
+    Option("timeout", float, "Seconds before one try is given up. Default: 120; 1800 for local models.", "client",
+           field="timeout_s", help_group=CONNECTION),
+    Option("retries", int, "Number of retries after a failed try. Default: 5.", "client", field="max_retries",
+           flags=("--retries", "--max-retries"), minimum=0, help_group=CONNECTION),
+    Option("per_request", bool, "Request several samples at once, or one by one. Default: at once if the provider is "
+           "known to support it.", "client", flags=("--together/--one-by-one",), help_group=CONNECTION),
+    Option("mode", str, "Local models: reproducible (one slot, no prompt cache) or fast. Default: reproducible.",
+           "client", help_group=CONNECTION),
+    Option("threads", int, "Local models: number of threads. Default: the physical cores.", "client", minimum=1,
+           help_group=CONNECTION),
+    Option("context_tokens", int, "Context length in tokens, prompt and answer together. Default: as the provider or "
+           "the model file reports it.", "client", minimum=1, help_group=CONNECTION),
+    Option("base_url", str, "Address of the provider; not used for judges. Default: the provider's own.", "client",
+           help_group=CONNECTION),
+    Option("tokenizer", Path, "The model's tokenizer.json, to count tokens. Default: the provider's, else an "
+           "estimate.", "client", help_group=CONNECTION),
+    Option("prices", Path, "Prices of tokens: a TOML file. Needed by --max-cost for models that cost money.", "run",
+           help_group=COST),
+    Option("criterion", str, "Criterion of the judges: a name or a TOML file. Default: the one of the suite and "
+           "profile.", "run", help_group=JUDGING),
+    Option("max_cost", float, "Maximum cost of the whole run in US dollars; stops before a request that could exceed "
+           "it. Default: no limit.", "run", minimum=0, help_group=COST),
+    Option("baseline", str, "Baselines next to the models: reference,empty for example, or none. Default: all of the "
+           "suite.", "run", field="baselines", metavar="NAMES", help_group=SCORING),
     Option("local_only", bool, "Refuse every model that is not on this machine.", "run", flags=("--local-only",),
-           default=False),
-    Option("execute", bool, "Run the programs; without, only similarity is measured.", "run",
-           flags=("--execute/--no-execute",), default=True, in_inspect=True),
-    Option("score", bool, "Score and report after generating.", "run", flags=("--score/--no-score",), default=True),
-    Option("probe", bool, "Ask each model some short things first: does it see the suffix?", "run",
-           flags=("--probe",), default=False),
-    Option("output", Path, "The run's folder (runs/SUITE-DATA-PROFILE).", "run", flags=("--output", "-o")),
-    Option("workers", int, "Programs in flight; by default eight times the processors.", "run", in_inspect=True),
-    Option("engine", str, "Where programs run: local; ray, or a cluster by ray://HOST:PORT (extra `ray`) (local).",
-           "run"),
-    Option("use_cache", bool, "Take known verdicts from the cache.", "run", field="cache",
-           flags=("--cache/--no-cache",), default=True, in_inspect=True),
-    Option("fail_under", float, "Exit with 1 if a model's pass@1 (0 to 1) is lower; baselines do not count.", "run",
-           minimum=0, maximum=1),
+           default=False, help_group=CONNECTION),
+    Option("execute", bool, "Run the programs, or only measure similarity.", "run",
+           flags=("--execute/--no-execute",), default=True, in_inspect=True, help_group=SCORING),
+    Option("score", bool, "Score the answers and write a report, or only store them.", "run",
+           flags=("--score/--no-score",), default=True, help_group=SCORING),
+    Option("probe", bool, "First send some 14 short requests to each model, to see that it answers and uses the "
+           "suffix.", "run", flags=("--probe",), default=False, help_group=CONNECTION),
+    Option("output", Path, "Folder of the run. Default: runs/SUITE-DATA-PROFILE.", "run", flags=("--output", "-o"),
+           help_group=OUTPUT),
+    Option("workers", int, "Maximum number of programs that run at the same time. Default: eight times the "
+           "processors.", "run", in_inspect=True, help_group=EXECUTION),
+    Option("engine", str, "Machine that runs programs: local, ray, or ray://HOST:PORT for a cluster (extra `ray`). "
+           "Default: local.", "run", help_group=EXECUTION),
+    Option("use_cache", bool, "Take known verdicts from the cache, or run everything again.", "run", field="cache",
+           flags=("--cache/--no-cache",), default=True, in_inspect=True, help_group=EXECUTION),
+    Option("fail_under", float, "Exit with status 1 if a model's pass@1 (0 to 1) is lower; baselines do not count.",
+           "run", minimum=0, maximum=1, help_group=SCORING),
 )  # fmt: skip
 """All options."""
 
 BY_NAME: Final[Mapping[str, Option]] = {option.name: option for option in OPTIONS}
 
-OVER_A_FILE: Final = frozenset(option.name for option in OPTIONS if option.group == "run") - {
+OVERRIDES_RUN_FILE: Final = frozenset(option.name for option in OPTIONS if option.table == "run") - {
     "prices", "criterion"
 }  # fmt: skip
-"""Options that win over a run file; the others belong into it."""
+"""Options that override a run file; the others must be set in the file."""
 
 
 def tables_of(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the given options as the tables of a configuration; None and empty lists count as not given.
+    """Return option values as the tables of a configuration; None and empty lists are skipped.
 
     Raises:
         ValueError: ``temperature`` or ``top_p`` is neither a number nor ``none``.
@@ -106,7 +128,7 @@ def tables_of(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             value = _number(name, value)
         if name == "baseline":
             value = _names(value)
-        tables[option.group][option.place] = value
+        tables[option.table][option.field_name] = value
     return tables
 
 
@@ -120,7 +142,7 @@ def _number(name: str, value: Any) -> float | Literal["none"]:
 
 
 def _names(text: str) -> list[str] | None:
-    """Return the names that ``--baseline`` lists; None: all."""
+    """Return the names in a value of ``--baseline``; None: all."""
     if text == "all":
         return None
     return [] if text == "none" else [name.strip() for name in text.split(",") if name.strip()]

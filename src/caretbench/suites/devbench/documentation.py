@@ -42,8 +42,8 @@ def missing(program: str, language: str, check: DocumentationCheck) -> list[str]
     if comment is None:
         return [f"{check.documents} has no documentation comment"]
     faults = []
-    if comment.words < check.minimum_words:
-        faults.append(f"{comment.words} words, at least {check.minimum_words} wanted")
+    if comment.word_count < check.minimum_words:
+        faults.append(f"{comment.word_count} words, at least {check.minimum_words} wanted")
     faults += [
         f"parameter {name} is not described" for name in check.parameters if name not in comment.parameters
     ]

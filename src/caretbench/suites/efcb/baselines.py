@@ -21,7 +21,7 @@ from caretbench.suites.efcb.positions import LETTERS
 from caretbench.suites.efcb.seeding import rng
 from caretbench.suites.efcb.written.masked_scores import copy_previous_lines, masked
 from caretbench.suites.efcb.written.reverse_scores import shown_patch
-from caretbench.syntax.docs.places import comment_marks
+from caretbench.syntax.docs.comments import comment_marks
 from caretbench.syntax.source import grammar_of
 
 _SEED: Final = 0

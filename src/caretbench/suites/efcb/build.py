@@ -14,7 +14,7 @@ from typing import Any, Final
 from pydantic import JsonValue
 
 from caretbench.errors import DataError
-from caretbench.options import Option, Words
+from caretbench.options import Option, StringList
 from caretbench.profiles import profile_named
 from caretbench.progress import Progress
 from caretbench.sources.git.history import parse_period
@@ -31,22 +31,27 @@ from caretbench.suites.efcb.output.earlier_build import EarlierBuild
 from caretbench.suites.efcb.output.folder import EfcbFolder
 from caretbench.suites.values import BuildResult
 
+_CHANGES, _QUESTIONS = "Changes", "Questions"
+
 OPTIONS: Final = (
-    Option("git", Words, "", "build", field="sources", metavar="PATH", instead="SOURCE"),
-    Option("github", Words, "", "build", field="sources", metavar="OWNER/NAME", instead="SOURCE"),
-    Option("records", Words, "", "build", field="sources", metavar="FILE", instead="SOURCE"),
-    Option("profile", str, "default: without what gives answers away; paper: as published.", "build",
-           default="default"),
-    Option("since", str, "Changes that were merged on this day or later.", "build", metavar="DATE"),
-    Option("until", str, "Changes that were merged before.", "build", metavar="DATE"),
-    Option("max_changes", int, "Maximum number of changes of each repository, the newest.", "build", minimum=1,
-           metavar="N"),
-    Option("limit", int, "", "build", field="max_changes", minimum=1, instead="--max-changes"),
-    Option("task", Words, "Only this task; may be repeated. All five by default.", "build"),
-    Option("rotations", int, "Number of orders in which each choice is asked; the score is their mean.", "build",
-           default=1, minimum=1, maximum=4),
-    Option("seed", int, "Seed of everything that is drawn.", "build", default=0),
-    Option("max_requests", int, "Maximum number of requests to GitHub in this run.", "build", minimum=1),
+    Option("git", StringList, "", "build", field="sources", metavar="PATH", replacement="SOURCE"),
+    Option("github", StringList, "", "build", field="sources", metavar="OWNER/NAME", replacement="SOURCE"),
+    Option("records", StringList, "", "build", field="sources", metavar="FILE", replacement="SOURCE"),
+    Option("profile", str, "Construction rules: default (against known shortcuts) or paper (as published).", "build",
+           default="default", help_group=_QUESTIONS),
+    Option("since", str, "First day of the merged changes. Default: no limit.", "build", metavar="DATE",
+           help_group=_CHANGES),
+    Option("until", str, "Day after the last merged changes. Default: no limit.", "build", metavar="DATE",
+           help_group=_CHANGES),
+    Option("max_changes", int, "Maximum number of changes of each repository, newest first. Default: no limit.",
+           "build", minimum=1, metavar="N", help_group=_CHANGES),
+    Option("limit", int, "", "build", field="max_changes", minimum=1, replacement="--max-changes"),
+    Option("max_requests", int, "Maximum number of requests to GitHub. Default: no limit.", "build", minimum=1,
+           help_group=_CHANGES),
+    Option("task", StringList, "Task to build; may be repeated. Default: all five.", "build", help_group=_QUESTIONS),
+    Option("rotations", int, "Number of orders of the choices in which each question is asked; the score is their "
+           "mean.", "build", default=1, minimum=1, maximum=4, help_group=_QUESTIONS),
+    Option("seed", int, "Random seed.", "build", default=0, help_group=_QUESTIONS),
 )  # fmt: skip
 """All options."""
 

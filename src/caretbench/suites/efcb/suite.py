@@ -52,9 +52,7 @@ class Efcb(Suite):
     )
     profile_rules = EfcbProfile
     baselines = baselines.BASELINES
-    build_about = (
-        "questions of merged changes: clones, OWNER/NAME at GitHub, or files of changes mined before"
-    )
+    build_about = "merged changes: a clone, OWNER/NAME at GitHub, or a file of changes mined before"
     build_options = build.OPTIONS
 
     def load(self, source: str) -> ProblemSet:
@@ -76,12 +74,14 @@ class Efcb(Suite):
         progress: Progress,
         **_models: BuildModels,
     ) -> BuildResult:
-        """Mine merged changes and make questions of them.
+        """Build multiple-choice questions from merged changes.
 
-        Nothing is run, and no network is used but for sources at GitHub. What would give answers away is measured;
-        where position, length or likeness does, the build fails. The same command goes on after a stop.
+        No program is run; only sources at GitHub need the network. The build fails (status 1) if position, length
+        or similarity reveal the right answers. Run the same command again to resume.
 
-        Example: caretbench build efcb ~/code/project owner/name -o tasks
+        Examples:
+          caretbench build efcb ~/code/project owner/name -o tasks
+          caretbench build efcb ~/code/project --since 2026-01-01 --max-changes 100 -o tasks
         """
         return build.build(sources, output, options, progress)
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from caretbench.execution.sandbox.package_index.index_policy import IndexPolicy, index_policy
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
-from caretbench.options import Option, Words
+from caretbench.options import Option, StringList
 from caretbench.progress import Progress
 from caretbench.projects.setup.settings import CheckSettings, OutputSettings
 from caretbench.suites.simcopilot.build_types import BuiltTasks, SimCopilotOptions
@@ -20,34 +20,42 @@ from caretbench.suites.simcopilot.mining.tasks import MODES, WantedTasks
 _PER_1000: Final = 30
 """Candidates for each 1,000 lines that the tests reach: large projects give no less than small ones."""
 
+_PROJECT, _TESTS, _TASKS = "Project", "Tests", "Tasks"
+
 OPTIONS: Final = (
-    Option("language", Words, "Mine this language; may be repeated. All by default.", "build",
-           flags=("--language", "-l")),
-    Option("test_command", str, "How the project is tested; by default its caretbench.toml or its files tell.",
-           "build"),
-    Option("junit", Words, "Reports of tests that the command writes; may be repeated.", "build", metavar="GLOB"),
-    Option("expect_output", str, "The command must print this file of the project; exact, whitespace, last_line or "
-           "numeric.", "build", metavar="FILE[:HOW]"),
-    Option("directory", str, "The folder of the project in which the command starts.", "build", default="."),
-    Option("env", Words, "Of the test command; may be repeated.", "build", metavar="NAME=VALUE"),
-    Option("bundle", str, "A bundle of packages that the tests need (`caretbench deps`).", "build"),
-    Option("setup", str, "Run once with package indexes in reach; what it leaves belongs to the project. auto: what "
-           "its files tell (Python, JavaScript, TypeScript).", "build"),
-    Option("index", Words, "For --setup: an index of yours (PIP_INDEX_URL, npm_config_registry, …) or a host; may be "
-           "repeated.", "build", metavar="[NAME=]ADDRESS"),
-    Option("modes", str, "infill, suffix_hidden, or both.", "build", default="infill,suffix_hidden"),
-    Option("max_candidates", int, "Maximum number of candidates of each test command, drawn by --seed; 0: all. By "
-           "default 240, or 30 for each 1,000 lines that its tests reach where these are more.", "build", minimum=0,
-           metavar="N"),
-    Option("limit", int, "", "build", field="max_candidates", minimum=0, instead="--max-candidates"),
-    Option("per_file", int, "Maximum number of candidates of one file.", "build", minimum=1),
-    Option("exclude", Words, "Paths that are not mined; may be repeated.", "build", metavar="PATTERN"),
-    Option("seed", int, "Seed of the choice among candidates.", "build", default=0),
-    Option("jobs", int, "Commands in flight; the processors by default.", "build", flags=("--jobs", "-j"), minimum=1),
-    Option("unverified", bool, "Keep tasks for which no wrong answer was found that fails.", "build",
-           flags=("--unverified",), default=False),
-    Option("candidates_only", bool, "End before the gate: candidates.jsonl, no tasks.", "build",
-           flags=("--candidates-only",), default=False),
+    Option("language", StringList, "Language to mine; may be repeated. Default: all.", "build",
+           flags=("--language", "-l"), help_group=_PROJECT),
+    Option("exclude", StringList, "Pattern of paths that are not mined; may be repeated.", "build", metavar="PATTERN",
+           help_group=_PROJECT),
+    Option("setup", str, "Command that installs dependencies, run once with access to package indexes. auto: from the "
+           "project's files (Python, JavaScript, TypeScript).", "build", help_group=_PROJECT),
+    Option("index", StringList, "Package index for --setup: a variable (PIP_INDEX_URL, npm_config_registry, …) or a "
+           "host; may be repeated.", "build", metavar="[NAME=]ADDRESS", help_group=_PROJECT),
+    Option("test_command", str, "Command that runs the tests. Default: from caretbench.toml or the project's files.",
+           "build", help_group=_TESTS),
+    Option("junit", StringList, "JUnit reports that the test command writes; may be repeated.", "build",
+           metavar="GLOB", help_group=_TESTS),
+    Option("expect_output", str, "File of the project with the expected output, and its comparison: exact, "
+           "whitespace, last_line or numeric.", "build", metavar="FILE[:HOW]", help_group=_TESTS),
+    Option("directory", str, "Working folder of the test command, in the project.", "build", default=".",
+           help_group=_TESTS),
+    Option("env", StringList, "Environment variable of the test command; may be repeated.", "build",
+           metavar="NAME=VALUE", help_group=_TESTS),
+    Option("bundle", str, "Bundle of packages that the tests need (`caretbench deps`).", "build", help_group=_TESTS),
+    Option("modes", str, "Kinds of tasks: infill, suffix_hidden, or both.", "build", default="infill,suffix_hidden",
+           help_group=_TASKS),
+    Option("max_candidates", int, "Maximum number of candidates of each test command; 0: all. Default: 240, or 30 per "
+           "1,000 covered lines if that is more.", "build", minimum=0, metavar="N", help_group=_TASKS),
+    Option("limit", int, "", "build", field="max_candidates", minimum=0, replacement="--max-candidates"),
+    Option("per_file", int, "Maximum number of candidates of one file. Default: no limit.", "build", minimum=1,
+           help_group=_TASKS),
+    Option("seed", int, "Random seed of the choice of candidates.", "build", default=0, help_group=_TASKS),
+    Option("unverified", bool, "Also keep tasks for which no failing wrong answer was found.", "build",
+           flags=("--unverified",), default=False, help_group=_TASKS),
+    Option("candidates_only", bool, "Stop before validation: write candidates.jsonl, and no tasks.", "build",
+           flags=("--candidates-only",), default=False, help_group=_TASKS),
+    Option("jobs", int, "Maximum number of commands that run at the same time. Default: the number of processors.",
+           "build", flags=("--jobs", "-j"), minimum=1, help_group="Execution"),
 )  # fmt: skip
 """All options."""
 

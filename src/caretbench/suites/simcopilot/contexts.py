@@ -23,7 +23,7 @@ from caretbench.suites.simcopilot.mining.candidates import shown
 from caretbench.suites.simcopilot.mining.repeated import Haystack, tokens_of
 from caretbench.suites.simcopilot.mining.rules import mining_rules
 from caretbench.suites.simcopilot.moving import LinePiece, moved
-from caretbench.syntax import Analysis, FileAnalysis, SourceFile, is_test_path
+from caretbench.syntax import FileAnalysis, ProjectAnalysis, SourceFile, is_test_path
 
 VERSION: Final = 2
 """Of what is shown: a change of it is a new one. 2: the project's name, where a format has a place for it."""
@@ -64,7 +64,7 @@ class ContextSubject(NamedTuple):
 
     problem: Problem
     splice: FileSplice
-    analysis: Analysis
+    analysis: ProjectAnalysis
 
     @property
     def file(self) -> FileAnalysis:
@@ -81,7 +81,7 @@ class ContextSubject(NamedTuple):
         data, splice = self.file.source.data, self.splice
         texts = [self.problem.reference]
         if self.hides_suffix:
-            around = self.file.scopes_around((splice.start, splice.end))
+            around = self.file.enclosing_scopes((splice.start, splice.end))
             ends = [scope.span.end for scope in around if scope.kind in _FUNCTIONS]
             texts += [shown(data[splice.end : end]) for end in ends[:1]]
         least = mining_rules().blocks.repeated_tokens
@@ -182,7 +182,7 @@ def _without_hidden(one: ContextSubject, before: list[LinePiece]) -> list[LinePi
     source, splice = one.file.source, one.splice
     last = source.line_at(max(splice.start, splice.end - 1))
     if one.hides_suffix:
-        around = one.file.scopes_around((splice.start, splice.end))
+        around = one.file.enclosing_scopes((splice.start, splice.end))
         ends = [source.line_at(max(0, s.span.end - 1)) for s in around if s.kind in _FUNCTIONS]
         hidden_to = ends[0] if ends else last
         before = [piece for piece in before if not last < piece.line <= hidden_to]
@@ -215,7 +215,7 @@ CONTEXTS: Final[Mapping[str, Callable[[ContextSubject], ShownContext]]] = Mappin
 """The strategies by name."""
 
 
-def context_of(name: str, problem: Problem, analysis: Analysis) -> ShownContext:
+def context_of(name: str, problem: Problem, analysis: ProjectAnalysis) -> ShownContext:
     """What is shown of a problem under a strategy.
 
     Raises:

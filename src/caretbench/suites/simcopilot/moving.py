@@ -32,7 +32,7 @@ def moved(file: FileAnalysis, splice: FileSplice, *, move: bool) -> tuple[list[L
     last = source.line_at(max(splice.start, splice.end - 1))
     order = list(range(1, len(source.line_starts) + 1))
     if move:
-        for scope in file.scopes_around((splice.start, splice.end)):
+        for scope in file.enclosing_scopes((splice.start, splice.end)):
             if scope.kind in _MOVED:
                 order = _to_the_end(file, order, scope.span)
     before, after = [], []
@@ -66,7 +66,9 @@ def _to_the_end(file: FileAnalysis, order: list[int], span: tuple[int, int]) -> 
         first -= 1
         above = source.text(source.lines_of(first - 1, first - 1)).strip() if first > 1 else ""
     inner = [line for line in order if first <= line <= last]
-    around = [scope.span for scope in file.scopes_around(span) if scope.span != span and scope.kind in _MOVED]
+    around = [
+        scope.span for scope in file.enclosing_scopes(span) if scope.span != span and scope.kind in _MOVED
+    ]
     if around:
         begin, end = source.line_at(around[-1][0]), source.line_at(max(0, around[-1][1] - 1))
         closes = source.data[: around[-1][1]].endswith(b"}")

@@ -93,7 +93,7 @@ class SimCopilot(Suite):
         ),
     )  # fmt: skip
 
-    build_about = "tasks of a project with tests; SOURCE is its folder, which is only read"
+    build_about = "the tasks: the folder of a project with tests (it is not changed)"
     build_options = build.OPTIONS
 
     profile_rules = SimCopilotProfile
@@ -131,12 +131,14 @@ class SimCopilot(Suite):
         progress: Progress,
         **_models: BuildModels,
     ) -> BuildResult:
-        """Mine a project for tasks, and keep those that measure something.
+        """Build completion tasks from a project with tests.
 
-        Blocks are cut out of the project's files; its own tests, which must pass three times as they are, decide.
-        Every task's right answer passes and a wrong one that parses fails. The same command goes on after a stop.
+        Blocks are cut out of the project's files, and its own tests check the answers. In every task the reference
+        passes and a wrong answer that parses fails. Run the same command again to resume.
 
-        Example: caretbench build simcopilot ~/code/project --setup auto -o tasks
+        Examples:
+          caretbench build simcopilot ~/code/project --setup auto -o tasks
+          caretbench build simcopilot ~/code/project --test-command "pytest -q" --max-candidates 50 -o tasks
         """
         started = time.monotonic()
         built = build.build(sources, output, options, progress)

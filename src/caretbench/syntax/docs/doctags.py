@@ -52,7 +52,7 @@ _ENTRY = re.compile(
 _XML = re.compile(r"</?[A-Za-z][^>\n]*>")
 
 
-class Tags(NamedTuple):
+class DocumentationTags(NamedTuple):
     """What a documentation text says of its declaration; ``text`` has lost its XML marks."""
 
     text: str
@@ -112,7 +112,7 @@ def _named(patterns: tuple[re.Pattern[str], ...], text: str) -> tuple[str, ...]:
     return tuple(hit["name"] for hit in sorted(described, key=lambda hit: hit.start()))
 
 
-def read_tags(text: str) -> Tags:
+def read_tags(text: str) -> DocumentationTags:
     """Take a documentation text (without comment marks) apart; names without a description do not count."""
     sections = _sections(text)
     parameters = _named(_PARAMETERS, text) + _entries(sections.get("parameters", []))
@@ -122,4 +122,4 @@ def read_tags(text: str) -> Tags:
         for pattern in _RETURNS
     )
     plain = "\n".join(line.rstrip() for line in _XML.sub("", text).split("\n")).strip()
-    return Tags(plain, tuple(dict.fromkeys(parameters)), returns, tuple(dict.fromkeys(throws)))
+    return DocumentationTags(plain, tuple(dict.fromkeys(parameters)), returns, tuple(dict.fromkeys(throws)))

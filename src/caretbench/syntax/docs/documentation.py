@@ -10,8 +10,8 @@ import tree_sitter
 from caretbench.languages import language as language_named
 from caretbench.languages import node_kinds
 from caretbench.problem import Row
+from caretbench.syntax.docs.comments import Comment, comments_in
 from caretbench.syntax.docs.doctags import read_tags
-from caretbench.syntax.docs.places import Comment, comments_in
 from caretbench.syntax.parser import encode, parse, text_of
 from caretbench.syntax.queries import matches
 
@@ -42,7 +42,7 @@ class Documentation(Row):
     end: int
 
     @property
-    def words(self) -> int:
+    def word_count(self) -> int:
         """The number of words of the text, names and tags included."""
         return len(_WORD.findall(self.text))
 

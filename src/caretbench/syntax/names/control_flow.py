@@ -1,6 +1,6 @@
 """The constructs that branch, repeat, catch and leave, as edges of a flow.
 
-The words are those of :mod:`caretbench.syntax.names.roles`; no grammar is known here.
+The words are those of :mod:`caretbench.syntax.names.node_roles`; no grammar is known here.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from abc import ABC, abstractmethod
 
 import tree_sitter
 
-from caretbench.syntax.names.symbols import Flow, type_name
+from caretbench.syntax.names.symbols import FlowGraph, type_name
 
 
 class ControlFlow(ABC):
     """What a walk does at constructs of control; the walk itself says how nodes are visited."""
 
-    flow: Flow
+    flow: FlowGraph
     marks: dict[str, set[int]]
     _types: tuple[str, ...]
     _switches: list[tuple[int, int, list[int]]]
@@ -40,7 +40,7 @@ class ControlFlow(ABC):
         flow = self.flow
         ends: list[int] = []
         self._branches(node, ends)
-        flow.go(flow.block(*ends, flow.current))
+        flow.continue_in(flow.block(*ends, flow.current))
 
     def _branches(self, node: tree_sitter.Node, ends: list[int]) -> None:
         """Condition and bodies; on return the current block is where no branch has been taken."""
@@ -48,10 +48,10 @@ class ControlFlow(ABC):
         for part, child in self._parts(node):
             if part in {"body", "else"}:
                 untaken = flow.current
-                flow.go(flow.block(untaken))
+                flow.continue_in(flow.block(untaken))
                 self._visit(child)
                 ends.append(flow.current)
-                flow.go(flow.block() if part == "else" else flow.block(untaken))
+                flow.continue_in(flow.block() if part == "else" else flow.block(untaken))
             elif part == "elif":
                 self._branches(child, ends)
             else:
@@ -77,7 +77,7 @@ class ControlFlow(ABC):
         after = flow.block()
         step = flow.block()
         flow.link(step, head)
-        flow.go(head)
+        flow.continue_in(head)
         conditions = [child for part, child in parts if part == "condition"]
         is_post = node.id in self.marks["post"]
         targets = [child for part, child in parts if part.startswith("target.")]
@@ -85,7 +85,7 @@ class ControlFlow(ABC):
             self._visit_all(parts, {"condition"})
         endless = not targets and all(self._text(c).strip("() ") in {"True", "true", "1"} for c in conditions)
         leaving = [] if endless else [flow.current]
-        flow.go(flow.block(flow.current))
+        flow.continue_in(flow.block(flow.current))
         for child in targets:
             self._visit(child)
         self._types = types
@@ -93,7 +93,7 @@ class ControlFlow(ABC):
         flow.continues.append(step)
         self._visit_all(parts, {"body"})
         flow.link(flow.current, step)
-        flow.go(step)
+        flow.continue_in(step)
         flow.breaks.pop()
         flow.continues.pop()
         self._visit_all(parts, {"update", "condition"} if is_post else {"update"})
@@ -101,10 +101,10 @@ class ControlFlow(ABC):
             flow.link(flow.current, head)
         if is_post:
             leaving = [flow.current]
-        flow.go(flow.block(*leaving))
+        flow.continue_in(flow.block(*leaving))
         self._visit_all(parts, {"else"})
         flow.link(flow.current, after)
-        flow.go(after)
+        flow.continue_in(after)
 
     def _try(self, node: tree_sitter.Node) -> None:
         flow = self.flow
@@ -117,31 +117,31 @@ class ControlFlow(ABC):
         last = flow.block()
         if finals:
             flow.finals.append(last)
-            flow.guard(last)
+            flow.enter_try(last)
         caught = flow.block()
         if handlers:
-            flow.guard(caught)
+            flow.enter_try(caught)
         for part, child in parts:
             if part == "body":
                 self._visit(child)
         if handlers:
             end = flow.current
-            flow.unguard()
-            flow.go(flow.block(end))
+            flow.leave_try()
+            flow.continue_in(flow.block(end))
         for part, child in parts:
             if part == "else":
                 self._visit(child)
         ends = [flow.current]
         for handler in handlers:
-            flow.go(flow.block(caught))
+            flow.continue_in(flow.block(caught))
             self._visit(handler)
             ends.append(flow.current)
-        flow.go(flow.block(*ends))
+        flow.continue_in(flow.block(*ends))
         if finals:
-            flow.unguard()
+            flow.leave_try()
             flow.finals.pop()
             flow.link(flow.current, last)
-            flow.go(last)
+            flow.continue_in(last)
             for final in finals:
                 self._visit(final)
 
@@ -154,7 +154,7 @@ class ControlFlow(ABC):
         after = flow.block()
         flow.breaks.append(after)
         self._switches.append((head, after, []))
-        flow.go(flow.block())
+        flow.continue_in(flow.block())
         for part, child in self._parts(node):
             if part != "subject":
                 self._visit(child)
@@ -163,7 +163,7 @@ class ControlFlow(ABC):
         if not defaults:
             flow.link(head, after)
         flow.breaks.pop()
-        flow.go(after)
+        flow.continue_in(after)
 
     def _case(self, node: tree_sitter.Node) -> None:
         if not self._switches:  # only in text that does not parse
@@ -172,7 +172,7 @@ class ControlFlow(ABC):
         flow = self.flow
         head, after, defaults = self._switches[-1]
         falls = node.id in self.marks["falls"]
-        flow.go(flow.block(head, flow.current) if falls else flow.block(head))
+        flow.continue_in(flow.block(head, flow.current) if falls else flow.block(head))
         if node.id in self.marks["default"]:
             defaults.append(node.start_byte)
         self._children(node)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from caretbench.syntax.names.project import Place, Project
-from caretbench.syntax.names.symbols import Names, Site, Use, Variable
-from caretbench.syntax.names.walker import Walk
+from caretbench.syntax.names.file_symbols import FileSymbols
+from caretbench.syntax.names.project_names import ProjectNames, ResolvedName
+from caretbench.syntax.names.symbols import DefinitionSite, NameScope, NameUse, Variable
 from caretbench.syntax.types import (
     CLASSES,
     FUNCTIONS,
@@ -26,36 +26,36 @@ _BODIES: Final = frozenset({
 })  # fmt: skip
 
 
-class Definitions:
+class DefinitionTable:
     """The definitions of a project's files, each made once."""
 
-    def __init__(self, walks: Mapping[str, Walk]) -> None:
-        self._walks = walks
-        self._made: dict[Site, Definition] = {}
+    def __init__(self, files: Mapping[str, FileSymbols]) -> None:
+        self._walks = files
+        self._made: dict[DefinitionSite, Definition] = {}
         self._all: dict[Variable, tuple[Definition, ...]] = {}
 
-    def of(self, walk: Walk, site: Site) -> Definition:
+    def at(self, file: FileSymbols, site: DefinitionSite) -> Definition:
         """Return the definition at a site."""
         made = self._made.get(site)
         if made is None:
             span = Span(site.start, site.end)
-            made = Definition(walk.source.path, site.name, site.binding, span, site.row + 1)
+            made = Definition(file.source.path, site.name, site.binding, span, site.row + 1)
             self._made[site] = made
         return made
 
-    def all_of(self, walk: Walk, variable: Variable) -> tuple[Definition, ...]:
+    def of_variable(self, file: FileSymbols, variable: Variable) -> tuple[Definition, ...]:
         """Return all definitions of a variable, in the order of the text."""
         made = self._all.get(variable)
         if made is None:
-            made = self._all[variable] = self.each(walk, variable.sites)
+            made = self._all[variable] = self.at_sites(file, variable.sites)
         return made
 
-    def each(self, walk: Walk, sites: Sequence[Site]) -> tuple[Definition, ...]:
+    def at_sites(self, file: FileSymbols, sites: Sequence[DefinitionSite]) -> tuple[Definition, ...]:
         """Return the definitions at some sites, in the order of the text."""
-        return tuple(self.of(walk, site) for site in sorted(sites, key=lambda site: site.start))
+        return tuple(self.at(file, site) for site in sorted(sites, key=lambda site: site.start))
 
 
-def _library_binding(use: Use) -> Binding:
+def _library_binding(use: NameUse) -> Binding:
     target = use.variable.target if use.variable is not None and not use.path else None
     if target is not None and target.symbol is None:
         return "module"
@@ -64,7 +64,7 @@ def _library_binding(use: Use) -> Binding:
     return ("method" if use.path else "function") if use.is_call else "global"
 
 
-def _outermost_function(scope: Names | None) -> Names | None:
+def _outermost_function(scope: NameScope | None) -> NameScope | None:
     found = None
     while scope is not None:
         if scope.kind in FUNCTIONS:
@@ -73,40 +73,45 @@ def _outermost_function(scope: Names | None) -> Names | None:
     return found
 
 
-def _origin(use: Use, site: Site, bodies: Nesting, body_spans: list[Span]) -> Origin:
+def _origin(use: NameUse, site: DefinitionSite, bodies: Nesting, body_spans: list[Span]) -> Origin:
     """Return how near the definition of the same file is."""
     body = bodies.innermost(use.start, use.end)
     function = _outermost_function(use.scope)
-    if body is not None and body_spans[body].holds((site.start, site.end)):
+    if body is not None and body_spans[body].contains((site.start, site.end)):
         return "same_block"
     if function is not None and function.start <= site.start and site.end <= function.end:
         return "same_function"
-    around = use.scope.around(CLASSES)
+    around = use.scope.enclosing_scope(CLASSES)
     if around is not None and around.start <= site.start and site.end <= around.end:
         return "same_class"
     return "same_file"
 
 
-def references_of(
-    walk: Walk, project: Project, definitions: Definitions, blocks: tuple[Block, ...]
+def find_references(
+    file: FileSymbols, project: ProjectNames, definitions: DefinitionTable, blocks: tuple[Block, ...]
 ) -> tuple[Reference, ...]:
     """Return the references of one file, in the order of the text."""
     body_spans = [block.span for block in blocks if block.kind in _BODIES]
     bodies = Nesting(body_spans)
     found = []
-    for use in sorted(walk.uses, key=lambda use: (use.start, use.end)):
-        if not use.path and use.name in walk.traits.self_names and use.scope.around(CLASSES):
+    for use in sorted(file.uses, key=lambda use: (use.start, use.end)):
+        if not use.path and use.name in file.rules.self_names and use.scope.enclosing_scope(CLASSES):
             continue  # the object itself is no reference, as `this` is none
-        found.append(_reference(walk, project, definitions, use, bodies, body_spans))
+        found.append(_reference(file, project, definitions, use, bodies, body_spans))
     return tuple(found)
 
 
 def _reference(
-    walk: Walk, project: Project, definitions: Definitions, use: Use, bodies: Nesting, body_spans: list[Span]
+    file: FileSymbols,
+    project: ProjectNames,
+    definitions: DefinitionTable,
+    use: NameUse,
+    bodies: Nesting,
+    body_spans: list[Span],
 ) -> Reference:
-    place = project.meaning(walk, use)
+    place = project.resolve_use(file, use)
     bare = Reference(
-        path=walk.source.path,
+        path=file.source.path,
         name=use.name,
         span=Span(use.start, use.end),
         line=use.row + 1,
@@ -116,26 +121,26 @@ def _reference(
         is_call=use.is_call,
     )
     if place is None:
-        is_builtin = not use.path and use.name in walk.traits.builtins
+        is_builtin = not use.path and use.name in file.rules.builtins
         return bare._replace(binding="builtin", origin="builtin") if is_builtin else bare
-    if place.walk is None:
-        return _to_library(bare, walk, project, definitions, use, place)
+    if place.file is None:
+        return _to_library(bare, file, project, definitions, use, place)
     if place.variable is None:
-        head = Definition(place.walk.source.path, use.name, "module", Span(0, 0), 1)
+        head = Definition(place.file.source.path, use.name, "module", Span(0, 0), 1)
         return bare._replace(
             binding="module",
-            origin="same_file" if place.walk is walk else "same_project",
+            origin="same_file" if place.file is file else "same_project",
             declaration=head,
             reaching=(head,),
-            files_crossed=place.files,
+            files_crossed=place.files_crossed,
         )
-    if place.walk is not walk:
+    if place.file is not file:
         return bare._replace(
             binding=place.variable.binding,
             origin="same_project",
-            declaration=definitions.of(place.walk, place.variable.sites[0]),
-            reaching=definitions.all_of(place.walk, place.variable),
-            files_crossed=max(place.files, 1),
+            declaration=definitions.at(place.file, place.variable.sites[0]),
+            reaching=definitions.of_variable(place.file, place.variable),
+            files_crossed=max(place.files_crossed, 1),
         )
     sites = list(use.reaching) or place.variable.sites
     others = [site for site in sites if site.start != use.start] or sites  # `r += 1` defines what it uses
@@ -143,25 +148,30 @@ def _reference(
     return bare._replace(
         binding=nearest.binding if use.reaching else place.variable.binding,
         origin=_origin(use, nearest, bodies, body_spans),
-        declaration=definitions.of(place.walk, place.variable.sites[0]),
-        reaching=definitions.each(walk, use.reaching)
+        declaration=definitions.at(place.file, place.variable.sites[0]),
+        reaching=definitions.at_sites(file, use.reaching)
         if use.reaching
-        else definitions.all_of(walk, place.variable),
+        else definitions.of_variable(file, place.variable),
     )
 
 
 def _to_library(
-    bare: Reference, walk: Walk, project: Project, definitions: Definitions, use: Use, place: Place
+    bare: Reference,
+    file: FileSymbols,
+    project: ProjectNames,
+    definitions: DefinitionTable,
+    use: NameUse,
+    place: ResolvedName,
 ) -> Reference:
     """Return a library's name, or a package of the project that is only a folder (then ``library`` stays empty)."""
     own = use.variable.sites if use.variable is not None and not use.path else []
-    is_folder = place.files < 0
+    is_folder = place.files_crossed < 0
     library = place.library or ""
-    origin: Origin = "stdlib" if project.is_standard(walk, library) else "third_party"
+    origin: Origin = "stdlib" if project.is_standard_library(file, library) else "third_party"
     return bare._replace(
         binding=_library_binding(use),
         origin="same_project" if is_folder else origin,
-        declaration=definitions.of(walk, min(own, key=lambda site: site.start)) if own else None,
-        reaching=tuple(definitions.of(walk, site) for site in use.reaching or own),
+        declaration=definitions.at(file, min(own, key=lambda site: site.start)) if own else None,
+        reaching=tuple(definitions.at(file, site) for site in use.reaching or own),
         library=None if is_folder else library,
     )

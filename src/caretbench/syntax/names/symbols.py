@@ -17,7 +17,7 @@ class ImportTarget(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Site:
+class DefinitionSite:
     """A place that defines a name.
 
     ``key`` is the name under which a scope keeps it, ``index`` counts within its flow, for the solver.
@@ -29,13 +29,13 @@ class Site:
     end: int
     row: int
     binding: Binding
-    flow: Flow
+    flow: FlowGraph
     index: int = -1
     variable: Variable | None = None
 
 
 @dataclass(slots=True, eq=False)
-class Use:
+class NameUse:
     """A place that uses a name; ``path`` are the names before it where it is a member (``self.a.b``)."""
 
     name: str
@@ -43,12 +43,12 @@ class Use:
     start: int
     end: int
     row: int
-    scope: Names
-    flow: Flow
-    path: tuple[Use | str, ...]
+    scope: NameScope
+    flow: FlowGraph
+    path: tuple[NameUse | str, ...]
     is_call: bool
     variable: Variable | None = None
-    reaching: tuple[Site, ...] = ()
+    reaching: tuple[DefinitionSite, ...] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -61,16 +61,16 @@ class Variable:
 
     name: str
     binding: Binding
-    scope: Names
-    flow: Flow | None = None
-    sites: list[Site] = field(default_factory=list)
+    scope: NameScope
+    flow: FlowGraph | None = None
+    sites: list[DefinitionSite] = field(default_factory=list)
     types: list[str] = field(default_factory=list)
-    inside: Names | None = None
+    inner_scope: NameScope | None = None
     target: ImportTarget | None = None
 
 
 @dataclass(slots=True, eq=False)
-class Names:
+class NameScope:
     """A scope with its names.
 
     ``bases`` are the names of what a class is derived from, ``owner`` the class of a method that stands
@@ -81,7 +81,7 @@ class Names:
     name: str
     start: int
     end: int
-    parent: Names | None
+    parent: NameScope | None
     symbols: dict[str, Variable] = field(default_factory=dict)
     globals: set[str] = field(default_factory=set)
     nonlocals: set[str] = field(default_factory=set)
@@ -89,43 +89,43 @@ class Names:
     bases: list[str] = field(default_factory=list)
     wildcards: list[str] = field(default_factory=list)
 
-    def hoisted(self, *, through: frozenset[str]) -> Names:
+    def hoisting_scope(self, *, through: frozenset[str]) -> NameScope:
         """Return the nearest scope outwards, this one included, whose kind is not in ``through``."""
         scope = self
         while scope.kind in through and scope.parent is not None:
             scope = scope.parent
         return scope
 
-    def around(self, kinds: frozenset[str]) -> Names | None:
+    def enclosing_scope(self, kinds: frozenset[str]) -> NameScope | None:
         """Return the nearest scope of one of these kinds, this one included, or None."""
-        scope: Names | None = self
+        scope: NameScope | None = self
         while scope is not None and scope.kind not in kinds:
             scope = scope.parent
         return scope
 
-    def outside_class(self) -> bool:
+    def in_separate_method(self) -> bool:
         """Return whether this is inside a method that stands outside of its class."""
-        return self.owner is not None or (self.parent is not None and self.parent.outside_class())
+        return self.owner is not None or (self.parent is not None and self.parent.in_separate_method())
 
 
 @dataclass(slots=True, eq=False)
-class Kill:
+class VariableDeletion:
     """The end of a variable (``del``)."""
 
-    use: Use
+    use: NameUse
     variable: Variable | None = None
 
 
-Event = Use | Site | Kill
+FlowEvent = NameUse | DefinitionSite | VariableDeletion
 
 
-class Flow:
+class FlowGraph:
     """The control-flow graph of one function, or of a file's own statements."""
 
     __slots__ = ("_catchers", "blocks", "breaks", "continues", "current", "finals", "followers")
 
     def __init__(self) -> None:
-        self.blocks: list[list[Event]] = [[]]
+        self.blocks: list[list[FlowEvent]] = [[]]
         self.followers: list[list[int]] = [[]]
         self.current = 0
         self.breaks: list[int] = []
@@ -146,7 +146,7 @@ class Flow:
         """Let one block follow another."""
         self.followers[before].append(after)
 
-    def go(self, block: int) -> None:
+    def continue_in(self, block: int) -> None:
         """Write on in this block."""
         self.current = block
 
@@ -156,13 +156,13 @@ class Flow:
             self.link(self.current, target)
         self.current = self.block()
 
-    def guard(self, catcher: int) -> None:
+    def enter_try(self, catcher: int) -> None:
         """From here on, every point may also go on at ``catcher``."""
         self._catchers.append(catcher)
         self.link(self.current, catcher)
         self.current = self.block(self.current)
 
-    def unguard(self) -> None:
+    def leave_try(self) -> None:
         """End the latest guard."""
         self.link(self.current, self._catchers.pop())
 
@@ -170,9 +170,9 @@ class Flow:
         """Leave for the nearest guard, or the function."""
         self.jump(self._catchers[-1:])
 
-    def add(self, event: Event) -> None:
+    def add(self, event: FlowEvent) -> None:
         """Let something happen; behind a definition an exception may leave with the new value."""
-        if self._catchers and not isinstance(event, Use):
+        if self._catchers and not isinstance(event, NameUse):
             self.link(self.current, self._catchers[-1])
             self.current = self.block(self.current)
         self.blocks[self.current].append(event)

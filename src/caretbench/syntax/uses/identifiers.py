@@ -43,9 +43,9 @@ class Identifier(NamedTuple):
     start: int
     end: int
     row: int
-    place: str
+    syntactic_position: str
     function: int
-    around: tuple[int, ...]
+    unordered_groups: tuple[int, ...]
 
 
 class Identifiers(NamedTuple):
@@ -55,11 +55,11 @@ class Identifiers(NamedTuple):
     """
 
     names: tuple[Identifier, ...]
-    parts: Mapping[int, tuple[Span, ...]]
+    group_parts: Mapping[int, tuple[Span, ...]]
     errors: int
 
 
-def style(name: str) -> str:
+def naming_style(name: str) -> str:
     """Return how a name is written, which says in many languages what it may be: private, exported, constant, plain."""
     if name[0] in "_@$:":
         return name[: len(name) - len(name.lstrip("_@$:"))]
@@ -104,25 +104,27 @@ class _Reader:
         )
         waiting: list[tuple[tree_sitter.Node, bool, int, tuple[int, ...]]] = [(root, True, 0, ())]
         while waiting:
-            node, usable, function, around = waiting.pop()
+            node, usable, function, unordered_groups = waiting.pop()
             identity = node.id
             usable = usable and identity not in self._no_use
             if identity in tokens:
-                self._add(node, usable, function, around)
+                self._add(node, usable, function, unordered_groups)
                 continue
             if identity in functions and not function:  # what is inside of a function sees its names
                 function = node.start_byte + 1
             if identity in self._unordered:
-                around = (
-                    *around,
+                unordered_groups = (
+                    *unordered_groups,
                     self._number([Span(c.start_byte, c.end_byte) for c in node.named_children]),
                 )
             elif identity in symmetric and not self._continues(node, symmetric):
-                around = (*around, self._number(self._operands(node, symmetric)))
-            waiting.extend((child, usable, function, around) for child in reversed(node.named_children))
+                unordered_groups = (*unordered_groups, self._number(self._operands(node, symmetric)))
+            waiting.extend(
+                (child, usable, function, unordered_groups) for child in reversed(node.named_children)
+            )
 
-    def _number(self, parts: list[Span]) -> int:
-        self._parts[len(self._parts)] = tuple(parts)
+    def _number(self, group_parts: list[Span]) -> int:
+        self._parts[len(self._parts)] = tuple(group_parts)
         return len(self._parts) - 1
 
     def _continues(self, node: tree_sitter.Node, symmetric: set[int]) -> bool:
@@ -141,16 +143,22 @@ class _Reader:
                 found.append(Span(child.start_byte, child.end_byte))
         return found
 
-    def _add(self, node: tree_sitter.Node, usable: bool, function: int, around: tuple[int, ...]) -> None:
+    def _add(
+        self, node: tree_sitter.Node, usable: bool, function: int, unordered_groups: tuple[int, ...]
+    ) -> None:
         name = self._data[node.start_byte : node.end_byte].decode("utf-8", "surrogatepass")
         if not name:  # invented by the parser
             return
         parent = node.parent
         if parent is None or parent.type == "ERROR" or parent.type in _TAGS:
             usable = False
-        place = f"{node.type} {self._place(node)} {style(name)}" if usable else ""
+        syntactic_position = f"{node.type} {self._place(node)} {naming_style(name)}" if usable else ""
         row = node.start_point.row
-        self._names.append(Identifier(name, node.start_byte, node.end_byte, row, place, function, around))
+        self._names.append(
+            Identifier(
+                name, node.start_byte, node.end_byte, row, syntactic_position, function, unordered_groups
+            )
+        )
 
     def _place(self, node: tree_sitter.Node) -> str:
         places = [place for place in _PLACES if node.id in self._word(place)]

@@ -30,8 +30,8 @@ class Toy(Suite):
     strata = ("language", "category")
     criteria_folder = Path(__file__).parent / "criteria"
     baselines: ClassVar[Mapping[str, Writer]] = {**BASELINES, "one": lambda _problem: "1"}
-    build_about = "additions; SOURCE is A+B, 1+2 for example"
-    build_options = (Option("language", str, "Written in the problems' ids.", "build", default="python"),)
+    build_about = "additions: A+B, 1+2 for example"
+    build_options = (Option("language", str, "Language label of the problems.", "build", default="python"),)
     build_roles: ClassVar[Mapping[str, str]] = {"generator": "writes each docstring (optional)"}
 
     def load(self, source: str) -> ProblemSet:
@@ -54,9 +54,10 @@ class Toy(Suite):
         *,
         models: BuildModels = NO_MODELS,
     ) -> BuildResult:
-        """Make a problem of each sum.
+        """Build a problem from each sum.
 
-        Example: caretbench build toy 1+2 3+4 -o tasks
+        Examples:
+          caretbench build toy 1+2 3+4 -o tasks
         """
         sums: dict[str, tuple[int, int]] = {}
         for source in sources:

@@ -14,7 +14,7 @@ from caretbench.suites.efcb.edits.edit import Edit, Occurrence, Replacement, swa
 from caretbench.suites.efcb.edits.guards import ancestors, is_argument_pair, is_symmetric_pair, is_text_only
 from caretbench.suites.efcb.edits.names import drawn_pairs
 from caretbench.suites.efcb.edits.units import Unit
-from caretbench.syntax.uses.usage import CALLS, callee_of, context
+from caretbench.syntax.uses.expression_contexts import CALLS, callee_of, expression_context
 from caretbench.syntax.uses.value_kinds import kind_of_value
 
 FEWEST_OCCURRENCES: Final = 2
@@ -54,7 +54,9 @@ def literals(unit: Unit) -> list[Literal]:
             or _fixed(node)
         ):
             continue
-        found.append(Literal(node, place, _form(kind, place.name), context(node), unit.hunk(place)))
+        found.append(
+            Literal(node, place, _form(kind, place.name), expression_context(node), unit.hunk(place))
+        )
     return found
 
 

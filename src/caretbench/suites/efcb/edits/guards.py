@@ -10,7 +10,7 @@ import tree_sitter
 
 from caretbench.suites.efcb.edits.name_rules import is_log, is_message, is_symmetric, is_titled
 from caretbench.syntax.parser import text_of as text
-from caretbench.syntax.uses.usage import ARGUMENTS, CALLS, FUNCTIONS, callee_of, operator_of
+from caretbench.syntax.uses.expression_contexts import ARGUMENTS, CALLS, FUNCTIONS, callee_of, operator_of
 
 _STATEMENTS: Final = re.compile(r"statement|declaration|^(block|body_statement|program|module|source_file)$")
 _SYMMETRIC: Final = frozenset({"==", "!=", "===", "!==", "is", "is not"})

@@ -17,8 +17,8 @@ from caretbench.suites.efcb.edits.edit import Edit, Replacement, swap
 from caretbench.suites.efcb.edits.guards import ancestors, is_argument_pair, is_symmetric_pair, is_text_only
 from caretbench.suites.efcb.edits.name_rules import is_frame, is_same_meaning
 from caretbench.suites.efcb.edits.units import Named, Unit
-from caretbench.syntax.uses.identifiers import style
-from caretbench.syntax.uses.scopes import Declaration
+from caretbench.syntax.uses.declarations import Declaration
+from caretbench.syntax.uses.identifiers import naming_style
 
 T = TypeVar("T")
 
@@ -37,18 +37,20 @@ def swaps(unit: Unit, refused: Counter[str], draw: random.Random) -> Iterator[Ed
     groups: dict[Hashable, list[Named]] = defaultdict(list)
     for one in unit.editable:
         if not _fixed(one):
-            groups[one.hunk, one.function, one.role, style(one.name)].append(one)
+            groups[one.hunk, one.function, one.role, naming_style(one.name)].append(one)
     for members in groups.values():
         for one, other in drawn_pairs(members, _MOST_PAIRS, draw):
             if one.name == other.name or one.entity == other.entity:
                 continue
             guard = _refusal(unit, one, other) or _refusal(unit, other, one)
-            if guard is None and is_symmetric_pair(one.use.whole, other.use.whole, unit.part.grammar):
+            if guard is None and is_symmetric_pair(
+                one.use.expression, other.use.expression, unit.part.grammar
+            ):
                 guard = "symmetric_call"
             if guard is not None:
                 refused[guard] += 1
             elif one.occurrence is not None and other.occurrence is not None:
-                arguments = is_argument_pair(one.use.whole, other.use.whole)
+                arguments = is_argument_pair(one.use.expression, other.use.expression)
                 kind = "arguments" if arguments else f"swap-{_WORDS.get(one.role, one.role)}"
                 yield swap(kind, one.occurrence, other.occurrence)
 
@@ -75,25 +77,27 @@ def _others(unit: Unit, one: Named) -> Iterator[tuple[str, str, Hashable]]:
     """Name, kind and entity of what could come where ``one`` is."""
     found: list[tuple[str, str, Hashable]] = []
     if one.role in _VARIABLES:
-        for seen in unit.scopes.visible(one.start):
+        for seen in unit.scopes.visible_variables(one.start):
             role = "local" if seen.role == "comprehended" else seen.role
             if role == one.role and seen.kind != "function" and not _captured(unit, one, seen):
-                found.append((seen.name, seen.kind, (role, seen.begin, seen.name)))
+                found.append((seen.name, seen.kind, (role, seen.scope_start, seen.name)))
     else:
         assert isinstance(one.entity, tuple)  # noqa: S101 - for the type
         for entity, other in unit.groups[one.entity[:2]].items():
             if other.role == one.role:
                 found.append((other.name, unit.kinds.get(entity, ""), entity))
     for name, kind, entity in found:
-        if name != one.name and style(name) == style(one.name):
+        if name != one.name and naming_style(name) == naming_style(one.name):
             yield name, kind, entity
 
 
 def _refusal(unit: Unit, one: Named, other: Named) -> str | None:
     """Return why the name of ``other`` cannot come where ``one`` is."""
     if one.role in _VARIABLES:
-        seen = next((found for found in unit.scopes.visible(one.start) if found.name == other.name), None)
-        if seen is None or (seen.begin, seen.name) != other.entity[1:]:  # type: ignore[index]
+        seen = next(
+            (found for found in unit.scopes.visible_variables(one.start) if found.name == other.name), None
+        )
+        if seen is None or (seen.scope_start, seen.name) != other.entity[1:]:  # type: ignore[index]
             return "out_of_scope"
         if _captured(unit, one, seen):
             return "captured"
@@ -134,27 +138,27 @@ def _used_alike(unit: Unit, one: Named, entity: Hashable) -> bool:
     """Return whether the uses of an entity tell that it is of the kind of ``one``."""
     seen = unit.contexts.get(entity, set())
     # Where types are checked, two things with one member may still give different things by it.
-    told = one.use.strong and not (unit.static and one.use.context.startswith("object:"))
-    if told and one.use.context in seen:
+    told = one.use.is_specific and not (unit.static and one.use.expression_context.startswith("object:"))
+    if told and one.use.expression_context in seen:
         return True
     if unit.static:
         return False
     shared = {where for where in seen & unit.contexts.get(one.entity, set()) if _tells(where)}
     # Where a member is asked for, both must be known to have members in common.
-    if one.use.context.startswith("object:"):
+    if one.use.expression_context.startswith("object:"):
         shared = {where for where in shared if where.startswith("object:")}
     return bool(shared) or (one.arguments is None and _untold(unit, one, seen))
 
 
 def _untold(unit: Unit, one: Named, seen: set[str]) -> bool:
     """Return whether neither the uses of two variables nor what is done to them tell their kinds apart."""
-    if one.use.context.startswith(("object:", "indexed", "other")) or not one.use.strong:
+    if one.use.expression_context.startswith(("object:", "indexed", "other")) or not one.use.is_specific:
         return False
     ours, theirs = (
         {part for where in contexts if (part := re.split(r"[:/ =<]", where)[0]) in _DONE}
         for contexts in (unit.contexts.get(one.entity, set()), seen)
     )
-    here = re.split(r"[:/ =<]", one.use.context)[0]
+    here = re.split(r"[:/ =<]", one.use.expression_context)[0]
     if here in _DONE:
         return here in theirs
     return not ours or not theirs or bool(ours & theirs)
@@ -189,7 +193,7 @@ def _sort(kind: str) -> str:
 def _takes(unit: Unit, one: Named, name: str) -> bool:
     """Return whether a function takes as many arguments as ``one`` gives, as far as the text declares it."""
     assert one.arguments is not None  # noqa: S101 - for the type
-    declared = [found for found in unit.scopes.named(name) if found.parameters is not None]
+    declared = [found for found in unit.scopes.by_name(name) if found.parameters is not None]
     return not declared or any(
         found.required <= len(one.arguments)
         and (
@@ -203,7 +207,7 @@ def _takes(unit: Unit, one: Named, name: str) -> bool:
 def _signature(unit: Unit, one: Named, name: str) -> bool:
     """Return whether the text declares both functions with the same types."""
     ours, theirs = (
-        {(found.parameters, found.kind) for found in unit.scopes.named(word) if found.role == "function"}
+        {(found.parameters, found.kind) for found in unit.scopes.by_name(word) if found.role == "function"}
         for word in (one.name, name)
     )
     return len(ours) == 1 and ours == theirs
@@ -214,7 +218,7 @@ def _same_value(unit: Unit, one: Named, name: str) -> str | None:
     aliases = {
         frozenset((found.name, found.alias))
         for word in (one.name, name)
-        for found in unit.scopes.named(word)
+        for found in unit.scopes.by_name(word)
         if found.alias
     }
     return "same_value" if frozenset((one.name, name)) in aliases else None
@@ -222,17 +226,17 @@ def _same_value(unit: Unit, one: Named, name: str) -> str | None:
 
 def _captured(unit: Unit, one: Named, seen: Declaration) -> bool:
     """Return whether a variable that is assigned again comes into a function inside of its own, which Java forbids."""
-    if unit.part.grammar != "java" or (seen.role, seen.begin, seen.name) not in unit.assigned:
+    if unit.part.grammar != "java" or (seen.role, seen.scope_start, seen.name) not in unit.assigned:
         return False
     return any(
         around.type in ("lambda_expression", "class_body") and around.start_byte > seen.start
-        for around in ancestors(one.use.whole)
+        for around in ancestors(one.use.expression)
     )
 
 
 def _fixed(one: Named) -> bool:
     """Return whether nothing depends on a use, or it is assigned."""
-    return one.use.context == "target" or is_text_only(one.use.whole)
+    return one.use.expression_context == "target" or is_text_only(one.use.expression)
 
 
 def drawn_pairs(members: Sequence[T], most: int, draw: random.Random) -> Iterator[tuple[T, T]]:

@@ -329,9 +329,9 @@ def _without_order(unit: Unit, edit: Edit) -> bool:
         return False
     one, other = found
     data = unit.data
-    for number in set(one.around) & set(other.around):
+    for number in set(one.unordered_groups) & set(other.unordered_groups):
         first, second = (
-            next((span for span in unit.parts[number] if span.holds((name.start, name.end))), None)
+            next((span for span in unit.parts[number] if span.contains((name.start, name.end))), None)
             for name in (one, other)
         )
         if first is None or second is None or first == second:

@@ -13,7 +13,7 @@ from caretbench.suites.efcb.edits.guards import ancestors, is_compile_time, is_t
 from caretbench.suites.efcb.edits.name_rules import counterparts, is_symmetric
 from caretbench.suites.efcb.edits.units import Unit
 from caretbench.syntax.parser import text_of as text
-from caretbench.syntax.uses.usage import (
+from caretbench.syntax.uses.expression_contexts import (
     ARGUMENTS,
     CALLS,
     FUNCTIONS,

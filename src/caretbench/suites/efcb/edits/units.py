@@ -18,9 +18,8 @@ from caretbench.suites.efcb.edits.parts import OUTSIDE, PatchPart
 from caretbench.syntax.parser import encode, parse
 from caretbench.syntax.parser import text_of as text
 from caretbench.syntax.types import Span
-from caretbench.syntax.uses.identifiers import Identifier, Identifiers, identifiers
-from caretbench.syntax.uses.scopes import Declaration, Scopes
-from caretbench.syntax.uses.usage import (
+from caretbench.syntax.uses.declarations import Declaration, DeclarationIndex
+from caretbench.syntax.uses.expression_contexts import (
     CLASSES,
     FUNCTIONS,
     MEMBERS,
@@ -29,8 +28,9 @@ from caretbench.syntax.uses.usage import (
     ExpressionUse,
     arguments_of,
     callee_of,
-    use_of,
+    expression_use,
 )
+from caretbench.syntax.uses.identifiers import Identifier, Identifiers, identifiers
 from caretbench.syntax.uses.value_kinds import kind_of_value
 
 STATIC: Final = frozenset({"java", "csharp", "go", "typescript", "tsx", "cpp", "rust"})
@@ -89,12 +89,12 @@ class Unit:
     @property
     def parts(self) -> Mapping[int, tuple[Span, ...]]:
         """The parts of each thing without an order, by its number."""
-        return self._identifiers.parts
+        return self._identifiers.group_parts
 
     @cached_property
-    def scopes(self) -> Scopes:
+    def scopes(self) -> DeclarationIndex:
         """The declarations."""
-        return Scopes(self.root, self.part.grammar)
+        return DeclarationIndex(self.root, self.part.grammar)
 
     def place(self, start: int, end: int) -> Occurrence | None:
         """Return where some bytes are in the patch; None where they are not in one line of it."""
@@ -191,7 +191,7 @@ class Unit:
         """The uses near the patch whose role is known, in the order of the text."""
         found = []
         for one in self.read:
-            if one.place and any(one.row in rows for rows in self._rows):
+            if one.syntactic_position and any(one.row in rows for rows in self._rows):
                 named = self._named(one)
                 if named is not None:
                     found.append(named)
@@ -203,7 +203,9 @@ class Unit:
         return tuple(
             one
             for one in self.named
-            if one.occurrence is not None and self.is_added(one.occurrence) and not self.broken(one.use.whole)
+            if one.occurrence is not None
+            and self.is_added(one.occurrence)
+            and not self.broken(one.use.expression)
         )
 
     @cached_property
@@ -211,8 +213,8 @@ class Unit:
         """By entity: where it is seen."""
         found: dict[Hashable, set[str]] = defaultdict(set)
         for one in self.named:
-            if one.use.strong:
-                found[one.entity].add(one.use.context)
+            if one.use.is_specific:
+                found[one.entity].add(one.use.expression_context)
         return found
 
     @cached_property
@@ -233,7 +235,7 @@ class Unit:
     def assigned(self) -> frozenset[Hashable]:
         """Entities that are assigned, or counted up, where they are not declared."""
         counted = ("target", "other:update_expression")
-        return frozenset(one.entity for one in self.named if one.use.context in counted)
+        return frozenset(one.entity for one in self.named if one.use.expression_context in counted)
 
     @cached_property
     def uses(self) -> Counter[Hashable]:
@@ -253,8 +255,8 @@ class Unit:
         node = self.root.descendant_for_byte_range(one.start, one.end)
         if node is None:
             return None
-        words = one.place.split()[1].split("+")
-        use = use_of(node)
+        words = one.syntactic_position.split()[1].split("+")
+        use = expression_use(node)
         told = self._told(node, one, words, use)
         if told is None:
             return None
@@ -262,7 +264,7 @@ class Unit:
         given = arguments_of(use.call) if use.call is not None else None
         place = self.place(one.start, one.end)
         return Named(
-            one.name, one.start, one.end, role, entity, kind, use, one.place, one.function,
+            one.name, one.start, one.end, role, entity, kind, use, one.syntactic_position, one.function,
             self._hunk_of[place.line] if place is not None else -1, place, declared,
             tuple(self._argument_kind(argument) for argument in given) if given is not None else None,
         )  # fmt: skip
@@ -292,7 +294,7 @@ class Unit:
         if declared.role in ("import", "typename", "function", "field") or declared.kind == "function":
             return None
         role = "local" if declared.role == "comprehended" else declared.role
-        return role, (role, declared.begin, declared.name), declared.kind, declared
+        return role, (role, declared.scope_start, declared.name), declared.kind, declared
 
     def _called(self, name: str, count: int, declared: Declaration | None) -> _Told:
         """Role, entity and kind of a name that is called alone."""
@@ -305,8 +307,8 @@ class Unit:
     def _bare_field(self, node: tree_sitter.Node, one: Identifier) -> _Told:
         if self.part.grammar not in _BARE_FIELDS:
             return None
-        for found in self.scopes.named(one.name):
-            if found.role == "field" and found.begin <= one.start < found.end:
+        for found in self.scopes.by_name(one.name):
+            if found.role == "field" and found.scope_start <= one.start < found.end:
                 return "field", ("field", f"this@{_around(node, CLASSES)}", one.name), found.kind, found
         return None
 
@@ -336,7 +338,7 @@ class Unit:
         if node.type in ("identifier", "constant"):
             declared = self.scopes.resolve(written, node.start_byte)
             if declared is not None and declared.role in ("local", "parameter", "comprehended"):
-                return declared.kind or f"{declared.begin}:{declared.name}"
+                return declared.kind or f"{declared.scope_start}:{declared.name}"
             return f"name:{written}"
         return f"text:{_around(node, FUNCTIONS)}:{_bare(written)[:120]}"
 
@@ -345,7 +347,7 @@ class Unit:
         return self._one_kind(name, "function")
 
     def _one_kind(self, name: str, role: str) -> str:
-        found = {one.kind for one in self.scopes.named(name) if one.role == role}
+        found = {one.kind for one in self.scopes.by_name(name) if one.role == role}
         return found.pop() if len(found) == 1 else ""
 
     def _argument_kind(self, node: tree_sitter.Node) -> str:
@@ -376,7 +378,7 @@ class Unit:
 def _receiver_of(node: tree_sitter.Node, use: ExpressionUse) -> tree_sitter.Node | None:
     """Return the object that a use is a member of; None where there is none."""
     member = node.parent
-    if member is None or use.whole.id == node.id or MEMBERS.get(member.type) is None:
+    if member is None or use.expression.id == node.id or MEMBERS.get(member.type) is None:
         return None
     objects = (member.child_by_field_name(field) for field in OBJECTS)
     return next((found for found in objects if found is not None and found.id != node.id), None)

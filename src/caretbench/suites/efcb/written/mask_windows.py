@@ -19,7 +19,7 @@ from rapidfuzz import fuzz, process
 from caretbench.errors import DataError
 from caretbench.sources.git.unified_diff import parse_hunks
 from caretbench.suites.efcb.rendering import Rendered
-from caretbench.syntax.docs.places import comment_marks, comments
+from caretbench.syntax.docs.comments import comment_marks, comments
 from caretbench.syntax.parser import encode
 from caretbench.syntax.source import grammar_of
 from caretbench.syntax.uses.identifiers import identifiers

@@ -109,7 +109,7 @@ class FileMiner:
         if cut in ("header", "body") or self._around.innermost(*block.span) is not None:
             return True
         kinds = {self.analysis.scopes[index].kind for index in block.enclosing}
-        declares = any(block.span.holds(span) for span in self._declares)
+        declares = any(block.span.contains(span) for span in self._declares)
         return cut == "statement" and kinds <= {"file"} and not declares
 
     def _behind_documentation(self, block: Block) -> int:
@@ -132,12 +132,15 @@ class FileMiner:
             return self._statement_end(span)
         if self.source.language == "python":
             return (span.end, "") if self._begins_line(span) and self._ends_list(span) else None
-        if not block.closing or self.data[block.closed - 1 : block.closed] != block.closing.encode():
+        if (
+            not block.closing
+            or self.data[block.closing_end - 1 : block.closing_end] != block.closing.encode()
+        ):
             return None
-        return block.closed, block.closing
+        return block.closing_end, block.closing
 
     def _statement_end(self, span: Span) -> tuple[int, str] | None:
-        for index in self._statement_nesting.around(*span):
+        for index in self._statement_nesting.enclosing(*span):
             around = self._statements[index].span
             if around.start < span.start:
                 return around.end, "" if self.source.language == "python" else ")"
@@ -237,7 +240,7 @@ class FileMiner:
         faults = self.analysis.faults
         if not faults:
             return False
-        scopes = self.analysis.scopes_around(span)
+        scopes = self.analysis.enclosing_scopes(span)
         around = next((scope.span for scope in scopes if scope.kind in _FUNCTIONS | {"class"}), span)
         first = bisect.bisect_left(faults, around.start, key=lambda fault: fault.span.start)
         return first < len(faults) and faults[first].span.start <= around.end

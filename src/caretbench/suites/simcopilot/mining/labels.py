@@ -96,7 +96,7 @@ def distances(references: tuple[Reference, ...]) -> dict[str, int]:
 
 def _touched(analysis: FileAnalysis, span: Span) -> Iterator[Block]:
     yield from analysis.blocks_in(span)
-    yield from analysis.blocks_around(span, mining_rules().constructs.blocks.keys() - {"class_body"})
+    yield from analysis.enclosing_blocks(span, mining_rules().constructs.blocks.keys() - {"class_body"})
 
 
 def _column(analysis: FileAnalysis, position: int) -> int:

@@ -13,7 +13,7 @@ from caretbench.suites.simcopilot.mining.candidates import Candidate, FileMiner,
 from caretbench.suites.simcopilot.mining.labels import constructs, labels_of_candidate
 from caretbench.suites.simcopilot.mining.sampling import Cell, Drawable, balanced, overlap_groups
 from caretbench.suites.simcopilot.released.paper import Mode
-from caretbench.syntax import Analysis
+from caretbench.syntax import ProjectAnalysis
 
 MODES: Final[tuple[Mode, ...]] = ("infill", "suffix_hidden")
 _REFERENCES: Final = ("local_variable", "global_variable", "function", "class", "library")
@@ -63,7 +63,7 @@ class FoundTasks(NamedTuple):
 class Miner:
     """Mines the files of one analysis."""
 
-    analysis: Analysis
+    analysis: ProjectAnalysis
     _digests: dict[str, str] = field(default_factory=dict)
 
     def find(self, paths: Collection[str]) -> FoundTasks:

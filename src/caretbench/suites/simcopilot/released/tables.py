@@ -10,7 +10,7 @@ from caretbench.problem import Label
 from caretbench.suites.simcopilot.released.paper import Mode, paper
 from caretbench.suites.simcopilot.released.spans import ReleasedProgram, ReleasedReference, ReleasedSpan
 from caretbench.suites.values import Table
-from caretbench.syntax.docs.places import comments
+from caretbench.syntax.docs.comments import comments
 
 _ALL = "*"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import posixpath
 from pathlib import PurePosixPath
 
-from caretbench.syntax.names.symbols import Names, Variable
-from caretbench.syntax.names.walker import Walk
+from caretbench.syntax.names.file_symbols import FileSymbols
+from caretbench.syntax.names.symbols import NameScope, Variable
 
 _SCRIPTS = (
     "", ".ts", ".tsx", ".d.ts", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs",
@@ -15,103 +15,103 @@ _SCRIPTS = (
 _FAMILIES = {"typescript": "javascript"}
 
 
-def _family(walk: Walk) -> str:
-    return _FAMILIES.get(walk.source.language, walk.source.language)
+def _family(file: FileSymbols) -> str:
+    return _FAMILIES.get(file.source.language, file.source.language)
 
 
 class ModuleIndex:
     """The files of a project by the names under which others import them."""
 
-    def __init__(self, walks: list[Walk]) -> None:
-        self._paths = {walk.source.path: walk for walk in walks}
-        self._dotted: dict[str, Walk] = {}
+    def __init__(self, files: list[FileSymbols]) -> None:
+        self._paths = {file.source.path: file for file in files}
+        self._dotted: dict[str, FileSymbols] = {}
         self._folders: set[str] = set()
-        self._tails: dict[str, Walk] = {}
-        self._packages: dict[str, dict[str, tuple[Walk, Variable]]] = {}
-        self._parts: dict[tuple[str, str], list[tuple[Walk, Variable]]] = {}
+        self._tails: dict[str, FileSymbols] = {}
+        self._packages: dict[str, dict[str, tuple[FileSymbols, Variable]]] = {}
+        self._parts: dict[tuple[str, str], list[tuple[FileSymbols, Variable]]] = {}
         self._exports: dict[str, dict[str, Variable]] = {}
-        self._reachable: dict[str, tuple[Walk, ...]] = {}
-        for walk in sorted(walks, key=lambda walk: (len(walk.source.path), walk.source.path)):
-            kind = walk.traits.modules
+        self._reachable: dict[str, tuple[FileSymbols, ...]] = {}
+        for file in sorted(files, key=lambda file: (len(file.source.path), file.source.path)):
+            kind = file.rules.modules
             if kind == "dotted":
-                self._add_dotted(walk)
+                self._add_dotted(file)
             elif kind == "include":
-                parts = PurePosixPath(walk.source.path).parts
+                parts = PurePosixPath(file.source.path).parts
                 for start in range(len(parts)):
-                    self._tails.setdefault("/".join(parts[start:]), walk)
+                    self._tails.setdefault("/".join(parts[start:]), file)
             elif kind in {"package", "namespace"}:
-                self._add_to_package(walk)
+                self._add_to_package(file)
 
-    def _add_dotted(self, walk: Walk) -> None:
+    def _add_dotted(self, file: FileSymbols) -> None:
         """``src/a/b.py`` is ``a.b``: every tail of the path; the shortest path comes first."""
-        parts = list(PurePosixPath(walk.source.path).with_suffix("").parts)
+        parts = list(PurePosixPath(file.source.path).with_suffix("").parts)
         if parts and parts[-1] == "__init__":
             parts.pop()
         for start in range(len(parts)):
-            self._dotted.setdefault(".".join(parts[start:]), walk)
+            self._dotted.setdefault(".".join(parts[start:]), file)
         for end in range(1, len(parts)):
             self._folders.update(".".join(parts[start:end]) for start in range(end))
 
-    def _add_to_package(self, walk: Walk) -> None:
+    def _add_to_package(self, file: FileSymbols) -> None:
         """Types by package; namespaces of C# are one package, so a type is found by its simple name."""
-        package = walk.package if walk.traits.modules == "package" else f"\0{_family(walk)}"
+        package = file.package if file.rules.modules == "package" else f"\0{_family(file)}"
         known = self._packages.setdefault(package, {})
-        for name, variable in self.exports(walk).items():
+        for name, variable in self.exported_names(file).items():
             if variable.target is None:
-                known.setdefault(name, (walk, variable))
-                self._parts.setdefault((package, name), []).append((walk, variable))
+                known.setdefault(name, (file, variable))
+                self._parts.setdefault((package, name), []).append((file, variable))
 
-    def exports(self, walk: Walk) -> dict[str, Variable]:
+    def exported_names(self, file: FileSymbols) -> dict[str, Variable]:
         """What other files can see of a file: its own names and those of its namespaces."""
-        path = walk.source.path
+        path = file.source.path
         if path not in self._exports:
             seen: dict[str, Variable] = {}
-            waiting: list[Names] = [walk.file]
+            waiting: list[NameScope] = [file.file_scope]
             while waiting:
                 names = waiting.pop()
                 for key, variable in names.symbols.items():
                     seen.setdefault(key, variable)
-                waiting += [scope for scope in walk.namespaces if scope.parent is names]
+                waiting += [scope for scope in file.namespaces if scope.parent is names]
             self._exports[path] = seen
         return self._exports[path]
 
-    def reachable(self, walk: Walk) -> tuple[Walk, ...]:
+    def wildcard_imports(self, file: FileSymbols) -> tuple[FileSymbols, ...]:
         """Return the files that a file imports whole, and those that they import so, nearest first."""
-        path = walk.source.path
+        path = file.source.path
         if path not in self._reachable:
-            found: dict[str, Walk] = {}
-            waiting = [walk]
+            found: dict[str, FileSymbols] = {}
+            waiting = [file]
             while waiting:
                 current = waiting.pop(0)
-                for module in current.file.wildcards:
-                    other = self.find(current, module)
-                    if other is not None and other is not walk and other.source.path not in found:
+                for module in current.file_scope.wildcards:
+                    other = self.find_file(current, module)
+                    if other is not None and other is not file and other.source.path not in found:
                         found[other.source.path] = other
                         waiting.append(other)
             self._reachable[path] = tuple(found.values())
         return self._reachable[path]
 
-    def shared(self, walk: Walk, name: str) -> tuple[Walk, Variable] | None:
+    def implicit_type(self, file: FileSymbols, name: str) -> tuple[FileSymbols, Variable] | None:
         """Return a type that a file sees without an import by name: of its package, or one imported whole."""
-        kind = walk.traits.modules
+        kind = file.rules.modules
         if kind == "namespace":
-            return self._packages.get(f"\0{_family(walk)}", {}).get(name)
+            return self._packages.get(f"\0{_family(file)}", {}).get(name)
         if kind != "package":
             return None
-        for package in (walk.package, *walk.file.wildcards):
+        for package in (file.package, *file.file_scope.wildcards):
             if (found := self._packages.get(package, {}).get(name)) is not None:
                 return found
         return None
 
-    def parts(self, walk: Walk, name: str) -> list[tuple[Walk, Variable]]:
+    def partial_declarations(self, file: FileSymbols, name: str) -> list[tuple[FileSymbols, Variable]]:
         """Return all declarations of a partial class (C#), by its simple name."""
-        return self._parts.get((f"\0{_family(walk)}", name), [])
+        return self._parts.get((f"\0{_family(file)}", name), [])
 
-    def qualified(self, walk: Walk, name: str) -> tuple[Walk, Variable, list[str]] | None:
+    def qualified_type(self, file: FileSymbols, name: str) -> tuple[FileSymbols, Variable, list[str]] | None:
         """Return a type by its full name, with the names behind it (``a.b.Type.member``)."""
         parts = name.split(".")
-        if walk.traits.modules == "namespace":
-            found = self._packages.get(f"\0{_family(walk)}", {}).get(parts[-1])
+        if file.rules.modules == "namespace":
+            found = self._packages.get(f"\0{_family(file)}", {}).get(parts[-1])
             return (*found, []) if found else None
         for end in range(len(parts) - 1, -1, -1):
             found = self._packages.get(".".join(parts[:end]), {}).get(parts[end])
@@ -119,38 +119,38 @@ class ModuleIndex:
                 return (*found, parts[end + 1 :])
         return None
 
-    def joined(self, walk: Walk, module: str, symbol: str) -> str:
+    def submodule_name(self, file: FileSymbols, module: str, symbol: str) -> str:
         """Return the name of a module's submodule."""
-        if walk.traits.modules != "dotted":
+        if file.rules.modules != "dotted":
             return f"{module}\0{symbol}"
         return module + symbol if module.endswith(".") else f"{module}.{symbol}"
 
-    def is_package(self, walk: Walk, module: str) -> bool:
+    def is_package(self, file: FileSymbols, module: str) -> bool:
         """Return whether the name is a folder of the project that has no file of its own."""
-        return walk.traits.modules == "dotted" and module in self._folders
+        return file.rules.modules == "dotted" and module in self._folders
 
-    def find(self, walk: Walk, module: str) -> Walk | None:
+    def find_file(self, file: FileSymbols, module: str) -> FileSymbols | None:
         """Return the project's file that ``walk``'s file means by this name, or None for a library."""
-        kind = walk.traits.modules
+        kind = file.rules.modules
         if kind == "dotted":
-            return self._find_dotted(walk, module)
+            return self._find_dotted(file, module)
         if kind == "relative":
-            return self._find_relative(walk, module)
+            return self._find_relative(file, module)
         if kind == "include":
-            folder = posixpath.dirname(walk.source.path)
+            folder = posixpath.dirname(file.source.path)
             return self._paths.get(posixpath.normpath(posixpath.join(folder, module))) or self._tails.get(
                 module
             )
         return None
 
-    def _find_dotted(self, walk: Walk, module: str) -> Walk | None:
+    def _find_dotted(self, file: FileSymbols, module: str) -> FileSymbols | None:
         dots = len(module) - len(module.lstrip("."))
         if not dots:
             # A standard module wins over a file whose path merely ends like it.
             found = self._dotted.get(module)
-            is_shadowed = module.partition(".")[0] in walk.traits.stdlib
+            is_shadowed = module.partition(".")[0] in file.rules.stdlib
             return None if found is None or (is_shadowed and not self._is_root(found, module)) else found
-        folder = PurePosixPath(walk.source.path).parent
+        folder = PurePosixPath(file.source.path).parent
         for _ in range(dots - 1):
             folder = folder.parent
         name = module.lstrip(".").replace(".", "/")
@@ -158,14 +158,14 @@ class ModuleIndex:
         return self._paths.get(f"{target}.py") or self._paths.get(str(target / "__init__.py"))
 
     @staticmethod
-    def _is_root(walk: Walk, module: str) -> bool:
-        bare = walk.source.path.removesuffix(".py").removesuffix("/__init__").removeprefix("src/")
+    def _is_root(file: FileSymbols, module: str) -> bool:
+        bare = file.source.path.removesuffix(".py").removesuffix("/__init__").removeprefix("src/")
         return bare == module.replace(".", "/")
 
-    def _find_relative(self, walk: Walk, module: str) -> Walk | None:
+    def _find_relative(self, file: FileSymbols, module: str) -> FileSymbols | None:
         if not module.startswith("."):
             return None
-        target = posixpath.normpath(posixpath.join(posixpath.dirname(walk.source.path), module))
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(file.source.path), module))
         stem, dot, ending = target.rpartition(".")
         bare = stem if dot and ending in {"js", "mjs", "cjs", "jsx"} else target
         return next(

@@ -43,8 +43,8 @@ class Declaration(NamedTuple):
     start: int
     role: str
     kind: str
-    usable: int
-    begin: int
+    usable_from: int
+    scope_start: int
     end: int
     assigned: bool = True
     alias: str = ""
@@ -53,7 +53,7 @@ class Declaration(NamedTuple):
     constant: bool = False
 
 
-class Scopes:
+class DeclarationIndex:
     """The declarations of a tree, by name and by place."""
 
     def __init__(self, root: tree_sitter.Node, grammar: str) -> None:
@@ -75,7 +75,7 @@ class Scopes:
         for one in self.all:
             self._by_name[one.name].append(one)
 
-    def named(self, name: str) -> Sequence[Declaration]:
+    def by_name(self, name: str) -> Sequence[Declaration]:
         """Return the declarations of a name, in the order of the text."""
         return self._by_name.get(name, ())
 
@@ -84,28 +84,30 @@ class Scopes:
         inside = [
             one
             for one in self._by_name.get(name, ())
-            if one.begin <= position < one.end and one.role != "field"
+            if one.scope_start <= position < one.end and one.role != "field"
         ]
-        before = [one for one in inside if one.usable <= position or one.start == position]
+        before = [one for one in inside if one.usable_from <= position or one.start == position]
         if not before:
             return None
-        return max(before, key=lambda one: (one.begin, one.start))
+        return max(before, key=lambda one: (one.scope_start, one.start))
 
-    def visible(self, position: int) -> list[Declaration]:
+    def visible_variables(self, position: int) -> list[Declaration]:
         """Return the variables that can be used at a place and have a value there, each name once."""
         found: dict[str, Declaration] = {}
         for one in self.all:
-            if one.begin <= position < one.end and one.role in (
+            if one.scope_start <= position < one.end and one.role in (
                 "parameter",
                 "local",
                 "comprehended",
                 "constant",
             ):
                 earlier = found.get(one.name)
-                if earlier is None or (earlier.begin, earlier.start) <= (one.begin, one.start):
-                    if one.usable <= position:
+                if earlier is None or (earlier.scope_start, earlier.start) <= (one.scope_start, one.start):
+                    if one.usable_from <= position:
                         found[one.name] = one
-                    elif one.role == "local" and earlier is not None and one.begin > earlier.begin:
+                    elif (
+                        one.role == "local" and earlier is not None and one.scope_start > earlier.scope_start
+                    ):
                         found.pop(one.name)  # hidden by a name that has no value yet
         return [one for one in found.values() if one.assigned]
 
@@ -131,8 +133,8 @@ class Scopes:
                 start=node.start_byte,
                 role=role,
                 kind=self._kind(node, role, text_of(types[0]) if types else "", value, place),
-                usable=0 if role in _EVERYWHERE else until,
-                begin=scope.start_byte,
+                usable_from=0 if role in _EVERYWHERE else until,
+                scope_start=scope.start_byte,
                 end=scope.end_byte,
                 assigned=role != "local" or bool(match.keys() & {"value", "values", "until"}),
                 alias=text_of(value) if value is not None and kind_of_value(value) == "name" else "",
@@ -171,15 +173,15 @@ class Scopes:
 
 def _names(parent: tree_sitter.Node, node: tree_sitter.Node) -> bool:
     """Return whether a node is in the part of a scope that names it."""
-    named = parent.child_by_field_name("name") or parent.child_by_field_name("declarator")
-    return named is not None and named.start_byte <= node.start_byte < named.end_byte
+    by_name = parent.child_by_field_name("name") or parent.child_by_field_name("declarator")
+    return by_name is not None and by_name.start_byte <= node.start_byte < by_name.end_byte
 
 
 def _merged(one: Declaration, other: Declaration) -> Declaration:
     """Return the same name, matched twice: by its type, and by its value."""
     return one._replace(
         kind=one.kind or other.kind,
-        usable=max(one.usable, other.usable),
+        usable_from=max(one.usable_from, other.usable_from),
         assigned=one.assigned or other.assigned,
         alias=one.alias or other.alias,
         parameters=one.parameters if one.parameters is not None else other.parameters,

@@ -1,6 +1,6 @@
 """One walk over a tree, in the order of evaluation: scopes, names, and the flow between them.
 
-The walker knows the words of :mod:`caretbench.syntax.names.roles` and no grammar. Names are resolved after the
+The walker knows the words of :mod:`caretbench.syntax.names.node_roles` and no grammar. Names are resolved after the
 walk, when every declaration is known.
 """
 
@@ -12,14 +12,22 @@ from typing import Final, get_args
 import tree_sitter
 
 from caretbench.syntax.names.control_flow import ControlFlow
-from caretbench.syntax.names.roles import Roles, bound_names
-from caretbench.syntax.names.symbols import Flow, ImportTarget, Kill, Names, Site, Use, type_name
-from caretbench.syntax.names.traits import Traits, traits_of
+from caretbench.syntax.names.node_roles import NodeRoles, file_imports
+from caretbench.syntax.names.scoping_rules import ScopingRules, scoping_rules_of
+from caretbench.syntax.names.symbols import (
+    DefinitionSite,
+    FlowGraph,
+    ImportTarget,
+    NameScope,
+    NameUse,
+    VariableDeletion,
+    type_name,
+)
 from caretbench.syntax.source import SourceFile
 from caretbench.syntax.types import CLASSES, FUNCTIONS, Binding, ScopeKind
 
 # Deeper than this, a tree is read as one flat row of names: only generated text nests so far.
-MOST_DEPTH = 300
+MAX_DEPTH = 300
 
 _OPENED: Final = frozenset({"class", "interface", "namespace"})
 _OWN_NAMES: Final = frozenset({"loop", "try", "switch"})
@@ -47,34 +55,34 @@ _TARGETS: Final[dict[str, Binding | None]] = {  # None: what it is depends on th
 }
 
 
-class Walk(ControlFlow):
+class FileSymbols(ControlFlow):
     """The names of one file: ``scopes``, ``uses``, ``sites`` (with the scope each was written in), ``flows``."""
 
     def __init__(self, source: SourceFile, root: tree_sitter.Node) -> None:
         self.source = source
-        self.traits: Traits = traits_of(source.language)
-        roles = Roles(root, source.grammar)
+        self.rules: ScopingRules = scoping_rules_of(source.language)
+        roles = NodeRoles(root, source.grammar)
         self.structure = roles.structure
         self.parts = roles.parts
         self.marks = roles.marks
-        imports = bound_names(root, source)
+        imports = file_imports(root, source)
         self.imported = imports.bound
         self.package = imports.package
-        self.file = Names("file", "", 0, len(source.data), None)
-        self.scopes: list[Names] = [self.file]
-        self.uses: list[Use] = []
-        self.written: list[tuple[Site, Names, str, tuple[str, ...], ImportTarget | None]] = []
-        self.members: list[tuple[Site, Names, tuple[str, ...]]] = []
-        self.kills: list[Kill] = []
-        self.opened: dict[int, Names] = {}
-        self.flows: list[Flow] = [Flow()]
+        self.file_scope = NameScope("file", "", 0, len(source.data), None)
+        self.scopes: list[NameScope] = [self.file_scope]
+        self.uses: list[NameUse] = []
+        self.written: list[tuple[DefinitionSite, NameScope, str, tuple[str, ...], ImportTarget | None]] = []
+        self.members: list[tuple[DefinitionSite, NameScope, tuple[str, ...]]] = []
+        self.kills: list[VariableDeletion] = []
+        self.opened: dict[int, NameScope] = {}
+        self.flows: list[FlowGraph] = [FlowGraph()]
         self.flow = self.flows[0]
-        self.scope = self.file
+        self.scope = self.file_scope
         self._depth = 0
         self._types = ()
         self._outer_done: set[int] = set()
         self._switches = []
-        self.file.wildcards += imports.wildcards
+        self.file_scope.wildcards += imports.wildcards
         self._handlers: dict[str, Callable[[tree_sitter.Node], object]] = {
             "identifier": self._identifier,
             "self": self._skip,
@@ -100,7 +108,7 @@ class Walk(ControlFlow):
             self._visit(child)
 
     @property
-    def namespaces(self) -> list[Names]:
+    def namespaces(self) -> list[NameScope]:
         """The scopes of namespaces."""
         return [scope for scope in self.scopes if scope.kind == "namespace"]
 
@@ -121,13 +129,13 @@ class Walk(ControlFlow):
         word = self.structure.get(node.id)
         if word is None and not node.child_count:
             return
-        if self._depth > MOST_DEPTH:
+        if self._depth > MAX_DEPTH:
             self._flat(node)
             return
         self._depth += 1
         if word is None:
             self._children(node)
-        elif self.traits.block_scopes and word in _OWN_NAMES:
+        elif self.rules.block_scopes and word in _OWN_NAMES:
             self._in_block(node, self._handlers[word])
         else:
             self._handlers[word](node)
@@ -186,11 +194,11 @@ class Walk(ControlFlow):
 
     # names
 
-    def _use(self, node: tree_sitter.Node, path: tuple[Use | str, ...] = ()) -> Use:
+    def _use(self, node: tree_sitter.Node, path: tuple[NameUse | str, ...] = ()) -> NameUse:
         name, is_call = self._text(node), node.id in self.marks["called"]
-        key = f"{name}()" if is_call and self.traits.separate_methods else name
+        key = f"{name}()" if is_call and self.rules.separate_methods else name
         row = node.start_point.row
-        use = Use(name, key, node.start_byte, node.end_byte, row, self.scope, self.flow, path, is_call)
+        use = NameUse(name, key, node.start_byte, node.end_byte, row, self.scope, self.flow, path, is_call)
         self.uses.append(use)
         return use
 
@@ -204,19 +212,19 @@ class Walk(ControlFlow):
         node: tree_sitter.Node,
         *,
         written: str | None = None,
-        before: tuple[Use | str, ...] | None = None,
-    ) -> tuple[Use | str, ...]:
+        before: tuple[NameUse | str, ...] | None = None,
+    ) -> tuple[NameUse | str, ...]:
         """Return the names of ``a.b.c``; the first is a use of its own where it is a name.
 
         ``before`` is what stands before a member that holds the rest of a path, as ``b::c`` in ``a::b::c``.
         """
-        path: tuple[Use | str, ...] = before or ("",)
+        path: tuple[NameUse | str, ...] = before or ("",)
         for part, child in self._parts(node):
             if part == "object":
                 path = self._object(child) if before is None else (*before, self._member_name(child, before))
             elif part != "member":
                 self._visit(child)
-            elif self.structure.get(child.id) == "member" and self._depth < MOST_DEPTH:
+            elif self.structure.get(child.id) == "member" and self._depth < MAX_DEPTH:
                 self._depth += 1
                 path = self._read_member(child, written=written, before=path)
                 self._depth -= 1
@@ -229,7 +237,7 @@ class Walk(ControlFlow):
                 path = (*path, self._member_name(child, path))
         return path
 
-    def _member_name(self, node: tree_sitter.Node, path: tuple[Use | str, ...]) -> str:
+    def _member_name(self, node: tree_sitter.Node, path: tuple[NameUse | str, ...]) -> str:
         """Return the use of a member; of ``b<T>`` the first name is the member, the rest is read."""
         name = node
         while name.named_child_count:
@@ -238,9 +246,9 @@ class Walk(ControlFlow):
             name = name.named_children[0]
         return self._use(name, path).key
 
-    def _object(self, node: tree_sitter.Node) -> tuple[Use | str, ...]:
+    def _object(self, node: tree_sitter.Node) -> tuple[NameUse | str, ...]:
         word = self.structure.get(node.id)
-        if word == "member" and self._depth < MOST_DEPTH:
+        if word == "member" and self._depth < MAX_DEPTH:
             self._depth += 1
             path = self._read_member(node)
             self._depth -= 1
@@ -255,17 +263,17 @@ class Walk(ControlFlow):
 
     def _is_self(self, node: tree_sitter.Node) -> bool:
         """Python's first parameter of a method, by its customary names."""
-        return self._text(node) in self.traits.self_names and self.scope.around(CLASSES) is not None
+        return self._text(node) in self.rules.self_names and self.scope.enclosing_scope(CLASSES) is not None
 
-    def _site(self, node: tree_sitter.Node, binding: Binding) -> Site:
+    def _site(self, node: tree_sitter.Node, binding: Binding) -> DefinitionSite:
         name, row = self._text(node), node.start_point.row
-        return Site(name, name, node.start_byte, node.end_byte, row, binding, self.flow)
+        return DefinitionSite(name, name, node.start_byte, node.end_byte, row, binding, self.flow)
 
     def _define(
         self, node: tree_sitter.Node, part: str, binding: Binding, target: ImportTarget | None = None
     ) -> None:
         site = self._site(node, binding)
-        if self.traits.separate_methods and binding in {"function", "method"}:
+        if self.rules.separate_methods and binding in {"function", "method"}:
             site.key = f"{site.name}()"
         target = target or self.imported.get(node.id)
         self.written.append((site, self.scope, part, self._types, target))
@@ -279,13 +287,13 @@ class Walk(ControlFlow):
             if part in {"target.update", "target.delete"}:
                 self._identifier(node)
             if part == "target.delete":
-                self.kills.append(kill := Kill(self.uses[-1]))
+                self.kills.append(kill := VariableDeletion(self.uses[-1]))
                 self.flow.add(kill)
                 return
             self._define(node, part, _TARGETS[part] or "local")
             if node.id in self.marks["property"]:
                 self.members.append((self._site(node, "field"), self.scope, self._types))
-        elif word == "pattern" and self._depth <= MOST_DEPTH:
+        elif word == "pattern" and self._depth <= MAX_DEPTH:
             self._depth += 1
             types, self._types = self._types, ()
             for child in node.children:
@@ -320,13 +328,13 @@ class Walk(ControlFlow):
 
     def _scope(self, node: tree_sitter.Node) -> None:
         kind = self._kind(node)
-        inner = Names(kind, "", node.start_byte, node.end_byte, self.scope)
+        inner = NameScope(kind, "", node.start_byte, node.end_byte, self.scope)
         names = self._header(node, inner) if kind not in {"block", "comprehension"} else []
         outer, flow, types = self.scope, self.flow, self._types
         self.scopes.append(inner)
         self._types = ()
         if kind in FUNCTIONS:
-            self.flows.append(Flow())
+            self.flows.append(FlowGraph())
             self.flow = self.flows[-1]
         self.scope = inner
         self._children(node)
@@ -342,7 +350,7 @@ class Walk(ControlFlow):
     def _in_block(self, node: tree_sitter.Node, handler: Callable[[tree_sitter.Node], object]) -> None:
         """With a scope for the names of a loop's header, a switch's cases, a try's resources."""
         outer = self.scope
-        self.scope = Names("block", "", node.start_byte, node.end_byte, outer)
+        self.scope = NameScope("block", "", node.start_byte, node.end_byte, outer)
         self.scopes.append(self.scope)
         handler(node)
         self.scope = outer
@@ -351,7 +359,7 @@ class Walk(ControlFlow):
         kind = _SCOPE_KINDS[self.structure[node.id]]
         return "method" if kind == "function" and self.scope.kind in CLASSES else kind
 
-    def _header(self, node: tree_sitter.Node, inner: Names) -> list[tree_sitter.Node]:
+    def _header(self, node: tree_sitter.Node, inner: NameScope) -> list[tree_sitter.Node]:
         """Names, bases and owner of a scope; what its header says (defaults, annotations) is read outside.
 
         Returns:
@@ -379,7 +387,7 @@ class Walk(ControlFlow):
                 waiting.extend(reversed(child.children))
         return names
 
-    def _bases_in(self, node: tree_sitter.Node, inner: Names) -> None:
+    def _bases_in(self, node: tree_sitter.Node, inner: NameScope) -> None:
         waiting = list(node.children)
         while waiting:
             child = waiting.pop()

@@ -38,7 +38,7 @@ MARKS: Final = frozenset({
 })  # fmt: skip
 
 
-class Roles:
+class NodeRoles:
     """The roles of one tree's nodes, by node id."""
 
     __slots__ = ("marks", "parts", "structure")
@@ -64,7 +64,7 @@ def _precedence(capture: str) -> int:
     return AS.index(word) if family == "as" else 0
 
 
-class Imports(NamedTuple):
+class FileImports(NamedTuple):
     """The nodes whose names imports bind, with what to; modules imported whole; the file's own package."""
 
     bound: dict[int, ImportTarget]
@@ -72,7 +72,7 @@ class Imports(NamedTuple):
     package: str
 
 
-def bound_names(root: tree_sitter.Node, source: SourceFile) -> Imports:
+def file_imports(root: tree_sitter.Node, source: SourceFile) -> FileImports:
     """What the imports of a file bind.
 
     The query ``imports.scm`` captures ``@name`` (what is bound), ``@module``, ``@symbol`` (of the module) and
@@ -93,4 +93,4 @@ def bound_names(root: tree_sitter.Node, source: SourceFile) -> Imports:
         if "dotted" in match:
             module = module.partition(".")[0]
         bound[match["name"][-1].id] = ImportTarget(module, symbol)
-    return Imports(bound, wildcards, package)
+    return FileImports(bound, wildcards, package)

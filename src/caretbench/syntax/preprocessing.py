@@ -27,7 +27,7 @@ def _blank(text: bytes) -> bytes:
     return re.sub(rb"[^\r\n]", b" ", text)
 
 
-def masked(data: bytes) -> bytes:
+def mask_preprocessor(data: bytes) -> bytes:
     """Return the text without conditional directives and all but their first branches, and without export macros."""
     parts: list[bytes] = []
     hidden: list[bool] = []  # per open condition: whether its first branch is over
@@ -57,5 +57,5 @@ def parse_file(source: SourceFile) -> tree_sitter.Tree:
         not tree.root_node.has_error and not _EXPORT.search(source.data)
     ):
         return tree
-    other = parse(masked(source.data), source.grammar)
+    other = parse(mask_preprocessor(source.data), source.grammar)
     return other if error_count(other) < error_count(tree) or _EXPORT.search(source.data) else tree

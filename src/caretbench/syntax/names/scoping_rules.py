@@ -12,7 +12,7 @@ from caretbench.languages import language as language_named
 from caretbench.languages.table_reader import LanguageTable, read_table
 
 
-class Traits(LanguageTable):
+class ScopingRules(LanguageTable):
     """The rules of one language.
 
     ``self_names`` are customary names of the object itself; ``class_scope_visible``: methods see members
@@ -43,11 +43,11 @@ class Traits(LanguageTable):
 
 
 @cache
-def _read(name: str) -> Traits:
-    return read_table(name, "traits", Traits) or Traits()
+def _read(name: str) -> ScopingRules:
+    return read_table(name, "traits", ScopingRules) or ScopingRules()
 
 
-def traits_of(language: str) -> Traits:
+def scoping_rules_of(language: str) -> ScopingRules:
     """Return the rules of a language, by name or alias.
 
     Raises:

@@ -9,23 +9,23 @@ from __future__ import annotations
 
 from collections import deque
 
-from caretbench.syntax.names.symbols import Event, Flow, Site, Use, Variable
+from caretbench.syntax.names.symbols import DefinitionSite, FlowEvent, FlowGraph, NameUse, Variable
 
 # A flow with more bits than this in all its states together is not solved: every definition then counts as
 # reaching. It takes generated functions of tens of thousands of lines to get there.
-MOST_BITS = 4_000_000_000
+MAX_BITS = 4_000_000_000
 
-Numbered = dict[Variable, tuple[int, list[Site]]]
+DefinitionBits = dict[Variable, tuple[int, list[DefinitionSite]]]
 """By variable: the number of its first bit, and its definitions."""
 
 
-def solve(flow: Flow) -> None:
+def solve_reaching_definitions(flow: FlowGraph) -> None:
     """Give every use of a variable of a flow the definitions that reach it."""
     own = _number(flow)
     count = sum(len(sites) for _, sites in own.values())
-    if count * len(flow.blocks) > MOST_BITS:
+    if count * len(flow.blocks) > MAX_BITS:
         for event in (event for block in flow.blocks for event in block):
-            if isinstance(event, Use) and event.variable in own:
+            if isinstance(event, NameUse) and event.variable in own:
                 event.reaching = tuple(own[event.variable][1])
         return
     entries = _entries(flow, own) if count else []
@@ -33,16 +33,20 @@ def solve(flow: Flow) -> None:
         _solve(block, entry, own)
 
 
-def _number(flow: Flow) -> Numbered:
+def _number(flow: FlowGraph) -> DefinitionBits:
     """Return the first bit of every variable of a flow, with its definitions; each knows its place in them."""
-    sites: dict[Variable, list[Site]] = {}
+    sites: dict[Variable, list[DefinitionSite]] = {}
     for block in flow.blocks:
         for event in block:
-            if isinstance(event, Site) and event.variable is not None and event.variable.flow is flow:
+            if (
+                isinstance(event, DefinitionSite)
+                and event.variable is not None
+                and event.variable.flow is flow
+            ):
                 known = sites.setdefault(event.variable, [])
                 event.index = len(known)
                 known.append(event)
-    numbered: Numbered = {}
+    numbered: DefinitionBits = {}
     first = 0
     for variable, known in sites.items():
         numbered[variable] = (first, known)
@@ -50,15 +54,15 @@ def _number(flow: Flow) -> Numbered:
     return numbered
 
 
-def _entries(flow: Flow, own: Numbered) -> list[int]:
+def _entries(flow: FlowGraph, own: DefinitionBits) -> list[int]:
     """Return the state in front of every block."""
     born = [0] * len(flow.blocks)
     killed = [0] * len(flow.blocks)
     for number, block in enumerate(flow.blocks):
         last: dict[Variable, int] = {}
         for event in block:
-            if not isinstance(event, Use) and event.variable in own:
-                last[event.variable] = 1 << event.index if isinstance(event, Site) else 0
+            if not isinstance(event, NameUse) and event.variable in own:
+                last[event.variable] = 1 << event.index if isinstance(event, DefinitionSite) else 0
         for variable, bits in last.items():
             first, sites = own[variable]
             born[number] |= bits << first
@@ -79,15 +83,15 @@ def _entries(flow: Flow, own: Numbered) -> list[int]:
     return entries
 
 
-def _solve(block: list[Event], entry: int, own: Numbered) -> None:
+def _solve(block: list[FlowEvent], entry: int, own: DefinitionBits) -> None:
     """Give every use of a block the definitions that reach it, from the state in front of it."""
     state: dict[Variable, int] = {}
     for event in block:
         variable = event.variable
         if variable is None or (found := own.get(variable)) is None:
             continue
-        if not isinstance(event, Use):
-            state[variable] = 1 << event.index if isinstance(event, Site) else 0
+        if not isinstance(event, NameUse):
+            state[variable] = 1 << event.index if isinstance(event, DefinitionSite) else 0
             continue
         first, sites = found
         arriving = state.get(variable)
@@ -96,7 +100,7 @@ def _solve(block: list[Event], entry: int, own: Numbered) -> None:
         event.reaching = tuple(_members(arriving, sites))
 
 
-def _members(bits: int, sites: list[Site]) -> list[Site]:
+def _members(bits: int, sites: list[DefinitionSite]) -> list[DefinitionSite]:
     found = []
     while bits:
         lowest = bits & -bits

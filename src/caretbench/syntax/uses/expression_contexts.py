@@ -94,35 +94,35 @@ _LONGEST: Final = 80
 class ExpressionUse(NamedTuple):
     """An expression that a name is the head of (``a.b`` and ``a.b(c)`` for ``b``), its call if any, and its context."""
 
-    whole: tree_sitter.Node
+    expression: tree_sitter.Node
     call: tree_sitter.Node | None
-    context: str
+    expression_context: str
 
     @property
-    def strong(self) -> bool:
+    def is_specific(self) -> bool:
         """Return whether what is seen in the same context fits here."""
-        return not self.context.startswith(("other", "target", "iterated", "spread"))
+        return not self.expression_context.startswith(("other", "target", "iterated", "spread"))
 
 
-def use_of(node: tree_sitter.Node) -> ExpressionUse:
+def expression_use(node: tree_sitter.Node) -> ExpressionUse:
     """Return the expression of a name."""
     call: tree_sitter.Node | None = None
-    whole = node
-    while (parent := whole.parent) is not None:
+    expression = node
+    while (parent := expression.parent) is not None:
         member = MEMBERS.get(parent.type)
-        if call is None and member and _is(parent.child_by_field_name(member), whole):
-            whole = parent
+        if call is None and member and _is(parent.child_by_field_name(member), expression):
+            expression = parent
             if parent.type in CALLS and arguments_of(parent) is not None:
                 call = parent
         elif (
             parent.type in CALLS
             and call is None
-            and any(_is(parent.child_by_field_name(field), whole) for field in _CALLEES)
+            and any(_is(parent.child_by_field_name(field), expression) for field in _CALLEES)
         ):
-            whole = call = parent
+            expression = call = parent
         else:
             break
-    return ExpressionUse(whole, call, context(whole))
+    return ExpressionUse(expression, call, expression_context(expression))
 
 
 def arguments_of(call: tree_sitter.Node) -> list[tree_sitter.Node] | None:
@@ -146,16 +146,16 @@ def callee_of(call: tree_sitter.Node) -> str:
 
 
 # Long: one case for each kind of node around an expression, in the order of precedence.
-def context(node: tree_sitter.Node) -> str:
+def expression_context(node: tree_sitter.Node) -> str:
     """Return the context of an expression; ``other`` where nothing is known of it."""
     parent = node.parent
     if parent is None:
         return "other"
     kind = parent.type
     if kind in _CLEAR:
-        return context(parent)
+        return expression_context(parent)
     if kind in ("await_expression", "await", "try_expression"):
-        return f"{kind} {context(parent)}"
+        return f"{kind} {expression_context(parent)}"
     if kind == "argument" and parent.parent is not None:
         named = parent.child_by_field_name("name")
         if named is not None:
@@ -181,13 +181,13 @@ def context(node: tree_sitter.Node) -> str:
         return _operand(node, parent)
     if kind in ("unary_expression", "not_operator", "unary", "unary_operator", "prefix_unary_expression"):
         sign = text_of(parent)[:1]
-        return "cond" if sign in "!n" else f"unary{sign} {context(parent)}"
+        return "cond" if sign in "!n" else f"unary{sign} {expression_context(parent)}"
     if kind in ("pointer_expression", "reference_expression"):
-        return f"unary{text_of(parent)[:1]} {context(parent)}"
+        return f"unary{text_of(parent)[:1]} {expression_context(parent)}"
     if kind in _BRANCHES:
         held = parent.child_by_field_name("condition")
         is_condition = _is(held, node) if held is not None else _is(parent.named_children[1], node)
-        return "cond" if is_condition else context(parent)
+        return "cond" if is_condition else expression_context(parent)
     if kind in _CONDITIONS:
         held = parent.child_by_field_name("condition") or parent.child_by_field_name("value")
         if _is(held, node) or kind == "assert_statement":
