@@ -14,6 +14,7 @@ from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavail
 from caretbench.execution.toolchains.java import usable_jdk
 from caretbench.execution.types import Status
 from caretbench.execution.workspaces import warm_java_compiler
+from caretbench.execution.workspaces import workspace_runner as workspace_module
 from caretbench.execution.workspaces.java_test_command import (
     has_default_compiler_options,
     java_tools_fingerprint,

@@ -54,8 +54,7 @@ def build(
       caretbench deps build devbench/python
       caretbench deps build --install-system
     """
-    from caretbench.execution.bundles import BundleError, bundle_spec, bundle_specs
-    from caretbench.execution.bundles import build_bundle
+    from caretbench.execution.bundles import BundleError, build_bundle, bundle_spec, bundle_specs
 
     specs = [bundle_spec(name) for name in names or bundle_specs()]  # raises for an unknown name
     failed = False
