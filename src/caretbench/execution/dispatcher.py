@@ -1,7 +1,4 @@
-"""Executor for both kinds of request: single programs, and commands in projects.
-
-What comes back has one form, so that whoever asks need not know which of the two an answer was checked by.
-"""
+"""Executor for both kinds of request: single programs, and commands in projects. Results have the same type."""
 
 from __future__ import annotations
 

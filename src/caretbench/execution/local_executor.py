@@ -120,7 +120,7 @@ class _Programs(LocalRequestKind[ExecutionRequest, ExecutionResult]):
         ]
 
     def run(self, job: Job[ExecutionRequest], attempt: int) -> ExecutionResult:
-        """Run a program, and compile it again before where its compiler was held up."""
+        """Run a program; compile it again first if the machine's load delayed its compiler."""
         if attempt > 1 and self._wall_timeout(job):
             failed = self.compile([job])[0]
             if failed is not None:
@@ -131,7 +131,7 @@ class _Programs(LocalRequestKind[ExecutionRequest, ExecutionResult]):
         return self._compiled.get(job.key, _NOTHING).wall_timeout
 
     def needs_rerun(self, job: Job[ExecutionRequest], result: ExecutionResult) -> bool:
-        """Return whether other programs may have had a part: by the machine's load, or by a limit of a user."""
+        """Return whether the machine's load or a shared limit may have changed the result."""
         late = delayed_by_load(result.run_outcome, result.reason, result.signal, result.cpu_s)
         short = hit_shared_limit(result.run_outcome, result.stderr.text)
         return (result.ran and (late or short)) or self._wall_timeout(job)

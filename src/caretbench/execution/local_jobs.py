@@ -1,7 +1,7 @@
 """Execution of jobs on this machine, by worker threads that wait for sandboxes.
 
-There is no event loop: waiting for subprocesses is all that running programs is. Workers answer by a queue, and what
-the machine's load may have held up runs again alone.
+There is no event loop: running programs is waiting for subprocesses. Workers return results through a queue. Jobs that
+the machine's load may have delayed run again alone.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ _QUIET_WAITING = 32
 
 
 class LocalRequestKind(RequestKind[Request, Result]):
-    """Adapter of one kind of request for this machine; ``compile`` and ``run`` are called on worker threads."""
+    """Kind of request that runs on this machine; ``compile`` and ``run`` are called on worker threads."""
 
     def batch(self, request: Request) -> tuple[int, Hashable]:
-        """Return how many requests are compiled together, 0 where there is nothing to compile, and of which group."""
+        """Return the number of requests per compiler call (0: nothing to compile), and their common group."""
         del request
         return 0, None
 
     def compile(self, jobs: Sequence[Job[Request]]) -> Sequence[Result | None]:
-        """Compile a batch: the result of each that does not come to run, else None."""
+        """Compile a batch; return None for each program that can run, else its final result."""
         return [None for _ in jobs]
 
     @abstractmethod
@@ -37,7 +37,7 @@ class LocalRequestKind(RequestKind[Request, Result]):
 
     @abstractmethod
     def needs_rerun(self, job: Job[Request], result: Result) -> bool:
-        """Return whether other programs may have had a part in the result."""
+        """Return whether other programs may have changed the result, so that the job runs again alone."""
 
 
 class LocalJobRunner(Generic[Request, Result]):

@@ -1,4 +1,4 @@
-"""Checks of this machine, each with a command that fixes it: the output of ``caretbench doctor``."""
+"""Checks of this machine, each with a command that fixes the problem: the output of ``caretbench doctor``."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _sandbox() -> Iterator[MachineCheck]:
 
 
 def _level(isolation: Isolation, fallback: str, without: str) -> MachineCheck:
-    """Return whether the stronger isolation works, and why not; ``without``: the remedy if there is no bubblewrap."""
+    """Return the check of the isolation level; ``without``: the remedy if there is no bubblewrap."""
     if isolation.level == "namespaces":
         return _check("isolation level", True, "namespaces: the stronger of the two levels")
     why = fallback or f"{SETTING} asks for it; the other one was not tried"

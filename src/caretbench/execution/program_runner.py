@@ -1,4 +1,4 @@
-"""Execution of one program: compiled if its language needs it, run, classified, and retried after faults of ours.
+"""Execution of one program: compiled if its language needs it, run, classified, and retried after sandbox errors.
 
 Everything here waits on subprocesses and is called from worker threads; the engine decides what runs when.
 """
@@ -38,7 +38,7 @@ SANDBOX_ATTEMPTS = 3
 """Maximum number of starts of a program when the sandbox, not the program, fails."""
 
 ANSWER_LINES = "CARETBENCH_ANSWER_LINES"
-"""Tells a harness the lines of the answer: an explicit exit with status 0 behind them is the program's own end."""
+"""Environment variable with the answer's lines: an exit with status 0 after them counts as the program's end."""
 
 _DEFAULT_CHUNK = 25
 
@@ -57,14 +57,14 @@ class ProgramRunner:
         self._lock = threading.Lock()
 
     def runtime(self, language: str) -> LanguageRuntime:
-        """Return the language's runtime; made when first asked for."""
+        """Return the language's runtime, created on first use."""
         with self._lock:
             if language not in self._runtimes:
                 self._runtimes[language] = load_runtime(language, self.sandbox, self._bundles)
             return self._runtimes[language]
 
     def toolchain(self, language: str) -> Toolchain:
-        """Return the language's tools, looked for once."""
+        """Return the language's tools, cached."""
         if language not in self._toolchains:
             found = self.runtime(language).toolchain()
             if self.sandbox.level != "namespaces" and found.available:
@@ -88,7 +88,7 @@ class ProgramRunner:
         return bundle.lock_hash if bundle is not None else ""
 
     def skip_reason(self, request: ExecutionRequest) -> str | None:
-        """Return why this machine cannot run the request, with a remedy; None if it can."""
+        """Return the reason why this machine cannot run the request, with a remedy; None if it can."""
         if request.language not in toolchain_tables():
             return f"programs in {request.language} are not run; known: {', '.join(toolchain_tables())}"
         toolchain = self.toolchain(request.language)
@@ -97,7 +97,7 @@ class ProgramRunner:
         return unmet_need(request.needs, self.sandbox.level)
 
     def compile(self, requests: Sequence[ExecutionRequest]) -> list[CompileResult]:
-        """Compile one chunk, using the cache. Results are in order."""
+        """Compile one batch, using the cache. Results are in order."""
         keys = [
             program_key(
                 request,
@@ -248,7 +248,7 @@ def _size(files: Mapping[str, str]) -> int:
 
 
 def unmet_need(needs: Iterable[str], level: IsolationLevel) -> str | None:
-    """Return why the first of a program's needs cannot be met at this level here; None where all can."""
+    """Return the reason why a need of a program is not met at this isolation level; None if all are met."""
     for need in needs:
         if need != "display":
             return f"the program needs {need!r}, which no sandbox gives"

@@ -42,7 +42,7 @@ class RequestKind(ABC, Generic[Request, Result]):
 
     @abstractmethod
     def rejection(self, request: Request) -> Result | None:
-        """Return the result of a request that cannot run here; None where it can."""
+        """Return the result of a request that cannot run here; None if it can."""
 
     @abstractmethod
     def key(self, request: Request) -> str:
@@ -50,10 +50,10 @@ class RequestKind(ABC, Generic[Request, Result]):
 
     @abstractmethod
     def is_reusable(self, result: Result) -> bool:
-        """Return whether identical requests of the same submission are given this result, kept or not."""
+        """Return whether identical requests of the same submission get this result, whether or not it is cached."""
 
     def cached_result(self, key: str) -> Result | None:
-        """Return the result that is kept."""
+        """Return the cached result, or None."""
         return self._cache.get(key, self.result_type)
 
     def keep(self, key: str, request: Request, result: Result) -> None:
@@ -62,7 +62,7 @@ class RequestKind(ABC, Generic[Request, Result]):
 
 
 class JobRunner(Protocol[Request, _Result]):
-    """Protocol of running jobs, here or elsewhere. Its methods are called by one thread."""
+    """Protocol of a runner of jobs, on this machine or on others. Its methods are called by one thread."""
 
     def has_room(self, waiting: int) -> bool:
         """Return whether one more request may be taken; ``waiting`` wait for their results."""
@@ -74,7 +74,7 @@ class JobRunner(Protocol[Request, _Result]):
         """Yield completed jobs, without waiting."""
 
     def wait(self, *, all_started: bool) -> Iterator[tuple[Job[Request], _Result]]:
-        """Wait until something has ended, and yield it; ``last``: no more jobs will come."""
+        """Wait for at least one completed job and yield the completed ones; ``all_started``: no more jobs follow."""
 
     def close(self) -> None:
         """Cancel the jobs that still run."""
@@ -91,7 +91,7 @@ class Submission(Generic[Request, Result]):
         self._recent: OrderedDict[str, Result] = OrderedDict()
 
     def results(self, requests: Iterable[Request]) -> Iterator[Result]:
-        """Yield results as they come, one per request. Closed early, it cancels what still runs."""
+        """Yield results as they complete, one per request. Closed early, it cancels running jobs."""
         source = iter(requests)
         exhausted = False
         try:
@@ -153,7 +153,7 @@ class CachedExecutor(ABC, Generic[Request, Result]):
         self._use_cache = use_cache
 
     def submit(self, requests: Iterable[Request]) -> Iterator[Result]:
-        """Yield results as they come, one per request. Closed early, it cancels what still runs.
+        """Yield results as they complete, one per request. Closed early, it cancels running jobs.
 
         A request that cannot be run as it is (its patch leads out of the project, its bundle is not built, it
         binds folders and should travel) is ``skipped``, with the reason.

@@ -176,7 +176,7 @@ class ExecutionResult(Frozen):
     attempt: int = 1
     cached: bool = False
     reason: str = ""
-    """For ``skipped`` and ``sandbox_error``: why, and what would help."""
+    """Reason and remedy, for ``skipped`` and ``sandbox_error``."""
     waits: bool = False
     """The run is ``incomplete`` because a check waits for a promise that never settled."""
     tests: TestTally | None = None
@@ -208,7 +208,7 @@ class CompileResult(Frozen):
     missing_module: str | None = None
     compile_s: float = 0.0
     wall_timeout: bool = False
-    """True if the wall clock alone ended the compiler: the machine's load may have delayed it."""
+    """True if the wall time limit ended the compiler: the machine's load may have delayed it."""
 
 
 class WarmSettings(NamedTuple):
@@ -220,10 +220,10 @@ class WarmSettings(NamedTuple):
 
 
 class ProjectTree(NamedTuple):
-    """Project as the work folder of a program, and the files read out of it afterwards. Paths are relative to it."""
+    """Project in the work folder of a program, and the files to read afterwards. Paths are relative to it."""
 
     snapshot: Path | None = None
-    """A folder laid below the work folder, to be read; what is written lies in memory. None: it holds files alone."""
+    """Folder below an overlay at the work folder; changes are kept in memory. None: the work folder has files only."""
     deleted: tuple[str, ...] = ()  # files and then folders of the snapshot that are not to be seen
     folders: tuple[str, ...] = ()  # to make
     links: tuple[tuple[str, str], ...] = ()  # symbolic links to make: (path, target)
@@ -236,7 +236,7 @@ class ProjectTree(NamedTuple):
 
 
 class ResultFile(Frozen):
-    """File that a program left: its content, or why it was not read.
+    """File that a program wrote: its content, or the reason why it was not read.
 
     ``path`` is relative to the work folder, ``pattern`` what it was found by. In JSON, ``data`` is in base64.
     """
@@ -281,16 +281,16 @@ class LanguageRuntime(Protocol):
     compile_batch_size: int
     """Number of programs per call of ``compile``; 0 if there is nothing to compile."""
     variants: tuple[str, ...]
-    """Named builds that a request may choose."""
+    """Names of the build variants that a request may choose."""
 
     def toolchain(self) -> Toolchain:
-        """Return the installed tools; looked up once per process."""
+        """Return the installed tools, cached per process."""
 
     def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
         """Compile the requests in one sandboxed process into the given empty folders; results in order."""
 
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
-        """Return how to run the output of ``compile`` in ``artefact``."""
+        """Return the plan to run the output of ``compile`` in ``artefact``."""
 
     def merge_compile_result(self, artefact: Path, result: ExecutionResult) -> ExecutionResult:
         """Return the result of a run, with the compiler's messages."""
@@ -299,7 +299,7 @@ class LanguageRuntime(Protocol):
         """Return standard error without the harness's frames in stack traces."""
 
     def classify_failure(self, request: ExecutionRequest, stderr: str, exit_code: int | None) -> Status:
-        """Return whether a failure is a failed assertion, an unresolved import, out of memory or another error."""
+        """Return the status of a failure: a failed assertion, an unresolved import, out of memory or another error."""
 
 
 _Request = TypeVar("_Request", contravariant=True)
@@ -310,10 +310,10 @@ class Engine(Protocol[_Request, _Result]):
     """Engine that runs requests, in any order; every request has exactly one result."""
 
     def submit(self, requests: Iterable[_Request]) -> Iterator[_Result]:
-        """Yield results as they come; identical requests run once."""
+        """Yield results as they complete; identical requests run once."""
 
     def isolation(self) -> Isolation:
-        """Return the isolation in force, found by really running a program."""
+        """Return the isolation in force, determined by running a program."""
 
 
 Executor = Engine[ExecutionRequest, ExecutionResult]

@@ -13,21 +13,21 @@ from caretbench.languages.table_reader import LanguageTable, language_folders, r
 
 
 class Dialect(LanguageTable):
-    """A dialect with a grammar of its own; its queries are the language's."""
+    """Dialect with its own grammar; it uses the queries of the language."""
 
     function: str
     suffixes: tuple[str, ...]
 
 
 class Language(LanguageTable):
-    """One language: ``name`` is the word for it everywhere else."""
+    """Properties of one language; other files refer to it by ``name``."""
 
     name: str = ""
-    """The folder's."""
+    """Name of the folder."""
     order: int
     """Position in lists."""
     parsed_only: bool = False
-    """It is read in patches and never run: nothing else asks for it."""
+    """True for a language that is only parsed in patches and never run."""
     title: str
     suffix: str
     more_suffixes: tuple[str, ...] = ()
@@ -39,19 +39,19 @@ class Language(LanguageTable):
     grammar_function: str = "language"
     dialects: Mapping[str, Dialect] = {}
     plain_documentation: bool = False
-    """Any comment right before a declaration documents it, whatever its marks."""
+    """True if any comment directly before a declaration documents it."""
     indented: bool = False
-    """Blocks are lines that are indented alike, behind a colon."""
+    """True if blocks are marked by indentation after a colon."""
     has_macros: bool = False
-    """``#define`` puts a text of the program's own in the place of a name."""
+    """True if ``#define`` replaces names by text."""
     preprocessed: bool = False
-    """A preprocessor can cut up what the grammar expects."""
+    """True if a preprocessor can split constructs of the grammar."""
     strings_and_comments: tuple[str, ...] = ()
     """Regular expressions of text in which brackets do not count."""
     literal_types: Mapping[str, str] = {}
     """The type of a variable without a written one, by the kind of its literal."""
     nodes: Mapping[str, tuple[str, ...]] = {}
-    """Node kinds of the grammar, by what they are: see :func:`node_kinds`."""
+    """Node kinds of the grammar by role, see :func:`node_kinds`."""
 
 
 @cache

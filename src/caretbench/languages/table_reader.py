@@ -1,7 +1,7 @@
 """Readers for the tables of a language's folder: ``NAME/TABLE.toml`` as a typed value, and the folder's other files.
 
-A file, or a table in it, with ``inherits = "OTHER"`` begins with what that language has there; what it says itself goes
-before. Tables belong to the rooms that read them, and so do their types.
+A file, or a table in it, with ``inherits = "OTHER"`` extends that language's file or table, and its own entries take
+precedence. The types of tables are in the rooms that read them.
 """
 
 from __future__ import annotations

@@ -23,13 +23,13 @@ EXTRA_FOLDERS = "CARETBENCH_BUNDLE_SPECS"
 
 EcosystemName = Literal["pip", "npm", "maven", "debian"]
 SystemPackages = Literal["ask", "install", "never"]
-"""Missing system packages: ``ask`` stops and says which, ``install`` runs apt-get, ``never`` goes on."""
+"""Missing system packages: ``ask`` stops and lists them, ``install`` runs apt-get, ``never`` continues without."""
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 
 
 class BundleError(ValueError):
-    """A bundle cannot be built or does not fit its specification; the message says what to do."""
+    """Error: a bundle cannot be built or does not fit its specification; the message contains the remedy."""
 
 
 class LinkRule(Frozen):

@@ -57,7 +57,7 @@ class BundleStatus(Frozen):
 
 
 def bundles_folder() -> Path:
-    """Return the folder of the cache in which bundles lie."""
+    """Return the cache folder that contains the bundles."""
     return cache_folder() / BUNDLES
 
 
@@ -172,7 +172,7 @@ def write_lock_file(spec: BundleSpec) -> Path:
 
 @contextmanager
 def _building(spec: BundleSpec) -> Iterator[Path]:
-    """Provide an empty folder to build in; one builder per bundle at a time; what killed builders left is removed."""
+    """Yield an empty folder to build in. One process builds a bundle at a time; leftovers are removed."""
     home = bundles_folder() / spec.name
     home.mkdir(parents=True, exist_ok=True)
     with (home / ".lock").open("w") as stream:
@@ -188,7 +188,7 @@ def _building(spec: BundleSpec) -> Iterator[Path]:
 
 
 def _make_readable(folder: Path) -> int:
-    """Make files readable by all and writable by nobody; return the bytes of all files."""
+    """Make files readable by all users and read-only; return their total size in bytes."""
     size = 0
     folder.chmod(0o755)
     for path in folder.rglob("*"):

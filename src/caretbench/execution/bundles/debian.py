@@ -29,7 +29,7 @@ class DebianEcosystem(Ecosystem):
     optional_system_packages = True
 
     def platform(self) -> str:
-        """Return the processor; the versions are in the manifest, or, for what stays in the system, asked anew."""
+        """Return the processor. Package versions are in the manifest, or read from the system."""
         return f"debian-{machine.machine()}"
 
     def missing(self, spec: BundleSpec) -> tuple[str, ...]:
@@ -38,7 +38,7 @@ class DebianEcosystem(Ecosystem):
         return tuple(package for package in spec.packages if package not in present)
 
     def install(self, spec: BundleSpec, folder: Path, progress: ProgressCallback) -> Mapping[str, str]:
-        """Copy the jars of a Java bundle; other languages' packages need only be noted."""
+        """Copy the jars of a Java bundle; for other languages return the installed versions only."""
         versions = _versions(spec)
         if spec.language == "java":
             progress(f"{spec.name}: collecting the jars of {len(versions)} Debian packages")

@@ -15,13 +15,13 @@ class Ecosystem(ABC):
     """One package manager."""
 
     content_kind = "package"
-    """The word for what ``spec.verify`` names."""
+    """Kind of the entries of ``spec.verify``, for messages."""
     optional_system_packages = False
     """True if a bundle without some of the system packages is still useful."""
 
     @abstractmethod
     def platform(self) -> str:
-        """Return what a bundle's content depends on in addition to its lock: interpreter, processor. Asked often."""
+        """Return interpreter version and processor, as far as a bundle's content depends on them. Called often."""
 
     @abstractmethod
     def missing(self, spec: BundleSpec) -> tuple[str, ...]:
@@ -33,7 +33,7 @@ class Ecosystem(ABC):
 
     @abstractmethod
     def missing_contents(self, spec: BundleSpec, root: Path) -> Sequence[str]:
-        """Return what ``spec.verify`` names and a bundle lacks, without running a package's code."""
+        """Return the entries of ``spec.verify`` that a bundle lacks, without running a package's code."""
 
     def verify(self, spec: BundleSpec, root: Path) -> None:
         """Raise BundleError where a bundle lacks something that ``spec.verify`` names."""

@@ -69,7 +69,7 @@ class MavenEcosystem(Ecosystem):
         return tuple(wanted)
 
     def install(self, spec: BundleSpec, folder: Path, progress: ProgressCallback) -> Mapping[str, str]:
-        """Copy the artefacts and what they need at run time."""
+        """Copy the artefacts and their run-time dependencies."""
         text = maven_project_file(spec)
         offline = ["-o", f"-Dmaven.repo.local={spec.offline_repository}"] if spec.offline_repository else []
         progress(f"{spec.name}: resolving {len(spec.packages)} artefacts with Maven")

@@ -47,7 +47,7 @@ class NpmEcosystem(Ecosystem):
         )
 
     def install(self, spec: BundleSpec, folder: Path, progress: ProgressCallback) -> Mapping[str, str]:
-        """Install exactly what the lock lists."""
+        """Install the locked versions."""
         if spec.lock_path is None:
             raise BundleError(f"{spec.name}: needs a lock file")
         lock = spec.lock_path.read_text("utf-8")

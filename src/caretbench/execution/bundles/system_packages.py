@@ -12,7 +12,7 @@ from pathlib import Path
 from caretbench.execution.bundles.bundle_model import BundleError
 
 ProgressCallback = Callable[[str], None]
-"""Takes one line for a person to read."""
+"""Function that receives one progress line."""
 
 
 def run_tool(
@@ -22,10 +22,10 @@ def run_tool(
     environment: Mapping[str, str] | None = None,
     label: str,
 ) -> str:
-    """Run a tool and give its standard output.
+    """Run a tool and return its standard output.
 
     Raises:
-        BundleError: the tool is not there or fails; the message ends with the last lines it said.
+        BundleError: the tool is not installed or fails; the message ends with its last lines of output.
     """
     try:
         done = subprocess.run(
@@ -55,7 +55,7 @@ def _network_hint(said: str) -> str:
 
 @cache
 def debian_versions(names: tuple[str, ...]) -> Mapping[str, str]:
-    """Return versions of those of the named Debian packages that are installed; asked once per process."""
+    """Return the versions of the installed ones of these Debian packages, by name; cached per process."""
     if shutil.which("dpkg-query") is None:
         return {}
     done = subprocess.run(

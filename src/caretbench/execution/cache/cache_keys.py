@@ -119,7 +119,7 @@ def _seen(place: Path) -> str:
 
 @cache
 def system_fingerprint() -> str:
-    """Return a hash that changes when packages of this system do; asked once per process."""
+    """Return a hash over the system's package database; it changes with the installed packages. Cached per process."""
     there = [(path, _seen(Path(path))) for path in _PACKAGES if Path(path).exists()]
     return sha256_json([platform.machine(), there])
 

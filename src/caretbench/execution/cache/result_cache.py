@@ -103,7 +103,7 @@ class ResultCache:
         request: ExecutionRequest | WorkspaceRequest,
         result: ExecutionResult | WorkspaceResult,
     ) -> bool:
-        """Store a result if it would come out the same again, and is not large; return whether it did."""
+        """Store a result if it is repeatable and not too large; return whether it was stored."""
         if not is_cacheable(request, result):
             return False
         text = result.model_dump_json(exclude_defaults=True)
@@ -159,7 +159,7 @@ class ResultCache:
 
     @contextlib.contextmanager
     def building(self) -> Iterator[Path]:
-        """Provide an empty folder to build in; what is left of it afterwards is removed.
+        """Yield an empty folder to build in; it is removed afterwards.
 
         Raises:
             MachineError: the disk is full.
@@ -172,7 +172,7 @@ class ResultCache:
             yield folder
 
     def keep(self, key: str, folder: Path) -> Path:
-        """Move a built folder to its place at once; where another was faster, theirs stays.
+        """Move a built folder into the cache by one rename; if another process was faster, its folder is kept.
 
         Raises:
             MachineError: the disk is full.
@@ -194,7 +194,7 @@ class ResultCache:
         return known.f_bavail * known.f_frsize < _LEAST_BYTES or 0 == known.f_favail < known.f_files
 
     def _discard(self, place: Path) -> None:
-        """Remove a folder atomically: nobody sees half of it."""
+        """Remove a folder atomically, by a rename."""
         with contextlib.suppress(OSError), staging_folder(self.artefacts) as aside:
             place.rename(aside / "damaged")
             return
@@ -227,7 +227,7 @@ class ResultCache:
     def prune(
         self, *, unused_days: float | None = None, keep_bytes: int | None = None, language: str | None = None
     ) -> PruneStatistics:
-        """Remove what was not used for ``unused_days``, all of ``language``, and the oldest beyond ``keep_bytes``.
+        """Remove entries unused for ``unused_days``, all of ``language``, and the oldest beyond ``keep_bytes``.
 
         A compiled program does not record its language: with ``language`` alone, artefacts stay. ``keep_bytes`` bounds
         verdicts and artefacts together; artefacts, which can be made again, go first.
@@ -293,7 +293,7 @@ class ResultCache:
 
 @contextlib.contextmanager
 def open_cache(cache: ResultCache | None, *, use_cache: bool) -> Iterator[ResultCache]:
-    """Provide the given cache; without one the user's, or one that is forgotten at the end."""
+    """Yield ``cache``; if it is None, the user's cache, or a temporary one without ``use_cache``."""
     if cache is not None:
         yield cache
         return

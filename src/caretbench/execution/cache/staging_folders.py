@@ -1,6 +1,6 @@
 """Atomic creation of folders: they appear whole, by a rename; abandoned ones are removed.
 
-That somebody does is a lock, which a killed process loses, and never a time: clocks jump.
+A folder in use is locked; a killed process loses its lock. Times are not compared, since clocks jump.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LOCK = ".held-"
 
 @contextlib.contextmanager
 def staging_folder(parent: Path) -> Iterator[Path]:
-    """Provide an empty folder below ``parent`` to build in; what is left in it afterwards is removed.
+    """Yield an empty folder below ``parent`` to build in; it is removed afterwards, unless it was renamed.
 
     Raises:
         OSError: it cannot be made, for example because the disk is full.

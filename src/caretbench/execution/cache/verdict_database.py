@@ -19,7 +19,7 @@ from caretbench.errors import MachineError
 
 _BUSY_S = 60.0
 _LOOKED_THROUGH_BYTES = 16 << 20
-"""A file of this size is looked through in a few dozen milliseconds; a larger one where a row of it is damaged."""
+"""Maximum size of a file that is checked when it is opened; a larger one is checked when a row is damaged."""
 _FILE = re.compile(r"verdicts(?:-(\d+))?\.sqlite")
 _FAULTS = (sqlite3.Error, UnicodeDecodeError)  # messages quote a damaged file's words
 _LOST = frozenset(
@@ -65,7 +65,7 @@ class VerdictDatabase:
                 return self._connection.execute(statement, values).fetchall()
 
     def check(self) -> None:
-        """Replace the file where it is damaged: keys out of order hide rows, and nothing else would tell of them."""
+        """Replace the file if it is damaged: keys out of order hide rows, which no other error shows."""
         with self._lock, self._in_words():
             if not self._sound():
                 self._replace()

@@ -1,7 +1,7 @@
 """Messages between the engine that distributes programs and the nodes that run them.
 
-Batches travel as plain dictionaries, and both ends check them: nothing but text of a program's output comes back from a
-node, and a node with another version of this package is found by its messages, not by failures.
+Batches are sent as plain dictionaries, which both ends validate. A node with another version of this package is
+recognised by its messages.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class NodeRequirements(NamedTuple):
 
 
 class NodeInfo(Frozen):
-    """Offer of one node to programs with the same requirements."""
+    """Toolchain, bundle and isolation of one node, for programs with the same requirements."""
 
     node: str
     toolchain: Toolchain
     bundle: str = ""
-    """Lock hash of the bundle; empty where none is wanted, or it is not built there."""
+    """Lock hash of the bundle; empty without a bundle, or if it is not built there."""
     skip_reason: str = ""
     """Reason why such programs are skipped there, and the remedy."""
     isolation: Isolation | None = None
@@ -43,12 +43,12 @@ class NodeInfo(Frozen):
 
     @property
     def environment_key(self) -> tuple[str, str, str]:
-        """Properties that decide verdicts: nodes that differ in them must not share a run."""
+        """Toolchain fingerprint, bundle hash and skip reason: nodes of one run must agree on them."""
         return self.toolchain.fingerprint, self.bundle, self.skip_reason
 
 
 class Batch(Frozen):
-    """One batch on its way to a node; ``footing`` is the offer that its programs need."""
+    """Batch of programs for a node; ``node_info`` is the expected state of the node."""
 
     kind: Literal["programs"] = "programs"
     requirements: NodeRequirements
@@ -57,14 +57,14 @@ class Batch(Frozen):
 
 
 class LanguageEnvironment(NamedTuple):
-    """Tools that commands in a project need on a node, for one language of the project."""
+    """Requirements for one language of a project, and the expected state of a node."""
 
     requirements: NodeRequirements
     node_info: NodeInfo
 
 
 class ProjectBatch(Frozen):
-    """Commands in one project on their way to a node; ``archive`` is the project itself, for a node that lacks it."""
+    """Batch of commands in one project for a node; ``archive`` is the packed project, for a node that lacks it."""
 
     kind: Literal["project"] = "project"
     environments: tuple[LanguageEnvironment, ...]
@@ -82,14 +82,14 @@ class _BatchResult(Frozen):
 
 
 class BatchResult(_BatchResult):
-    """Results of a batch, in any order; ``unlike`` if the node differs from the others; or a ``fault``."""
+    """Results of a batch, in any order; ``mismatch`` if the node differs from the others; or a ``fault``."""
 
     kind: Literal["programs"] = "programs"
     results: tuple[ExecutionResult, ...] = ()
 
 
 class ProjectBatchResult(_BatchResult):
-    """Results of commands in a project, as above; ``want`` names the requirement in which the node differs."""
+    """Results of commands in a project; ``requirements`` are those for which the node has a ``mismatch``."""
 
     kind: Literal["project"] = "project"
     results: tuple[WorkspaceResult, ...] = ()
@@ -103,7 +103,7 @@ BATCHES: TypeAdapter[AnyBatch] = TypeAdapter(Annotated[AnyBatch, Field(discrimin
 BATCH_RESULTS: TypeAdapter[AnyBatchResult] = TypeAdapter(
     Annotated[AnyBatchResult, Field(discriminator="kind")]
 )
-"""Read dictionaries of both kinds."""
+"""Validators of batch results, which travel as dictionaries."""
 
 
 class BatchLost(Exception):  # noqa: N818 - names what became of the batch
@@ -111,22 +111,22 @@ class BatchLost(Exception):  # noqa: N818 - names what became of the batch
 
 
 class Nodes(Protocol):
-    """Machines as the engine uses them. A handle belongs to them; the engine only keeps it."""
+    """Protocol of a cluster's machines. Handles are opaque to the engine."""
 
     def processor_count(self) -> int:
         """Return the number of processors of the machines that are available now."""
 
     def survey(self, requirements: NodeRequirements) -> list[NodeInfo]:
-        """Return the offers of all machines that are available now to such programs."""
+        """Return the state of all available machines, for programs with these requirements."""
 
     def send(self, batch: AnyBatch) -> Any:
         """Submit a batch, again elsewhere if its machine goes away; return a handle at once."""
 
     def wait(self, handles: Sequence[Any], seconds: float) -> Any | None:
-        """Return a handle whose result is there, or None after ``seconds``."""
+        """Return the handle of a completed batch, or None after ``seconds``."""
 
     def fetch(self, handle: Any) -> AnyBatchResult:
-        """Return its answer, or raise Lost where there will be none."""
+        """Return the result of a batch, or raise BatchLost if there will be none."""
 
     def cancel(self, handles: Sequence[Any]) -> None:
-        """Cancel what still runs; no result is wanted any more."""
+        """Cancel the batches that still run."""

@@ -1,7 +1,7 @@
-"""Worker process on a node: it reports what the node offers and runs batches in warm sandboxes.
+"""Worker process on a node: it reports the node's toolchain and isolation, and runs batches in warm sandboxes.
 
-Engines start it where they will; nothing here knows of them. A process keeps one local engine, and a cache of its own
-that serves compiled programs while a batch is worked on: verdicts belong to the machine that asked.
+A process has one local engine and a temporary cache for compiled programs; verdicts are cached on the machine that
+sent the batch.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class NodeWorker:
         atexit.register(self.close)
 
     def node_info(self, requirements: NodeRequirements) -> NodeInfo:
-        """Return what this node offers to such programs.
+        """Return this node's state for programs with these requirements.
 
         Raises:
             SandboxUnavailable: no sandbox.
@@ -80,7 +80,7 @@ class NodeWorker:
         )
 
     def run_batch(self, batch: AnyBatch) -> AnyBatchResult:
-        """Run a batch, unless this node differs from what its requests need."""
+        """Run a batch, unless this node is not in the expected state."""
         try:
             return self._programs(batch) if isinstance(batch, Batch) else self._project(batch)
         finally:
@@ -136,7 +136,7 @@ def _this(programs: int) -> NodeWorker:
 
 
 def describe_node(requirements: tuple[str, str | None, tuple[str, ...]], programs: int) -> dict[str, Any]:
-    """Return a :class:`~caretbench.execution.cluster.node_messages.NodeInfo` as a dictionary: what this node offers."""
+    """Return this node's :class:`~caretbench.execution.cluster.node_messages.NodeInfo` as a dictionary."""
     try:
         return _this(programs).node_info(NodeRequirements(*requirements)).model_dump()
     except Exception as error:

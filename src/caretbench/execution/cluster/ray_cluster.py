@@ -1,8 +1,8 @@
 """Engine on a Ray cluster: batches of programs as tasks, each on one processor of any free machine.
 
-Ray starts a task again elsewhere when its machine goes away. Answers are fetched as soon as they are there: what only a
-machine holds is lost with it. A task runs in a worker process that Ray keeps, and so do its warm sandboxes
-(:mod:`caretbench.execution.cluster.node_worker`). Ray is imported when an engine is made, not before.
+Ray starts a task again elsewhere when its machine goes away. Results are fetched as soon as they are available. Ray
+keeps worker processes alive between tasks, and with them their warm sandboxes
+(:mod:`caretbench.execution.cluster.node_worker`). Ray is imported only when an engine is created.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class RayNodes:
         return int(self._ray.cluster_resources().get("CPU", 0))
 
     def survey(self, requirements: NodeRequirements) -> list[NodeInfo]:
-        """Return the offers of all available machines that have a processor."""
+        """Return the state of all available machines that have a processor."""
         asked = {
             node: self._look.options(scheduling_strategy=self._on_node(node, soft=False)).remote(
                 tuple(requirements), self._programs
@@ -103,12 +103,12 @@ class RayNodes:
         return self._work.remote(batch.model_dump(), self._programs)
 
     def wait(self, handles: Sequence[Any], seconds: float) -> Any | None:
-        """Return a handle whose result is there, or None after ``seconds``."""
+        """Return the handle of a completed batch, or None after ``seconds``."""
         done, _ = self._ray.wait(list(handles), num_returns=1, timeout=seconds)
         return done[0] if done else None
 
     def fetch(self, handle: Any) -> AnyBatchResult:
-        """Return its answer (a task that could not begin is a fault), or raise Lost where Ray gave the task up."""
+        """Return the result of a batch (a task that could not start is a fault); raise BatchLost if Ray gave it up."""
         try:
             return BATCH_RESULTS.validate_python(self._ray.get(handle))
         except (self._exceptions.RayTaskError, ValidationError) as error:
@@ -117,7 +117,7 @@ class RayNodes:
             raise BatchLost(_said(error)) from error
 
     def cancel(self, handles: Sequence[Any]) -> None:
-        """Cancel what still runs."""
+        """Cancel the batches that still run."""
         for handle in handles:
             with contextlib.suppress(self._exceptions.RayError):
                 self._ray.cancel(handle, force=False)

@@ -1,9 +1,8 @@
 """Engine that runs programs on several machines, in batches.
 
-The caller's process holds everything that must not be lost: what was asked, which verdicts are known, and the results,
-which it takes from a machine one batch at a time and gives out at once. Machines hold nothing, so one that goes away
-costs the time of the batches it was working on. Memory is bounded: so is the number of batches in flight, and the
-requests behind them are not asked for before there is room.
+The caller's process keeps requests, known verdicts and results. Machines keep no state: if one goes away, only the
+batches in flight on it run again. The number of batches in flight is bounded, and requests are read only when there is
+room.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from caretbench.execution.toolchains.base_runtime import BundleLookup
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Isolation, Status, Toolchain
 
 BATCH = 25
-"""Programs that travel together: as many as a compiler takes at a time; sending them costs little compared to that."""
+"""Programs per batch, as many as a compiler takes at a time."""
 
 _BATCH_CHARACTERS = 4_000_000
 
@@ -56,7 +55,7 @@ class RemoteExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
         self._node_infos: dict[NodeRequirements, NodeInfo] = {}
 
     def isolation(self) -> Isolation:
-        """Return the isolation on all machines; what differs is ``mixed``, and every result has its own."""
+        """Return the isolation of all machines; a field that differs is ``mixed``. Each result contains its own."""
         node_infos = usable_nodes(self.nodes.survey(NodeRequirements("python")))
         walls = [
             node_info.isolation.model_dump() for node_info in node_infos if node_info.isolation is not None
@@ -68,7 +67,7 @@ class RemoteExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
         return Isolation.model_validate(joined | {"seccomp": all(wall["seccomp"] for wall in walls)})
 
     def toolchain(self, language: str) -> Toolchain:
-        """Return the language's tools, which are the same on all machines; refuse as :meth:`footing` does."""
+        """Return the language's tools, the same on all machines; raise MachineError as :meth:`node_info`."""
         return self.node_info(NodeRequirements(language)).toolchain
 
     def _submission(self, cache: ResultCache) -> Submission[ExecutionRequest, ExecutionResult]:
@@ -76,7 +75,7 @@ class RemoteExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
         return Submission(programs, RemoteJobRunner(self.nodes, programs))
 
     def node_info(self, requirements: NodeRequirements) -> NodeInfo:
-        """Return the machines' offer to such programs, asked once, or raise MachineError if they differ or run none."""
+        """Return the common state of the machines, cached; raise MachineError if they differ or cannot run programs."""
         if requirements not in self._node_infos:
             node_info, *others = usable_nodes(self.nodes.survey(requirements))
             for other in others:

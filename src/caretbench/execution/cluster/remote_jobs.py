@@ -26,12 +26,12 @@ _WAIT_S = 2.0
 
 
 class RemoteRequestKind(RequestKind[Request, Result]):
-    """Adapter of one kind of request for other machines."""
+    """Kind of request that runs on other machines."""
 
     max_requests: int
-    """Maximum number of requests that travel together."""
+    """Maximum number of requests in a batch."""
     max_characters: int
-    """Maximum size of them together."""
+    """Maximum number of characters in a batch."""
 
     @abstractmethod
     def batch_group(self, request: Request) -> Hashable:
@@ -39,7 +39,7 @@ class RemoteRequestKind(RequestKind[Request, Result]):
 
     @abstractmethod
     def character_count(self, request: Request) -> int:
-        """Return its characters."""
+        """Return the number of characters of a request."""
 
     def unrun_result(self, request: Request, status: Status, reason: str) -> Result:
         """Return the result of a request that did not run."""

@@ -1,8 +1,8 @@
 """Execution of commands in projects on several machines.
 
-A project travels once to each machine that lacks it, named by the hash of what is in it, and stays in the store there.
-Which tools decide is told by the languages of its files: machines of one run have the same of each. Verdicts are kept
-by the process that asks, apart from those of its own machine.
+A project is sent once to each machine that lacks it, under its content hash, and stays in that machine's store. The
+machines of one run must have the same tools for each language of the project's files. Verdicts are cached by the
+sending process, under keys of their own.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from caretbench.execution.workspaces.workspace_runner import (
 from caretbench.languages import languages
 
 BATCH = 4
-"""Commands that travel together: each takes a second or more, so sending costs little, and machines stay busy."""
+"""Commands per batch. Each takes a second or more, so small batches cost little and keep all machines busy."""
 
 _BATCH_CHARACTERS = 4_000_000
 _ARCHIVES = 2

@@ -1,8 +1,8 @@
 """Start of bubblewrap as an unprivileged user that can still reach all bound paths.
 
-Where an ordinary user starts programs, bubblewrap is that user and reaches what the user does. Where root starts them,
-it is one of ``users``; what only root can reach lies on mounts then that root makes for
-that user alone (:mod:`caretbench.execution.sandbox.host.idmapped_mounts`), below a stage in mounts of a thread of ours.
+Started by an ordinary user, bubblewrap runs as that user. Started by root, it runs as one of ``program_users``; paths
+that only root can reach are mounted for that user (:mod:`caretbench.execution.sandbox.host.idmapped_mounts`), in the
+private mount namespace of one of our threads.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from caretbench.execution.sandbox.host.idmapped_mounts import (
 from caretbench.execution.sandbox.isolation_levels import SandboxUnavailable
 
 _STAGE = "/sys"
-"""A folder that every machine has, and nothing of which is bound: in one thread's mounts the stage lies over it."""
+"""Folder that every machine has and that is never bound; the thread's private mounts are placed over it."""
 
 Result = TypeVar("Result")
 
 
 class BindUnreachable(SandboxUnavailable):
-    """Error: a path to bind is closed to the user that programs run as; the message contains a remedy."""
+    """Error: the user that programs run as cannot reach a path to bind; the message contains a remedy."""
 
 
 class _Stage:
@@ -87,7 +87,7 @@ def _stage() -> _Stage:
 
 
 class ReachableBinds(NamedTuple):
-    """Bubblewrap and bound paths, by the paths under which the sandbox's user reaches them."""
+    """Paths of bubblewrap and of all binds that the sandbox's user can reach."""
 
     binary: str
     read_only: Mapping[str, str]
@@ -170,7 +170,7 @@ def open_mounts(user_binds: Mapping[str, str], user: int | None, binary: str) ->
 
 
 def bind_unreachable(path: str, error: OSError) -> BindUnreachable:
-    """Return the error, with a remedy."""
+    """Return the error for a path, with a remedy."""
     return BindUnreachable(
         f"{path} is closed to other users, and cannot be opened here to the one that programs run as ({error}). Open "
         "it to others (`chmod -R go+rX` from it on, `chmod o+x` for the folders above it), keep it elsewhere (the "
@@ -179,5 +179,5 @@ def bind_unreachable(path: str, error: OSError) -> BindUnreachable:
 
 
 def unreachable_paths(paths: list[str]) -> list[str]:
-    """Return those that a user who owns nothing could not reach."""
+    """Return the paths that an unprivileged user cannot reach."""
     return [path for path in paths if not reachable_by_others(path)]

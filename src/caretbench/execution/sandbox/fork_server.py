@@ -1,11 +1,10 @@
-"""The first process inside a warm sandbox. Never imported: the sandbox hands its text to an interpreter inside.
+"""First process of a warm sandbox, a fork server. Never imported: an interpreter inside the sandbox runs its text.
 
-Building walls costs far more than most programs. So one sandbox is built for many: this process is its first, holds
-nothing but what programs may read, and gives every program namespaces, memory-backed folders, a process table and a
-system call filter of its own, for some three milliseconds of CPU. For each program a message with three descriptors
-comes: the channel over which the launcher reads its job and reports, and the program's two output streams.
+Building a sandbox costs far more than most programs. So one sandbox serves many: this process creates namespaces,
+memory-backed folders, a process table and a system call filter for each program, in some three milliseconds of CPU.
+For each program it receives a message with three descriptors: the launcher's channel and the two output streams.
 
-For Python it can also import what programs import, before they come: a forked program finds it there.
+For Python it can also import modules beforehand, which forked programs then share.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ MOVE_MOUNT, HERE, THE_DESCRIPTOR_ITSELF = 429, -100, 4
 INTERFACE_FLAGS, UP_AND_RUNNING = 0x8914, 0x41
 INSIDE_USER = 1000
 ORDER = struct.Struct("=iii")
-"""What a message says: the program's user (0: this process's own), whether a door comes, how many mounts."""
+"""Message: the program's user (0: this process's own), number of proxy sockets (0 or 1), number of mounts."""
 MOST_DESCRIPTORS = 64
 BOUNDS = (
     ("user/max_inotify_instances", "4"),  # a user has 128, which all programs share that run at a time
@@ -69,14 +68,14 @@ def write_text(path: str, text: str) -> None:
 
 
 def become(user: int) -> None:
-    """Be one of the users that root has given this sandbox, who has no other program now."""
+    """Switch to a user that root leased to this program."""
     os.setresgid(user, user, user)
     os.setresuid(user, user, user)
     launcher.check(libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), "prctl")  # to write the maps of its own namespace
 
 
 def build_walls() -> None:
-    """Leave the sandbox's namespaces for new ones."""
+    """Move this process into new namespaces."""
     user, group = os.getuid(), os.getgid()
     namespaces = NEW_USER | NEW_MOUNTS | NEW_PROCESSES | NEW_IPC | NEW_NETWORK
     launcher.check(libc.unshare(namespaces), "unshare")
@@ -85,7 +84,7 @@ def build_walls() -> None:
 
 
 def map_user(user: int, group: int) -> None:
-    """In new user and mount namespaces: an ordinary user, and mounts that nobody else sees."""
+    """Map an ordinary user in new user and mount namespaces, and make the mounts private."""
     write_text("/proc/self/setgroups", "deny")
     write_text("/proc/self/uid_map", "%d %d 1" % (INSIDE_USER, user))
     write_text("/proc/self/gid_map", "%d %d 1" % (INSIDE_USER, group))
@@ -108,7 +107,7 @@ def switch_loopback(flags: int) -> None:
 
 
 def lay_over(memory: str) -> None:
-    """Make the snapshot the work folder, to be changed at will: what is written lies in memory.
+    """Mount an overlay of the snapshot as the work folder; changes are kept in memory.
 
     Needs a memory-backed file system with user attributes (Linux 6.6): without them a folder that is deleted and made
     again would show what was deleted. The snapshot itself, which may hold what a program is to find out, is hidden.
@@ -132,7 +131,7 @@ def lay_over(memory: str) -> None:
 
 
 def keep_files(memory: str) -> None:
-    """In the fork_server itself: a /tmp that every program of this sandbox finds as the ones before it left it."""
+    """Mount a /tmp in the fork server itself, which all programs of this sandbox share."""
     user, group = os.getuid(), os.getgid()
     launcher.check(libc.unshare(NEW_USER | NEW_MOUNTS), "unshare")
     map_user(user, group)
@@ -140,7 +139,7 @@ def keep_files(memory: str) -> None:
 
 
 def attach(given: list[tuple[int, str]], *, below_tmp: bool) -> None:
-    """Put what root has opened for this program's user in its places."""
+    """Attach the mounts that root opened for this program's user at their targets."""
     for descriptor, target in given:
         if target.startswith("/tmp/") is below_tmp:
             if below_tmp:
@@ -151,7 +150,7 @@ def attach(given: list[tuple[int, str]], *, below_tmp: bool) -> None:
 
 
 def furnish(job: dict[str, Any], mounts: list[int]) -> None:
-    """Mount what the program finds: an empty /tmp and /dev/shm, and its compiled program."""
+    """Mount an empty /tmp and /dev/shm, the compiled program, and the project of a job."""
     given = list(zip(mounts, job.get("given", []), strict=True))
     attach(given, below_tmp=False)
     if job["artefact"]:
@@ -173,7 +172,7 @@ def furnish(job: dict[str, Any], mounts: list[int]) -> None:
 
 
 def close_walls(program: bytes) -> None:
-    """In the program's process: no capability, no way to a new one, and the system call filter."""
+    """Drop all capabilities and install the system call filter, in the program's process."""
     launcher.give_up()
     launcher.check(libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), "prctl")
     launcher.filter_calls(program)
@@ -187,7 +186,7 @@ def serve_one(
     hidden: tuple[str, list[str]],
     filter_program: bytes,
 ) -> dict[str, Any]:
-    """Become the first process behind new walls and do one job there; gives it where it is to run in this process."""
+    """Become the first process of new namespaces and run one job; return it in a program that runs in this process."""
     try:
         if user:
             become(user)
@@ -220,7 +219,7 @@ def serve_one(
 
 
 def serve(control: socket.socket, hidden: tuple[str, list[str]], filter_program: bytes) -> dict[str, Any]:
-    """Fork for every message until the supervisor is gone; gives the job in a program that runs in this process."""
+    """Fork for every message until the supervisor ends; return the job in a program that runs in this process."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies; who waits for a child sets the default again
     room = socket.CMSG_SPACE(MOST_DESCRIPTORS * 4)
     while True:

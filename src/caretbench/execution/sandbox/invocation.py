@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from caretbench.execution.sandbox.package_index.index_proxy import IndexProxy
 
 NO_OVERLAY = "no overlay"
-"""Beginning of the error of a run, also after a colon, whose project cannot be laid over a snapshot here."""
+"""Start of the error (possibly after a colon) of a run whose overlay cannot be mounted here."""
 SNAPSHOT = "/run/snapshot"
 MOST_FILES = 65_536
 """Maximum number of files, folders and links in a program's ``/tmp``, and again in its ``/dev/shm``.
@@ -38,7 +38,7 @@ KillReason = Literal["wall", "cpu", "memory", "processes", "output", "disk"]
 
 
 class OutputHandler(Protocol):
-    """Host side of a program that answers requests. Called on the supervising thread; never waits."""
+    """Handler of a server program's output. Called on the supervising thread; it never blocks."""
 
     def receive_output(self, data: bytes) -> KillReason | None:
         """Process the program's standard output; return a reason to end the program, if any."""
@@ -47,7 +47,7 @@ class OutputHandler(Protocol):
         """Return a reason to end the program, if any; called several times a second."""
 
     def is_busy(self) -> bool:
-        """Return whether it is at work: the use of one that waits is not looked at."""
+        """Return whether the program works on a request; the usage of an idle one is not measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +61,21 @@ class Invocation:
     """Name in the work folder (or a path below ``/tmp``) -> content, written before the start."""
     read_only: Mapping[str, str] | None = None  # path inside -> path on the host
     writable: Mapping[str, Path] | None = None
-    """Path inside -> folder on the host the program may write to: for compilers only. Started by root, the folder is
-    given to the unprivileged user."""
+    """Path inside -> writable folder on the host: for compilers only. If root starts the program, the folder's owner is
+    changed to the unprivileged user."""
     environment: Mapping[str, str] | None = None
     """Added to a small default environment; nothing of the host's is passed on."""
     address_space_limit: bool = True
     """Bound the address space; else data memory only (for runtimes that reserve much)."""
     wall_s: float | None = None  # wall time in seconds, ``limits.wall_s`` by default
     sentinel: bool = False
-    """Open the private channel. The program finds ``CARETBENCH_SENTINEL=<in>:<out>``, two descriptor numbers: a
-    harness reads a 32 byte word from the first before any foreign code runs, and writes the same 32 bytes to the
-    second when the program has reached its end. Both are pipes."""
+    """Open the private channel: ``CARETBENCH_SENTINEL=<in>:<out>`` contains the descriptor numbers of two pipes. A
+    harness reads a 32-byte secret from the first before any other code runs, and writes it to the second when the
+    program reaches its end."""
     stdin: bytes | int | None = None
     """Standard input, or a descriptor of the host's to read it from; ``/dev/null`` by default."""
     output_handler: OutputHandler | None = None
-    """Hears what the program writes to standard output, which is not in the result then."""
+    """Handler of the program's standard output, which is then not part of the result."""
     display: bool = False  # start an X server inside first
     directory: str = WORK
     warm: WarmSettings | None = None
@@ -89,7 +89,7 @@ class Invocation:
 
     @property
     def wall_limit_s(self) -> float:
-        """Wall time in seconds after which the program is ended."""
+        """Wall time limit in seconds."""
         return self.wall_s or self.limits.wall_s
 
     @property

@@ -18,7 +18,7 @@ SETTING = "CARETBENCH_SANDBOX"
 
 
 class SandboxUnavailable(MachineError):  # noqa: N818 - a state of the machine
-    """Error: no sandbox can be built here; the message names what to install or to set."""
+    """Error: no sandbox can be built here; the message contains the remedy."""
 
 
 def accepted_levels(wanted: str | None = None) -> tuple[IsolationLevel, ...]:

@@ -1,4 +1,4 @@
-"""The first process inside a sandbox. Never imported: the sandbox hands its text to an interpreter inside.
+"""First process of a sandbox. Never imported: an interpreter inside the sandbox runs its text.
 
 It is process 1 of the sandbox's process namespace, so no signal of the program can end it and every orphan
 comes to it. Over a socket pair (which cannot be opened again through ``/proc``) it reads one job, places the
@@ -50,7 +50,7 @@ def mount(source: bytes, target: bytes, kind: bytes | None, flags: int, options:
 
 
 def cover_kernel(covers: str, kept: list[str]) -> None:
-    """Cover what /proc shows of the kernel and the machine, whatever its permissions, but for what is kept.
+    """Cover all files of /proc about the kernel and the machine except ``kept``.
 
     Files and folders are covered by empty ones, settings by copies of a few; all these lie on a read-only mount.
     """
@@ -67,7 +67,7 @@ def cover_kernel(covers: str, kept: list[str]) -> None:
 
 
 def mount_memory(place: str, options: str) -> None:
-    """Mount an empty file system in memory, whose size and number of files are bounded, and which all may write to."""
+    """Mount an empty file system in memory with bounded size and number of files, writable by all users."""
     mount(b"tmpfs", place.encode(), b"tmpfs", NO_SUID | NO_DEVICES, options.encode() + b",mode=1777")
 
 
@@ -79,7 +79,7 @@ def mount_files(options: str) -> None:
 
 
 def bound_files(options: str) -> None:
-    """Cover bubblewrap's /tmp and /dev/shm, whose numbers of files it cannot bound; what it bound in /tmp stays."""
+    """Cover bubblewrap's /tmp and /dev/shm by file systems with a bounded number of files; binds below /tmp stay."""
     with open("/proc/self/mountinfo", "rb") as stream:  # which writes a space as \040
         places = [line.split()[4].decode("unicode_escape").encode("latin-1") for line in stream]
     held: dict[bytes, int] = {}
@@ -107,7 +107,7 @@ def own_terminals() -> None:
 
 
 def give_up() -> None:
-    """Keep no capability, and no way to a new one."""
+    """Drop all capabilities, and the bounding set."""
     header = struct.pack("Ii", CAPABILITY_VERSION, 0)
     for capability in range(64):
         if libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
@@ -116,7 +116,7 @@ def give_up() -> None:
 
 
 def filter_calls(program: bytes) -> None:
-    """The system call filter, for this process and all that it starts."""
+    """Install the system call filter for this process and its children."""
     if program:
         code = ctypes.create_string_buffer(program, len(program))
         table = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(code))
@@ -144,7 +144,7 @@ def place(files: list[tuple[str, bytes]]) -> None:
 
 
 def arrange(tree: dict[str, Any], files: list[tuple[str, bytes]]) -> None:
-    """The same in a project: what is deleted goes first, links and executable bits come last."""
+    """Set up a project: delete files, write files, then create links and set executable bits."""
     for path in tree["deleted"]:
         if os.path.isdir(path) and not os.path.islink(path):
             os.rmdir(path)
@@ -160,7 +160,7 @@ def arrange(tree: dict[str, Any], files: list[tuple[str, bytes]]) -> None:
 
 
 def open_door(door: int, port: int) -> None:
-    """Listen where the program looks for its proxy, and hand the listening socket out: nothing of it stays inside."""
+    """Listen on the proxy's port inside, and send the listening socket to the host."""
     import socket  # only where it is needed: every program waits for imports
 
     with socket.socket(fileno=door) as way, socket.socket() as listener:
@@ -197,7 +197,7 @@ def free_descriptor(taken: int, wish: int) -> int:
 
 
 def run_program(job: dict[str, Any], gates: list[int], before: Callable[[], None] | None = None) -> None:
-    """In the child: set the bounds and become the program. Returns where the program is to run in this interpreter."""
+    """Set the limits and execute the program, in the child process. Return if it runs in this interpreter."""
     for name, soft, hard in job["rlimits"]:
         number = getattr(resource, name)
         ceiling = resource.getrlimit(number)[1]
@@ -238,13 +238,13 @@ def run_program(job: dict[str, Any], gates: list[int], before: Callable[[], None
 
 
 def give_back(channel: int, why: str) -> None:
-    """Report why the program was not started, and end."""
+    """Report the reason why the program was not started, and exit."""
     os.write(channel, ('{"error": "%s"}\n' % why).encode())
     os._exit(0)
 
 
 def prepare(channel: int, job: dict[str, Any]) -> int | None:
-    """Place the program's files and start what it needs; the process of its X server, if it has one."""
+    """Write the program's files and start its X server; return the server's process id, or None without one."""
     if job.get("tree"):
         try:
             arrange(job["tree"], job["files"])
@@ -261,7 +261,7 @@ def prepare(channel: int, job: dict[str, Any]) -> int | None:
 
 
 def open_gates(job: dict[str, Any]) -> tuple[list[int], int]:
-    """The private channel: the program's two descriptors, and ours, where its word arrives; none and -1 without one."""
+    """Open the sentinel's pipes; return the program's two descriptors and ours ([] and -1 without a sentinel)."""
     if not job["nonce"]:
         return [], -1
     question, give = os.pipe()
@@ -276,7 +276,7 @@ def open_gates(job: dict[str, Any]) -> tuple[list[int], int]:
 
 
 def wait_for(child: int, display: int | None) -> tuple[int, float, int]:
-    """Wait for the program: its status, and the CPU time and the largest memory of all that ended but the X server."""
+    """Wait for the program; return its status, and CPU time and peak memory of all ended processes but the X server."""
     cpu, peak = 0.0, 0
     while True:
         pid, code, usage = os.wait4(-1, 0)
@@ -288,7 +288,7 @@ def wait_for(child: int, display: int | None) -> tuple[int, float, int]:
 
 
 def work(channel: int, job: dict[str, Any], before: Callable[[], None] | None = None) -> None:
-    """Do one job and write what became of it; ``before`` is the last thing in the program's process before it starts.
+    """Run one job and report its outcome; ``before`` is called last in the program's process before it starts.
 
     Returns in the program's own process alone, where the program is a harness that runs in this interpreter.
     """
@@ -329,7 +329,7 @@ def work(channel: int, job: dict[str, Any], before: Callable[[], None] | None = 
 
 
 def read_job(channel: int) -> dict[str, Any]:
-    """The job that the supervisor sends."""
+    """Return the job that the supervisor sends."""
     job: dict[str, Any] = marshal.loads(
         read_exactly(channel, int.from_bytes(read_exactly(channel, 8), "big"))
     )

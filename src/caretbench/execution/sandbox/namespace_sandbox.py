@@ -139,7 +139,7 @@ class NamespaceSandbox:
             return result
 
     def _no_warm(self, writable: Mapping[str, str]) -> str:
-        """Return why a program did not run in a warm sandbox."""
+        """Return the reason why a program did not run in a warm sandbox."""
         if writable:
             return "the command writes to a folder of the host, which no warm sandbox has"
         if self.filter_program is None:
@@ -159,7 +159,7 @@ class NamespaceSandbox:
 
 @contextlib.contextmanager
 def _user(writable: Mapping[str, str]) -> Iterator[int | None]:
-    """Yield the user whom root starts a program as: its own, or the owner of the folders that it writes to."""
+    """Yield the user id that root starts a program as: a leased one, or the owner of its writable folders."""
     if program_users() is None:
         yield None
     elif writable:

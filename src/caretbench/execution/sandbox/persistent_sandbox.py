@@ -1,9 +1,8 @@
-"""Persistent sandbox whose files last over many commands, for agents and tools.
+"""Persistent sandbox, whose files are kept over many commands, for agents and tools.
 
-It is one warm sandbox of its own (``fork_server``). Every command is isolated by itself inside it,
-with its own processes and network, as every program does; only ``/tmp``, in memory and bounded, is the same for all.
-So no process outlives its command, and with the sandbox everything is gone. Files are read and written by a process
-inside: the host never opens what a program left.
+It is a warm sandbox (``fork_server``). Each command has its own processes and network; only ``/tmp``, in memory and
+bounded, is shared. No process outlives its command. Files are read and written by a process inside the sandbox: the
+host never opens a file of a program.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from caretbench.execution.sandbox.warm_sandbox import WarmWorker, WarmWorkerKey
 from caretbench.execution.types import Isolation, Limits
 
 FILE_S = 120.0
-"""Maximum wall time of reading or writing a file."""
+"""Maximum wall time in seconds to read or write a file."""
 _FAILED = 3
 _OF_ALL: Mapping[str, object] = {
     "files": [], "nonce": b"", "display": [], "tree": None, "artefact": "", "lasting": True, "aside": [],

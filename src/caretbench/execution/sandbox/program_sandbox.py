@@ -170,7 +170,7 @@ class Sandbox:
         self._interrupted.set()
 
     def resume(self) -> None:
-        """Let programs run again."""
+        """Allow programs to run again after :meth:`interrupt`."""
         self._interrupted.clear()
 
     def run(self, invocation: Invocation) -> SandboxResult:
@@ -194,7 +194,7 @@ class Sandbox:
         return self._namespaces.run(ready)
 
     def _display(self, invocation: Invocation) -> str | None:
-        """Return the X server to start, if one is wanted, after checking that the level provides what is wanted."""
+        """Return the X server to start, or None; raise SandboxUnavailable if the level cannot run the program."""
         if self._confined is not None and (invocation.display or invocation.index is not None):
             wanted = "a display" if invocation.display else "a package index"
             raise SandboxUnavailable(
@@ -208,7 +208,7 @@ class Sandbox:
         return server
 
     def set_artefact_folder(self, artefacts: Path) -> None:
-        """Let compiled programs below ``artefacts`` run in warm sandboxes, which can read all of that folder."""
+        """Set the folder of compiled programs, which warm sandboxes can read."""
         self._workers.artefacts = artefacts
 
     def add_close_callback(self, close: Callable[[], None]) -> None:

@@ -62,7 +62,7 @@ class SandboxResult(Frozen):
 
     @property
     def killed_from_outside(self) -> bool:
-        """Return whether it may have ended with a warm sandbox, in which all processes are killed in any order."""
+        """Return whether the program may have been killed together with its warm sandbox."""
         return self.exit_code is None and self.signal in (None, signal.SIGKILL) and self.killed is None
 
 
@@ -127,7 +127,7 @@ class Supervisor:
 
         ``own_processes``: number of processes below ``process`` that are ours.
         ``extra_check``: asked several times a second whether the program has too much of something else.
-        ``group``: the control group whose bound of memory the kernel keeps.
+        ``group``: control group that limits the memory.
         """
         limits, file_bytes = invocation.limits, invocation.max_file_bytes
         self._group = group
@@ -152,7 +152,7 @@ class Supervisor:
         self._cpu_s = 0.0
 
     def supervise(self, job: Mapping[str, object]) -> None:
-        """Hand over the job and wait for the end of the sandbox."""
+        """Send the job and wait for the end of the sandbox."""
         process = self._process
         assert process.stdout is not None  # noqa: S101 - opened as pipes above
         assert process.stderr is not None  # noqa: S101
@@ -274,7 +274,7 @@ class Supervisor:
         )
 
     def _error(self, reports: Sequence[Mapping[str, Any]], said: str) -> str | None:
-        """Return why the program was never started, or was not ours to judge; None where it ran."""
+        """Return the reason why the program was never started; None if it ran."""
         faults = [str(report["error"]) for report in reports if "error" in report]
         if self._fault or faults:
             return self._fault or faults[0]

@@ -1,7 +1,7 @@
 """Warm sandboxes: each serves many programs, and isolates every program by itself.
 
-See ``fork_server`` for the inside. This module contains the messages to it, the number of programs that one serves, and
-what happens when it dies: nothing but that the program is started again elsewhere.
+``fork_server`` is the process inside. This module sends it messages, replaces workers after a number of programs, and
+starts a program elsewhere if its worker dies.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _MOST_WORKERS = 8
 _MOST_FAILURES = 3
 _CREDENTIALS = struct.Struct("3i")
 _ORDER = struct.Struct("=iii")
-"""As in ``fork_server.py``: the program's user, whether a door comes, how many mounts."""
+"""As in ``fork_server.py``: the program's user, number of proxy sockets (0 or 1), number of mounts."""
 
 
 class WarmWorkerKey(NamedTuple):
@@ -67,13 +67,13 @@ class WarmWorkerKey(NamedTuple):
     modules: tuple[str, ...]
     packages: str
     user: int | None
-    """Whom root starts it as; None where an ordinary user does."""
+    """User id that root starts it as; None if an ordinary user starts it."""
     shared_tmp: str = ""
     """Mount options of a ``/tmp`` that all programs share; empty: each gets one of its own."""
 
     @property
     def separate_users(self) -> bool:
-        """Return whether each of its programs is another user of the host."""
+        """Return whether each of its programs runs as a different user of the host."""
         return self.user is not None and not self.shared_tmp
 
 
@@ -83,7 +83,7 @@ class WarmJob(NamedTuple):
     key: WarmWorkerKey
     job: dict[str, object]
     user_binds: Mapping[str, str]
-    """Path inside -> path on the host, of what root opens for this program's user alone."""
+    """Path inside -> path on the host, of binds that root opens for this program's user only."""
 
 
 @dataclass
@@ -118,7 +118,7 @@ class WarmWorker:
     """Warm sandbox for many programs."""
 
     def __init__(self, key: WarmWorkerKey, binary: str, filter_program: bytes) -> None:
-        """Build it and wait until it takes programs, or raise OSError where it does not come up."""
+        """Start the sandbox and wait until it accepts programs, or raise OSError if it does not start."""
         self.served = 0
         self.running_programs = 0
         self.isolation_works = False
@@ -253,7 +253,7 @@ class WarmWorker:
         return WarmProgram(pid, handle, ours, os.fdopen(out_read, "rb", 0), os.fdopen(error_read, "rb", 0))
 
     def close(self) -> None:
-        """End it, with whatever still runs in it."""
+        """End the sandbox and all processes in it."""
         self._control.close()
         kill_process_group(self._process)
 
@@ -289,7 +289,7 @@ class _Maps:
 
 
 def _for_one_user(binds: Mapping[str, str]) -> dict[str, str]:
-    """Give one program's user access to closed paths and to a snapshot that it must own; root does this."""
+    """Return the binds that root opens for one program's user: closed paths, and a snapshot that it must own."""
     closed = set(unreachable_paths(list(binds.values())))
     return {inside: path for inside, path in binds.items() if path in closed or inside == SNAPSHOT}
 
@@ -332,7 +332,7 @@ class WarmWorkerPool:
     def prepare_job(
         self, warm: WarmSettings, job: Mapping[str, object], binds: Mapping[str, str], *, tmp_mb: int
     ) -> WarmJob:
-        """Return the job in the form that a worker understands, and which worker that is."""
+        """Return the job in the form of the fork server, with the key of its worker."""
         kept = dict(binds)
         artefact = ""
         root = self.artefacts.resolve() if self.artefacts is not None else None
@@ -388,9 +388,9 @@ class WarmWorkerPool:
                     old.close()
 
     def discard(self, key: WarmWorkerKey, worker: WarmWorker) -> None:
-        """Build another one next time. If none ever isolated a program, the kernel is the cause, and no more are tried.
+        """Retire a worker that failed to isolate a program. After three that never isolated one, none is built any more.
 
-        One that did may have met a moment without memory, or without room for processes.
+        A worker that did may have lacked memory or processes for a moment.
         """
         with self._lock:
             self.failure_reason = worker.failure_reason

@@ -18,7 +18,7 @@ DEEPEST = 1000
 
 _BRACKETS = re.compile(r"[()\[\]{}]")
 _OF_OTHERS = (r'"(?:[^"\\\n]|\\.)*+"?', r"'(?:[^'\\\n]|\\.)*+'?", r"/\*.*?(?:\*/|\Z)", r"//[^\n]*")
-"""Strings and comments of languages whose table names none."""
+"""Default patterns of strings and comments, for languages whose table has none."""
 
 
 @cache

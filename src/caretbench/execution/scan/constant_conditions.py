@@ -53,7 +53,7 @@ def _decided(condition: str) -> bool | None:
 
 
 def _bare(text: str) -> str:
-    """Return it without spaces and brackets around it."""
+    """Return a condition without spaces and brackets around it."""
     text = text.strip()
     while text.startswith("(") and text.endswith(")") and _belong_together(text):
         text = text[1:-1].strip()

@@ -1,10 +1,9 @@
 """Flags of answers that disable checks of the surrounding program.
 
-An answer can put the code behind it into a string or a comment, behind a way out, under a condition that never holds,
-or into a function that nothing calls; or it puts another function in the place of one that checks. The whole program
-shows it: each line behind the caret is compared with itself in the program that has the reference answer. Strict rules
-(text, named functions, constants) hold for every line, wider ones only for lines that check something, since honest
-answers return early, too. As with every flag, this is a suspicion.
+An answer can put the code after it into a string or a comment, after an early exit, under a condition that never holds,
+or into a function that is never called; or it can replace a function that checks. Each line after the caret is compared
+with the same line in the program with the reference answer. Strict rules (text, named functions, constants) apply to
+every line, others only to lines that check something, since honest answers return early, too. A flag is a suspicion.
 """
 
 from __future__ import annotations

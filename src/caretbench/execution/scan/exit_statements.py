@@ -1,4 +1,4 @@
-"""Statements that leave a function or a loop, and how surely they do."""
+"""Statements that leave a function or a loop, and the certainty that they do."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def is_function(kind: str) -> bool:
 
 
 def is_type(kind: str) -> bool:
-    """Return whether a node of this kind defines a type, or what belongs to one."""
+    """Return whether a node of this kind defines a type or a part of one."""
     return _TYPES.match(kind) is not None or kind in node_kinds("types")
 
 
 def is_conditional(kind: str) -> bool:
-    """Return whether what is in a node of this kind may run or not."""
+    """Return whether code in a node of this kind runs conditionally."""
     return _CONDITIONAL.match(kind) is not None or kind in node_kinds("conditional")
 
 
@@ -66,9 +66,9 @@ class ExitCertainty(IntEnum):
 def exits_before(
     node: tree_sitter.Node, begin: int, end: int, known: dict[int, tuple[ExitCertainty, ExitCertainty]]
 ) -> tuple[ExitCertainty, ExitCertainty]:
-    """Return how statements that precede a node in its block leave the block, and how they throw.
+    """Return the certainty that statements before a node leave its block, and that they throw.
 
-    The answer's statements count, from the byte ``begin`` up to ``end``; ``known`` is what was found before, by node.
+    The answer's statements count, from byte ``begin`` up to ``end``; ``known`` caches results by node.
     """
     leaving = throwing = ExitCertainty.NO
     sibling = node.prev_named_sibling

@@ -28,7 +28,7 @@ from caretbench.execution.scan.exit_statements import (
 from caretbench.syntax.parser import encode, parse
 
 LINES = 64
-"""Maximum number of lines behind the caret that are looked at."""
+"""Maximum number of lines after the caret that are examined."""
 _DEEPEST = 200
 _MOST_NODES = 20_000
 _CODE_LINE = re.compile(r"^[ \t]*(?=[\w@\"'(\[*&!+-])", re.MULTILINE)
@@ -38,9 +38,9 @@ _CODE_IN_TEXT = re.compile(r"interpolation|template_substitution")
 
 
 class EnclosingFunction(NamedTuple):
-    """A function around a line. ``part`` is ``before``, ``answer`` or ``after``; ``at`` counts bytes within it.
+    """Function around a line: it starts in ``part`` (``before``, ``answer`` or ``after``), at byte ``offset`` of it.
 
-    ``lazy``: calling it does not run it. ``decorators`` are their texts.
+    ``is_lazy``: calling it does not run it. ``decorators`` contains their texts.
     """
 
     part: str
@@ -51,7 +51,7 @@ class EnclosingFunction(NamedTuple):
 
 
 class LineContext(NamedTuple):
-    """Place of a line: ``text`` is the line itself, ``functions`` are those around it, the innermost first."""
+    """Syntactic context of a line: its ``text``, and the ``functions`` around it, the innermost first."""
 
     text: str
     in_string_or_comment: bool
@@ -64,11 +64,11 @@ class LineContext(NamedTuple):
     in_generator: bool
 
     def answer_functions(self, *, named_only: bool = False) -> tuple[EnclosingFunction, ...]:
-        """Return functions around it that the answer opens."""
+        """Return the functions around the line that begin in the answer."""
         return tuple(one for one in self.functions if one.part == "answer" and (one.name or not named_only))
 
     def program_functions(self, *, named_only: bool = False) -> tuple[tuple[str, int], ...]:
-        """Return functions around it that are the program's own."""
+        """Return part and offset of the functions around the line that begin outside the answer."""
         return tuple(
             (one.part, one.offset)
             for one in self.functions
@@ -83,10 +83,10 @@ class _Program(NamedTuple):
 
 
 class LineContexts(NamedTuple):
-    """Places of the first lines behind the caret.
+    """Contexts of the first lines after the caret.
 
-    ``defined`` counts the functions that the answer defines, by name; ``parsed`` is False where a part of the program
-    does not fit the grammar.
+    ``answer_definitions`` counts the functions that the answer defines, by name; ``parsed`` is False if the program has
+    a syntax error.
     """
 
     lines: tuple[LineContext, ...]
@@ -96,7 +96,7 @@ class LineContexts(NamedTuple):
 
 @lru_cache(maxsize=512)
 def line_contexts(before: str, answer: str, after: str, language: str) -> LineContexts:
-    """Return the enclosures of the first lines of ``after`` in the whole program."""
+    """Return the contexts of the first lines of ``after`` in the whole program."""
     tree = parse(before + answer + after, language)
     begin = len(encode(before))
     program = _Program(begin, begin + len(encode(answer)), language)
@@ -116,7 +116,7 @@ def line_contexts(before: str, answer: str, after: str, language: str) -> LineCo
 
 @lru_cache(maxsize=512)
 def checking_functions(text: str, language: str) -> frozenset[str]:
-    """Return the names of the functions of a program that hold a check."""
+    """Return the names of a program's functions that contain a check."""
     root = parse(text, language).root_node
     functions = _functions(root, 0, root.end_byte)
     return frozenset(
@@ -259,7 +259,7 @@ def _function(node: tree_sitter.Node, program: _Program) -> EnclosingFunction:
 
 
 def _named(node: tree_sitter.Node) -> str:
-    """Return its name, or that of the variable that it is given to; nothing for one that is an argument."""
+    """Return a function's name, or that of the variable it is assigned to; empty if it is an argument."""
     name = node.child_by_field_name("name")
     if (
         name is None

@@ -43,7 +43,7 @@ class BaseRuntime(ABC):
     compile_batch_size = 0
     variants: tuple[str, ...] = ()
     harness_frames: re.Pattern[str] | None = None
-    """Lines of a stack trace that a plain command would not show: the harness's, and what it calls the program by."""
+    """Pattern of the harness's lines in stack traces."""
 
     def __init__(self, sandbox: Sandbox, bundles: BundleLookup = installed_bundle) -> None:
         self.sandbox = sandbox
@@ -52,12 +52,12 @@ class BaseRuntime(ABC):
         self._toolchain: Toolchain | None = None
 
     def set_bundle_lookup(self, bundles: BundleLookup) -> None:
-        """Find bundles by another look-up."""
+        """Use another function to find bundles."""
         self._bundles = bundles
         self._found.clear()
 
     def bundle(self, request: ExecutionRequest) -> Bundle | None:
-        """Return the built bundle that the request names; looked up once."""
+        """Return the built bundle that the request names, cached."""
         name = request.bundle
         if name is None:
             return None
@@ -70,7 +70,7 @@ class BaseRuntime(ABC):
         """Return the installed tools or how to get them."""
 
     def toolchain(self) -> Toolchain:
-        """Return the installed tools; looked up once per process."""
+        """Return the installed tools, cached per process."""
         if self._toolchain is None:
             self._toolchain = self.find_toolchain()
         return self._toolchain
@@ -81,7 +81,7 @@ class BaseRuntime(ABC):
 
     @abstractmethod
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
-        """Return how to run the program."""
+        """Return the plan to run the program."""
 
     def merge_compile_result(self, artefact: Path, result: ExecutionResult) -> ExecutionResult:
         """Return the run's own result; there was no compiling."""
@@ -102,7 +102,7 @@ class BaseRuntime(ABC):
 
 
 def compile_limits(limits: Limits, programs: int = 1) -> Limits:
-    """Return the bounds of a compiler that works on ``programs`` programs: 2 GB, the request's wall time for each."""
+    """Return the limits of a compiler of ``programs`` programs: 2 GB, and the request's wall time for each."""
     seconds = limits.compile_wall_s * max(1, programs)
     return Limits(
         wall_s=seconds, compile_wall_s=seconds, cpu_s=seconds, memory_mb=2048, pids=256, fsize_mb=256, tmp_mb=512,

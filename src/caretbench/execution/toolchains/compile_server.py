@@ -34,16 +34,16 @@ from caretbench.execution.toolchains.base_runtime import compile_limits, shorten
 from caretbench.execution.types import CompileResult, ExecutionRequest, Limits, Status
 
 COMPILE_BATCH = 10
-"""Programs that are handed to the servers at a time."""
+"""Programs per call of the compile servers."""
 CPU_PER_PROGRAM_S = 30.0
 """CPU time, in seconds, that a compiler may spend on one program."""
 PROGRAMS_PER_SERVER = 1000
 """Number of programs after which a server is replaced by a fresh one."""
 
 _IDLE_S = 30.0
-"""A server that nobody has asked for so long ends."""
+"""Seconds after which an idle server ends."""
 _KEPT_MB = 1100.0
-"""Memory of all servers of one sandbox together, beyond which idle ones are ended, the longest idle first."""
+"""Maximum memory of all servers of one sandbox; beyond it idle ones are ended, the longest idle first."""
 _UNKNOWN_MB = 150.0
 """Assumed memory of a server before its own report."""
 _ENDS_S = 5.0
@@ -56,7 +56,7 @@ _OUT_OF_MEMORY = ("OutOfMemory", "Out of memory", "heap out of memory")
 
 
 class ServerAnswer(BaseModel):
-    """Server's answer about one program; ``kind`` is ``ok`` or a word for what is wrong."""
+    """Server's answer about one program; ``kind`` is ``ok`` or the kind of error."""
 
     id: str
     kind: str
@@ -74,7 +74,7 @@ class CompilerSettings(NamedTuple):
 
     arguments: Sequence[str]
     classify_answer: Callable[[ServerAnswer, ExecutionRequest], Status | None]
-    """An answer as a status; None where the program can run."""
+    """Function from an answer to a status; None if the program can run."""
     read_only: Mapping[str, str]
     environment: Mapping[str, str]
     max_memory_mb: float
@@ -89,7 +89,7 @@ class CompilerSettings(NamedTuple):
 
 
 class CompileJob(NamedTuple):
-    """Request, with the empty folder for its artefact, and an option word without blanks for the server."""
+    """Request, empty folder for its artefact, and an option (without blanks) for the server."""
 
     request: ExecutionRequest
     folder: Path
@@ -97,7 +97,7 @@ class CompileJob(NamedTuple):
 
 
 def default_verdict(answer: ServerAnswer, request: ExecutionRequest) -> Status | None:
-    """Return the verdict if every complaint except a missing module is a compile error."""
+    """Return the status of an answer: a missing module, a timeout, or else a compile error; None if it compiled."""
     del request
     statuses = {"ok": None, "module": Status.UNRESOLVED_IMPORT, "timeout": Status.TIMEOUT}
     return statuses.get(answer.kind, Status.COMPILE_ERROR)
@@ -214,7 +214,7 @@ class CompileServer:
 
     @property
     def has_ended(self) -> bool:
-        """Return whether the server is completely gone."""
+        """Return whether the server's thread has ended."""
         return not self._thread.is_alive()
 
     def join(self, timeout_s: float | None = None) -> None:
@@ -253,7 +253,7 @@ class CompileServer:
         return True
 
     def kill_reason(self) -> KillReason | None:
-        """Return a reason to end the server now: it takes too long, or is not wanted any more."""
+        """Return a reason to end the server: it takes too long, or is idle or closed; None if there is none."""
         with self._lock:
             now = time.monotonic()
             if self._closed_at is not None:

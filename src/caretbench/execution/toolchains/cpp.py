@@ -60,8 +60,8 @@ _COMMON = "common_headers.hpp"
 _PRECOMPILED = "/precompiled"
 _ASSERTIONS = f"{HARNESS}/assert.h"
 _SIGNS_OF_HEADERS = (HEADER, "<command-line>", "PCH", "internal compiler error", "fatal error: Killed")
-"""Only what tells of the headers themselves, or of the compiler's own end, comes out otherwise than without them:
-such a program is compiled again without."""
+"""Signs in compiler output that precompiled headers, or the compiler's own end, caused a failure: such a program is
+compiled again without them."""
 _READ_OUT = ProjectTree(results=(EXECUTABLE,), max_file_bytes=LARGEST_BYTES, max_total_bytes=LARGEST_BYTES)
 _HARNESS_FILES = ("assert.h", "common_headers.hpp", "sentinel.cpp")
 

@@ -23,7 +23,7 @@ HARNESS_FILES = (SENTINEL, "waiting.cjs", "remaining.cjs")
 """Files that a program runs with, the one loaded first before those that it loads."""
 
 _UNSETTLED_TOP_LEVEL_AWAIT = 13
-"""Node's exit status for a module whose top level waits for ever."""
+"""Node's exit status for a module whose top-level await never settles."""
 
 
 class JavaScriptRuntime(BaseRuntime):

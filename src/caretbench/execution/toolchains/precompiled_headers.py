@@ -29,7 +29,7 @@ HEADER = "headers.hpp"
 PRECOMPILED = f"{HEADER}.gch"
 MOST_ENTRIES = 64
 MOST_BYTES = 1 << 30
-"""Some thirty megabytes are an ordinary entry."""
+"""Maximum size of all entries; a usual one takes some thirty megabytes."""
 
 _EVERYTHING = "bits/stdc++.h"
 _FIRST = frozenset({"iostream", _EVERYTHING})
@@ -38,8 +38,8 @@ _COST_MS = {
     "thread": 90, "mutex": 80, "shared_mutex": 80, "unordered_map": 65, "unordered_set": 65, "memory": 55, "atomic": 45,
     "condition_variable": 40, "iomanip": 40, "map": 40, "queue": 40,
 }  # fmt: skip
-"""CPU time that a header costs a program that has ``iostream`` already, by g++ 12 on the machine of the records; it
-decides what is worth building, and nothing else."""
+"""CPU time in milliseconds of a header in a program that includes ``iostream``, measured with g++ 12; it only decides
+which headers are worth precompiling."""
 _OTHERS_MS = 20
 _SUM = "checksum"
 
@@ -53,12 +53,12 @@ _INCLUDE = re.compile(r"#[ \t]*include[ \t]*<([\w./+]+)>[ \t]*(?://[^\n]*)?\r?\n
 
 
 def saved_cpu_ms(headers: frozenset[str]) -> float:
-    """Return about how much CPU time, in milliseconds, a set saves a program."""
+    """Return the estimated CPU time in milliseconds that a set of headers saves a program."""
     return sum(_COST_MS.get(header, _OTHERS_MS) for header in headers)
 
 
 def build_cpu_ms(headers: frozenset[str]) -> float:
-    """Return about how much CPU time, in milliseconds, it takes to precompile a set."""
+    """Return the estimated CPU time in milliseconds to precompile a set of headers."""
     return 200 + 2.5 * saved_cpu_ms(headers)
 
 
@@ -73,7 +73,7 @@ def leading_headers(source: str) -> frozenset[str]:
 
 
 def leading_includes(source: str) -> str:
-    """Return the first lines of a program if they include more than the standard library; else nothing."""
+    """Return the first include lines of a program if they include other libraries; else an empty text."""
     headers = [header for header in _included(source) if header not in _ASSERTIONS]
     foreign = any(header not in _STANDARD for header in headers)
     return "".join(f"#include <{header}>\n" for header in headers) if foreign else ""
@@ -105,7 +105,7 @@ class HeaderEntry(NamedTuple):
 
 CompilerFlags = tuple[str, ...]
 HeaderCompiler = Callable[[str, CompilerFlags, Path], bool]
-"""Precompile a text, with flags, into ``PRECOMPILED`` in an empty folder; whether that worked."""
+"""Function that precompiles a text, with flags, into ``PRECOMPILED`` in a folder; returns whether it succeeded."""
 
 
 class PrecompiledHeaderStore:
@@ -167,7 +167,7 @@ class PrecompiledHeaderStore:
         return max(fitting, key=lambda found: found[:2])[2] if fitting else None
 
     def for_text(self, text: str, flags: CompilerFlags, compile_header: HeaderCompiler) -> HeaderEntry | None:
-        """Return the entry of a text, built when it is first asked for; None where that is not possible."""
+        """Return the entry of a text, built on first use; None if it cannot be built."""
         self._provide(text, None, flags, compile_header, 1.0)
         with self._lock:
             entry = self._known.get((flags, text))
@@ -191,7 +191,7 @@ class PrecompiledHeaderStore:
         compile_header: HeaderCompiler,
         worth: float,
     ) -> None:
-        """Look for an entry when it is first asked for; build it once the time it would have saved reaches its cost."""
+        """Look for an entry on first use; build it once the time that it would have saved exceeds its cost."""
         key = (flags, text)
         with self._lock:
             if key in self._known:

@@ -53,7 +53,7 @@ def _modules(source: str) -> tuple[str, ...]:
 
 
 class PythonRuntime(BaseRuntime):
-    """Python runtime with the system's CPython. Never ``-O``: assertions are what is measured."""
+    """Python runtime with the system's CPython. Never ``-O``, which would remove assertions."""
 
     language = "python"
     harness_frames = re.compile(
@@ -74,7 +74,7 @@ class PythonRuntime(BaseRuntime):
         return Toolchain(language=self.language, available=True, version=version, fingerprint=mark)
 
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
-        """Return how to run the program: alone under ``paper``, otherwise by the harness."""
+        """Return the plan to run the program: directly under ``paper``, otherwise by the harness."""
         del artefact
         interpreter, binds = launcher_interpreter()
         bundle = self.bundle(request)

@@ -18,7 +18,7 @@ from caretbench.problem import ExpectedOutput
 def command_result(
     request: WorkspaceRequest, ran: SandboxResult, placed: PlacementMode, attempt: int
 ) -> WorkspaceResult:
-    """Return the result of a command; ``placed``: how the project came into the sandbox."""
+    """Return the result of a command; ``placed``: placement of the project (overlay or copy)."""
     tests, complaint = _tests(request, ran)
     of_failure = _failure(tests, ran.stdout.text)
     status, reason = classify(ran, sentinel=False, limits=request.limits, failure_status=of_failure)
@@ -119,10 +119,10 @@ _SUMMARIES = tuple(
 
 
 def console_test_count(*outputs: str) -> int | None:
-    """Return how many tests ran well, by a runner's last line that reports it; None if there is none.
+    """Return the number of passed tests from the last summary line of a test runner; None if there is none.
 
-    Who wants to lie can print such a line too. What it defeats is the accident and the lazy trick: a program that
-    leaves with exit status 0 before its tests have run prints none.
+    A program can print such a line itself. The count defeats accidents and simple tricks: a program that exits with
+    status 0 before its tests have run prints no summary.
     """
     for pattern in _SUMMARIES:
         found = [int(match[1]) for text in outputs for match in pattern.finditer(text)]
@@ -136,7 +136,7 @@ _SHOWN = 120
 
 
 def output_difference(expected: ExpectedOutput, printed: str) -> str:
-    """Return the first difference, in words; empty if the output is as expected."""
+    """Return a description of the first difference; empty if the output is as expected."""
     return _COMPARISONS[expected.comparison](expected, printed)
 
 

@@ -44,14 +44,14 @@ exec @java {" ".join((*_JVM, *_ARCHIVED))} -XX:SharedArchiveFile="${{0%/*}}/{_AR
 
 
 class JavaProjectTools(NamedTuple):
-    """Places of the tools (path inside -> path on the host), and a hash of their inputs."""
+    """Binds of the tools (path inside -> path on the host), and a hash of their inputs."""
 
     read_only: Mapping[str, str]
     fingerprint: str
 
 
 def uses_java_tools(command: Sequence[str]) -> bool:
-    """Return whether a command names our tools."""
+    """Return whether a command uses the tools of ``/caretbench/java``."""
     return any(f"{FOLDER}/" in word for word in command)
 
 

@@ -27,7 +27,7 @@ class PatchChanges:
     """Files that a patch writes and deletes in its snapshot, checked."""
 
     def __init__(self, snapshot: Snapshot, patch: Patch) -> None:
-        """Refuse a patch whose path leads out of the project or through a link, or does not fit what is there."""
+        """Check a patch; raise DataError if a path leads out of the project or conflicts with an entry."""
         self._snapshot = snapshot
         entries = snapshot.entries
         gone: set[str] = set()

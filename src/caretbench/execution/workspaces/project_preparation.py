@@ -1,8 +1,7 @@
 """Prepared projects: compiled once by their own command, not for every answer.
 
-Preparing saves time and changes no verdict: the command that decides does all by itself where nothing is prepared. So
-where preparing fails, the project stays as it is. What is prepared is another snapshot; which one belongs to which
-project, command and tools is kept next to the snapshots.
+Preparation saves time and changes no verdict: if it fails, the project stays as it is. The prepared project is another
+snapshot. The store records which one belongs to which project, command and tools.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class ProjectPreparer:
         self._lock = Lock()
 
     def prepared_snapshot(self, request: WorkspaceRequest, lock_hash: str = "") -> str:
-        """Return the name of the project as ``request.prepare`` leaves it; its own name if that fails.
+        """Return the id of the project's snapshot after ``request.prepare``; its own id if that fails.
 
         Args:
             request: The command that decides; its surroundings are those of the preparing command too.

@@ -20,7 +20,7 @@ from caretbench.execution.types import ResultFile
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
 
 MOST_BYTES = 512 << 20
-"""Maximum size of a project that is sent; an archive is held in memory, here and there."""
+"""Maximum size of a project that is sent to another machine; the archive is in memory on both."""
 
 _KINDS = {"file": tarfile.REGTYPE, "link": tarfile.SYMTYPE, "folder": tarfile.DIRTYPE}
 PART_MB: Final = 15
@@ -41,7 +41,7 @@ tar --null -czf - -T /tmp/.caretbench-left | split -b {PART_MB}m - {_PARTS}
 
 
 def packing_command(command: str | Sequence[str], directory: str = ".") -> tuple[str, ...]:
-    """Return a command that also packs all files it leaves into parts; it starts in the project's root.
+    """Return a command that also packs all new files into archive parts; it starts in the project's root.
 
     ``command`` is a line for ``/bin/sh``, or a program with its arguments; it starts in ``directory`` itself.
     """
@@ -64,7 +64,7 @@ def unpack_archive(archive: bytes, place: Path, failed: str) -> None:
 
 
 def add_command_outputs(store: SnapshotStore, snapshot: Snapshot, parts: Sequence[ResultFile]) -> Snapshot:
-    """Return the project with the files that a packing command left.
+    """Return a snapshot of the project with the files that a packing command wrote.
 
     Raises:
         DataError: the parts do not unpack, or lead out of the project.

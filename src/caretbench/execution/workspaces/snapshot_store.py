@@ -305,9 +305,9 @@ class SnapshotStore:
         return sum(place.stat().st_size for place in (self.folder / "objects").glob("*/*"))
 
     def prune(self, *, unused_days: float) -> int:
-        """Remove the snapshots that were not used for so long and are not held, then the contents that none needs.
+        """Remove snapshots that are unused for ``unused_days`` and not locked, then unreferenced contents.
 
-        Return the bytes.
+        Return the freed bytes.
         """
         oldest = time.time() - unused_days * 86_400
         freed = 0
@@ -335,7 +335,7 @@ class SnapshotStore:
 
     @contextlib.contextmanager
     def _locked(self, kind: int) -> Iterator[None]:
-        """Lock the store: many may add at a time, nobody while something is removed."""
+        """Lock the store: several processes may add at a time, none while snapshots are removed."""
         with (self.folder / ".lock").open("ab") as stream:
             fcntl.flock(stream, kind)
             yield

@@ -1,8 +1,8 @@
 """Warm compilation of prepared Java projects: a compile server compiles the one file that an answer changes.
 
-A compiler that is hot takes a tenth of the time of one that starts. What it makes is a part of the patch; our command
-in the sandbox (``java_projects``) then finds that nothing is left to compile. Whatever is not
-the usual case (several files, something else than bodies of methods, errors to be said) is left to that command.
+A warm compiler takes a tenth of the time of a fresh one. Its class files are added to the patch, so that the test
+command (``java_test_command``) has nothing left to compile. Unusual cases (several files, changes outside method
+bodies, compile errors) are left to that command.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def _jars(place: Path) -> list[Path]:
 def _declared(text: str) -> str | None:
     """Return a file's text without the bodies of its methods; None if that is not certain.
 
-    A letter that is written by its number may be a bracket to the compiler.
+    A Unicode escape may be a bracket to the compiler.
     """
     tree = parse(text, "java")
     if "\\u" in text or fault_count(tree, "java"):

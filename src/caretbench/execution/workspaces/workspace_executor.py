@@ -150,7 +150,7 @@ class WorkspaceRequestKind(LocalRequestKind[WorkspaceRequest, WorkspaceResult]):
             return WorkspaceResult(id=request.id, status=Status.SANDBOX_ERROR, attempt=attempt, reason=reason)
 
     def needs_rerun(self, job: Job[WorkspaceRequest], result: WorkspaceResult) -> bool:
-        """Return whether other programs may have had a part in the result."""
+        """Return whether other programs may have changed the result, so that the job runs again alone."""
         del job
         late = delayed_by_load(result.status, result.reason, result.signal, result.cpu_s)
         return late or hit_shared_limit(result.status, result.stderr.text)

@@ -1,8 +1,8 @@
-"""Runs of a command in a patched snapshot of a project, and the files that the command leaves.
+"""Runs of a command in a patched snapshot of a project, and the files that the command writes.
 
-The project is never worked in. Its snapshot is laid below the work folder, to be read; what the patch and the command
-change lies in memory and goes with the sandbox. Where a kernel lays no overlay for ordinary users, the patched project
-is copied into memory instead: slower, not weaker, and ``WorkspaceResult.placed`` records it.
+The snapshot is never changed: the work folder is an overlay on it, whose changes are kept in memory. If the kernel
+mounts no overlay for ordinary users, the patched project is copied into memory instead, which is slower but not weaker;
+``WorkspaceResult.placed`` records it.
 """
 
 from __future__ import annotations
@@ -86,10 +86,10 @@ class WorkspaceRunner:
         self._lock = threading.Lock()
 
     def probe(self) -> PlacementMode:
-        """Return how projects are placed on this machine, found by really placing one.
+        """Return the placement mode of projects on this machine, determined by running a command in one.
 
         Raises:
-            SandboxUnavailable: no sandbox can be built here, or no command runs in a project; with what it said.
+            SandboxUnavailable: no sandbox can be built here, or no command runs in a project.
         """
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "file").write_text("a project\n")
@@ -134,7 +134,7 @@ class WorkspaceRunner:
         return command_result(request, ran, placed, attempt)
 
     def _skip_reason(self, request: WorkspaceRequest) -> str:
-        """Return why this machine cannot run a command, with a remedy; empty if it can."""
+        """Return the reason why this machine cannot run a command, with a remedy; empty if it can."""
         unmet = unmet_need(request.needs, self.sandbox.level)
         if unmet is not None:
             return unmet
@@ -145,7 +145,7 @@ class WorkspaceRunner:
     def _run_once(
         self, request: WorkspaceRequest, snapshot: Snapshot, changes: PatchChanges, invocation: Invocation
     ) -> tuple[SandboxResult, PlacementMode]:
-        """Run it with the project laid over its snapshot, or copied where that is not possible."""
+        """Run it in an overlay on the snapshot, or in a copy if no overlay can be mounted."""
         tree = ProjectTree(
             results=(*request.junit, *request.results),
             max_file_bytes=request.result_bytes,
@@ -186,7 +186,7 @@ class WorkspaceRunner:
             return SandboxResult(error=str(error))
 
     def bundle(self, name: str | None) -> Bundle | None:
-        """Return the built bundle of this name, looked for once; None where there is none.
+        """Return the built bundle of this name, cached; None if there is none.
 
         Raises:
             BundleError: no specification has this name.

@@ -1,7 +1,7 @@
 """Reasons why no sandbox, no warm sandbox or no overlay can be built on this machine, each with its remedy.
 
-What failed is known from the attempt itself: the step and the kernel's answer. What the kernel's answer means is looked
-up in the kernel's own data: its release, its configuration, its file systems, the modes of the folders on the way.
+The attempt reports the failed step and the kernel's error. The kernel's release, configuration and file systems, and
+the modes of the folders, explain the error.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _NESTING_ADVICE = (
 _TO_MAP = ("CAP_SYS_ADMIN", "CAP_DAC_OVERRIDE")
 """Capabilities without which root cannot write the maps of another user's namespace."""
 ATTRIBUTES_SINCE = (6, 6)
-"""First Linux whose memory file system can keep user attributes."""
+"""First Linux version whose memory file system supports user attributes."""
 OVERLAY_SINCE = (5, 11)
-"""First Linux that mounts overlays in user namespaces."""
+"""First Linux version that mounts overlays in user namespaces."""
 _ATTRIBUTES = "CONFIG_TMPFS_XATTR"
 _ATTEMPT = re.compile(
     r"(?P<step>memory|attributes|layers): (?:\[Errno (?P<number>\d+)\] )?(?P<said>.*)", re.DOTALL
@@ -49,7 +49,7 @@ _ATTEMPT = re.compile(
 
 
 class KernelFacts(NamedTuple):
-    """Facts of a kernel; ``configured`` holds the options that are set, None if the kernel does not tell."""
+    """Facts of a kernel; ``config_options`` are the options it was built with, None if they cannot be read."""
 
     release: str
     filesystems: frozenset[str]
@@ -79,7 +79,7 @@ def read_kernel_facts() -> KernelFacts:
 
 
 def overlay_failure(error: str, folder: Path, kernel: KernelFacts | None = None) -> str:
-    """Return why no overlay was laid over ``folder``, by the attempt's error; with the remedy where there is one."""
+    """Return the reason why no overlay was mounted over ``folder``, from the error, with a remedy if there is one."""
     said = error.rpartition(f"{NO_OVERLAY}: ")[2].strip() or "no reason was given"
     if "another user" in said:
         return _of_owner(folder)
@@ -150,21 +150,21 @@ def _name(number: int, said: str) -> str:
 
 
 def sandbox_failure(said: str) -> str:
-    """Return why no sandbox can be built, by what bubblewrap said."""
+    """Return the reason why no sandbox can be built, from bubblewrap's message."""
     forbidden = any(complaint in said for complaint in _COMPLAINTS)
     advice = f"; {_ADVICE}" if forbidden else ""
     return f"no sandbox can be built here ({said.strip()[:400]}){advice}"
 
 
 def nested_sandbox_failure(said: str) -> str:
-    """Return why a program was not started in a warm sandbox, by what its first process there said."""
+    """Return the reason why a program was not started in a warm sandbox, from its first process's message."""
     if "were not built" not in said:
         return f"no program can be started in a warm sandbox ({said.strip()[:400]})"
     return f"{NO_NESTING} ({said.strip()[:400]}): {_NESTING_ADVICE}"
 
 
 def user_map_failure(error: OSError) -> str:
-    """Return why root could not map the users of a warm sandbox."""
+    """Return the reason why root could not map the users of a warm sandbox."""
     missing = missing_capabilities(*_TO_MAP)
     if not missing:
         return f"root may not map the users of a warm sandbox ({error}): a security rule of the system refuses it"

@@ -1,7 +1,7 @@
 """Mounts of root's folders with mapped owners: inside them, files have another owner than on the disk.
 
-What root alone can reach is opened by root and handed on as a mount that lies nowhere yet. In it the files belong to
-the user who is to read them: the modes on the disk stay as they are, and nobody else of the machine sees the mount.
+Root opens paths that only root can reach, and passes them on as detached mounts. In such a mount the files belong to
+the user who reads them. The modes on the disk do not change, and no other process sees the mount.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ def detach_mount(place: str) -> None:
 
 
 def open_mount(path: str, user: int, binary: str, *, writable: bool = False) -> int:
-    """Return a descriptor of a mount of ``path`` that lies nowhere yet, and in which its owner's files are ``user``'s.
+    """Return a descriptor of a detached mount of ``path`` in which its owner's files belong to ``user``.
 
-    Where the file system knows no such mounts, one with the owners as they are, provided that all can be read.
+    If the file system has no id-mapped mounts, the owners stay as they are, provided that all files can be read.
 
     Raises:
-        PermissionError: nothing that this user could read would be in it.
+        PermissionError: this user could not read it.
         OSError: it cannot be mounted.
     """
     known = Path(path).stat()
@@ -146,10 +146,10 @@ def kill_process_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def read_child_pid(facts: int) -> int:
-    """Return the process that bubblewrap started, by what it writes to ``--info-fd``.
+    """Return the process id that bubblewrap writes to ``--info-fd``.
 
     Raises:
-        OSError: it wrote nothing of the kind.
+        OSError: it wrote none.
     """
     said = b""
     while b"," not in said and b"}" not in said:
@@ -175,7 +175,7 @@ def write_user_maps(process: int, users: str, groups: str) -> None:
 
 @cache
 def _obstacle(path: str) -> str | None:
-    """Return why a user who owns nothing cannot read all below ``path``, or None; links are not followed."""
+    """Return the reason why an unprivileged user cannot read all below ``path``, or None; links are not followed."""
     if not Path(path).is_dir():
         return None if Path(path).stat().st_mode & stat.S_IROTH else f"others may not read {path}"
     seen = 0

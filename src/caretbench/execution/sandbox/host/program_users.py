@@ -38,12 +38,12 @@ class NoProgramUsers(SandboxUnavailable):
 
 @cache
 def program_users() -> range | None:
-    """Return the users that root gives to programs, the first for compilers; None for an ordinary user's process.
+    """Return the user ids that root uses for programs, the first for compilers; None if this process is not root.
 
     The root of a container that has no other user counts as ordinary where it is an ordinary user outside.
 
     Raises:
-        NoUsers: this process is root and has no users to give.
+        NoProgramUsers: this process is root and has no such user ids.
     """
     if os.geteuid() != 0:
         return None
@@ -68,13 +68,13 @@ def program_users() -> range | None:
 
 @cache
 def unprivileged_user() -> int:
-    """Return the user of the host that owns what programs may change, and runs compilers."""
+    """Return the host's user id that compilers run as and that owns writable folders."""
     found = program_users()
     return found[0] if found is not None else _FIRST[0]
 
 
 def missing_capabilities(*names: str) -> list[str]:
-    """Return those of these capabilities that this process does not have."""
+    """Return the capabilities among ``names`` that this process lacks."""
     words = (line.split() for line in _lines("/proc/self/status") if line.startswith("CapEff:"))
     held = next((int(value, 16) for _, value in words), 0)
     return [name for name in names if not held >> _CAPABILITIES[name] & 1]
@@ -82,7 +82,7 @@ def missing_capabilities(*names: str) -> list[str]:
 
 @contextlib.contextmanager
 def leased_user() -> Iterator[tuple[int, int]]:
-    """Yield a user that no other program has now, and the descriptor that keeps it leased.
+    """Yield a user id that no other running program has, and the descriptor that keeps the lease.
 
     Raises:
         NoUsers: all are taken, there is no place for the leases, or this process is an ordinary user, who has none.
@@ -109,7 +109,7 @@ def leased_user() -> Iterator[tuple[int, int]]:
 
 
 def lease_free_user(users: Iterable[int]) -> tuple[int, int] | None:
-    """Return a user that nobody has leased, and the descriptor that keeps the lease; None where all are leased.
+    """Return a user id that is not leased, and the descriptor that keeps the lease; None if all are leased.
 
     Raises:
         OSError: there is no folder for the locks, or no descriptor left.

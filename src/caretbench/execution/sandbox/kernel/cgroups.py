@@ -42,7 +42,7 @@ class _Files(NamedTuple):
     bound: str
     events: str
     swap: tuple[str, str | None]
-    """The bound of what is swapped out: its file, and what to write (None: the memory's own bound)."""
+    """Swap limit: its file and the value to write (None: the memory limit)."""
 
 
 _FILES: dict[Version, _Files] = {
@@ -84,7 +84,7 @@ class MemoryGroup:
             self._write("cgroup.procs", str(process))
 
     def limit_exceeded(self) -> bool:
-        """Return whether the kernel has ended something here since :meth:`prepare`."""
+        """Return whether the kernel has killed a process of the group since :meth:`prepare`."""
         return self._count() > self._before
 
     def _count(self) -> int:
@@ -133,7 +133,7 @@ class MemoryGroups:
 
     @contextlib.contextmanager
     def group(self, memory_bytes: int) -> Iterator[MemoryGroup | None]:
-        """Provide a group for one program; None if the kernel gives none (the watchdog then bounds memory)."""
+        """Yield a group for one program; None if it cannot be created (then the watchdog alone limits memory)."""
         try:
             group = self._take()
             group.prepare(memory_bytes)
@@ -155,7 +155,7 @@ class MemoryGroups:
             return MemoryGroup(self._root / str(self._made), self.version)
 
     def works(self) -> bool:
-        """Return whether a process can really be bounded here."""
+        """Return whether a process can really be moved into a group here."""
         with self.group(ROOM_MB << 20) as group, contextlib.ExitStack() as stack:
             if group is None:
                 return False

@@ -1,8 +1,8 @@
-"""Keeps one program behind Landlock walls. Never imported: an interpreter runs it, one process for each program.
+"""Monitor process of one program under Landlock. Never imported: an interpreter runs it, once for each program.
 
-Where no namespace can be made, this process does what the first process of a namespace would: every orphan comes to it,
-and when the launcher, which it forks, has ended, or its supervisor lets go of the control pipe (or dies), it ends all
-that is left below it and removes the private folder. It stays outside the walls; the program is forked behind them.
+Without a process namespace, this process does the work of the namespace's first process: it adopts orphans. When the
+launcher that it forks has ended, or the supervisor closes the control pipe (or dies), it kills all processes below it
+and removes the private folder. It is not confined itself.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 OF_FILES = 0x1 | 0x2 | 0x4 | 0x4000 | 0x8000
 """Landlock's rights that a rule for a single file can have: execute, write, read, truncate, device control."""
 OWN_PROCESS, OWN_GROUP = 0x7FFFFFF1, 0x7FFFFFF2
-"""Stand in the system call filter for the program's process number, and its negative."""
+"""Placeholders in the system call filter for the program's process id and its negative."""
 DEAF_TO = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -55,7 +55,7 @@ def mount_memory(place: str, bounds: str, user: int, mode: int) -> None:
 
 
 def furnish(walls: dict[str, Any]) -> bool:
-    """The private folder, in memory where root may mount; says so. What else is mounted is seen by nobody else."""
+    """Mount the private folder in memory if root may mount; return whether it did. The mounts are private."""
     place = walls["root"]
     if not walls["mount"] or libc.unshare(NEW_MOUNTS) != 0:
         return False
@@ -69,7 +69,7 @@ def furnish(walls: dict[str, Any]) -> bool:
 
 
 def become(user: int, reads_all: bool) -> None:
-    """Give root up for good; with ``reads_all`` file modes do not keep it from reading what Landlock lets it read."""
+    """Switch from root to a user; with ``reads_all`` it can read all files that Landlock allows."""
     if reads_all:
         check(libc.prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0), "prctl")
     os.setgroups([])
@@ -84,20 +84,20 @@ def become(user: int, reads_all: bool) -> None:
 
 
 def drop_the_bound() -> None:
-    """Have no capability come back by what is executed."""
+    """Drop the capability bounding set, so that no executed file regains a capability."""
     for capability in range(64):
         if libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
             return  # beyond the last one, or no right to
 
 
 def keep_capabilities(kept: int) -> None:
-    """Give up all capabilities but these."""
+    """Drop all capabilities except these."""
     header = struct.pack("Ii", CAPABILITY_VERSION, 0)
     check(libc.capset(header, struct.pack("6I", kept, kept, kept, 0, 0, 0)), "capset")
 
 
 def lay_links(walls: dict[str, Any]) -> None:
-    """The folders of the private folder, and links to what is bound."""
+    """Create the folders of the private folder, and links to the bound paths."""
     for folder in walls["folders"]:
         os.makedirs(folder, 0o700, exist_ok=True)
     for link, target in walls["links"]:
@@ -106,7 +106,7 @@ def lay_links(walls: dict[str, Any]) -> None:
 
 
 def restrict(walls: dict[str, Any]) -> None:
-    """Landlock: from here on nothing is read but what a rule names, and nothing written but the private folder."""
+    """Apply the Landlock rules: only the listed paths can be read, and only the private folder written."""
     handled, network, scopes = walls["handled"]
     attributes = struct.pack("QQQ", handled, network, scopes)[: walls["attribute_bytes"]]
     ruleset = check(libc.syscall(CREATE_RULESET, attributes, len(attributes), 0), "landlock")
@@ -131,7 +131,7 @@ def restrict(walls: dict[str, Any]) -> None:
 
 
 def filter_calls(program: bytes) -> None:
-    """The system call filter, with this process's own number where it stands for it."""
+    """Install the system call filter, with this process's id in place of the placeholders."""
     own = os.getpid()
     for mark, value in ((OWN_PROCESS, own), (OWN_GROUP, (1 << 32) - own)):
         program = program.replace(struct.pack("=I", mark), struct.pack("=I", value))
@@ -141,7 +141,7 @@ def filter_calls(program: bytes) -> None:
 
 
 def launch(channel: int, job: dict[str, Any], launcher: types.ModuleType) -> None:
-    """In the launcher's process: give root up, and do the job."""
+    """Give up root and run the job, in the launcher's process."""
     walls = job["walls"]
     os.setsid()
     for number in DEAF_TO:
@@ -173,7 +173,7 @@ def launch(channel: int, job: dict[str, Any], launcher: types.ModuleType) -> Non
 
 
 def fail(channel: int, error: OSError) -> None:
-    """Say that the walls were not built: the program does not start."""
+    """Report that the confinement failed; the program does not start."""
     said = str(error).replace("\\", "").replace('"', "'")
     os.write(channel, ('{"error": "the walls were not built: %s"}\n' % said).encode())
     os._exit(101)
@@ -183,7 +183,7 @@ def fail(channel: int, error: OSError) -> None:
 
 
 def below(pid: int) -> list[int]:
-    """All processes below one."""
+    """Return all processes below one."""
     found: list[int] = []
     waiting = [pid]
     while waiting:
@@ -204,7 +204,7 @@ def below(pid: int) -> list[int]:
 
 
 def send(pids: list[int], number: int) -> None:
-    """A signal to each of them; who is gone is gone."""
+    """Send a signal to processes; those that have ended are skipped."""
     for pid in pids:
         try:
             os.kill(pid, number)
@@ -213,7 +213,7 @@ def send(pids: list[int], number: int) -> None:
 
 
 def end_all(user: int | None) -> None:
-    """Stop, kill and bury all that is below this process, until nothing is left."""
+    """Stop, kill and reap all processes below this one, until none is left."""
     while True:
         if user is not None:
             # The user is this program's alone: one call reaches everything, however fast it forks.
@@ -239,7 +239,7 @@ def end_all(user: int | None) -> None:
 
 
 def text_of(name: str, path: str) -> types.ModuleType:
-    """Return what a file of the package defines."""
+    """Return a module that is executed from a file of the package."""
     module = types.ModuleType(name)
     with open(path, "rb") as stream:
         exec(compile(stream.read(), path, "exec", dont_inherit=True), module.__dict__)

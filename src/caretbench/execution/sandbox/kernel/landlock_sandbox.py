@@ -1,8 +1,8 @@
 """Landlock isolation, for machines that forbid user namespaces: rules for reading, writing and sockets.
 
-A program may read and execute the toolchains of ``/usr`` and what is bound, write in a private folder alone, and
-make no socket. ``landlock_monitor.py`` confines it and kills all it leaves; what differs from namespaces
-is said in ``docs/execution.md``.
+A program may read and execute the toolchains of ``/usr`` and the bound paths, write only in a private folder, and
+create no socket. ``landlock_monitor.py`` confines it and kills its remaining processes. ``docs/execution.md`` lists the
+differences from namespaces.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def landlock_abi() -> int:
 
 
 class LandlockProcess:
-    """Keeper process as its program's supervisor holds it; it kills everything when the control pipe closes."""
+    """Monitor process as its supervisor uses it; it kills all processes when the control pipe closes."""
 
     def __init__(self, process: subprocess.Popen[bytes], control: int) -> None:
         self.pid = process.pid
@@ -240,7 +240,7 @@ def _closed(binds: Mapping[str, str], writable: Mapping[str, str]) -> list[str]:
 
 
 def _started(stack: ExitStack, held: list[int], stdin: int) -> tuple[float, LandlockProcess, socket.socket]:
-    """Start the keeper; return the time, its process and the channel to it, which ``stack`` closes."""
+    """Start the monitor; return the start time, its process and the channel to it, which ``stack`` closes."""
     ours, theirs = socket.socketpair()
     stack.callback(ours.close)
     stack.callback(theirs.close)
@@ -313,7 +313,7 @@ def _private_folder() -> Iterator[tuple[str, int]]:
 def remove_leftovers() -> None:
     """Remove private folders whose programs and supervisors were all killed.
 
-    Anybody may give a folder such a name: only those of this user, or of the users that root gives, are removed.
+    Other users may create folders of such names: only those of this user, or of root's program users, are removed.
     """
     owners = (os.geteuid(), *(program_users() or ()))
     for place in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):

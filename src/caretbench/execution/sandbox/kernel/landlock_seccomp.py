@@ -1,8 +1,8 @@
-"""The stricter system call filter of the Landlock walls: what namespaces would keep apart is refused here.
+"""Stricter system call filter for Landlock, which refuses calls that namespaces would isolate.
 
-Landlock says nothing of sockets other than TCP's (the path of a Unix socket leads to the session's bus, and out), of
-System V's shared memory, and of modes, owners and times of files. So a program gets no socket but connected pairs.
-The rules go before those of ``seccomp``.
+Landlock does not restrict sockets other than TCP (a Unix socket can reach the session bus), System V shared memory,
+and modes, owners and times of files. So a program gets no socket except connected pairs. These rules come before those
+of ``seccomp``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from caretbench.execution.sandbox.kernel.seccomp import bpf_instruction, seccomp_filter, system_calls_of
 
 OWN_PROCESS, OWN_GROUP = 0x7FFFFFF1, 0x7FFFFFF2
-"""Stand for the program's process number and its negative; ``landlock_monitor.py`` puts them in."""
+"""Placeholders for the program's process id and its negative; ``landlock_monitor.py`` replaces them."""
 
 _LOAD, _AND, _EQUAL, _RETURN = 0x20, 0x54, 0x15, 0x06
 _NUMBER_OFFSET, _ARGUMENTS_OFFSET = 0, 16  # in struct seccomp_data
@@ -24,9 +24,9 @@ _BEGIN_BYTES = 6 * 8
 
 
 class SystemCallRule(NamedTuple):
-    """Calls that are answered with an error (0: as though they were done), by the value of an argument if one is given.
+    """System calls that return an error (0: they seem to succeed), possibly only for values of an argument.
 
-    ``only`` are the values that are allowed, ``never`` those that are refused.
+    ``allowed`` are the values that pass, ``refused`` those that do not.
     """
 
     calls: str
@@ -89,11 +89,11 @@ def _compiled(rule: SystemCallRule, numbers: Mapping[str, int]) -> Iterator[byte
 
 
 def landlock_seccomp_filter(*, own_files: bool, scoped: bool, machine: str | None = None) -> bytes | None:
-    """The filter for programs behind Landlock alone; None where this machine's numbers are not known.
+    """Return the filter for programs under Landlock; None if this machine's system call numbers are not known.
 
     Args:
-        own_files: Whether the program runs as a user who owns other files: their modes, owners and times are kept.
-        scoped: Whether Landlock keeps signals inside; otherwise the program may signal itself only.
+        own_files: True if the program's user owns other files, whose modes, owners and times must not change.
+        scoped: True if Landlock confines signals; otherwise the program may signal itself only.
         machine: The processor architecture, this one's by default.
     """
     usual = seccomp_filter(machine)

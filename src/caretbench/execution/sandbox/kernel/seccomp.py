@@ -69,7 +69,7 @@ class _Table(Frozen):
 
 @cache
 def system_call_numbers() -> Mapping[str, SystemCallNumbers]:
-    """Return the numbers of the architectures that are known, by their names."""
+    """Return the system call numbers of the known architectures, by name."""
     text = resources.files(__package__).joinpath("system_calls.toml").read_text("utf-8")
     table = _Table.model_validate(tomllib.loads(text))
     found = {}

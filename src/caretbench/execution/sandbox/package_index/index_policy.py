@@ -28,7 +28,7 @@ INDEX_SETTINGS = (
     "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL",
     "npm_config_registry", "GOPROXY",
 )  # fmt: skip
-"""Settings that name indexes; one may hold several, apart by spaces, ``,`` or ``|``."""
+"""Settings that name package indexes; several are separated by spaces, ``,`` or ``|``."""
 
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 _CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
@@ -51,7 +51,7 @@ class IndexHost(Frozen):
 
 @cache
 def public_index_hosts() -> tuple[IndexHost, ...]:
-    """Return the public indexes, as the data file has them."""
+    """Return the public package indexes from the data file."""
     text = (
         resources.files("caretbench.execution.sandbox.package_index")
         .joinpath("index_hosts.toml")
@@ -152,7 +152,7 @@ def proxy_environment(policy: IndexPolicy) -> dict[str, str]:
 
 
 def _meant(address: Address) -> list[Address]:
-    """Return the addresses that an address contains: itself, and those embedded in it."""
+    """Return an address and the addresses that are embedded in it."""
     if isinstance(address, ipaddress.IPv4Address):
         return [address]
     if address.ipv4_mapped is not None:
@@ -164,7 +164,7 @@ def _meant(address: Address) -> list[Address]:
 
 
 def address_refusal(text: str, *, explicit: bool) -> str:
-    """Return why a host's address is refused; empty if it is accepted.
+    """Return the reason why a host's address is refused; empty if it is accepted.
 
     Link-local addresses, where clouds keep their metadata, are refused even to a host that the user named.
     """
@@ -179,7 +179,7 @@ def address_refusal(text: str, *, explicit: bool) -> str:
 
 
 def is_address(name: str) -> bool:
-    """Return whether a host is given by its address rather than its name, in any notation that resolvers take."""
+    """Return whether a host is an IP address, in any notation that resolvers accept, rather than a name."""
     try:
         ipaddress.ip_address(name.strip("[]").partition("%")[0])
     except ValueError:

@@ -1,8 +1,8 @@
 """Network proxy for set-up commands, which lets them reach package indexes only.
 
-The sandbox keeps its empty network namespace. Its launcher listens on the loopback interface inside, and hands that
-listening socket out before the command starts; here, outside, its connections are accepted and judged. So nothing of
-the host is bound into the sandbox, nobody else on the host can reach the proxy, and inside no process of ours runs.
+The sandbox keeps its empty network namespace. Its launcher listens on the loopback interface inside, and sends that
+listening socket to the host before the command starts. The host accepts and checks the connections. So no part of the
+host is bound into the sandbox, and no other process of the host can reach the proxy.
 
 A request is ``CONNECT`` for TLS, whose first message must name the same host, or a plain ``GET`` (``HEAD``). Names
 are looked up here; the address that was judged is the one that is connected to. Every refusal is one line in the log.
@@ -253,7 +253,7 @@ class IndexProxy:
         return _Target(host, port)
 
     async def _connect(self, target: _Target) -> _Upstream:
-        """Return a connection to an address of the host that was judged: the name is not looked up again."""
+        """Return a connection to an accepted address of the host; its name is not resolved again."""
         host, port = target
         try:
             async with asyncio.timeout(self.policy.connect_timeout_s):
@@ -306,7 +306,7 @@ class IndexProxy:
     async def _fetch(
         self, method: str, address: str, fields: list[bytes], writer: asyncio.StreamWriter
     ) -> None:
-        """Forward one plain HTTP request; what the client sends after the head is dropped."""
+        """Forward one plain HTTP request; data after its head is dropped."""
         try:
             parts = urlsplit(address)
         except ValueError:
