@@ -289,7 +289,7 @@ class _Maps:
 
 
 def _for_one_user(binds: Mapping[str, str]) -> dict[str, str]:
-    """Return the binds that root opens for one program's user: closed paths, and a snapshot that it must own."""
+    """Return the binds that root opens for one program: closed paths, and a snapshot that its user must own."""
     closed = set(unreachable_paths(list(binds.values())))
     return {inside: path for inside, path in binds.items() if path in closed or inside == SNAPSHOT}
 
