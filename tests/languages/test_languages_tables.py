@@ -6,7 +6,7 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
-from caretbench.syntax.names.name_rules import Traits
+from caretbench.syntax.names.scoping_rules import ScopingRules
 from pydantic import ValidationError
 
 from caretbench.execution.scan.tamper import TamperTable
@@ -25,7 +25,7 @@ TABLES: dict[str, type[LanguageTable]] = {
     "tamper": TamperTable,
     "mutations": MutationTable,
     "tests": TestConventions,
-    "traits": Traits,
+    "traits": ScopingRules,
     "projects": ProjectTable,
     "example": Example,
     "errors": ErrorTable,

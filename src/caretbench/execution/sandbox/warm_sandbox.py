@@ -388,7 +388,7 @@ class WarmWorkerPool:
                     old.close()
 
     def discard(self, key: WarmWorkerKey, worker: WarmWorker) -> None:
-        """Retire a worker that failed to isolate a program. After three that never isolated one, none is built any more.
+        """Retire a worker that failed to isolate a program; after three that never isolated one, build none.
 
         A worker that did may have lacked memory or processes for a moment.
         """
