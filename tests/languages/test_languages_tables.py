@@ -6,7 +6,6 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
-from caretbench.syntax.names.scoping_rules import ScopingRules
 from pydantic import ValidationError
 
 from caretbench.execution.scan.tamper import TamperTable
@@ -16,6 +15,7 @@ from caretbench.languages.table_reader import LanguageTable, language_file, lang
 from caretbench.projects.language_tables import ProjectTable, language_commands, project_tables
 from caretbench.prompts.templating import Example
 from caretbench.reports.results.error_classes import ErrorTable
+from caretbench.syntax.names.scoping_rules import ScopingRules
 from caretbench.syntax.testing import TestConventions
 from caretbench.validation.mutation_tables import MutationTable
 
