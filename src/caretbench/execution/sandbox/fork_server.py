@@ -67,14 +67,14 @@ def write_text(path: str, text: str) -> None:
         stream.write(text)
 
 
-def become(user: int) -> None:
+def switch_user(user: int) -> None:
     """Switch to a user that root leased to this program."""
     os.setresgid(user, user, user)
     os.setresuid(user, user, user)
     launcher.check(libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), "prctl")  # to write the maps of its own namespace
 
 
-def build_walls() -> None:
+def enter_namespaces() -> None:
     """Move this process into new namespaces."""
     user, group = os.getuid(), os.getgid()
     namespaces = NEW_USER | NEW_MOUNTS | NEW_PROCESSES | NEW_IPC | NEW_NETWORK
@@ -91,7 +91,7 @@ def map_user(user: int, group: int) -> None:
     mount(b"none", b"/", None, RECURSIVE | PRIVATE)
 
 
-def bound_shares() -> None:
+def limit_namespace_resources() -> None:
     """Set per-namespace limits on inotify and socket buffers, skipping those this kernel lacks."""
     for name, most in BOUNDS:
         try:
@@ -106,7 +106,7 @@ def switch_loopback(flags: int) -> None:
         fcntl.ioctl(handle, INTERFACE_FLAGS, struct.pack("16sH14s", b"lo", flags, b""))
 
 
-def lay_over(memory: str) -> None:
+def mount_overlay(memory: str) -> None:
     """Mount an overlay of the snapshot as the work folder; changes are kept in memory.
 
     Needs a memory-backed file system with user attributes (Linux 6.6): without them a folder that is deleted and made
@@ -130,7 +130,7 @@ def lay_over(memory: str) -> None:
     mount(b"tmpfs", SNAPSHOT, b"tmpfs", NO_SUID | NO_DEVICES | READ_ONLY, b"size=4k,mode=0555")
 
 
-def keep_files(memory: str) -> None:
+def mount_shared_tmp(memory: str) -> None:
     """Mount a /tmp in the fork server itself, which all programs of this sandbox share."""
     user, group = os.getuid(), os.getgid()
     launcher.check(libc.unshare(NEW_USER | NEW_MOUNTS), "unshare")
@@ -138,7 +138,7 @@ def keep_files(memory: str) -> None:
     launcher.mount_files(memory)
 
 
-def attach(given: list[tuple[int, str]], *, below_tmp: bool) -> None:
+def attach_mounts(given: list[tuple[int, str]], *, below_tmp: bool) -> None:
     """Attach the mounts that root opened for this program's user at their targets."""
     for descriptor, target in given:
         if target.startswith("/tmp/") is below_tmp:
@@ -149,36 +149,36 @@ def attach(given: list[tuple[int, str]], *, below_tmp: bool) -> None:
             os.close(descriptor)
 
 
-def furnish(job: dict[str, Any], mounts: list[int]) -> None:
+def mount_job_files(job: dict[str, Any], mounts: list[int]) -> None:
     """Mount an empty /tmp and /dev/shm, the compiled program, and the project of a job."""
     given = list(zip(mounts, job.get("given", []), strict=True))
-    attach(given, below_tmp=False)
+    attach_mounts(given, below_tmp=False)
     if job["artefact"]:
         mount(ARTEFACTS + b"/" + job["artefact"].encode(), ARTEFACT, None, BIND | RECURSIVE)
     mount(b"tmpfs", ARTEFACTS, b"tmpfs", NO_SUID | NO_DEVICES | READ_ONLY, b"size=4k,mode=0555")
     launcher.mount_memory(launcher.SHARED, job["memory"])
-    launcher.own_terminals()
+    launcher.mount_terminals()
     if not job.get("lasting"):
         launcher.mount_files(job["memory"])
     tree = job.get("tree") or {}
     if tree.get("overlay"):
-        lay_over(job["memory"])
+        mount_overlay(job["memory"])
     if not tree.get("loopback", True):
         switch_loopback(0)
     for source, target in job["aside"]:
         os.makedirs(target, exist_ok=True)
         mount(source.encode(), target.encode(), None, BIND | RECURSIVE)
-    attach(given, below_tmp=True)
+    attach_mounts(given, below_tmp=True)
 
 
-def close_walls(program: bytes) -> None:
+def drop_privileges(program: bytes) -> None:
     """Drop all capabilities and install the system call filter, in the program's process."""
-    launcher.give_up()
+    launcher.drop_capabilities()
     launcher.check(libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), "prctl")
-    launcher.filter_calls(program)
+    launcher.install_filter(program)
 
 
-def serve_one(
+def serve_program(
     channel: int,
     door: int | None,
     mounts: list[int],
@@ -189,21 +189,21 @@ def serve_one(
     """Become the first process of new namespaces and run one job; return it in a program that runs in this process."""
     try:
         if user:
-            become(user)
-        build_walls()
+            switch_user(user)
+        enter_namespaces()
         if os.fork():
             os._exit(0)
         os.setsid()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         launcher.check(libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl")
         mount(b"proc", b"/proc", b"proc", NO_SUID | NO_DEVICES)
-        bound_shares()  # it writes below /proc/sys, which is covered then
-        launcher.cover_kernel(*hidden)
+        limit_namespace_resources()  # it writes below /proc/sys, which is covered then
+        launcher.cover_proc_files(*hidden)
         # By the credentials of this message the supervisor finds the process.
         os.write(channel, b'{"here": true}\n')
         job: dict[str, Any] = launcher.read_job(channel)
         job["door"] = door
-        furnish(job, mounts)
+        mount_job_files(job, mounts)
     except OSError as error:
         os.write(
             channel, ('{"error": "the walls were not built: %s"}\n' % str(error).replace('"', "'")).encode()
@@ -211,10 +211,10 @@ def serve_one(
         os._exit(0)
 
     def before() -> None:
-        close_walls(filter_program)
+        drop_privileges(filter_program)
         os.close(channel)
 
-    launcher.work(channel, job, before)
+    launcher.run_job(channel, job, before)
     return job
 
 
@@ -242,7 +242,7 @@ def serve(control: socket.socket, hidden: tuple[str, list[str]], filter_program:
                 os.close(stream)
             door = others[0] if doors else None
             mounts = others[doors : doors + count]
-            return serve_one(channel, door, mounts, user, hidden, filter_program)
+            return serve_program(channel, door, mounts, user, hidden, filter_program)
         for descriptor in handed:
             os.close(descriptor)
 
@@ -272,7 +272,7 @@ def main() -> None:
         except Exception:  # noqa: S112  a module that is not here is not here for programs either
             continue
     if lasting:
-        keep_files(lasting)
+        mount_shared_tmp(lasting)
     gc.freeze()
     control.send(b"r")
     job = serve(control, (covers, kept.split(",")), filter_program)

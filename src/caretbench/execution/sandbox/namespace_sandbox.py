@@ -59,13 +59,11 @@ class NamespaceSandbox:
         invocation = resolved.invocation
         with ExitStack() as stack:
             user = stack.enter_context(_user(resolved.writable))
-            ground = stack.enter_context(
-                reachable_binds(self.binary, resolved.binds, resolved.writable, user)
-            )
+            binds = stack.enter_context(reachable_binds(self.binary, resolved.binds, resolved.writable, user))
             ours, theirs = socket.socketpair()
             stack.callback(ours.close)
             stack.callback(theirs.close)
-            begin, process = self._started(ground, invocation, theirs, stack)
+            begin, process = self._started(binds, invocation, theirs, stack)
             theirs.close()
             group = stack.enter_context(memory_group(self.groups, invocation.limits))
             supervisor = Supervisor(process, ours, invocation, self.interrupted, group=group)
@@ -73,7 +71,7 @@ class NamespaceSandbox:
             return supervisor.result(begin, self._isolation(invocation))
 
     def _started(
-        self, ground: ReachableBinds, invocation: Invocation, theirs: socket.socket, stack: ExitStack
+        self, binds: ReachableBinds, invocation: Invocation, theirs: socket.socket, stack: ExitStack
     ) -> tuple[float, subprocess.Popen[bytes]]:
         """Start bubblewrap with the launcher; ``stack`` keeps the files that they read."""
         opened: list[int] = []
@@ -85,8 +83,8 @@ class NamespaceSandbox:
             return descriptor
 
         arguments = bubblewrap_arguments(
-            read_only=ground.read_only,
-            writable=ground.writable,
+            read_only=binds.read_only,
+            writable=binds.writable,
             descriptors={path: held(content) for path, content in sandbox_files("launcher.py").items()},
             capabilities=("CAP_SYS_ADMIN", "CAP_SETPCAP"),
         )
@@ -94,7 +92,7 @@ class NamespaceSandbox:
         rules = held(self.filter_program or b"")
         index = invocation.index
         begin = time.monotonic()
-        process = ground.start(
+        process = binds.start(
             [
                 "--args", str(arguments_fd), "--", launcher_interpreter()[0], "-I", "-S", "-B", LAUNCHER,
                 str(theirs.fileno()), str(rules), memory_options(invocation.limits.tmp_mb), COVERS, *KEPT_OF_PROC,

@@ -20,7 +20,7 @@ BLOCK = 3 << 18  # a multiple of three: blocks in base64 join to one text
 FAILED = 3
 
 
-def opened(path: str, flags: int) -> int:
+def open_file(path: str, flags: int) -> int:
     """Return the descriptor of an ordinary file."""
     descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, 0o644)
     mode = os.fstat(descriptor).st_mode
@@ -31,25 +31,25 @@ def opened(path: str, flags: int) -> int:
     return descriptor
 
 
-def read(path: str, most: int) -> None:
-    """Write a file's content to standard output, unless it is larger than ``most`` bytes."""
-    descriptor = opened(path, os.O_RDONLY)
-    if os.fstat(descriptor).st_size > most:
+def read_file(path: str, max_bytes: int) -> None:
+    """Write a file's content to standard output, unless it is larger than ``max_bytes`` bytes."""
+    descriptor = open_file(path, os.O_RDONLY)
+    if os.fstat(descriptor).st_size > max_bytes:
         raise OSError(errno.EFBIG, "")
     with open(descriptor, "rb") as source, open(1, "wb") as sink:
-        while most >= 0:
+        while max_bytes >= 0:
             block = source.read(BLOCK)
             if not block:
                 return
-            most -= len(block)
+            max_bytes -= len(block)
             sink.write(binascii.b2a_base64(block, newline=False))
     raise OSError(errno.EFBIG, "")
 
 
-def write(path: str) -> None:
+def write_file(path: str) -> None:
     """Write standard input to a file."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(opened(path, os.O_WRONLY | os.O_CREAT), "wb") as sink, open(0, "rb") as source:
+    with open(open_file(path, os.O_WRONLY | os.O_CREAT), "wb") as sink, open(0, "rb") as source:
         sink.truncate()
         while block := source.read(BLOCK):
             sink.write(block)
@@ -59,9 +59,9 @@ def main() -> None:
     """Run the command in the arguments."""
     try:
         if sys.argv[1] == "read":
-            read(sys.argv[2], int(sys.argv[3]))
+            read_file(sys.argv[2], int(sys.argv[3]))
         else:
-            write(sys.argv[2])
+            write_file(sys.argv[2])
     except OSError as error:
         os.write(2, b"%d" % (error.errno or errno.EIO))
         os._exit(FAILED)

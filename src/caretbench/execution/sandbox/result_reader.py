@@ -26,7 +26,7 @@ FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def matches(name: str, pattern: str) -> bool:
+def name_matches(name: str, pattern: str) -> bool:
     """Return whether a file's name matches a pattern of ``*`` and ``?``."""
     position = mark = 0
     star, resume = -1, 0
@@ -60,7 +60,7 @@ class FolderWalk:
                 self.left -= 1
                 if self.left < 0:
                     break
-                if matches(entry.name, pattern):
+                if name_matches(entry.name, pattern):
                     found.append(entry.name)
         return sorted(found)
 
@@ -89,7 +89,7 @@ class FolderWalk:
                 os.close(inner)
 
 
-def read_file(folder: int, name: str, most: int) -> tuple[bytes, str] | None:
+def read_file(folder: int, name: str, max_bytes: int) -> tuple[bytes, str] | None:
     """Return a file's content, or the reason why it is not read; None if it is absent or a folder."""
     try:
         if stat.S_ISLNK(os.lstat(name, dir_fd=folder).st_mode):
@@ -106,31 +106,31 @@ def read_file(folder: int, name: str, most: int) -> tuple[bytes, str] | None:
         if not stat.S_ISREG(mode):
             return b"", "it is not a file"
         data = b""
-        while len(data) <= most:
-            chunk = os.read(descriptor, min(1 << 20, most + 1 - len(data)))
+        while len(data) <= max_bytes:
+            chunk = os.read(descriptor, min(1 << 20, max_bytes + 1 - len(data)))
             if not chunk:
                 return data, ""
             data += chunk
-        return b"", "it is larger than %d bytes" % most
+        return b"", "it is larger than %d bytes" % max_bytes
     except OSError as error:
         return b"", "it cannot be read: " + os.strerror(error.errno or 0)
     finally:
         os.close(descriptor)
 
 
-def say(channel: int, line: bytes) -> None:
+def write_line(channel: int, line: bytes) -> None:
     """Write a whole line."""
     rest = memoryview(line)
     while rest:
         rest = rest[os.write(channel, rest) :]
 
 
-def encoded(data: bytes) -> bytes:
+def base64_text(data: bytes) -> bytes:
     """Return data in base64."""
     return binascii.b2a_base64(data, newline=False)
 
 
-def end_the_rest() -> None:
+def kill_other_processes() -> None:
     """Kill and reap all other processes; this is the first process of the namespace."""
     try:
         os.kill(-1, signal.SIGKILL)
@@ -145,7 +145,7 @@ def end_the_rest() -> None:
 
 def read_out(channel: int, tree: dict[str, Any]) -> None:
     """Write every requested file to the channel, one line each."""
-    end_the_rest()
+    kill_other_processes()
     left = tree["total_bytes"]
     seen: set[str] = set()
     try:
@@ -163,5 +163,10 @@ def read_out(channel: int, tree: dict[str, Any]) -> None:
             seen.add(path)
             data, problem = found
             left -= len(data)
-            words = (encoded(os.fsencode(path)), encoded(pattern.encode()), encoded(data), problem.encode())
-            say(channel, b'{"file": "%s", "pattern": "%s", "data": "%s", "problem": "%s"}\n' % words)
+            words = (
+                base64_text(os.fsencode(path)),
+                base64_text(pattern.encode()),
+                base64_text(data),
+                problem.encode(),
+            )
+            write_line(channel, b'{"file": "%s", "pattern": "%s", "data": "%s", "problem": "%s"}\n' % words)

@@ -156,9 +156,9 @@ class WarmWorker:
             return descriptor
 
         binds = {**interpreter_binds, **dict(key.binds)}
-        ground = stack.enter_context(reachable_binds(binary, binds, {}, key.user))
+        reachable = stack.enter_context(reachable_binds(binary, binds, {}, key.user))
         walls = bubblewrap_arguments(
-            read_only=ground.read_only,
+            read_only=reachable.read_only,
             writable={},
             descriptors={
                 path: held(text) for path, text in sandbox_files("launcher.py", "fork_server.py").items()
@@ -175,7 +175,7 @@ class WarmWorker:
             interpreter, *flags, _ZYGOTE, str(theirs.fileno()), str(held(filter_program)), LAUNCHER, key.packages,
             key.shared_tmp, COVERS, ",".join(KEPT_OF_PROC), *key.modules,
         ]  # fmt: skip
-        process = ground.start(
+        process = reachable.start(
             ["--args", str(held(b"".join(word.encode() + b"\0" for word in walls))), "--", *words],
             pass_fds=[*opened, theirs.fileno(), *(maps.theirs if maps is not None else [])],
             stdin=subprocess.DEVNULL,

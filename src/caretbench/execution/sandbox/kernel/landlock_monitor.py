@@ -54,7 +54,7 @@ def mount_memory(place: str, bounds: str, user: int, mode: int) -> None:
     check(libc.mount(b"tmpfs", place.encode(), b"tmpfs", flags, options), "mount")
 
 
-def furnish(walls: dict[str, Any]) -> bool:
+def mount_private_folder(walls: dict[str, Any]) -> bool:
     """Mount the private folder in memory if root may mount; return whether it did. The mounts are private."""
     place = walls["root"]
     if not walls["mount"] or libc.unshare(NEW_MOUNTS) != 0:
@@ -68,7 +68,7 @@ def furnish(walls: dict[str, Any]) -> bool:
     return True
 
 
-def become(user: int, reads_all: bool) -> None:
+def switch_user(user: int, reads_all: bool) -> None:
     """Switch from root to a user; with ``reads_all`` it can read all files that Landlock allows."""
     if reads_all:
         check(libc.prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0), "prctl")
@@ -77,13 +77,13 @@ def become(user: int, reads_all: bool) -> None:
     os.setresuid(user, user, user)
     if reads_all:  # what is inherited must be so before the bound is dropped, which takes a capability too
         keep_capabilities(1 << READ_SEARCH | 1 << SET_CAPABILITIES)
-        drop_the_bound()
+        drop_bounding_set()
     keep_capabilities(1 << READ_SEARCH if reads_all else 0)
     if reads_all:
         check(libc.prctl(PR_CAP_AMBIENT, AMBIENT_RAISE, READ_SEARCH, 0, 0), "prctl")
 
 
-def drop_the_bound() -> None:
+def drop_bounding_set() -> None:
     """Drop the capability bounding set, so that no executed file regains a capability."""
     for capability in range(64):
         if libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
@@ -96,7 +96,7 @@ def keep_capabilities(kept: int) -> None:
     check(libc.capset(header, struct.pack("6I", kept, kept, kept, 0, 0, 0)), "capset")
 
 
-def lay_links(walls: dict[str, Any]) -> None:
+def create_links(walls: dict[str, Any]) -> None:
     """Create the folders of the private folder, and links to the bound paths."""
     for folder in walls["folders"]:
         os.makedirs(folder, 0o700, exist_ok=True)
@@ -105,7 +105,7 @@ def lay_links(walls: dict[str, Any]) -> None:
         os.symlink(target, link)
 
 
-def restrict(walls: dict[str, Any]) -> None:
+def apply_landlock_rules(walls: dict[str, Any]) -> None:
     """Apply the Landlock rules: only the listed paths can be read, and only the private folder written."""
     handled, network, scopes = walls["handled"]
     attributes = struct.pack("QQQ", handled, network, scopes)[: walls["attribute_bytes"]]
@@ -130,7 +130,7 @@ def restrict(walls: dict[str, Any]) -> None:
     os.close(ruleset)
 
 
-def filter_calls(program: bytes) -> None:
+def install_filter(program: bytes) -> None:
     """Install the system call filter, with this process's id in place of the placeholders."""
     own = os.getpid()
     for mark, value in ((OWN_PROCESS, own), (OWN_GROUP, (1 << 32) - own)):
@@ -140,7 +140,7 @@ def filter_calls(program: bytes) -> None:
     check(libc.prctl(PR_SET_SECCOMP, FILTER, table, 0, 0), "seccomp")
 
 
-def launch(channel: int, job: dict[str, Any], launcher: types.ModuleType) -> None:
+def run_launcher(channel: int, job: dict[str, Any], launcher: types.ModuleType) -> None:
     """Give up root and run the job, in the launcher's process."""
     walls = job["walls"]
     os.setsid()
@@ -148,31 +148,31 @@ def launch(channel: int, job: dict[str, Any], launcher: types.ModuleType) -> Non
         signal.signal(number, signal.SIG_DFL)
     try:
         if not walls["reads_all"]:
-            drop_the_bound()
+            drop_bounding_set()
         if walls["user"] is not None:
-            become(walls["user"], walls["reads_all"])
+            switch_user(walls["user"], walls["reads_all"])
         else:
             keep_capabilities(0)  # the caller may be root of a container that has no other user
         check(libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl")
         check(libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl")
         check(libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "prctl")
-        lay_links(walls)
+        create_links(walls)
     except OSError as error:
-        fail(channel, error)
+        report_fault(channel, error)
 
     def before() -> None:
         try:
             check(libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), "prctl")
-            restrict(walls)
-            filter_calls(walls["filter"])
+            apply_landlock_rules(walls)
+            install_filter(walls["filter"])
         except OSError as error:
-            fail(channel, error)
+            report_fault(channel, error)
         os.close(channel)
 
-    launcher.work(channel, job, before)
+    launcher.run_job(channel, job, before)
 
 
-def fail(channel: int, error: OSError) -> None:
+def report_fault(channel: int, error: OSError) -> None:
     """Report that the confinement failed; the program does not start."""
     said = str(error).replace("\\", "").replace('"', "'")
     os.write(channel, ('{"error": "the walls were not built: %s"}\n' % said).encode())
@@ -182,7 +182,7 @@ def fail(channel: int, error: OSError) -> None:
 # --- the end -------------------------------------------------------------------------------------------------------
 
 
-def below(pid: int) -> list[int]:
+def descendants_of(pid: int) -> list[int]:
     """Return all processes below one."""
     found: list[int] = []
     waiting = [pid]
@@ -203,7 +203,7 @@ def below(pid: int) -> list[int]:
     return found
 
 
-def send(pids: list[int], number: int) -> None:
+def send_signal(pids: list[int], number: int) -> None:
     """Send a signal to processes; those that have ended are skipped."""
     for pid in pids:
         try:
@@ -212,7 +212,7 @@ def send(pids: list[int], number: int) -> None:
             continue
 
 
-def end_all(user: int | None) -> None:
+def kill_descendants(user: int | None) -> None:
     """Stop, kill and reap all processes below this one, until none is left."""
     while True:
         if user is not None:
@@ -220,16 +220,16 @@ def end_all(user: int | None) -> None:
             child = os.fork()
             if child == 0:
                 try:
-                    become(user, False)
+                    switch_user(user, False)
                     os.kill(-1, signal.SIGKILL)
                 finally:
                     os._exit(0)
         # What is stopped cannot fork: after a few rounds nothing new is found.
         seen: set[int] = set()
-        while fresh := [pid for pid in below(os.getpid()) if pid not in seen]:
-            send(fresh, signal.SIGSTOP)
+        while fresh := [pid for pid in descendants_of(os.getpid()) if pid not in seen]:
+            send_signal(fresh, signal.SIGSTOP)
             seen.update(fresh)
-        send(list(seen), signal.SIGKILL)
+        send_signal(list(seen), signal.SIGKILL)
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
@@ -238,7 +238,7 @@ def end_all(user: int | None) -> None:
         time.sleep(0.002)
 
 
-def text_of(name: str, path: str) -> types.ModuleType:
+def load_module(name: str, path: str) -> types.ModuleType:
     """Return a module that is executed from a file of the package."""
     module = types.ModuleType(name)
     with open(path, "rb") as stream:
@@ -253,13 +253,13 @@ def main() -> None:
         libc.prctl(name, int(name == PR_SET_CHILD_SUBREAPER), 0, 0, 0)
     for number in DEAF_TO:
         signal.signal(number, signal.SIG_IGN)  # it goes last
-    launcher = text_of("launcher", sys.argv[3])
-    removal = text_of("removal", os.path.join(os.path.dirname(sys.argv[3]), "folder_removal.py"))
+    launcher = load_module("launcher", sys.argv[3])
+    removal = load_module("removal", os.path.join(os.path.dirname(sys.argv[3]), "folder_removal.py"))
     job = launcher.read_job(channel)
     walls = job["walls"]
     user = walls["user"]
     held = [os.open(path, os.O_PATH) for path, _ in walls["rules"] if path.startswith("/proc/")]
-    in_memory = furnish(walls)
+    in_memory = mount_private_folder(walls)
     if not in_memory and user is not None:
         os.chown(walls["root"], user, user)
     if in_memory:
@@ -269,7 +269,7 @@ def main() -> None:
         os.close(control)
         for descriptor in (*held, *walls["held"]):
             os.close(descriptor)
-        launch(channel, job, launcher)
+        run_launcher(channel, job, launcher)
         os._exit(101)
     os.close(channel)
     sink = os.open("/dev/null", os.O_RDWR)
@@ -280,11 +280,11 @@ def main() -> None:
     poll.register(handle, select.POLLIN)
     poll.register(control, select.POLLIN | select.POLLHUP)
     poll.poll()
-    end_all(user)
+    kill_descendants(user)
     if in_memory:
         os.chdir("/")
         libc.umount2(walls["root"].encode(), 2)
-    removal.remove(walls["root"], walls["held"][0])
+    removal.remove_folder(walls["root"], walls["held"][0])
 
 
 main()

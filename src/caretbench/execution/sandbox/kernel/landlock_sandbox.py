@@ -55,9 +55,9 @@ _PREFIX = "caretbench-box-"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _THREADS_KNOWN_S = 5.0
 
-_END_THE_REST = '''
+_KILL_OTHER_PROCESSES = '''
 
-def end_the_rest():
+def kill_other_processes():
     """There is no namespace: the launcher's children are ended, and what they leave, which comes to it."""
     while True:
         for thread in os.listdir("/proc/self/task"):
@@ -289,7 +289,7 @@ def _placed(job: Mapping[str, object], path_mapping: PathMapping) -> dict[str, o
             **{name: [path_mapping.map_path(path) for path in tree[name]] for name in lists},
             "links": [(path_mapping.map_path(path), target) for path, target in tree["links"]],
             "root": path_mapping.map_path(tree["root"]),
-            "reader": tree["reader"] + _END_THE_REST if tree["reader"] else "",
+            "reader": tree["reader"] + _KILL_OTHER_PROCESSES if tree["reader"] else "",
         }
     return told
 
