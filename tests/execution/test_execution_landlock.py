@@ -278,8 +278,8 @@ def test_files_are_bounded_where_nothing_can_be_mounted(
 ) -> None:
     box = Sandbox(level="landlock")
     monkeypatch.setattr(landlock_sandbox, "_PREFIX", PREFIX)
-    original = LandlockSandbox._walls
-    monkeypatch.setattr(LandlockSandbox, "_walls", lambda *given: original(*given) | {"mount": False})
+    original = LandlockSandbox._confinement
+    monkeypatch.setattr(LandlockSandbox, "_confinement", lambda *given: original(*given) | {"mount": False})
     assert run(box, FILL).killed == "disk"
     monkeypatch.setattr(landlock_sandbox, "MOST_FILES", 500)
     many = "import time\nfor number in range(700): open(str(number), 'w')\ntime.sleep(20); print('UNBOUNDED')"

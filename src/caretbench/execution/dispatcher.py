@@ -23,7 +23,7 @@ AnyRequest = ExecutionRequest | WorkspaceRequest
 
 _NAMES = 20
 """Maximum number of failing tests that are named."""
-_SAID = 2000
+_OUTPUT_CHARACTERS = 2000
 """Characters kept of a build's first or a test runner's last output: many write nothing to standard error."""
 
 
@@ -103,9 +103,9 @@ def open_executor(workers: int | None = None, *, use_cache: bool = True, engine:
 def as_execution_result(result: WorkspaceResult) -> ExecutionResult:
     """Return the result of a command in a project in the form of a program's result."""
     compiled = result.status is not Status.COMPILE_ERROR
-    said = "\n".join(filter(None, (result.stderr.text, result.stdout.text)))[:_SAID]
+    output = "\n".join(filter(None, (result.stderr.text, result.stdout.text)))[:_OUTPUT_CHARACTERS]
     if compiled:
-        said = result.stdout.text[-_SAID:] if result.status is not Status.PASSED else ""
+        output = result.stdout.text[-_OUTPUT_CHARACTERS:] if result.status is not Status.PASSED else ""
     counts = result.test_counts
     failing = sorted({*counts.names("failed"), *counts.names("error")})
     tally = TestTally(
@@ -118,7 +118,7 @@ def as_execution_result(result: WorkspaceResult) -> ExecutionResult:
         id=result.id,
         status=result.status,
         stage="none" if result.isolation is None else "run" if compiled else "compile",
-        diagnostics=said,
+        diagnostics=output,
         missing_module=result.missing_module,
         run_s=result.wall_s,
         attempt=result.attempt,

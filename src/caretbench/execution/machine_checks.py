@@ -52,7 +52,7 @@ def _sandbox() -> Iterator[MachineCheck]:
     except SandboxUnavailable as error:
         yield _check("sandbox", False, str(error), without)
         return
-    yield _check("sandbox", True, _walls(isolation))
+    yield _check("sandbox", True, _isolation_text(isolation))
     yield _level(isolation, sandbox.fallback_reason, without)
     yield _workspaces()
     kept = {
@@ -89,7 +89,7 @@ def _workspaces() -> MachineCheck:
     return _check("workspaces", True, detail)
 
 
-def _walls(isolation: Isolation) -> str:
+def _isolation_text(isolation: Isolation) -> str:
     seccomp = "system call filter" if isolation.seccomp else "no system call filter"
     user = {
         "unprivileged": "an unprivileged user for each program",

@@ -44,8 +44,8 @@ def sandbox_python() -> Path:
 
 def find_uv() -> str | None:
     """Return the ``uv`` on the path, else the one installed next to this interpreter, else None."""
-    beside = Path(sys.executable).with_name("uv")
-    return shutil.which("uv") or (str(beside) if beside.exists() else None)
+    neighbour = Path(sys.executable).with_name("uv")
+    return shutil.which("uv") or (str(neighbour) if neighbour.exists() else None)
 
 
 @cache

@@ -35,20 +35,20 @@ def run_tool(
     except OSError as error:
         raise BundleError(f"{label}: {argv[0]} does not start ({error.strerror})") from None
     if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip()).splitlines()
-        tail = "\n".join(f"  {line}" for line in said[-12:])
+        output = (done.stderr.strip() or done.stdout.strip()).splitlines()
+        tail = "\n".join(f"  {line}" for line in output[-12:])
         hint = _network_hint(done.stderr + done.stdout)
         raise BundleError(f"{label}: {argv[0]} failed with exit status {done.returncode}{hint}\n{tail}")
     return done.stdout
 
 
-def _network_hint(said: str) -> str:
+def _network_hint(output: str) -> str:
     signs = (
         "EAI_AGAIN", "ENOTFOUND", "ECONNREFUSED", "ETIMEDOUT", "ENETUNREACH", "dns error",
         "client error (Connect)",
         "Name or service not known", "Temporary failure in name resolution", "NewConnectionError",
     )  # fmt: skip
-    if any(sign in said for sign in signs):
+    if any(sign in output for sign in signs):
         return " (no network? what was downloaded is kept: run the same command again)"
     return ""
 

@@ -72,7 +72,7 @@ def project_key(
         [
             _PROJECT,
             CRITERION_VERSION,
-            request.model_dump(exclude={"id", "patch", "read_only", "stdin", *_unsaid(request)}),
+            request.model_dump(exclude={"id", "patch", "read_only", "stdin", *_empty_new_fields(request)}),
             *_contents(request),
             sorted((inside, path_fingerprints(place)) for inside, place in request.read_only.items()),
             bundle,
@@ -87,8 +87,8 @@ def project_key(
 
 def remote_project_key(request: WorkspaceRequest, environments: Sequence[object]) -> str:
     """Return the same for other machines; ``environments``: the tools that decide there, by language."""
-    told = request.model_dump(mode="json", exclude={"id", "patch", "stdin"})
-    return sha256_json([_REMOTE_PROJECT, CRITERION_VERSION, told, *_contents(request), list(environments)])
+    fields = request.model_dump(mode="json", exclude={"id", "patch", "stdin"})
+    return sha256_json([_REMOTE_PROJECT, CRITERION_VERSION, fields, *_contents(request), list(environments)])
 
 
 def prepared_key(request: WorkspaceRequest, *, bundle: str) -> str:
@@ -103,16 +103,16 @@ def prepared_key(request: WorkspaceRequest, *, bundle: str) -> str:
 
 def folder_fingerprint(path: Path) -> str:
     """Return a hash over names, sizes and dates of all below a path, or raise OSError where it is not there."""
-    digest = hashlib.sha256(_seen(path).encode())
+    digest = hashlib.sha256(_status_line(path).encode())
     for folder, folders, files in os.walk(path):
         folders.sort()
         for name in sorted([*folders, *files]):
             place = Path(folder) / name
-            digest.update(os.fsencode(place.relative_to(path)) + b"\0" + _seen(place).encode())
+            digest.update(os.fsencode(place.relative_to(path)) + b"\0" + _status_line(place).encode())
     return digest.hexdigest()
 
 
-def _seen(place: Path) -> str:
+def _status_line(place: Path) -> str:
     known = place.lstat()
     return f"{known.st_mode:o} {known.st_size} {known.st_mtime_ns}\0"
 
@@ -120,7 +120,7 @@ def _seen(place: Path) -> str:
 @cache
 def system_fingerprint() -> str:
     """Return a hash over the system's package database; it changes with the installed packages. Cached per process."""
-    there = [(path, _seen(Path(path))) for path in _PACKAGES if Path(path).exists()]
+    there = [(path, _status_line(Path(path))) for path in _PACKAGES if Path(path).exists()]
     return sha256_json([platform.machine(), there])
 
 
@@ -140,7 +140,7 @@ class PathFingerprints:
         return self._known[path]
 
 
-def _unsaid(request: WorkspaceRequest) -> set[str]:
+def _empty_new_fields(request: WorkspaceRequest) -> set[str]:
     """Return the fields that were added since verdicts were stored, while they are empty: no part of the key."""
     return {name for name in ("python_path", "needs", "prepare") if not getattr(request, name)}
 

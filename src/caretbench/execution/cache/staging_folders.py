@@ -27,7 +27,7 @@ def staging_folder(parent: Path) -> Iterator[Path]:
         OSError: it cannot be made, for example because the disk is full.
     """
     with contextlib.ExitStack() as stack:
-        with _alone(parent):
+        with _exclusive(parent):
             folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
             held = _lock_of(folder)
@@ -43,7 +43,7 @@ def remove_abandoned(parent: Path) -> None:
     left = [*parent.glob(f"{_PREFIX}*"), *parent.glob(f"{_LOCK}*")]
     if not left:
         return
-    with _alone(parent):
+    with _exclusive(parent):
         for name in {place.name.removeprefix(_PREFIX).removeprefix(_LOCK) for place in left}:
             folder = parent / f"{_PREFIX}{name}"
             with contextlib.suppress(OSError), _lock_of(folder).open("ab") as stream:
@@ -57,7 +57,7 @@ def _lock_of(folder: Path) -> Path:
 
 
 @contextlib.contextmanager
-def _alone(parent: Path) -> Iterator[None]:
+def _exclusive(parent: Path) -> Iterator[None]:
     """Exclude sweeps between making a folder and locking it."""
     with (parent / ".sweeping").open("ab") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)

@@ -46,7 +46,7 @@ class VerdictDatabase:
         self._lock = threading.Lock()
         self.replaced_files = 0
         """Number of damaged files that this object has replaced."""
-        with self._lock, self._in_words(), self._opening():
+        with self._lock, self._as_machine_error(), self._opening():
             self._open()
 
     def execute(self, statement: str, values: Sequence[float | str | bytes] = ()) -> list[tuple[Any, ...]]:
@@ -55,32 +55,32 @@ class VerdictDatabase:
         Raises:
             MachineError: the disk is full, or the file cannot be used.
         """
-        with self._lock, self._in_words():
+        with self._lock, self._as_machine_error():
             try:
                 return self._connection.execute(statement, values).fetchall()
             except _FAULTS as error:
-                if not _lost(error):
+                if not _is_damaged(error):
                     raise
                 self._replace()
                 return self._connection.execute(statement, values).fetchall()
 
     def check(self) -> None:
         """Replace the file if it is damaged: keys out of order hide rows, which no other error shows."""
-        with self._lock, self._in_words():
-            if not self._sound():
+        with self._lock, self._as_machine_error():
+            if not self._is_intact():
                 self._replace()
 
-    def _sound(self) -> bool:
+    def _is_intact(self) -> bool:
         try:
             return bool(self._connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
         except _FAULTS as error:
-            if not _lost(error):
+            if not _is_damaged(error):
                 raise
             return False
 
     def close(self) -> None:
         """Close the file."""
-        with self._lock, self._in_words():
+        with self._lock, self._as_machine_error():
             self._connection.close()
 
     def _number(self) -> int:
@@ -97,9 +97,9 @@ class VerdictDatabase:
         small = self._file.exists() and self._file.stat().st_size <= _LOOKED_THROUGH_BYTES
         try:
             self._connect()
-            sound = not small or self._sound()
+            sound = not small or self._is_intact()
         except _FAULTS as error:
-            if not _lost(error):
+            if not _is_damaged(error):
                 raise
             sound = False
         if not sound:
@@ -146,7 +146,7 @@ class VerdictDatabase:
             yield
 
     @contextlib.contextmanager
-    def _in_words(self) -> Iterator[None]:
+    def _as_machine_error(self) -> Iterator[None]:
         """Turn errors of a full disk or an unusable file into one line."""
         try:
             yield
@@ -157,7 +157,7 @@ class VerdictDatabase:
             ) from error
 
 
-def _lost(error: Exception) -> bool:
+def _is_damaged(error: Exception) -> bool:
     """Return whether the file is damaged; otherwise the disk may be full, or the file locked."""
     if isinstance(error, UnicodeDecodeError):
         return True

@@ -66,17 +66,17 @@ class NodeWorker:
             SandboxUnavailable: no sandbox.
             BundleError: no such bundle is known.
         """
-        walls = self._sandbox.probe()
+        isolation = self._sandbox.probe()
         tools = Toolchain(language=requirements.language, available=False)
         if requirements.language in toolchain_tables():
             tools = self._runner.toolchain(requirements.language)
-        asked = ExecutionRequest(id="", language=requirements.language, source="", needs=requirements.needs)
+        request = ExecutionRequest(id="", language=requirements.language, source="", needs=requirements.needs)
         return NodeInfo(
             node=self.name,
             toolchain=tools,
             bundle=self._runner.lock_hash(requirements.bundle),
-            skip_reason=self._runner.skip_reason(asked) or "",
-            isolation=walls,
+            skip_reason=self._runner.skip_reason(request) or "",
+            isolation=isolation,
         )
 
     def run_batch(self, batch: AnyBatch) -> AnyBatchResult:
@@ -131,26 +131,26 @@ class NodeWorker:
 
 
 @cache
-def _this(programs: int) -> NodeWorker:
+def _worker(programs: int) -> NodeWorker:
     return NodeWorker(programs)
 
 
 def describe_node(requirements: tuple[str, str | None, tuple[str, ...]], programs: int) -> dict[str, Any]:
     """Return this node's :class:`~caretbench.execution.cluster.node_messages.NodeInfo` as a dictionary."""
     try:
-        return _this(programs).node_info(NodeRequirements(*requirements)).model_dump()
+        return _worker(programs).node_info(NodeRequirements(*requirements)).model_dump()
     except Exception as error:
         tools = Toolchain(language=requirements[0], available=False)
-        return NodeInfo(node=socket.gethostname(), toolchain=tools, fault=_said(error)).model_dump()
+        return NodeInfo(node=socket.gethostname(), toolchain=tools, fault=_error_text(error)).model_dump()
 
 
 def run_batch(batch: Mapping[str, Any], programs: int) -> dict[str, Any]:
     """Run a batch on this node; return its result (see ``node_messages``) as a dictionary."""
     try:
-        return _this(programs).run_batch(BATCHES.validate_python(batch)).model_dump()
+        return _worker(programs).run_batch(BATCHES.validate_python(batch)).model_dump()
     except Exception as error:
-        return BatchResult(node=socket.gethostname(), fault=_said(error)).model_dump()
+        return BatchResult(node=socket.gethostname(), fault=_error_text(error)).model_dump()
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return f"{type(error).__name__}: {error}".replace("\n", " ")[:1000]

@@ -75,20 +75,20 @@ class RayNodes:
 
     def survey(self, requirements: NodeRequirements) -> list[NodeInfo]:
         """Return the state of all available machines that have a processor."""
-        asked = {
+        handles = {
             node: self._look.options(scheduling_strategy=self._on_node(node, soft=False)).remote(
                 tuple(requirements), self._programs
             )
             for node in self._working()
         }
         found = []
-        for node, handle in asked.items():
+        for node, handle in handles.items():
             try:
                 found.append(NodeInfo.model_validate(self._ray.get(handle, timeout=_SURVEY_S)))
             except (self._exceptions.RayError, ValidationError) as error:
                 if node in self._working():  # one that went away meanwhile does not matter
                     tools = Toolchain(language=requirements.language, available=False)
-                    found.append(NodeInfo(node=node, toolchain=tools, fault=_said(error)))
+                    found.append(NodeInfo(node=node, toolchain=tools, fault=_error_text(error)))
         return found
 
     def _working(self) -> set[str]:
@@ -112,9 +112,9 @@ class RayNodes:
         try:
             return BATCH_RESULTS.validate_python(self._ray.get(handle))
         except (self._exceptions.RayTaskError, ValidationError) as error:
-            return BatchResult(fault=_said(error))
+            return BatchResult(fault=_error_text(error))
         except self._exceptions.RayError as error:
-            raise BatchLost(_said(error)) from error
+            raise BatchLost(_error_text(error)) from error
 
     def cancel(self, handles: Sequence[Any]) -> None:
         """Cancel the batches that still run."""
@@ -136,10 +136,10 @@ def _connect(ray: Any, address: str | None) -> None:
             ray.init("local", include_dashboard=False, object_store_memory=_OWN_STORE_BYTES, **quiet)
     except Exception as error:  # what times out while it starts is a plain Exception of Ray's
         where = address or os.environ.get("RAY_ADDRESS") or "on this machine"
-        raise MachineError(f"no Ray cluster {where}: {_said(error)}") from error
+        raise MachineError(f"no Ray cluster {where}: {_error_text(error)}") from error
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     """Return the last line of Ray's message: the cause, without its tracebacks."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[-1] if lines else ''}"[:500]

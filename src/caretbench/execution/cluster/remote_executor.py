@@ -111,21 +111,21 @@ def check_same_environment(node_info: NodeInfo, other: NodeInfo, requirements: N
         return
     if node_info.toolchain.fingerprint != other.toolchain.fingerprint:
         what = f"tools for {requirements.language}"
-        said = [f.toolchain.version or f.toolchain.remedy or "none" for f in (node_info, other)]
-        said = [
-            f"{text} [{f.toolchain.fingerprint}]" for text, f in zip(said, (node_info, other), strict=True)
+        details = [f.toolchain.version or f.toolchain.remedy or "none" for f in (node_info, other)]
+        details = [
+            f"{text} [{f.toolchain.fingerprint}]" for text, f in zip(details, (node_info, other), strict=True)
         ]
     elif node_info.bundle != other.bundle:
         what = f"bundle {requirements.bundle}"
-        said = [
+        details = [
             f.bundle[:16] or f"not built: caretbench deps build {requirements.bundle}"
             for f in (node_info, other)
         ]
     else:
         what = f"needs {', '.join(requirements.needs)}"
-        said = [f.skip_reason or "met" for f in (node_info, other)]
+        details = [f.skip_reason or "met" for f in (node_info, other)]
     raise MachineError(
-        f"machines of one run must be alike ({what}): {node_info.node}: {said[0]}; {other.node}: {said[1]}"
+        f"machines of one run must be alike ({what}): {node_info.node}: {details[0]}; {other.node}: {details[1]}"
     )
 
 

@@ -261,7 +261,7 @@ def main() -> None:
         if int(name) > 2 and int(name) != control.fileno():
             with contextlib.suppress(OSError):
                 os.close(int(name))
-    path, packages, lasting, covers, kept, *modules = sys.argv[3:]
+    path, packages, shared_tmp, covers, kept, *modules = sys.argv[3:]
     with open(path, "rb") as stream:
         exec(compile(stream.read(), path, "exec", dont_inherit=True), launcher.__dict__)
     if packages == "bundled":
@@ -271,8 +271,8 @@ def main() -> None:
             importlib.import_module(module)
         except Exception:  # noqa: S112  a module that is not here is not here for programs either
             continue
-    if lasting:
-        mount_shared_tmp(lasting)
+    if shared_tmp:
+        mount_shared_tmp(shared_tmp)
     gc.freeze()
     control.send(b"r")
     job = serve(control, (covers, kept.split(",")), filter_program)

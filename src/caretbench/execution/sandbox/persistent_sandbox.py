@@ -44,7 +44,7 @@ _OF_ALL: Mapping[str, object] = {
 
 
 @cache
-def _keeper() -> ThreadPoolExecutor:
+def _starter() -> ThreadPoolExecutor:
     """Return a thread that lives as long as the process: a sandbox dies with the thread that started it."""
     return ThreadPoolExecutor(1, thread_name_prefix="lasting-sandboxes")
 
@@ -92,7 +92,7 @@ class PersistentSandbox:
             tuple(sorted(binds.items())), (), (), "system", user, memory_options(limits.tmp_mb)
         )
         try:
-            self._worker = _keeper().submit(WarmWorker, key, binary, program).result()
+            self._worker = _starter().submit(WarmWorker, key, binary, program).result()
         except SandboxUnavailable:
             self._stack.close()
             raise
@@ -192,8 +192,8 @@ class PersistentSandbox:
         if done.killed == "wall":
             raise TimeoutError(f"{path}: reading or writing it took more than {FILE_S:g} s")
         if not done.ok:
-            said = done.stderr.text
-            number = int(said) if done.exit_code == _FAILED and said.isdecimal() else errno.EIO
+            message = done.stderr.text
+            number = int(message) if done.exit_code == _FAILED and message.isdecimal() else errno.EIO
             raise OSError(number, os.strerror(number), path)
         return done
 

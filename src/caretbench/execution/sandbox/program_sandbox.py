@@ -70,8 +70,8 @@ class Sandbox:
         self.fallback_reason = ""
         """Reason why programs do not run in namespaces; known after :meth:`probe`."""
         self._isolation: Isolation | None = None
-        self._looking = threading.RLock()
-        self._looks = False
+        self._probe_lock = threading.RLock()
+        self._probing = False
         self._interrupted = threading.Event()
         self._workers = WarmWorkerPool()
         self._namespaces = (
@@ -88,32 +88,34 @@ class Sandbox:
         Raises:
             SandboxUnavailable: with what to install or to set.
         """
-        with self._looking:
+        with self._probe_lock:
             if self._isolation is None:
-                self._looks = True
+                self._probing = True
                 try:
-                    self._isolation = self._find_walls()
+                    self._isolation = self._find_isolation()
                 finally:
-                    self._looks = False
+                    self._probing = False
             return self._isolation
 
-    def _settle(self) -> None:
+    def _choose_level(self) -> None:
         """Determine the isolation level before the first program."""
-        with self._looking:
+        with self._probe_lock:
             if self._confined is None and self._levels == ("landlock",):
                 self._confined = _confined()
-            elif self._isolation is None and len(self._levels) > 1 and not (self._looks or self.interrupted):
+            elif (
+                self._isolation is None and len(self._levels) > 1 and not (self._probing or self.interrupted)
+            ):
                 self.probe()
 
-    def _find_walls(self) -> Isolation:
+    def _find_isolation(self) -> Isolation:
         try:
-            return self._really_run()
+            return self._run_probe()
         except SandboxUnavailable as obstacle:
             if len(self._levels) == 1 or self.interrupted:
                 raise
             try:
                 self._confined = _confined()
-                isolation = self._really_run()
+                isolation = self._run_probe()
             except SandboxUnavailable as error:
                 self._confined = None
                 if str(error) in str(obstacle):  # neither level can be had, for one reason
@@ -123,25 +125,28 @@ class Sandbox:
             warn_weaker_level(self.fallback_reason)
             return isolation
 
-    def _really_run(self) -> Isolation:
+    def _run_probe(self) -> Isolation:
         if self._namespaces is None and self._levels[0] == "namespaces" and self._confined is None:
             raise SandboxUnavailable(NO_BUBBLEWRAP)
         try:
             result = self.run(
                 Invocation(
-                    ["/bin/sh", "-c", "exit 0"], limits=Limits(), wall_s=START_S, read_only=self._expected()
+                    ["/bin/sh", "-c", "exit 0"],
+                    limits=Limits(),
+                    wall_s=START_S,
+                    read_only=self._expected_binds(),
                 )
             )
         except OSError as error:  # not even a process, or not as another user
             result = SandboxResult(error=str(error))
         if not result.ok or result.isolation is None:
-            said = result.error or result.stderr.text or f"killed: {result.killed}"
+            message = result.error or result.stderr.text or f"killed: {result.killed}"
             raise SandboxUnavailable(
-                sandbox_failure(said) if self._confined is None else f"no Landlock walls: {said}"
+                sandbox_failure(message) if self._confined is None else f"no Landlock walls: {message}"
             )
         return result.isolation
 
-    def _expected(self) -> dict[str, str]:
+    def _expected_binds(self) -> dict[str, str]:
         """Return the paths that programs will have bound, as far as they exist: the probe runs with them, too."""
         try:
             cache = cache_folder()
@@ -157,7 +162,7 @@ class Sandbox:
     @property
     def level(self) -> IsolationLevel:
         """Isolation level of programs."""
-        self._settle()
+        self._choose_level()
         return "namespaces" if self._confined is None else "landlock"
 
     @property
@@ -180,7 +185,7 @@ class Sandbox:
             SandboxUnavailable: bubblewrap is not installed, or a display is wanted and ``Xvfb`` is not, or something
                 that is bound cannot be reached by the user that the program gets.
         """
-        self._settle()
+        self._choose_level()
         display = self._display(invocation)
         ready = resolve_invocation(invocation, display)
         if self._confined is not None:

@@ -189,7 +189,7 @@ class Supervisor:
                 self._late = self._started_at is None
                 self._kill("wall")
             if now >= next_look:
-                self._look()
+                self._check_usage()
                 next_look = time.monotonic() + POLL_S
             until = min(next_look, deadline) if self._killed is None else next_look
             for key, _ in selector.select(max(0.0, until - time.monotonic())):
@@ -222,7 +222,7 @@ class Supervisor:
             if sum(stream.total for stream in self._streams) > self._limits.output_kill_mb << 20:
                 self._kill("output")
 
-    def _look(self) -> None:
+    def _check_usage(self) -> None:
         if self._interrupted.is_set() and self._killed is None:
             self._fault = "interrupted"
             self._kill("wall")
@@ -273,14 +273,14 @@ class Supervisor:
             files=tuple(_file(report) for report in sent if "file" in report),
         )
 
-    def _error(self, reports: Sequence[Mapping[str, Any]], said: str) -> str | None:
+    def _error(self, reports: Sequence[Mapping[str, Any]], message: str) -> str | None:
         """Return the reason why the program was never started; None if it ran."""
         faults = [str(report["error"]) for report in reports if "error" in report]
         if self._fault or faults:
             return self._fault or faults[0]
         if any("started" in report for report in reports):
             return None
-        return "it took too long to build" if self._late else said.strip()[-2000:] or "it did not start"
+        return "it took too long to build" if self._late else message.strip()[-2000:] or "it did not start"
 
 
 def _file(report: Mapping[str, Any]) -> ResultFile:

@@ -157,7 +157,7 @@ class WarmWorker:
 
         binds = {**interpreter_binds, **dict(key.binds)}
         reachable = stack.enter_context(reachable_binds(binary, binds, {}, key.user))
-        walls = bubblewrap_arguments(
+        options = bubblewrap_arguments(
             read_only=reachable.read_only,
             writable={},
             descriptors={
@@ -168,15 +168,15 @@ class WarmWorker:
             user=0 if key.separate_users else INSIDE_USER,
         )
         for name, value in key.environment:
-            walls += ["--setenv", name, value]
+            options += ["--setenv", name, value]
         maps = stack.enter_context(_Maps()) if key.separate_users else None
-        walls += maps.arguments if maps is not None else []
+        options += maps.arguments if maps is not None else []
         words = [
             interpreter, *flags, _ZYGOTE, str(theirs.fileno()), str(held(filter_program)), LAUNCHER, key.packages,
             key.shared_tmp, COVERS, ",".join(KEPT_OF_PROC), *key.modules,
         ]  # fmt: skip
         process = reachable.start(
-            ["--args", str(held(b"".join(word.encode() + b"\0" for word in walls))), "--", *words],
+            ["--args", str(held(b"".join(word.encode() + b"\0" for word in options))), "--", *words],
             pass_fds=[*opened, theirs.fileno(), *(maps.theirs if maps is not None else [])],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -263,9 +263,9 @@ class _Maps:
 
     def __enter__(self) -> _Maps:
         gate, self._go = os.pipe2(os.O_CLOEXEC)
-        self._facts, told = os.pipe2(os.O_CLOEXEC)
-        self.theirs = [gate, told]
-        self.arguments = ["--userns-block-fd", str(gate), "--info-fd", str(told)]
+        self._facts, info = os.pipe2(os.O_CLOEXEC)
+        self.theirs = [gate, info]
+        self.arguments = ["--userns-block-fd", str(gate), "--info-fd", str(info)]
         return self
 
     def write(self) -> None:
@@ -327,7 +327,7 @@ class WarmWorkerPool:
         """Reason why the last failed one could not be built, or could not isolate a program."""
         self._lock = threading.Lock()
         # A sandbox dies with the thread that started it: this one lives as long as the process.
-        self._keeper: ThreadPoolExecutor | None = None
+        self._starter: ThreadPoolExecutor | None = None
 
     def prepare_job(
         self, warm: WarmSettings, job: Mapping[str, object], binds: Mapping[str, str], *, tmp_mb: int
@@ -410,9 +410,9 @@ class WarmWorkerPool:
                 self._retired.append(self._workers.pop(key))
                 worker = None
             if worker is None:
-                self._keeper = self._keeper or ThreadPoolExecutor(1, thread_name_prefix="warm-sandboxes")
+                self._starter = self._starter or ThreadPoolExecutor(1, thread_name_prefix="warm-sandboxes")
                 try:
-                    worker = self._keeper.submit(WarmWorker, key, binary, filter_program).result()
+                    worker = self._starter.submit(WarmWorker, key, binary, filter_program).result()
                 except OSError as error:
                     self._failures[key] += 1
                     self.failure_reason = str(error)
@@ -431,8 +431,8 @@ class WarmWorkerPool:
             workers = [*self._workers.values(), *self._retired]
             self._workers.clear()
             self._retired.clear()
-            keeper, self._keeper = self._keeper, None
+            starter, self._starter = self._starter, None
         for worker in workers:
             worker.close()
-        if keeper is not None:
-            keeper.shutdown(wait=False)
+        if starter is not None:
+            starter.shutdown(wait=False)

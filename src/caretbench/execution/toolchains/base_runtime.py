@@ -138,8 +138,8 @@ def tool_version(*command: str) -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    said = (done.stdout.strip() or done.stderr.strip()).splitlines()
-    return said[0] if done.returncode == 0 and said else None
+    output = (done.stdout.strip() or done.stderr.strip()).splitlines()
+    return output[0] if done.returncode == 0 and output else None
 
 
 def fingerprint(*parts: str, flags: Sequence[str] = (), environment: Mapping[str, str] | None = None) -> str:

@@ -138,9 +138,9 @@ class CompileServer:
         self._lock = threading.Lock()
         self._writing = threading.Lock()
         self._answers: queue.SimpleQueue[ServerAnswer | None] = queue.SimpleQueue()
-        self._heard = bytearray()
+        self._received = bytearray()
         self._unsound = False
-        self._wanted: str | None = None
+        self._awaited: str | None = None
         self._since = time.monotonic()
         self._wall_s = limits.compile_wall_s
         self._closed_at: float | None = None
@@ -178,7 +178,7 @@ class CompileServer:
         text = program.request.source.encode("utf-8", "surrogatepass")
         identity = secrets.token_hex(8)
         with self._lock:
-            self._wanted = identity
+            self._awaited = identity
             self._since = time.monotonic()
             self._wall_s = program.request.limits.compile_wall_s
         self.programs += 1
@@ -228,16 +228,16 @@ class CompileServer:
         """Process the server's output: only the awaited answer is accepted."""
         if self._unsound:
             return "output"
-        self._heard += data
-        *lines, rest = self._heard.split(b"\n") if b"\n" in data else [self._heard]
-        self._heard = rest
+        self._received += data
+        *lines, rest = self._received.split(b"\n") if b"\n" in data else [self._received]
+        self._received = rest
         self._unsound = len(rest) > _ANSWER_BYTES or not all(map(self._understand, lines))
         return "output" if self._unsound else None
 
     def _understand(self, line: bytes | bytearray) -> bool:
         if not self.ready:
             with self._lock:
-                self.ready = _says_ready(line)
+                self.ready = _is_ready_line(line)
                 self._since = time.monotonic()
             return self.ready
         try:
@@ -245,9 +245,9 @@ class CompileServer:
         except ValidationError:
             return False
         with self._lock:
-            if self._wanted is None or answer.id != self._wanted:
+            if self._awaited is None or answer.id != self._awaited:
                 return False
-            self._wanted = None
+            self._awaited = None
             self._since = time.monotonic()
         self._answers.put(answer)
         return True
@@ -260,16 +260,16 @@ class CompileServer:
                 return "wall" if now - self._closed_at > _ENDS_S else None
             patience_s = START_S + self._wall_s
             if self.ready:
-                patience_s = self._wall_s if self._wanted is not None else _IDLE_S
+                patience_s = self._wall_s if self._awaited is not None else _IDLE_S
             return "wall" if now - self._since > patience_s else None
 
     def is_busy(self) -> bool:
         """Return whether a program is being compiled."""
         with self._lock:
-            return self._wanted is not None or not self.ready
+            return self._awaited is not None or not self.ready
 
 
-def _says_ready(line: bytes | bytearray) -> bool:
+def _is_ready_line(line: bytes | bytearray) -> bool:
     try:
         return bool(json.loads(line) == {"ready": True})
     except ValueError:
@@ -283,24 +283,24 @@ class CompileServerPool:
         self._lock = threading.Lock()
         self._idle: list[CompileServer] = []  # the one that was used last comes last
         self._working: list[CompileServer] = []
-        self._leaving: list[CompileServer] = []
+        self._retired: list[CompileServer] = []
 
     def compile(self, sandbox: Sandbox, compiler: CompilerSettings, program: CompileJob) -> CompileResult:
         """Return the result of one program."""
         server = self._lease(sandbox, compiler, program.request.limits)
         answer = server.compile(program)
         if answer is None:
-            self._leave(server)
+            self._retire(server)
             if sandbox.interrupted:
                 return _failure(SandboxResult(error="interrupted"), ours=True)
             server = self._fresh(sandbox, compiler, program.request.limits)
             answer = server.compile(program)
         if answer is None:
-            self._leave(server)
+            self._retire(server)
             server.join()
-            return _failure(server.outcome, ours=not server.ready or _torn(server.outcome))
+            return _failure(server.outcome, ours=not server.ready or _killed_from_outside(server.outcome))
         if answer.kind == "timeout" or server.must_be_replaced:
-            self._leave(server)
+            self._retire(server)
         else:
             self._release(server)
         return _result(answer, program, compiler)
@@ -310,7 +310,7 @@ class CompileServerPool:
         with self._lock:
             servers = [*self._idle, *self._working]
             self._idle.clear()
-            leaving = [*self._leaving, *servers]
+            leaving = [*self._retired, *servers]
         for server in servers:
             server.close()
         for server in leaving:
@@ -342,11 +342,11 @@ class CompileServerPool:
             self._idle.append(server)
         self._make_room(0.0)
 
-    def _leave(self, server: CompileServer) -> None:
+    def _retire(self, server: CompileServer) -> None:
         server.close()
         with self._lock:
             self._working.remove(server)
-            self._leaving = [one for one in (*self._leaving, server) if not one.has_ended]
+            self._retired = [one for one in (*self._retired, server) if not one.has_ended]
 
     def _make_room(self, wanted_mb: float) -> None:
         closed = []
@@ -355,7 +355,7 @@ class CompileServerPool:
             while self._idle and used > _KEPT_MB:
                 closed.append(self._idle.pop(0))
                 used -= closed[-1].memory_mb
-            self._leaving += closed
+            self._retired += closed
         for server in closed:
             server.close()
 
@@ -374,7 +374,7 @@ def _servers_of(sandbox: Sandbox) -> CompileServerPool:
     return servers
 
 
-def _torn(outcome: SandboxResult) -> bool:
+def _killed_from_outside(outcome: SandboxResult) -> bool:
     """Return whether it was ended from outside: by a foreign signal, or by the kernel for lack of memory."""
     return outcome.error is not None or (
         outcome.killed is None and outcome.exit_code is None and outcome.signal in (None, signal.SIGKILL)
@@ -430,17 +430,17 @@ def _failure(outcome: SandboxResult, *, ours: bool) -> CompileResult:
     """Return the result of a compiler that died of one program, or (``ours``) never compiled anything."""
     stderr = outcome.stderr.text
     if ours:
-        status, said = Status.SANDBOX_ERROR, outcome.error or f"the compiler does not start: {stderr}"
+        status, message = Status.SANDBOX_ERROR, outcome.error or f"the compiler does not start: {stderr}"
     elif outcome.killed == "memory" or any(sign in stderr for sign in _OUT_OF_MEMORY):
-        status, said = Status.OUT_OF_MEMORY, "the compiler ran out of memory"
+        status, message = Status.OUT_OF_MEMORY, "the compiler ran out of memory"
     elif outcome.killed in ("wall", "cpu"):
-        status, said = Status.TIMEOUT, "the compiler took too long"
+        status, message = Status.TIMEOUT, "the compiler took too long"
     else:
-        status, said = Status.COMPILE_ERROR, f"the compiler crashed: {stderr}"
+        status, message = Status.COMPILE_ERROR, f"the compiler crashed: {stderr}"
     return CompileResult(
         artefact=None,
         status=status,
-        diagnostics=shorten_diagnostics(said),
+        diagnostics=shorten_diagnostics(message),
         compile_s=outcome.cpu_s,
         wall_timeout=not ours and outcome.killed == "wall",
     )

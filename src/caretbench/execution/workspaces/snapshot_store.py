@@ -258,7 +258,7 @@ class SnapshotStore:
     def verify(self, identity: str) -> list[str]:
         """Compare a tree with its list, byte by byte; return the differences, one line each."""
         snapshot = self.get(identity)
-        found = dict(_look(snapshot.tree))
+        found = dict(_read_entries(snapshot.tree))
         wrong = [f"{path}: missing" for path in snapshot.entries.keys() - found.keys()]
         wrong += [f"{path}: not in the snapshot" for path in found.keys() - snapshot.entries.keys()]
         both = snapshot.entries.keys() & found.keys()
@@ -367,7 +367,7 @@ def _fail(error: OSError) -> None:
     raise error
 
 
-def _look(tree: Path) -> Iterator[tuple[str, SnapshotEntry]]:
+def _read_entries(tree: Path) -> Iterator[tuple[str, SnapshotEntry]]:
     for folder, folders, files in os.walk(tree):
         for name in (*folders, *files):
             place = Path(folder) / name

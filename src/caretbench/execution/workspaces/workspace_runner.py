@@ -233,7 +233,7 @@ def _invocation(request: WorkspaceRequest, bundle: Bundle | None) -> Invocation:
     directory = WORK if request.directory == "." else f"{WORK}/{checked_path(request.directory)}"
     packages = _environment(bundle) if bundle is not None else {}
     tools = java_project_tools() if uses_java_tools(request.command) else None
-    said = {**_PYTHON, **packages, **request.environment, **_class_path(packages, request.environment)}
+    environment = {**_PYTHON, **packages, **request.environment, **_class_path(packages, request.environment)}
     return Invocation(
         request.command,
         limits=request.limits,
@@ -242,7 +242,7 @@ def _invocation(request: WorkspaceRequest, bundle: Bundle | None) -> Invocation:
             **(tools.read_only if tools is not None else {}),
             **request.read_only,
         },
-        environment=_with_python_path(said, request.python_path),
+        environment=_with_python_path(environment, request.python_path),
         address_space_limit=request.address_space_limit,
         stdin=request.stdin,
         directory=directory,
@@ -256,9 +256,9 @@ def _environment(bundle: Bundle) -> Mapping[str, str]:
     return {**paths, **bundle.environment}
 
 
-def _class_path(bundle: Mapping[str, str], said: Mapping[str, str]) -> Mapping[str, str]:
+def _class_path(bundle: Mapping[str, str], environment: Mapping[str, str]) -> Mapping[str, str]:
     """Return the class path: a request's jars go before those of its bundle, and do not hide them."""
-    found = [paths["CLASSPATH"] for paths in (said, bundle) if paths.get("CLASSPATH")]
+    found = [paths["CLASSPATH"] for paths in (environment, bundle) if paths.get("CLASSPATH")]
     return {"CLASSPATH": ":".join(found)} if found else {}
 
 

@@ -80,14 +80,14 @@ def read_kernel_facts() -> KernelFacts:
 
 def overlay_failure(error: str, folder: Path, kernel: KernelFacts | None = None) -> str:
     """Return the reason why no overlay was mounted over ``folder``, from the error, with a remedy if there is one."""
-    said = error.rpartition(f"{NO_OVERLAY}: ")[2].strip() or "no reason was given"
-    if "another user" in said:
+    message = error.rpartition(f"{NO_OVERLAY}: ")[2].strip() or "no reason was given"
+    if "another user" in message:
         return _of_owner(folder)
-    if "it needs namespaces" in said:
+    if "it needs namespaces" in message:
         return "the isolation level in force has no mounts; an overlay needs the level `namespaces`"
-    attempt = _ATTEMPT.match(said)
+    attempt = _ATTEMPT.match(message)
     if attempt is None:
-        return said
+        return message
     kernel = kernel or read_kernel_facts()
     number = int(attempt["number"] or 0)
     return {"memory": _of_memory, "attributes": _of_attributes, "layers": _of_layers}[attempt["step"]](
@@ -113,11 +113,11 @@ def _closed(folder: Path) -> Iterator[Path]:
             yield place
 
 
-def _of_memory(number: int, said: str, _kernel: KernelFacts) -> str:
-    return f"no memory file system can be mounted in the sandbox ({_name(number, said)})"
+def _of_memory(number: int, message: str, _kernel: KernelFacts) -> str:
+    return f"no memory file system can be mounted in the sandbox ({_name(number, message)})"
 
 
-def _of_attributes(number: int, said: str, kernel: KernelFacts) -> str:
+def _of_attributes(number: int, message: str, kernel: KernelFacts) -> str:
     if number == errno.EOPNOTSUPP:
         lacking = "its memory file system keeps no user attributes"
         if kernel.version < ATTRIBUTES_SINCE:
@@ -125,10 +125,10 @@ def _of_attributes(number: int, said: str, kernel: KernelFacts) -> str:
         if kernel.config_options is not None and _ATTRIBUTES not in kernel.config_options:
             return f"Linux {kernel.release} was built without {_ATTRIBUTES}: {lacking}"
         return f"Linux {kernel.release}: {lacking}; {_ATTRIBUTES} gives it them"
-    return f"an attribute that overlays need was refused ({_name(number, said)})"
+    return f"an attribute that overlays need was refused ({_name(number, message)})"
 
 
-def _of_layers(number: int, said: str, kernel: KernelFacts) -> str:
+def _of_layers(number: int, message: str, kernel: KernelFacts) -> str:
     if number == errno.ENODEV or "overlay" not in kernel.filesystems:
         return f"Linux {kernel.release} has no overlay file system loaded; sudo modprobe overlay"
     if number == errno.EPERM and kernel.version < OVERLAY_SINCE:
@@ -137,30 +137,32 @@ def _of_layers(number: int, said: str, kernel: KernelFacts) -> str:
             f"it needs Linux {_since(OVERLAY_SINCE)} or later"
         )
     if number in (errno.EPERM, errno.EACCES):
-        return f"the machine's security rules refuse an overlay in a user namespace ({_name(number, said)})"
-    return f"the kernel lays no overlay over the cache's file system ({_name(number, said)})"
+        return (
+            f"the machine's security rules refuse an overlay in a user namespace ({_name(number, message)})"
+        )
+    return f"the kernel lays no overlay over the cache's file system ({_name(number, message)})"
 
 
 def _since(version: tuple[int, int]) -> str:
     return f"{version[0]}.{version[1]}"
 
 
-def _name(number: int, said: str) -> str:
-    return f"{errno.errorcode[number]}: {said}" if number in errno.errorcode else said
+def _name(number: int, message: str) -> str:
+    return f"{errno.errorcode[number]}: {message}" if number in errno.errorcode else message
 
 
-def sandbox_failure(said: str) -> str:
+def sandbox_failure(message: str) -> str:
     """Return the reason why no sandbox can be built, from bubblewrap's message."""
-    forbidden = any(complaint in said for complaint in _COMPLAINTS)
+    forbidden = any(complaint in message for complaint in _COMPLAINTS)
     advice = f"; {_ADVICE}" if forbidden else ""
-    return f"no sandbox can be built here ({said.strip()[:400]}){advice}"
+    return f"no sandbox can be built here ({message.strip()[:400]}){advice}"
 
 
-def nested_sandbox_failure(said: str) -> str:
+def nested_sandbox_failure(message: str) -> str:
     """Return the reason why a program was not started in a warm sandbox, from its first process's message."""
-    if "were not built" not in said:
-        return f"no program can be started in a warm sandbox ({said.strip()[:400]})"
-    return f"{NO_NESTING} ({said.strip()[:400]}): {_NESTING_ADVICE}"
+    if "were not built" not in message:
+        return f"no program can be started in a warm sandbox ({message.strip()[:400]})"
+    return f"{NO_NESTING} ({message.strip()[:400]}): {_NESTING_ADVICE}"
 
 
 def user_map_failure(error: OSError) -> str:

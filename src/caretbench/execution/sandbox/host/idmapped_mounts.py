@@ -113,17 +113,17 @@ def close_id_maps() -> None:
 
 def _made_id_map(owner: int, group: int, user: int, binary: str) -> int:
     gate, go = os.pipe()
-    facts, told = os.pipe()
+    facts, info = os.pipe()
     command = [  # its command is never reached: it waits at the gate until it is killed
-        binary, "--unshare-user", "--userns-block-fd", str(gate), "--info-fd", str(told),
+        binary, "--unshare-user", "--userns-block-fd", str(gate), "--info-fd", str(info),
         "--die-with-parent", "--ro-bind", "/", "/", "/",
     ]  # fmt: skip
     process = subprocess.Popen(
-        command, pass_fds=[gate, told], env={}, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        command, pass_fds=[gate, info], env={}, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL, process_group=0,
     )  # fmt: skip
     os.close(gate)
-    os.close(told)
+    os.close(info)
     try:
         child = read_child_pid(facts)
         write_user_maps(child, f"{owner} {user} 1\n", f"{group} {user} 1\n")

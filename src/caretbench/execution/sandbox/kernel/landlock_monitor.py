@@ -54,15 +54,15 @@ def mount_memory(place: str, bounds: str, user: int, mode: int) -> None:
     check(libc.mount(b"tmpfs", place.encode(), b"tmpfs", flags, options), "mount")
 
 
-def mount_private_folder(walls: dict[str, Any]) -> bool:
+def mount_private_folder(confinement: dict[str, Any]) -> bool:
     """Mount the private folder in memory if root may mount; return whether it did. The mounts are private."""
-    place = walls["root"]
-    if not walls["mount"] or libc.unshare(NEW_MOUNTS) != 0:
+    place = confinement["root"]
+    if not confinement["mount"] or libc.unshare(NEW_MOUNTS) != 0:
         return False
     try:
         check(libc.mount(b"none", b"/", None, ctypes.c_ulong(RECURSIVE | PRIVATE), None), "mount")
-        mount_memory(place, walls["memory"], walls["user"], 0o700)
-        mount_memory("/dev/shm", walls["memory"], walls["user"], 0o700)  # noqa: S108
+        mount_memory(place, confinement["memory"], confinement["user"], 0o700)
+        mount_memory("/dev/shm", confinement["memory"], confinement["user"], 0o700)  # noqa: S108
     except OSError:
         return False
     return True
@@ -96,21 +96,21 @@ def keep_capabilities(kept: int) -> None:
     check(libc.capset(header, struct.pack("6I", kept, kept, kept, 0, 0, 0)), "capset")
 
 
-def create_links(walls: dict[str, Any]) -> None:
+def create_links(confinement: dict[str, Any]) -> None:
     """Create the folders of the private folder, and links to the bound paths."""
-    for folder in walls["folders"]:
+    for folder in confinement["folders"]:
         os.makedirs(folder, 0o700, exist_ok=True)
-    for link, target in walls["links"]:
+    for link, target in confinement["links"]:
         os.makedirs(os.path.dirname(link), 0o700, exist_ok=True)
         os.symlink(target, link)
 
 
-def apply_landlock_rules(walls: dict[str, Any]) -> None:
+def apply_landlock_rules(confinement: dict[str, Any]) -> None:
     """Apply the Landlock rules: only the listed paths can be read, and only the private folder written."""
-    handled, network, scopes = walls["handled"]
-    attributes = struct.pack("QQQ", handled, network, scopes)[: walls["attribute_bytes"]]
+    handled, network, scopes = confinement["handled"]
+    attributes = struct.pack("QQQ", handled, network, scopes)[: confinement["attribute_bytes"]]
     ruleset = check(libc.syscall(CREATE_RULESET, attributes, len(attributes), 0), "landlock")
-    for path, rights in (*walls["rules"], ("/proc/self/", walls["reading"])):
+    for path, rights in (*confinement["rules"], ("/proc/self/", confinement["reading"])):
         try:
             place = os.open(path, os.O_PATH)
         except OSError as error:
@@ -142,29 +142,29 @@ def install_filter(program: bytes) -> None:
 
 def run_launcher(channel: int, job: dict[str, Any], launcher: types.ModuleType) -> None:
     """Give up root and run the job, in the launcher's process."""
-    walls = job["walls"]
+    confinement = job["walls"]
     os.setsid()
     for number in DEAF_TO:
         signal.signal(number, signal.SIG_DFL)
     try:
-        if not walls["reads_all"]:
+        if not confinement["reads_all"]:
             drop_bounding_set()
-        if walls["user"] is not None:
-            switch_user(walls["user"], walls["reads_all"])
+        if confinement["user"] is not None:
+            switch_user(confinement["user"], confinement["reads_all"])
         else:
             keep_capabilities(0)  # the caller may be root of a container that has no other user
         check(libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl")
         check(libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl")
         check(libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "prctl")
-        create_links(walls)
+        create_links(confinement)
     except OSError as error:
         report_fault(channel, error)
 
     def before() -> None:
         try:
             check(libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), "prctl")
-            apply_landlock_rules(walls)
-            install_filter(walls["filter"])
+            apply_landlock_rules(confinement)
+            install_filter(confinement["filter"])
         except OSError as error:
             report_fault(channel, error)
         os.close(channel)
@@ -256,18 +256,18 @@ def main() -> None:
     launcher = load_module("launcher", sys.argv[3])
     removal = load_module("removal", os.path.join(os.path.dirname(sys.argv[3]), "folder_removal.py"))
     job = launcher.read_job(channel)
-    walls = job["walls"]
-    user = walls["user"]
-    held = [os.open(path, os.O_PATH) for path, _ in walls["rules"] if path.startswith("/proc/")]
-    in_memory = mount_private_folder(walls)
+    confinement = job["walls"]
+    user = confinement["user"]
+    held = [os.open(path, os.O_PATH) for path, _ in confinement["rules"] if path.startswith("/proc/")]
+    in_memory = mount_private_folder(confinement)
     if not in_memory and user is not None:
-        os.chown(walls["root"], user, user)
+        os.chown(confinement["root"], user, user)
     if in_memory:
-        walls["rules"].append(("/dev/shm", walls["handled"][0] & walls["writing"]))  # noqa: S108
+        confinement["rules"].append(("/dev/shm", confinement["handled"][0] & confinement["writing"]))  # noqa: S108
     child = os.fork()
     if child == 0:
         os.close(control)
-        for descriptor in (*held, *walls["held"]):
+        for descriptor in (*held, *confinement["held"]):
             os.close(descriptor)
         run_launcher(channel, job, launcher)
         os._exit(101)
@@ -283,8 +283,8 @@ def main() -> None:
     kill_descendants(user)
     if in_memory:
         os.chdir("/")
-        libc.umount2(walls["root"].encode(), 2)
-    removal.remove_folder(walls["root"], walls["held"][0])
+        libc.umount2(confinement["root"].encode(), 2)
+    removal.remove_folder(confinement["root"], confinement["held"][0])
 
 
 main()

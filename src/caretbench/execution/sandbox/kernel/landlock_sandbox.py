@@ -164,10 +164,10 @@ class LandlockSandbox:
             given = tuple(writable.values()) if user is not None else ()
             for folder in given:
                 os.chown(folder, user or -1, user or -1)
-            told = _placed(resolved.job, path_mapping)
+            translated = _placed(resolved.job, path_mapping)
             if not self._root:
-                told["rlimits"] = self._rlimits(told["rlimits"], invocation.limits)
-            told["walls"] = self._walls(
+                translated["rlimits"] = self._rlimits(translated["rlimits"], invocation.limits)
+            translated["walls"] = self._confinement(
                 path_mapping, binds, writable, invocation.limits, user, reads_all, held
             )
             begin, process, ours = _started(stack, held, invocation.standard_input)
@@ -176,7 +176,7 @@ class LandlockSandbox:
                 process, ours, invocation, interrupted, group=group,
                 extra_check=lambda: "disk" if _is_full(root, full_bytes) else None,
             )  # fmt: skip
-            supervisor.supervise(told)
+            supervisor.supervise(translated)
             for folder in given:
                 _give_away(folder, user or -1)
             return supervisor.result(begin, self._isolation(reads_all, memory))
@@ -188,7 +188,7 @@ class LandlockSandbox:
             user=user if self._root else "caller",
         )  # fmt: skip
 
-    def _walls(
+    def _confinement(
         self,
         path_mapping: PathMapping,
         binds: Mapping[str, str],
@@ -247,9 +247,9 @@ def _started(stack: ExitStack, held: list[int], stdin: int) -> tuple[float, Land
     control, let_go = os.pipe2(os.O_CLOEXEC)
     stack.callback(os.close, control)
     here = Path(__file__)
-    keeper = here.with_name("landlock_monitor.py")
+    monitor = here.with_name("landlock_monitor.py")
     command = [
-        launcher_interpreter()[0], "-I", "-S", "-B", str(keeper),
+        launcher_interpreter()[0], "-I", "-S", "-B", str(monitor),
         str(theirs.fileno()), str(control), str(here.parents[1] / "launcher.py"),
     ]  # fmt: skip
     begin = time.monotonic()
@@ -272,26 +272,26 @@ def _started(stack: ExitStack, held: list[int], stdin: int) -> tuple[float, Land
 
 def _placed(job: Mapping[str, object], path_mapping: PathMapping) -> dict[str, object]:
     """Return the job with every path translated to its place here."""
-    told = dict(job)
+    translated = dict(job)
     files, environment, argv, tree = (job[name] for name in ("files", "environment", "argv", "tree"))
     assert isinstance(files, list)  # noqa: S101  ours, as all below
     assert isinstance(environment, dict)  # noqa: S101
     assert isinstance(argv, list)  # noqa: S101
-    told["files"] = [(path_mapping.map_path(path), data) for path, data in files]
-    told["environment"] = {name: path_mapping.map_text(value) for name, value in environment.items()}
-    told["argv"] = [path_mapping.map_text(word) for word in argv]
-    told["directory"] = path_mapping.map_path(str(job["directory"]))
+    translated["files"] = [(path_mapping.map_path(path), data) for path, data in files]
+    translated["environment"] = {name: path_mapping.map_text(value) for name, value in environment.items()}
+    translated["argv"] = [path_mapping.map_text(word) for word in argv]
+    translated["directory"] = path_mapping.map_path(str(job["directory"]))
     if tree is not None:
         assert isinstance(tree, dict)  # noqa: S101
         lists = ("deleted", "folders", "executable")
-        told["tree"] = {
+        translated["tree"] = {
             **tree,
             **{name: [path_mapping.map_path(path) for path in tree[name]] for name in lists},
             "links": [(path_mapping.map_path(path), target) for path, target in tree["links"]],
             "root": path_mapping.map_path(tree["root"]),
             "reader": tree["reader"] + _KILL_OTHER_PROCESSES if tree["reader"] else "",
         }
-    return told
+    return translated
 
 
 # --- what a program has for itself --------------------------------------------------------------------------------

@@ -93,7 +93,7 @@ def index_policy(settings: Mapping[str, str] | None = None, hosts: Iterable[str]
         DataError: an unknown setting, or an address that is none.
     """
     found: dict[str, IndexHost] = {}
-    told: dict[str, str] = {}
+    kept_settings: dict[str, str] = {}
     for setting, value in (settings or {}).items():
         if setting not in INDEX_SETTINGS:
             raise DataError(f"{setting} names no package index; known: {', '.join(INDEX_SETTINGS)}")
@@ -105,10 +105,10 @@ def index_policy(settings: Mapping[str, str] | None = None, hosts: Iterable[str]
             parts = _address(setting, url)
             _add(found, parts, f"named by {setting}")
             plain.append(parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl())
-        told[setting] = ("," if setting == "GOPROXY" else " ").join(plain)
+        kept_settings[setting] = ("," if setting == "GOPROXY" else " ").join(plain)
     for url in hosts:
         _add(found, _address("a host", url), "named by the user")
-    return IndexPolicy(hosts=(*found.values(), *public_index_hosts()), settings=told)
+    return IndexPolicy(hosts=(*found.values(), *public_index_hosts()), settings=kept_settings)
 
 
 def _add(found: dict[str, IndexHost], parts: SplitResult, about: str) -> None:
@@ -151,7 +151,7 @@ def proxy_environment(policy: IndexPolicy) -> dict[str, str]:
     }
 
 
-def _meant(address: Address) -> list[Address]:
+def _contained_addresses(address: Address) -> list[Address]:
     """Return an address and the addresses that are embedded in it."""
     if isinstance(address, ipaddress.IPv4Address):
         return [address]
@@ -168,7 +168,7 @@ def address_refusal(text: str, *, explicit: bool) -> str:
 
     Link-local addresses, where clouds keep their metadata, are refused even to a host that the user named.
     """
-    for address in _meant(ipaddress.ip_address(text.partition("%")[0])):
+    for address in _contained_addresses(ipaddress.ip_address(text.partition("%")[0])):
         if address.is_link_local:
             return "link-local"
         if address.is_multicast or address.is_unspecified:

@@ -172,7 +172,7 @@ class IndexProxy:
                 await self._answer(reader, writer)
         except _Refused as refused:
             self._note(str(refused))
-            await self._say(writer, refused.status, str(refused))
+            await self._send_refusal(writer, refused.status, str(refused))
         except TimeoutError:
             self._note("a connection lasted or was silent for too long")
         except (OSError, EOFError, asyncio.LimitOverrunError):
@@ -189,7 +189,7 @@ class IndexProxy:
             self.refusals.append("further refusals are not listed")
             _log.warning("package indexes only: further refusals are not listed")
 
-    async def _say(self, writer: asyncio.StreamWriter, status: int, reason: str) -> None:
+    async def _send_refusal(self, writer: asyncio.StreamWriter, status: int, reason: str) -> None:
         body = f"caretbench: {reason}\n".encode()
         head = (
             f"HTTP/1.1 {status} {_REASONS[status]}\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\n"
