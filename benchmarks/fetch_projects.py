@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from caretbench.download import Pinned, fetch, is_there
+from caretbench.download import PinnedFile, download_file, is_complete
 from caretbench.errors import DataError
 from caretbench.projects.setup.settings import SETTINGS_FILE, CheckSettings, ProjectSettings
 
@@ -46,9 +46,9 @@ class Project(BaseModel):
     files: dict[str, str] = {}
 
     @property
-    def pinned(self) -> Pinned:
+    def pinned(self) -> PinnedFile:
         """Its archive, below the folder of archives."""
-        return Pinned(PurePosixPath(self.url).name, self.size, self.sha256)
+        return PinnedFile(PurePosixPath(self.url).name, self.size, self.sha256)
 
     @property
     def settings(self) -> ProjectSettings:
@@ -124,8 +124,8 @@ def prepare(project: Project, folder: Path) -> Path:
     place = folder / project.name
     if not place.is_dir():
         archives = folder / ARCHIVES
-        if not is_there(project.pinned, archives):
-            fetch(project.pinned, "", archives, url=project.url)
+        if not is_complete(project.pinned, archives):
+            download_file(project.pinned, "", archives, url=project.url)
         unpack(archives / project.pinned.path, place)
     for path, text in project.files.items():
         (place / path).write_text(text.lstrip("\n"))

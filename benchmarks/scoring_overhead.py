@@ -16,8 +16,8 @@ from pathlib import Path
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Isolation, Status
 from caretbench.extraction.policies import policy
 from caretbench.problem import Completion
-from caretbench.runs.folder import RunFolder
-from caretbench.runs.score import Scoring
+from caretbench.runs.run_folder import RunFolder
+from caretbench.runs.score import ScoringStage
 from caretbench.suites import suite
 
 
@@ -47,7 +47,7 @@ def main(data: Path, wanted: int) -> None:
                 yield row.model_copy(update={"sample": row.sample + 1000 * turn})
 
     with tempfile.TemporaryDirectory() as folder:
-        stage = Scoring(
+        stage = ScoringStage(
             house, problems, RunFolder(Path(folder)), policy("syntax"), "default", InstantExecutor()
         )
         stage.add_completions(islice(completions(), wanted))

@@ -15,10 +15,10 @@ from caretbench.execution.sandbox.kernel.seccomp import system_call_numbers
 from caretbench.execution.scan.tamper import FLAGS
 from caretbench.execution.types import Status
 from caretbench.languages import language, languages
-from caretbench.problem import Completion, Judgement, Latency, Missing, Problem, Score, Usage
-from caretbench.runs.building.questions import BuildAnswer, MissingBuildAnswer
-from caretbench.runs.folder import Manifest, MissingJudgement, ModelInfo
+from caretbench.problem import Completion, Judgement, Latency, MissingSample, Problem, Score, Usage
+from caretbench.runs.building.model_requests import BuildAnswer, MissingBuildAnswer
 from caretbench.runs.judging.ratings import HumanRating
+from caretbench.runs.run_folder import Manifest, MissingJudgement, ModelInfo
 from caretbench.validation.validity import Validity
 from tests.support.command_tree import COMMANDS
 
@@ -109,7 +109,7 @@ def section(page: Path, heading: str) -> str:
         ("## manifest.json", (Manifest, ModelInfo)),
         ("## problems.jsonl", (Problem,)),
         ("## completions.jsonl", (Completion, Usage, Latency)),
-        ("## errors.jsonl", (Missing,)),
+        ("## errors.jsonl", (MissingSample,)),
         ("## asked.jsonl", (BuildAnswer, MissingBuildAnswer)),
         ("## judgements.jsonl", (Judgement,)),
         ("## judge_errors.jsonl", (MissingJudgement,)),

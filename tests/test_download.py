@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.download import Pinned, copy, fetch, is_there
+from caretbench.download import PinnedFile, copy_file, download_file, is_complete
 from caretbench.errors import DataError
 
 BODY = bytes(range(256)) * 400
-PINNED = Pinned("folder/file.bin", len(BODY), hashlib.sha256(BODY).hexdigest())
+PINNED = PinnedFile("folder/file.bin", len(BODY), hashlib.sha256(BODY).hexdigest())
 
 
 class Server:
@@ -60,34 +60,34 @@ def scripted(request: pytest.FixtureRequest) -> Iterator[Server]:
 
 
 def get(server: Server, folder: Path) -> None:
-    fetch(PINNED, server.url, folder, pause=lambda _seconds: None)
+    download_file(PINNED, server.url, folder, pause=lambda _seconds: None)
 
 
 @pytest.mark.parametrize("scripted", [["whole"], ["busy", "whole"], ["wrong", "whole"]], indirect=True)
 def test_a_file_arrives_whole(scripted: Server, tmp_path: Path) -> None:
     get(scripted, tmp_path)
-    assert is_there(PINNED, tmp_path)
+    assert is_complete(PINNED, tmp_path)
     assert [path.name for path in (tmp_path / "folder").iterdir()] == ["file.bin"]
 
 
 @pytest.mark.parametrize("scripted", [["cut", "whole"]], indirect=True)
 def test_a_download_that_broke_off_goes_on(scripted: Server, tmp_path: Path) -> None:
     get(scripted, tmp_path)
-    assert is_there(PINNED, tmp_path)
+    assert is_complete(PINNED, tmp_path)
     assert scripted.ranges == [None, f"bytes={len(BODY) // 2}-"]
 
 
 @pytest.mark.parametrize("scripted", [["cut", "norange"]], indirect=True)
 def test_a_server_that_ignores_the_range_is_no_trouble(scripted: Server, tmp_path: Path) -> None:
     get(scripted, tmp_path)
-    assert is_there(PINNED, tmp_path)
+    assert is_complete(PINNED, tmp_path)
 
 
 @pytest.mark.parametrize("scripted", [["wrong"] * 4], indirect=True)
 def test_a_wrong_file_is_never_kept(scripted: Server, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="not that of the pinned revision"):
         get(scripted, tmp_path)
-    assert not is_there(PINNED, tmp_path)
+    assert not is_complete(PINNED, tmp_path)
     assert list((tmp_path / "folder").iterdir()) == []
 
 
@@ -95,10 +95,10 @@ def test_a_local_copy_is_checked(tmp_path: Path) -> None:
     source = tmp_path / "source" / "folder"
     source.mkdir(parents=True)
     with pytest.raises(DataError, match="not there"):
-        copy(PINNED, tmp_path / "source", tmp_path / "cache")
+        copy_file(PINNED, tmp_path / "source", tmp_path / "cache")
     (source / "file.bin").write_bytes(BODY[:-1])
     with pytest.raises(DataError, match="SHA-256"):
-        copy(PINNED, tmp_path / "source", tmp_path / "cache")
+        copy_file(PINNED, tmp_path / "source", tmp_path / "cache")
     (source / "file.bin").write_bytes(BODY)
-    copy(PINNED, tmp_path / "source", tmp_path / "cache")
-    assert is_there(PINNED, tmp_path / "cache")
+    copy_file(PINNED, tmp_path / "source", tmp_path / "cache")
+    assert is_complete(PINNED, tmp_path / "cache")

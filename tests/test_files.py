@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, ValidationError
 
 from caretbench.files import (
-    Appender,
     DataError,
+    RowAppender,
     cache_folder,
-    describe,
+    describe_validation_error,
     read_lines,
     read_rows,
     sha256_text,
@@ -31,7 +31,7 @@ def row(sample: int, text: str = "x") -> Completion:
 
 def test_appended_rows_come_back_in_order(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "rows.jsonl"
-    with Appender(path) as appender:
+    with RowAppender(path) as appender:
         appender.append(row(0), row(1))
         appender.append(row(2))
     assert [entry.sample for entry in read_rows(path, Completion)] == [0, 1, 2]
@@ -67,8 +67,8 @@ def test_whatever_is_torn_off_only_whole_rows_remain(
     write_rows(path, [row(sample) for sample in range(3)])
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) - min(cut, len(whole))])
-    there = [entry.sample for entry in read_rows(path, Completion, torn_tail=True)]
-    with Appender(path) as appender:
+    there = [entry.sample for entry in read_rows(path, Completion, allow_partial_last_line=True)]
+    with RowAppender(path) as appender:
         repaired = [entry.sample for entry in read_rows(path, Completion)]
         appender.append(row(9))
     # A last line that lacks only its newline reads as a row but is written again, so it may be dropped.
@@ -77,7 +77,7 @@ def test_whatever_is_torn_off_only_whole_rows_remain(
 
 
 def _hold(path: str, ready: object, release: object) -> None:
-    with Appender(Path(path)):
+    with RowAppender(Path(path)):
         ready.set()  # type: ignore[attr-defined]
         release.wait()  # type: ignore[attr-defined]
 
@@ -91,11 +91,11 @@ def test_a_second_writer_is_refused(tmp_path: Path) -> None:
     try:
         assert ready.wait(30)
         with pytest.raises(DataError, match="another caretbench is writing"):
-            Appender(path)
+            RowAppender(path)
     finally:
         release.set()
         holder.join(30)
-    Appender(path).close()
+    RowAppender(path).close()
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_a_writer_does_not_write_to_a_file_that_was_replaced(
         lock(stream, operation)  # type: ignore[arg-type]
 
     monkeypatch.setattr("caretbench.files.fcntl.flock", replace_first)
-    with Appender(path) as appender:
+    with RowAppender(path) as appender:
         appender.append(row(2))
     assert [entry.sample for entry in read_rows(path, Completion)] == [0, 1, 2]
 
@@ -195,6 +195,6 @@ def test_a_list_whose_entries_are_wrong_is_not_called_too_short() -> None:
 
     with pytest.raises(ValidationError) as caught:
         Table.model_validate({"rows": [{"problem_id": "p", "model": "m", "sample": "x"}], "names": []})
-    said = describe(caught.value)
+    said = describe_validation_error(caught.value)
     assert said.count("at least 1 item") == 1
     assert said.startswith("rows.0.")

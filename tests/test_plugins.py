@@ -19,13 +19,13 @@ from caretbench.models import ChatPrompt
 from caretbench.plugins import PluginError
 from caretbench.problem import Caret
 from caretbench.prompts import choose, preprocessor, preprocessors, strategies, strategy
-from caretbench.prompts.strategy import Budget, UnpromptableError
-from caretbench.runs.asking import Asking
+from caretbench.prompts.strategy import PromptBudget, UnpromptableError
+from caretbench.runs.model_under_test import ModelUnderTest
 from caretbench.suites import suite
 from tests.support.fakes import FakeClient
 
 ROOT = Path(__file__).parents[1]
-EVERYTHING = Budget(None, len)
+EVERYTHING = PromptBudget(None, len)
 CARET = Caret(language="python", prefix="def f():\n    x = ", suffix="\n")
 
 Install = Callable[..., Path]
@@ -75,7 +75,7 @@ def check_the_example(preprocess: str, prompt: str, cut: str) -> None:
     problem = suite("devbench").load("starter").problems[0]
     long = problem.model_copy(update={"shown": Caret(language="python", prefix="a = 1\n" * 50 + "total = ")})
     client = FakeClient(lambda _request, _sample: "```python\ntotal = 1 + 1\n```", accepts=["chat"])
-    asking = Asking("m", client, choose(client, prompt), preprocess=[preprocessor(preprocess)])
+    asking = ModelUnderTest("m", client, choose(client, prompt), preprocess=[preprocessor(preprocess)])
     assert asking.settings["prompt"] == f"{prompt}@1"
     assert asking.settings["preprocess"] == [f"{preprocess}@1"]
     [wanted] = asking.wanted([long], {})
@@ -295,7 +295,7 @@ def failing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, install: Install) -
         (lambda: preprocessor("failing:wrong")(CARET), "gave 7 where a Caret is expected"),
         (lambda: preprocessor("failing:number"), "expected a function from Caret to Caret, got 7"),
         (lambda: policy("failing:fail").apply("text", CARET), "failed on a text of 4 characters: IndexError"),
-        (lambda: policy("failing:wrong").apply("text", CARET), "gave 7 where a text is expected"),
+        (lambda: policy("failing:wrong").apply("text", CARET), "returned 7 instead of a text"),
         (lambda: policy("failing:number"), "expected a caretbench.extraction.Policy, or a function"),
         (lambda: policy("failing:gone"), "failing.py has no 'gone'"),
         (lambda: policy("not_there:gone"), "cannot be imported: ModuleNotFoundError"),

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from caretbench.api import build, compare, generate, judge, load_suite, report, run, score
     from caretbench.problem import Completion, Problem, Score
-    from caretbench.runs.building.config import BuildAsking
+    from caretbench.runs.building.config import BuildModelsConfig
     from caretbench.runs.judging.plan import JudgingConfig
     from caretbench.runs.plans.config import JudgeConfig, ModelConfig, RunConfig, SuiteConfig
-    from caretbench.runs.validating import validate
+    from caretbench.runs.suite_validation import validate
     from caretbench.suites.base import Suite
 
 __all__ = [
-    "BuildAsking", "Completion", "JudgeConfig", "JudgingConfig", "ModelConfig", "Problem", "RunConfig", "Score",
+    "BuildModelsConfig", "Completion", "JudgeConfig", "JudgingConfig", "ModelConfig", "Problem", "RunConfig", "Score",
     "Suite", "SuiteConfig", "build", "compare", "generate", "judge", "load_suite", "report", "run", "score", "validate",
 ]  # fmt: skip
 
@@ -26,9 +26,9 @@ _MODULES = {
     "api": ("build", "compare", "generate", "judge", "load_suite", "report", "run", "score"),
     "problem": ("Completion", "Problem", "Score"),
     "runs.plans.config": ("JudgeConfig", "ModelConfig", "RunConfig", "SuiteConfig"),
-    "runs.building.config": ("BuildAsking",),
+    "runs.building.config": ("BuildModelsConfig",),
     "runs.judging.plan": ("JudgingConfig",),
-    "runs.validating": ("validate",),
+    "runs.suite_validation": ("validate",),
     "suites.base": ("Suite",),
 }
 

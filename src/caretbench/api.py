@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from caretbench.progress import Progress
-from caretbench.runs.folder import RunFolder
 from caretbench.runs.plans.config import RunConfig
-from caretbench.runs.plans.plan import Plan
+from caretbench.runs.plans.plan import ResolvedRun
+from caretbench.runs.run_folder import RunFolder
 from caretbench.runs.runner import RunResult
 
 if TYPE_CHECKING:
-    from caretbench.models import Opener
+    from caretbench.models import ClientOpener
     from caretbench.reports.compare import ComparisonReport
     from caretbench.reports.summary import Summary
-    from caretbench.runs.building.config import BuildAsking
+    from caretbench.runs.building.config import BuildModelsConfig
     from caretbench.runs.judging.plan import JudgingConfig
-    from caretbench.runs.judging.result import GradingResult
+    from caretbench.runs.judging.result import JudgingResult
     from caretbench.suites.base import Suite
     from caretbench.suites.values import BuildResult
 
@@ -39,7 +39,7 @@ def load_suite(name: str) -> Suite:
 
 
 def run(
-    config: RunConfig | Path | str, *, opener: Opener | None = None, progress: Progress | None = None
+    config: RunConfig | Path | str, *, opener: ClientOpener | None = None, progress: Progress | None = None
 ) -> RunResult:
     """Ask models, judge and score; the same call resumes after a stop. Nothing is asked twice.
 
@@ -58,7 +58,7 @@ def run(
 
 
 def generate(
-    config: RunConfig | Path | str, *, opener: Opener | None = None, progress: Progress | None = None
+    config: RunConfig | Path | str, *, opener: ClientOpener | None = None, progress: Progress | None = None
 ) -> RunResult:
     """Ask models and store their answers; nothing is judged or scored.
 
@@ -92,19 +92,19 @@ def score(
     paths = [Path(path) for path in ((completions,) if isinstance(completions, Path | str) else completions)]
     if len(config.suites) != 1:
         raise ValueError(f"{len(config.suites)} suites: recorded answers are scored for one at a time")
-    from caretbench.inspect.tasks.logs import read_log
-    from caretbench.runs.recorded import score as score_recorded
+    from caretbench.inspect.tasks.inspect_logs import read_log
+    from caretbench.runs.recorded import score_recorded as score_recorded
 
-    return score_recorded(Plan.of(config), paths, models, progress, read_log)
+    return score_recorded(ResolvedRun.of(config), paths, models, progress, read_log)
 
 
 def judge(
     folder: Path | str,
     config: JudgingConfig,
     *,
-    opener: Opener | None = None,
+    opener: ClientOpener | None = None,
     progress: Progress | None = None,
-) -> Mapping[str, Mapping[str, GradingResult]]:
+) -> Mapping[str, Mapping[str, JudgingResult]]:
     """Judge the completions of a run; return the results by judge and criterion.
 
     Raises:
@@ -124,8 +124,8 @@ def build(
     output: Path | str = "tasks",
     *,
     models: Mapping[str, str] | None = None,
-    asking: BuildAsking | None = None,
-    opener: Opener | None = None,
+    asking: BuildModelsConfig | None = None,
+    opener: ClientOpener | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> BuildResult:
@@ -146,15 +146,15 @@ def build(
         DataError: a source cannot be used, or the folder holds something else.
     """
     from caretbench.runs.building.build import build as carry_out
-    from caretbench.runs.building.build import own_options
-    from caretbench.runs.building.config import BuildAsking, models_by_role
+    from caretbench.runs.building.build import resolve_build_options
+    from caretbench.runs.building.config import BuildModelsConfig, models_by_role
 
     house, progress = load_suite(suite), progress or Progress()
     named = models_by_role(
         suite, house.build_roles, [f"{role}={spec}" for role, spec in (models or {}).items()]
     )
-    stated, values = own_options(house, sources, options, progress.note)
-    asked = replace(asking or BuildAsking(), models=named)
+    stated, values = resolve_build_options(house, sources, options, progress.note)
+    asked = replace(asking or BuildModelsConfig(), models=named)
     return carry_out(house, stated, Path(output), values, asked, opener or _opener(), progress)
 
 
@@ -190,13 +190,13 @@ def compare(*folders: Path | str, models: Sequence[str] = (), **options: Any) ->
     return compare_runs(loaded, models=models, stratification=strata, **options)
 
 
-def _plan(config: RunConfig | Path | str) -> Plan:
+def _plan(config: RunConfig | Path | str) -> ResolvedRun:
     if isinstance(config, RunConfig):
-        return Plan.of(config)
-    return Plan.of(RunConfig.load(Path(config)), Path(config))
+        return ResolvedRun.of(config)
+    return ResolvedRun.of(RunConfig.load(Path(config)), Path(config))
 
 
-def _opener() -> Opener:
+def _opener() -> ClientOpener:
     from caretbench.inspect import open_client
 
     return open_client

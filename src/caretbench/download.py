@@ -14,7 +14,7 @@ _TRIES = 4
 _TIMEOUT_S = 30.0
 
 
-class Pinned(NamedTuple):
+class PinnedFile(NamedTuple):
     """Pinned file: path below the root, size in bytes, SHA-256."""
 
     path: str
@@ -22,13 +22,13 @@ class Pinned(NamedTuple):
     sha256: str
 
 
-def is_there(pinned: Pinned, folder: Path) -> bool:
+def is_complete(pinned: PinnedFile, folder: Path) -> bool:
     """Return whether ``folder`` contains the file with its pinned size and hash."""
     path = folder / pinned.path
     return path.is_file() and path.stat().st_size == pinned.size and sha256_file(path) == pinned.sha256
 
 
-def copy(pinned: Pinned, source: Path, folder: Path) -> None:
+def copy_file(pinned: PinnedFile, source: Path, folder: Path) -> None:
     """Copy the file from a local folder.
 
     Raises:
@@ -37,7 +37,7 @@ def copy(pinned: Pinned, source: Path, folder: Path) -> None:
     origin = source / pinned.path
     if not origin.is_file():
         raise DataError(f"{origin}: not there; expected the released layout in {source}")
-    if not is_there(pinned, source):
+    if not is_complete(pinned, source):
         raise DataError(f"{origin}: its SHA-256 is not that of the pinned revision; get that revision")
     part = folder / f"{pinned.path}.part"
     part.parent.mkdir(parents=True, exist_ok=True)
@@ -51,8 +51,8 @@ def without_password(url: str) -> str:
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 
-def fetch(
-    pinned: Pinned,
+def download_file(
+    pinned: PinnedFile,
     base_url: str,
     folder: Path,
     *,

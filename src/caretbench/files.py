@@ -49,7 +49,7 @@ def cache_folder() -> Path:
     return home / ".cache" / "caretbench"
 
 
-def packaged_table(package: str, name: str) -> dict[str, Any]:
+def read_packaged_toml(package: str, name: str) -> dict[str, Any]:
     """Return the content of a TOML file of a package."""
     return tomllib.loads(resources.files(package).joinpath(name).read_text("utf-8"))
 
@@ -95,14 +95,14 @@ def _write_parts(path: Path, parts: Iterable[bytes]) -> None:
         raise
 
 
-def read_lines(path: Path, *, torn_tail: bool = False) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_lines(path: Path, *, allow_partial_last_line: bool = False) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the JSON objects of a JSONL file (``.gz`` too), each with its line number; blank lines are skipped.
 
     Half a surrogate pair, which a model that is cut off in mid-character leaves, becomes U+FFFD.
 
     Args:
         path: The file.
-        torn_tail: Drop a last line that has no newline and is no JSON (what a killed writer leaves) silently.
+        allow_partial_last_line: Skip an incomplete last line (of a killed writer) silently.
 
     Raises:
         DataError: a line is no JSON object, or the file cannot be read.
@@ -115,7 +115,7 @@ def read_lines(path: Path, *, torn_tail: bool = False) -> Iterator[tuple[int, di
                 try:
                     value = json.loads(raw)
                 except (ValueError, RecursionError) as error:  # no JSON, too deep, too long a number
-                    if torn_tail and not raw.endswith(b"\n"):
+                    if allow_partial_last_line and not raw.endswith(b"\n"):
                         return
                     raise DataError(
                         f"{path}:{number}: not JSON ({error}); repair or remove this line"
@@ -139,7 +139,7 @@ def _encodable(value: Any) -> Any:
     return value
 
 
-def describe(error: ValidationError, words: Mapping[str, str] = MappingProxyType({})) -> str:
+def describe_validation_error(error: ValidationError, words: Mapping[str, str] = MappingProxyType({})) -> str:
     """Return the first faults of a row in one line, by field.
 
     Args:
@@ -166,17 +166,17 @@ def describe(error: ValidationError, words: Mapping[str, str] = MappingProxyType
     return "; ".join(shown) + more
 
 
-def read_rows(path: Path, model: type[RowT], *, torn_tail: bool = False) -> Iterator[RowT]:
+def read_rows(path: Path, model: type[RowT], *, allow_partial_last_line: bool = False) -> Iterator[RowT]:
     """Yield the rows of a JSONL file, validated.
 
     Raises:
         DataError: with file and line, where a row does not fit ``model``.
     """
-    for number, value in read_lines(path, torn_tail=torn_tail):
+    for number, value in read_lines(path, allow_partial_last_line=allow_partial_last_line):
         try:
             yield model.model_validate(value)
         except ValidationError as error:
-            raise DataError(f"{path}:{number}: {describe(error)}") from None
+            raise DataError(f"{path}:{number}: {describe_validation_error(error)}") from None
 
 
 def write_rows(path: Path, rows: Iterable[BaseModel]) -> int:
@@ -193,7 +193,7 @@ def write_rows(path: Path, rows: Iterable[BaseModel]) -> int:
     return count
 
 
-class Appender:
+class RowAppender:
     """Writer that appends rows to a JSONL file, one process at a time, and survives being killed.
 
     On opening it takes the file's lock, cuts off a torn last line, and then appends whole lines. A second process

@@ -134,7 +134,7 @@ class ModelClient(Protocol):
         """Kinds of prompt that can be sent."""
 
     @property
-    def tells_probabilities(self) -> bool:
+    def returns_log_probabilities(self) -> bool:
         """Return whether the model tells the log-probabilities of the likeliest first tokens after a text."""
 
     @property
@@ -210,5 +210,5 @@ class ClientOptions(BaseModel):
     model_args: dict[str, JsonValue] = Field(default_factory=dict)
 
 
-Opener = Callable[[str, ClientOptions], ModelClient]
+ClientOpener = Callable[[str, ClientOptions], ModelClient]
 """Opens the client of a model by its name, PROVIDER/MODEL; rooms that ask models are handed one."""

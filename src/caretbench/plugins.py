@@ -19,7 +19,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-Group = Literal["caretbench.prompts", "caretbench.preprocess", "caretbench.policies", "caretbench.suites"]
+PluginGroup = Literal[
+    "caretbench.prompts", "caretbench.preprocess", "caretbench.policies", "caretbench.suites"
+]
 """The groups of entry points: prompt strategies, changes of a caret before it is rendered, policies, suites."""
 
 Version = int | str
@@ -79,8 +81,8 @@ class Plugin(NamedTuple):
         return digest.hexdigest()[:_DIGITS]
 
 
-def installed(
-    group: Group, ours: Collection[str], refused: Callable[[PluginError], None] | None = None
+def installed_plugins(
+    group: PluginGroup, ours: Collection[str], refused: Callable[[PluginError], None] | None = None
 ) -> tuple[str, ...]:
     """Return the names of the installed plug-ins of a group, without loading one.
 
@@ -100,7 +102,9 @@ def installed(
     return tuple(found)
 
 
-def load(group: Group, name: str, ours: Collection[str], *, alone: bool = False) -> Plugin | None:
+def load_plugin(
+    group: PluginGroup, name: str, ours: Collection[str], *, alone: bool = False
+) -> Plugin | None:
     """Return the plug-in ``name`` of a group, or None where no plug-in has this name.
 
     ``ours`` are names that no plug-in may have; they are checked even where ``name`` is one of them, so that an
@@ -147,7 +151,7 @@ def _at(place: str) -> Plugin:
 
 @lru_cache(maxsize=16)
 def _installed(
-    group: Group, ours: frozenset[str], _path: tuple[str, ...]
+    group: PluginGroup, ours: frozenset[str], _path: tuple[str, ...]
 ) -> tuple[MappingProxyType[str, EntryPoint], tuple[PluginError, ...]]:
     """Return the usable entry points of a group by name, and why others are not; ``_path`` decides as well."""
     found: dict[str, EntryPoint] = {}

@@ -313,7 +313,7 @@ class Completion(Row):
         return (self.problem_id, self.model, self.parameters, self.sample)
 
 
-class Missing(Row):
+class MissingSample(Row):
     """Missing sample: a line of ``errors.jsonl``, never a completion.
 
     The next run asks for it again; ``unpromptable`` ones (the text holds a sentinel of the model's) only under

@@ -1,6 +1,6 @@
 """Profiles: rules in which published scoring (``paper``) and CaretBench's own (``default``) differ.
 
-Each difference is one :class:`Rule`. Those of all suites are here; a suite adds its own, and replaces those that are
+Each difference is one :class:`ProfileRule`. Those of all suites are here; a suite adds its own, and replaces those
 marked ``by_suite``, in a class derived from :class:`ProfileRules`. Nothing else compares the names of profiles;
 docs/profiles.md is made of the rules.
 """
@@ -25,7 +25,7 @@ def _words(value: object) -> str:
     return {True: "yes", False: "no"}.get(value, str(value)) if isinstance(value, bool) else str(value)
 
 
-class Rule(Generic[T]):
+class ProfileRule(Generic[T]):
     """Rule in which the profiles differ; read from a profile, it is that profile's value.
 
     Args:
@@ -45,10 +45,10 @@ class Rule(Generic[T]):
         self.said = said or (_words(paper), _words(default))
 
     @overload
-    def __get__(self, profile: None, owner: type[ProfileRules]) -> Rule[T]: ...
+    def __get__(self, profile: None, owner: type[ProfileRules]) -> ProfileRule[T]: ...
     @overload
     def __get__(self, profile: ProfileRules, owner: type[ProfileRules]) -> T: ...
-    def __get__(self, profile: ProfileRules | None, owner: type[ProfileRules]) -> Rule[T] | T:
+    def __get__(self, profile: ProfileRules | None, owner: type[ProfileRules]) -> ProfileRule[T] | T:
         """Return the value for a profile; the rule itself for the class."""
         return self if profile is None else self.values[profile.name]
 
@@ -66,7 +66,7 @@ class ProfileRules:
         if wrong:
             raise TypeError(f"{cls.__qualname__}: the rules {', '.join(wrong)} are the same for all suites")
 
-    sentinel = Rule(
+    sentinel = ProfileRule(
         "When does a program pass?",
         paper=False,
         default=True,
@@ -75,7 +75,7 @@ class ProfileRules:
             "it exits with 0, and a signal arrived that its end, or an exit of its own behind the answer, was reached",
         ),
     )
-    released_build = Rule(
+    released_build = ProfileRule(
         "How are programs built?",
         paper=True,
         default=False,
@@ -85,7 +85,7 @@ class ProfileRules:
             "with assertions; a TypeScript program with type errors runs too, and both verdicts are kept",
         ),
     )
-    null_is_empty = Rule(
+    null_is_empty = ProfileRule(
         "What is a null answer?",
         paper=False,
         default=True,
@@ -94,39 +94,41 @@ class ProfileRules:
             "the empty text",
         ),
     )
-    errors_are_answers = Rule(
+    errors_are_answers = ProfileRule(
         "Is an error message that was stored in place of an answer scored and judged?",
         paper=True,
         default=False,
         said=("yes, as an answer", "no: it is no completion, and lowers the coverage"),
     )
-    scans_answers = Rule(
+    scans_answers = ProfileRule(
         "Are answers scanned for tampering?",
         paper=False,
         default=True,
         said=("no", "yes: `tamper` flags, reported with and without"),
     )
-    any_of_fewer = Rule(
+    any_of_fewer = ProfileRule(
         "What is pass@k of a problem with fewer than k samples?",
         paper=True,
         default=False,
         said=("1 if any passed", "it is excluded"),
     )
-    first_lines = Rule(
+    first_lines = ProfileRule(
         "Which texts does similarity compare?", paper=False, default=False,
         said=("full texts; means over samples", "full texts; means over samples"), by_suite=True,
     )  # fmt: skip
-    paper_bounds = Rule(
+    paper_bounds = ProfileRule(
         "Where are numbers cut into parts?",
         paper=True,
         default=False,
         said=("at the paper's bounds", "at terciles of the data, within each language"),
     )
-    policy = Rule("Truncation policy where none is named", paper="released", default="syntax", by_suite=True)
-    criterion = Rule(
+    policy = ProfileRule(
+        "Truncation policy where none is named", paper="released", default="syntax", by_suite=True
+    )
+    criterion = ProfileRule(
         "Criterion for judges of answers at carets", paper="devbench-paper", default="devbench-quality"
     )
-    judged_as_it_came = Rule(
+    judged_as_it_came = ProfileRule(
         "What of an answer to a question does a judge see?",
         paper=True,
         default=False,
@@ -135,7 +137,7 @@ class ProfileRules:
             "the answer without the reasoning before it; in EFCB what was asked for alone",
         ),
     )
-    released_criterion = Rule(
+    released_criterion = ProfileRule(
         "By which criterion is an answer to a question judged?",
         paper=True,
         default=False,
@@ -143,11 +145,11 @@ class ProfileRules:
     )
 
     @classmethod
-    def rules(cls) -> dict[str, Rule[object]]:
+    def rules(cls) -> dict[str, ProfileRule[object]]:
         """Return all rules by name, those of all suites first."""
-        found: dict[str, Rule[object]] = {}
+        found: dict[str, ProfileRule[object]] = {}
         for base in reversed(cls.__mro__):
-            found |= {name: value for name, value in vars(base).items() if isinstance(value, Rule)}
+            found |= {name: value for name, value in vars(base).items() if isinstance(value, ProfileRule)}
         return found
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from caretbench import cli
-from caretbench.cli.common import harmless
+from caretbench.cli.common import escape_control_characters
 from caretbench.execution.sandbox.bubblewrap import find_bubblewrap
-from caretbench.runs.folder import RunFolder
+from caretbench.runs.run_folder import RunFolder
 from caretbench.suites import suite
 from caretbench.suites.selection import Selection, parse_select
 from caretbench.text_tables import align_columns
@@ -244,7 +244,7 @@ def test_without_a_sandbox_the_remedy_is_named(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_terminal_is_not_steered_by_what_a_model_wrote() -> None:
-    assert harmless("a\tb\n\x1b[31mred\x9b0m\x07") == "a\tb\n\\u001b[31mred\\u009b0m\\u0007"
+    assert escape_control_characters("a\tb\n\x1b[31mred\x9b0m\x07") == "a\tb\n\\u001b[31mred\\u009b0m\\u0007"
 
 
 @pytest.mark.data

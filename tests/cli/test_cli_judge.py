@@ -14,8 +14,8 @@ from caretbench.cli import judge
 from caretbench.files import DataError, read_rows
 from caretbench.models import ClientOptions
 from caretbench.problem import Completion, Usage
-from caretbench.runs.folder import DataInfo, Manifest, RunFolder
 from caretbench.runs.judging.ratings import HumanRating
+from caretbench.runs.run_folder import DataInfo, Manifest, RunFolder
 from caretbench.suites import suite
 from tests.support.fakes import FakeClient, failure
 from tests.support.model_server import ModelServer, answer, error
@@ -209,7 +209,7 @@ def test_people_rate_the_same_texts(folder: RunFolder, graders: Graders, tmp_pat
     (folder.path / "human_ratings.jsonl").write_text("".join(f"{row.model_dump_json()}\n" for row in rated))
     done = Done(folder, "-m", "fake/a", "--no-controls")
     assert "not validated" not in done.out
-    assert "Graders beside people" in done.out
+    assert "Graders compared with people" in done.out
 
 
 def test_a_grader_behind_a_socket(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:

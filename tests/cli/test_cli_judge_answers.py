@@ -17,8 +17,8 @@ from caretbench.files import read_rows
 from caretbench.problem import Completion, Problem, Profile, Score
 from caretbench.reports.judged.judged_answers import JudgedAnswers
 from caretbench.reports.judged.value_table import judged_values
-from caretbench.runs.folder import DataInfo, Manifest, RunFolder
 from caretbench.runs.judging.ratings import HumanRating
+from caretbench.runs.run_folder import DataInfo, Manifest, RunFolder
 from tests.support.model_server import Behaviour, ModelServer, Recorded, answer, silence
 from tests.support.questions import CHANGES, question_problem, question_problems
 from tests.support.rule_judges import agreeing, contrary, kind_of

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from caretbench import cli
 from caretbench.problem import ChoiceCheck, Completion, Question
-from caretbench.runs.folder import DataInfo, Manifest, RunFolder
+from caretbench.runs.run_folder import DataInfo, Manifest, RunFolder
 from caretbench.suites.efcb.construction import build
 from caretbench.suites.efcb.options import EfcbOptions
 from caretbench.suites.efcb.output.folder import EfcbFolder

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from caretbench import cli
 from caretbench.problem import Completion, Score
-from caretbench.runs.folder import DataInfo, Manifest, RunFolder
+from caretbench.runs.run_folder import DataInfo, Manifest, RunFolder
 from tests.support.questions import question_problem
 
 IDENTITY = "python/api_usage/latency-percentiles"

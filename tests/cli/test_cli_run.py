@@ -22,11 +22,11 @@ from caretbench.models import ChatPrompt, ClientOptions, ModelRequest, Sampling
 from caretbench.problem import Usage
 from caretbench.reports.results.identity import selection_notes
 from caretbench.reports.run_summary import load_run_folder
-from caretbench.runs.asking import prompt_text
-from caretbench.runs.folder import RunFolder
+from caretbench.runs.model_under_test import prompt_text
 from caretbench.runs.plans.config import RunConfig
-from caretbench.runs.plans.plan import Plan
-from caretbench.runs.plans.roles import named_model
+from caretbench.runs.plans.plan import ResolvedRun
+from caretbench.runs.plans.roles import parse_model_option
+from caretbench.runs.run_folder import RunFolder
 from caretbench.suites.selection import Selection
 from tests.support.fakes import FakeClient, Reply, failure
 from tests.support.model_server import Behaviour, ModelServer, Recorded, drip, error
@@ -419,7 +419,7 @@ def test_a_faulty_run_file_names_itself_and_the_key(
     assert change[0] in RUN_FILE
     path.write_text(RUN_FILE.replace(*change))
     with pytest.raises(DataError, match="faulty") as caught:
-        Plan.of(RunConfig.load(path), path)
+        ResolvedRun.of(RunConfig.load(path), path)
     assert complaint in str(caught.value)
 
 
@@ -436,10 +436,10 @@ def test_a_models_own_preset_wins_over_the_sampling_of_defaults(tmp_path: Path) 
         'spec = "fake/a"', 'spec = "fake/a"\npreset = "greedy"'
     )
     path.write_text(own)
-    first, second = Plan.of(RunConfig.load(path), path).models
+    first, second = ResolvedRun.of(RunConfig.load(path), path).models
     assert (first.sampling.temperature, second.sampling.temperature) == (0.0, None)
     path.write_text(own.replace('preset = "greedy"', ""))
-    assert Plan.of(RunConfig.load(path), path).models[0].sampling.temperature == 0.9
+    assert ResolvedRun.of(RunConfig.load(path), path).models[0].sampling.temperature == 0.9
 
 
 def test_a_flag_that_says_the_default_wins_over_a_run_file(tmp_path: Path, models: Models) -> None:
@@ -494,7 +494,7 @@ def test_two_suites_in_one_folder_are_refused(tmp_path: Path, models: Models) ->
     ],
 )
 def test_names_of_models(option: str, expected: tuple[str, str]) -> None:
-    assert named_model(option)[:2] == expected
+    assert parse_model_option(option)[:2] == expected
 
 
 # --- real processes -----------------------------------------------------------------------------------------------

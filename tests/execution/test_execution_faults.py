@@ -33,7 +33,7 @@ from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavail
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
 from caretbench.files import cache_folder
 from caretbench.problem import Score
-from caretbench.runs.folder import RunFolder
+from caretbench.runs.run_folder import RunFolder
 from caretbench.runs.score import EXECUTION, REFERENCE
 from tests.support import fault_programs
 from tests.support.fault_programs import completions, languages, problems, requests, score, wanted

@@ -15,7 +15,7 @@ import pytest
 
 from caretbench.errors import DataError, MachineError
 from caretbench.inspect import InspectClient, open_client
-from caretbench.inspect.client.facts import provider, providers
+from caretbench.inspect.client.provider_facts import provider_facts, providers
 from caretbench.models import (
     ChatPrompt,
     ClientOptions,
@@ -411,16 +411,16 @@ def test_options_name_what_they_do_not_know():
 
 
 def test_the_table_of_providers_is_read():
-    assert provider("openai-api-completions").accepts == {"text"}
-    assert provider("some-new-one").accepts == {"chat"}
-    assert not provider("some-new-one").together
+    assert provider_facts("openai-api-completions").accepts == {"text"}
+    assert provider_facts("some-new-one").accepts == {"chat"}
+    assert not provider_facts("some-new-one").together
     assert all(set(known.options) <= set(ClientOptions.model_fields) for known in providers().values())
 
 
 def test_inspect_is_not_imported_before_a_client_is_opened():
     code = (
         "import sys, caretbench.models, caretbench.inspect.client.client;"
-        "import caretbench.inspect.client.open;"
+        "import caretbench.inspect.client.client_factory;"
         "from caretbench.inspect import open_client; sys.exit('inspect_ai' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
@@ -588,8 +588,8 @@ def test_an_interruption_ends_a_waiting_client_without_noise():
 
 
 def test_a_model_on_this_machine_has_more_time_for_an_answer_unless_told_otherwise(monkeypatch):
-    monkeypatch.setitem(providers(), "mockllm", provider("mockllm").model_copy(update={"timeout_s": 7}))
-    assert provider("gguf").timeout_s == 1800
+    monkeypatch.setitem(providers(), "mockllm", provider_facts("mockllm").model_copy(update={"timeout_s": 7}))
+    assert provider_facts("gguf").timeout_s == 1800
     for options, expected in ((ClientOptions(), 7), (ClientOptions(timeout_s=120), 120)):
         with open_client("mockllm/slow", options=options) as client:
             assert client.options.timeout_s == expected

@@ -17,8 +17,8 @@ import pytest
 from inspect_ai.model import ChatMessage, ChatMessageUser, GenerateConfig, ModelOutput
 
 from caretbench.errors import MachineError
-from caretbench.inspect.client.failures import ProviderError
-from caretbench.inspect.client.open import open_client
+from caretbench.inspect.client.client_factory import open_client
+from caretbench.inspect.client.provider_errors import ProviderError
 from caretbench.inspect.providers.command import CommandAPI
 from caretbench.models import ClientOptions, FillPrompt, ModelAnswer, ModelFailure, ModelRequest
 

@@ -13,7 +13,7 @@ from caretbench.files import write_rows
 from caretbench.inspect.tasks.suite_tasks import inspect_task
 from caretbench.problem import ChoiceCheck, Completion, Problem
 from caretbench.reports.run_summary import load_run_folder, summarise_run
-from caretbench.runs.folder import RunFolder
+from caretbench.runs.run_folder import RunFolder
 from caretbench.suites import suite
 from tests.support.efcb_changes import build_tasks
 from tests.support.inspect_runs import answering, numbers, run

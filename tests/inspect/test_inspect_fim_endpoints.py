@@ -23,11 +23,16 @@ from inspect_ai.model import (
 )
 
 from caretbench.errors import MachineError
-from caretbench.inspect.client.failures import BrokenAnswerError, ProviderError
+from caretbench.inspect.client.provider_errors import BrokenAnswerError, ProviderError
 from caretbench.inspect.providers.base import FIRST_S
+from caretbench.inspect.providers.endpoint_shapes import (
+    EndpointShape,
+    endpoint_shape,
+    endpoint_shapes,
+    value_at,
+)
 from caretbench.inspect.providers.fim_endpoints import UNSENT, FimEndpointAPI
-from caretbench.inspect.providers.shapes import Shape, look, shape, shapes
-from caretbench.inspect.providers.streams import Assembly, Reader, Splitter
+from caretbench.inspect.providers.stream_parsing import AnswerAssembly, StreamReader, StreamSplitter
 from tests.support import model_server
 from tests.support.model_server import Behaviour, ModelServer
 
@@ -84,7 +89,7 @@ def failing(api: FimEndpointAPI, messages: list[ChatMessage] | None = None, **co
 
 @pytest.fixture(autouse=True)
 def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    for one in shapes().values():
+    for one in endpoint_shapes().values():
         for variable in (*one.key_variables, *one.base_url_variables):
             monkeypatch.delenv(variable, raising=False)
 
@@ -93,20 +98,20 @@ def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_shapes_are_those_of_the_documentation() -> None:
-    assert tuple(shapes()) == SHAPES
+    assert tuple(endpoint_shapes()) == SHAPES
 
 
 def test_a_misspelt_key_of_the_table_is_an_error() -> None:
-    table = shape("ollama").model_dump()
+    table = endpoint_shape("ollama").model_dump()
     with pytest.raises(ValueError, match="extra"):
-        Shape.model_validate(table | {"pth": "/x"})
+        EndpointShape.model_validate(table | {"pth": "/x"})
 
 
 def test_a_shape_must_place_prefix_and_suffix() -> None:
-    table = shape("mistral").model_dump()
+    table = endpoint_shape("mistral").model_dump()
     table["fill"]["body"] = {"prompt": "prefix"}
     with pytest.raises(ValueError, match="prefix and suffix"):
-        Shape.model_validate(table)
+        EndpointShape.model_validate(table)
 
 
 def test_an_unknown_shape_names_the_known_ones() -> None:
@@ -115,8 +120,8 @@ def test_an_unknown_shape_names_the_known_ones() -> None:
 
 
 def test_a_place_that_is_not_there_holds_nothing() -> None:
-    assert look({"a": [1]}, "a.b") is None
-    assert look({"a": {"b": 0}}, "a.b") == 0
+    assert value_at({"a": [1]}, "a.b") is None
+    assert value_at({"a": {"b": 0}}, "a.b") == 0
 
 
 # --- what is sent -------------------------------------------------------------------------------------------------
@@ -452,7 +457,7 @@ def test_a_redirection_is_not_followed_with_the_key() -> None:
 
 
 def test_an_endless_answer_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("caretbench.inspect.providers.streams.LARGEST_ANSWER", 1 << 20)
+    monkeypatch.setattr("caretbench.inspect.providers.stream_parsing.LARGEST_ANSWER", 1 << 20)
     with ModelServer([Behaviour(text="x" * (2 << 20))] * 2) as server:
         for stream in (True, False):
             error = failing(endpoint(server, "openai", stream=stream))
@@ -499,7 +504,7 @@ def test_a_provider_serves_one_event_loop_after_another() -> None:
 def test_pieces_do_not_depend_on_how_the_network_cuts_them() -> None:
     data = b': ping\r\n\r\nevent: x\r\ndata: {"a":\r\ndata: 1}\r\n\r\ndata: [DONE]\r\n\r\n'
     for size in range(1, len(data)):
-        splitter = Splitter("sse")
+        splitter = StreamSplitter("sse")
         found = [piece for at in range(0, len(data), size) for piece in splitter.feed(data[at : at + size])]
         assert [*found, *splitter.close()] == [b'{"a":\n1}', b"[DONE]"]
 
@@ -521,8 +526,8 @@ def test_a_stream_cut_anywhere_is_whole_or_an_error(name: str) -> None:
     data = b"".join(make({"model": "m", "stream_options": {"include_usage": True}}, [text], "stop", True))
     whole = 0
     for end in range(len(data) + 1):
-        assembly = Assembly(shape(name), 1)
-        reader = Reader(shape(name), assembly)
+        assembly = AnswerAssembly(endpoint_shape(name), 1)
+        reader = StreamReader(endpoint_shape(name), assembly)
         try:
             reader.feed(data[:end])
             reader.close()
@@ -537,8 +542,8 @@ def test_a_stream_cut_anywhere_is_whole_or_an_error(name: str) -> None:
 def test_any_bytes_are_an_answer_or_an_error_of_ours(data: bytes) -> None:
     for name in SHAPES:
         for framed in (data, b"data: " + data, b'data: {"choices":[' + data + b"]}\n\n"):
-            assembly = Assembly(shape(name), 1)
-            reader = Reader(shape(name), assembly)
+            assembly = AnswerAssembly(endpoint_shape(name), 1)
+            reader = StreamReader(endpoint_shape(name), assembly)
             with contextlib.suppress(ProviderError):
                 reader.feed(framed)
                 reader.close()
@@ -547,7 +552,7 @@ def test_any_bytes_are_an_answer_or_an_error_of_ours(data: bytes) -> None:
 
 def test_the_page_agrees_with_the_table() -> None:
     page = (Path(__file__).parents[2] / "docs" / "models.md").read_text(encoding="utf-8")
-    for one in shapes().values():
+    for one in endpoint_shapes().values():
         row = next(line for line in page.splitlines() if line.startswith(f"| `{one.name}` |"))
         for word in (one.fill.path, one.base_url, *one.base_url_variables, *one.key_variables):
             assert f"`{word}`" in row

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caretbench.inspect.client.first_token import likeliest, log_probabilities
+from caretbench.inspect.client.first_token import likeliest_letter, log_probabilities
 from caretbench.models import ModelAnswer, ModelFailure, ModelRequest, Sampling, TextPrompt
 from caretbench.suites.efcb.answers import released, strict
 from tests.support.inspect_clients import TEXT, client_on
@@ -129,7 +129,7 @@ def test_a_text_without_letters_is_asked_as_ever(monkeypatch):
 
 def test_a_client_that_cannot_tell_is_not_asked(monkeypatch):
     with ModelServer() as server, client_on(monkeypatch, server, TEXT) as client:
-        client.tells_probabilities = False
+        client.returns_log_probabilities = False
         [found] = client.submit([ModelRequest(id="one", prompt=PROMPT)])
     assert isinstance(found, ModelFailure)
     assert (found.kind, found.message) == (
@@ -152,6 +152,6 @@ def test_no_letter_is_guessed(tokens):
     told = log_probabilities(tokens, LETTERS)
     assert set(told) == {token.strip() for token, _ in tokens} - {"x"}
     if told:
-        answer = strict(likeliest(told)).letter
+        answer = strict(likeliest_letter(told)).letter
         best = [letter for letter, value in told.items() if value == max(told.values())]
         assert answer == (best[0] if len(best) == 1 else None)

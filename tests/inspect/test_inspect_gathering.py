@@ -9,8 +9,8 @@ import pytest
 
 from caretbench.errors import MachineError
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Isolation, Status
-from caretbench.inspect.client.background import computed, result_of
-from caretbench.inspect.tasks.gathering import LANES, Gatherer
+from caretbench.inspect.client.background_loop import await_future, run_in_thread
+from caretbench.inspect.tasks.program_batches import LANES, ProgramBatcher
 from tests.support.fakes import ISOLATION
 
 
@@ -48,7 +48,7 @@ def request(source: str) -> ExecutionRequest:
 
 def test_what_comes_at_once_goes_in_one_batch_and_each_gets_its_own_result() -> None:
     executor = Slow()
-    gatherer = Gatherer(lambda: executor)
+    gatherer = ProgramBatcher(lambda: executor)
     futures = {source: gatherer.submit(request(source)) for source in map(str, range(20))}
     assert all(future.result(10).reason == source for source, future in futures.items())
     assert len(executor.batches) == 1
@@ -56,7 +56,7 @@ def test_what_comes_at_once_goes_in_one_batch_and_each_gets_its_own_result() -> 
 
 def test_a_program_under_way_is_not_started_again() -> None:
     executor = Slow()
-    gatherer = Gatherer(lambda: executor)
+    gatherer = ProgramBatcher(lambda: executor)
     first, second = gatherer.submit(request("same")), gatherer.submit(request("same"))
     assert first.result(10).status is second.result(10).status is Status.PASSED
     assert executor.batches == [["same"]]
@@ -66,7 +66,7 @@ def test_a_program_under_way_is_not_started_again() -> None:
 
 def test_lanes_are_few() -> None:
     executor = Slow(0.15)
-    gatherer = Gatherer(lambda: executor, settling_s=0.0)
+    gatherer = ProgramBatcher(lambda: executor, settling_s=0.0)
     futures = []
     for number in range(12):
         futures.append(gatherer.submit(request(str(number))))
@@ -79,7 +79,7 @@ def test_lanes_are_few() -> None:
 
 def test_everybody_hears_of_a_fault_and_the_next_batch_is_tried() -> None:
     executor = Slow(0.01, MachineError("no sandbox"))
-    gatherer = Gatherer(lambda: executor)
+    gatherer = ProgramBatcher(lambda: executor)
     futures = [gatherer.submit(request(source)) for source in "ab"]
     for future in futures:
         with pytest.raises(MachineError, match="no sandbox"):
@@ -89,7 +89,7 @@ def test_everybody_hears_of_a_fault_and_the_next_batch_is_tried() -> None:
 
 
 def test_the_event_loop_goes_on() -> None:
-    gatherer = Gatherer(lambda: Slow(0.3))
+    gatherer = ProgramBatcher(lambda: Slow(0.3))
     ticks = 0
 
     async def tick() -> None:
@@ -99,8 +99,8 @@ def test_the_event_loop_goes_on() -> None:
             await anyio.sleep(0.01)
 
     async def wait(source: str) -> None:
-        assert (await result_of(gatherer.submit(request(source)))).reason == source
-        assert await computed(lambda: source * 2) == source * 2
+        assert (await await_future(gatherer.submit(request(source)))).reason == source
+        assert await run_in_thread(lambda: source * 2) == source * 2
 
     async def main() -> None:
         async with anyio.create_task_group() as outer:

@@ -12,7 +12,7 @@ import traceback
 import pytest
 
 from caretbench.errors import MachineError
-from caretbench.inspect.client.faults import clean, fault_of
+from caretbench.inspect.client.error_classification import classify_error, redact_line
 from caretbench.models import ModelAnswer, ModelFailure
 from tests.support.inspect_clients import CHAT, KEY, TEXT, answered, client_on, failed, request, until_error
 from tests.support.model_server import (
@@ -382,16 +382,16 @@ def raised(error: Exception, cause: Exception | None = None) -> Exception:
     ],
 )
 def test_exceptions_without_a_status(error, again, kind):
-    fault = fault_of(raised(error))
+    fault = classify_error(raised(error))
     assert (fault.again, fault.kind) == (again, kind)
     assert_clear(fault.message)
 
 
 def test_a_cause_says_more_than_its_wrapper():
     error = raised(RuntimeError("Connection error."), raised(OSError("peer closed connection")))
-    assert fault_of(error).message == "OSError: peer closed connection"
+    assert classify_error(error).message == "OSError: peer closed connection"
 
 
 def test_messages_are_cut_and_cleaned():
-    assert clean("a\x1b[31m\nb\tc\r\n" + "x" * 5000).startswith("a [31m b c x")
-    assert len(clean("x" * 5000)) == 500
+    assert redact_line("a\x1b[31m\nb\tc\r\n" + "x" * 5000).startswith("a [31m b c x")
+    assert len(redact_line("x" * 5000)) == 500

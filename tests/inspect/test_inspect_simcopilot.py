@@ -6,7 +6,7 @@ import pytest
 from inspect_ai.log import read_eval_log
 
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
-from caretbench.inspect.tasks.logs import Log
+from caretbench.inspect.tasks.inspect_logs import InspectLog
 from caretbench.inspect.tasks.suite_tasks import inspect_task
 from caretbench.suites import suite
 from tests.support.inspect_runs import answering, numbers, run
@@ -31,7 +31,7 @@ def test_the_context_is_shown_and_stands_in_the_settings(house, tmp_path: Path) 
         [sample] = read_eval_log(log.location).samples or []
         [shown] = [message.text for message in sample.messages if message.role == "user"]
         assert shown.startswith("# wayfarer/") is (context == "retrieval")
-        rows = Log(Path(log.location), "simcopilot", house.hash)
+        rows = InspectLog(Path(log.location), "simcopilot", house.hash)
         [row] = rows.completions({problem.id})
         [info] = rows.models.values()
         assert info.settings.get("context") == ("retrieval@2" if context == "retrieval" else None)

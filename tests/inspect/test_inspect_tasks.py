@@ -9,11 +9,11 @@ from inspect_ai.log import EvalLog, read_eval_log
 from caretbench.cli.score import score
 from caretbench.errors import DataError
 from caretbench.files import write_rows
-from caretbench.inspect.tasks.logs import Log, is_log
+from caretbench.inspect.tasks.inspect_logs import InspectLog, is_log
 from caretbench.inspect.tasks.suite_tasks import inspect_task
 from caretbench.problem import Completion
 from caretbench.reports.run_summary import load_run_folder, summarise_run
-from caretbench.runs.folder import RunFolder
+from caretbench.runs.run_folder import RunFolder
 from caretbench.suites import suite
 from tests.support.inspect_runs import answering, numbers, run
 
@@ -148,9 +148,9 @@ def test_a_log_of_other_problems_is_refused(log: EvalLog) -> None:
     path = Path(log.location)
     assert is_log(path)
     with pytest.raises(DataError, match="about other problems"):
-        Log(path, "devbench", "another hash")
+        InspectLog(path, "devbench", "another hash")
     with pytest.raises(DataError, match="not of caretbench/other"):
-        Log(path, "other", "x")
+        InspectLog(path, "other", "x")
 
 
 def test_a_damaged_log_is_one_clear_line(log: EvalLog, tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_a_damaged_log_is_one_clear_line(log: EvalLog, tmp_path: Path) -> None:
     damaged.write_bytes(Path(log.location).read_bytes()[:500])
     assert is_log(damaged)
     with pytest.raises(DataError, match="not a log that Inspect can read"):
-        Log(damaged, "devbench", "x")
+        InspectLog(damaged, "devbench", "x")
     assert not is_log(tmp_path / "absent.eval")
 
 
@@ -166,8 +166,8 @@ def test_what_cannot_be_asked_or_did_not_come_lowers_the_coverage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One is unpromptable, one meets an error of the provider, one is an answer."""
-    from caretbench.prompts.plain import Fill
     from caretbench.prompts.strategy import UnpromptableError
+    from caretbench.prompts.text_prompts import Fill
 
     render = Fill.render
 
@@ -194,7 +194,7 @@ def test_what_cannot_be_asked_or_did_not_come_lowers_the_coverage(
     assert by_id[IDS[0]].scores["caret"].reason == "unpromptable"
     assert by_id[IDS[1]].error is not None
     house = suite("devbench").load("starter")
-    rows = Log(Path(log.location), "devbench", house.hash)
+    rows = InspectLog(Path(log.location), "devbench", house.hash)
     assert [row.problem_id for row in rows.completions({problem.id for problem in house.problems})] == [
         IDS[2]
     ]

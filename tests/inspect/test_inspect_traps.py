@@ -19,11 +19,11 @@ from inspect_ai.scorer import SampleScore, Score
 from caretbench.errors import MachineError
 from caretbench.execution.program_runner import ProgramRunner
 from caretbench.execution.types import Limits, Status
-from caretbench.inspect.tasks import bench as benches
+from caretbench.inspect.tasks import inspect_suite as benches
 from caretbench.inspect.tasks.evaluate import evaluate
 from caretbench.inspect.tasks.metrics import numbers as metric
 from caretbench.inspect.tasks.suite_tasks import inspect_task
-from caretbench.profiles import Rule
+from caretbench.profiles import ProfileRule
 from caretbench.suites import suite_names
 from caretbench.suites.devbench.suite import DevBenchProfile
 from tests.support.fakes import FakeExecutor
@@ -40,9 +40,9 @@ SIMILARITIES = {"cosine", "line0_match", "exact_match", "indel_similarity", "lev
 @pytest.fixture(autouse=True)
 def own_bench() -> Iterator[None]:
     """Benches are kept for the process; a test's own executor must not stay in one."""
-    benches.cached_bench.cache_clear()
+    benches.cached_inspect_suite.cache_clear()
     yield
-    benches.cached_bench.cache_clear()
+    benches.cached_inspect_suite.cache_clear()
 
 
 def use(monkeypatch: pytest.MonkeyPatch, executor: FakeExecutor) -> FakeExecutor:
@@ -193,7 +193,7 @@ def test_each_program_runs_once_for_its_verdict(monkeypatch: pytest.MonkeyPatch,
 
 def test_a_real_program_that_hangs_is_run_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     limits = Limits(cpu_s=1.0, wall_s=20.0)
-    monkeypatch.setattr(DevBenchProfile, "limits", Rule("Limits", paper=limits, default=limits))
+    monkeypatch.setattr(DevBenchProfile, "limits", ProfileRule("Limits", paper=limits, default=limits))
     sources: list[str] = []
     really = ProgramRunner.run
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.local.weights import pull
+from caretbench.local.weights import pull_weights
 
 
 @pytest.fixture(scope="session")
@@ -17,6 +17,6 @@ def smollm2() -> Path:
     if importlib.util.find_spec("xllamacpp") is None:
         pytest.skip("no engine: pip install 'caretbench[local]'")
     try:
-        return pull("smollm2").path
+        return pull_weights("smollm2").path
     except DataError as error:
         pytest.skip(f"no weights: {error}")

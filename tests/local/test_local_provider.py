@@ -191,7 +191,7 @@ def test_the_likeliest_letter_is_read_off_the_first_token(client: InspectClient)
     letters = ("A", "B", "C", "D")
     text = "Which one is a colour?\n\nChoice A:\nblue\n\nChoice B:\niron\n\nThe letter of the right choice\nAnswer:"
     [answer] = ask(client, TextPrompt(text=text, letters=letters))
-    assert client.tells_probabilities
+    assert client.returns_log_probabilities
     assert answer.text in letters
     told = answer.log_probabilities
     assert told

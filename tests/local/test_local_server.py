@@ -15,9 +15,9 @@ import httpx
 import pytest
 
 from caretbench.errors import DataError, MachineError
-from caretbench.local import server as module
+from caretbench.local import llama_server as module
 from caretbench.local.gguf import read_gguf
-from caretbench.local.server import LlamaServer, physical_cores, setting
+from caretbench.local.llama_server import LlamaServer, physical_cores, server_settings
 from tests.support.gguf_file import QWEN_LIKE, gguf
 
 PROMPT = "def add(a, b):\n"
@@ -25,7 +25,7 @@ PROMPT = "def add(a, b):\n"
 
 @pytest.fixture(scope="module")
 def running(smollm2: Path) -> Iterator[LlamaServer]:
-    server = LlamaServer(smollm2, setting(read_gguf(smollm2), threads=1, context_tokens=512))
+    server = LlamaServer(smollm2, server_settings(read_gguf(smollm2), threads=1, context_tokens=512))
     server.ensure()
     yield server
     server.close()
@@ -62,19 +62,19 @@ def test_settings(tmp_path: Path) -> None:
     path = tmp_path / "coder.gguf"
     path.write_bytes(gguf(QWEN_LIKE))
     header = read_gguf(path)
-    chosen = setting(header)
+    chosen = server_settings(header)
     assert (chosen.mode, chosen.slots, chosen.context_tokens) == ("reproducible", 1, 4096)
     assert chosen.threads == max(1, physical_cores() - 1)
     assert not chosen.prompt_cache
-    fast = setting(header, mode="fast", threads=3, context_tokens=9000)
+    fast = server_settings(header, mode="fast", threads=3, context_tokens=9000)
     assert (fast.slots, fast.threads, fast.context_tokens, fast.prompt_cache) == (8, 3, 9000, True)
-    assert setting(header, mode="fast", connections=2).slots == 2
-    assert setting(header, uncut=True).context_tokens == min(16384, header.context_length or 0)
+    assert server_settings(header, mode="fast", connections=2).slots == 2
+    assert server_settings(header, uncut=True).context_tokens == min(16384, header.context_length or 0)
     path.write_bytes(gguf([("general.architecture", 8, "x"), ("x.context_length", 4, 256)]))
-    assert setting(read_gguf(path)).context_tokens == 256
+    assert server_settings(read_gguf(path)).context_tokens == 256
     for wrong in ({"threads": 0}, {"context_tokens": 0}, {"mode": "slow"}):
         with pytest.raises(ValueError, match="expected"):
-            setting(header, **wrong)  # type: ignore[arg-type]
+            server_settings(header, **wrong)  # type: ignore[arg-type]
 
 
 def test_a_missing_engine_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,14 +82,14 @@ def test_a_missing_engine_is_one_line(tmp_path: Path, monkeypatch: pytest.Monkey
     path = tmp_path / "coder.gguf"
     path.write_bytes(gguf(QWEN_LIKE))
     with pytest.raises(MachineError, match=r"pip install 'caretbench\[local\]'"):
-        LlamaServer(path, setting(read_gguf(path))).ensure()
+        LlamaServer(path, server_settings(read_gguf(path))).ensure()
 
 
 @pytest.mark.usefixtures("smollm2")
 def test_a_file_without_weights_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "coder.gguf"
     path.write_bytes(gguf(QWEN_LIKE))
-    server = LlamaServer(path, setting(read_gguf(path)))
+    server = LlamaServer(path, server_settings(read_gguf(path)))
     with pytest.raises(MachineError, match=r"^coder.gguf: the model's server did not start: ") as caught:
         server.ensure()
     assert "\n" not in str(caught.value)
@@ -155,7 +155,7 @@ def test_identity_holds_no_path(running: LlamaServer, smollm2: Path) -> None:
 
 
 def test_after_a_crash_it_is_started_once_more(smollm2: Path) -> None:
-    server = LlamaServer(smollm2, setting(read_gguf(smollm2), threads=1, context_tokens=256))
+    server = LlamaServer(smollm2, server_settings(read_gguf(smollm2), threads=1, context_tokens=256))
     first = complete(server)
     for attempt in range(2):
         pid = server.pid
@@ -172,7 +172,7 @@ def test_after_a_crash_it_is_started_once_more(smollm2: Path) -> None:
 
 
 def test_closing_ends_it(smollm2: Path) -> None:
-    server = LlamaServer(smollm2, setting(read_gguf(smollm2), threads=1, context_tokens=256))
+    server = LlamaServer(smollm2, server_settings(read_gguf(smollm2), threads=1, context_tokens=256))
     server.ensure()
     pid = server.pid
     assert pid is not None
@@ -187,9 +187,9 @@ _PARENT = """
 import sys, time
 from pathlib import Path
 from caretbench.local.gguf import read_gguf
-from caretbench.local.server import LlamaServer, setting
+from caretbench.local.llama_server import LlamaServer, server_settings
 path = Path(sys.argv[1])
-server = LlamaServer(path, setting(read_gguf(path), threads=1, context_tokens=256))
+server = LlamaServer(path, server_settings(read_gguf(path), threads=1, context_tokens=256))
 server.ensure()
 print(server.pid, flush=True)
 {end}

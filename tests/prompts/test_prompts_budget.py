@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caretbench.problem import ContextFile
-from caretbench.prompts.budget import Parts, fit, fit_rendered
-from caretbench.prompts.strategy import Budget, UnpromptableError
+from caretbench.prompts.budget import PromptParts, fit_rendered, fit_to_budget
+from caretbench.prompts.strategy import PromptBudget, UnpromptableError
 
 
 def words(text: str) -> int:
@@ -43,23 +43,23 @@ files = st.lists(st.builds(ContextFile, path=st.sampled_from(["a.py", "b/c.py"])
 )
 
 
-def size(parts: Parts, count: Callable[[str], int]) -> int:
+def size(parts: PromptParts, count: Callable[[str], int]) -> int:
     listing = "\n".join(f"{file.path}\n{file.text}" for file in parts.files)
     return sum(count(piece) for piece in (parts.prefix, parts.suffix, listing) if piece)
 
 
 @given(
-    st.builds(Parts, text, text, files),
+    st.builds(PromptParts, text, text, files),
     st.sampled_from(COUNTS),
     st.integers(-3, 150),
     st.sampled_from(["", "<mark>"]),
 )
 def test_the_result_fits_and_is_cut_at_lines_only(
-    parts: Parts, count: Callable[[str], int], tokens: int, overhead: str
+    parts: PromptParts, count: Callable[[str], int], tokens: int, overhead: str
 ) -> None:
     taken = count(overhead) if overhead else 0
     try:
-        fitted = fit(parts, Budget(tokens, count), overhead)
+        fitted = fit_to_budget(parts, PromptBudget(tokens, count), overhead)
     except UnpromptableError:
         assert size(parts._replace(files=()), count) + taken > tokens
         return
@@ -77,14 +77,14 @@ def test_the_result_fits_and_is_cut_at_lines_only(
     assert not left_out or not fitted.suffix or fitted.suffix.endswith("\n") or "\n" not in fitted.suffix
 
 
-@given(st.builds(Parts, text, text, files), st.sampled_from(COUNTS), st.integers(0, 150))
-def test_the_rendered_text_fits(parts: Parts, count: Callable[[str], int], tokens: int) -> None:
-    def render(parts: Parts) -> str:
+@given(st.builds(PromptParts, text, text, files), st.sampled_from(COUNTS), st.integers(0, 150))
+def test_the_rendered_text_fits(parts: PromptParts, count: Callable[[str], int], tokens: int) -> None:
+    def render(parts: PromptParts) -> str:
         listing = "".join(f"<file>{file.path}\n{file.text}" for file in parts.files)
         return f"{listing}<p>{parts.prefix}<s>{parts.suffix}<m>"
 
     try:
-        rendered = fit_rendered(parts, Budget(tokens, count), render)
+        rendered = fit_rendered(parts, PromptBudget(tokens, count), render)
     except UnpromptableError:
         assert count(render(parts)) > tokens
         return
@@ -99,7 +99,9 @@ def test_text_that_counts_only_beside_other_text_ends_in_a_refusal() -> None:
 
     with pytest.raises(UnpromptableError, match="the budget is 2 tokens"):
         fit_rendered(
-            Parts("ab", "", ()), Budget(2, count), lambda parts: f"<p>{parts.prefix}<s>{parts.suffix}<m>|"
+            PromptParts("ab", "", ()),
+            PromptBudget(2, count),
+            lambda parts: f"<p>{parts.prefix}<s>{parts.suffix}<m>|",
         )
 
 
@@ -107,20 +109,20 @@ def test_without_a_limit_nothing_is_counted() -> None:
     def never(text: str) -> int:
         raise AssertionError(text)
 
-    parts = Parts("a\n" * 1000, "b\n" * 1000, (ContextFile(path="a", text="a"),))
-    assert fit(parts, Budget(None, never)) is parts
-    assert fit_rendered(parts, Budget(None, never), lambda parts: parts.prefix) == parts.prefix
+    parts = PromptParts("a\n" * 1000, "b\n" * 1000, (ContextFile(path="a", text="a"),))
+    assert fit_to_budget(parts, PromptBudget(None, never)) is parts
+    assert fit_rendered(parts, PromptBudget(None, never), lambda parts: parts.prefix) == parts.prefix
 
 
 def test_files_go_first_and_the_last_stays_longest() -> None:
     far, near = ContextFile(path="far", text="x" * 10), ContextFile(path="near", text="y" * 10)
-    parts = Parts("p" * 10, "s" * 10, (far, near))
-    assert fit(parts, Budget(len("near\n") + 30, len)).files == (near,)
-    assert fit(parts, Budget(len("near\n") + 29, len)) == Parts("p" * 10, "s" * 10, ())
+    parts = PromptParts("p" * 10, "s" * 10, (far, near))
+    assert fit_to_budget(parts, PromptBudget(len("near\n") + 30, len)).files == (near,)
+    assert fit_to_budget(parts, PromptBudget(len("near\n") + 29, len)) == PromptParts("p" * 10, "s" * 10, ())
 
 
 def test_the_prefix_gets_three_quarters_of_the_room() -> None:
-    fitted = fit(Parts("p234\n" * 100, "s234\n" * 100, ()), Budget(200, len))
+    fitted = fit_to_budget(PromptParts("p234\n" * 100, "s234\n" * 100, ()), PromptBudget(200, len))
     assert (len(fitted.prefix), len(fitted.suffix)) == (150, 50)
 
 
@@ -128,18 +130,23 @@ def test_the_prefix_gets_three_quarters_of_the_room() -> None:
 def test_what_a_side_does_not_need_goes_to_the_other(
     before: int, after: int, expected: tuple[int, int]
 ) -> None:
-    fitted = fit(Parts("p234\n" * before, "s234\n" * after, ()), Budget(200, len))
+    fitted = fit_to_budget(PromptParts("p234\n" * before, "s234\n" * after, ()), PromptBudget(200, len))
     assert (len(fitted.prefix), len(fitted.suffix)) == expected
 
 
 def test_a_line_that_does_not_fit_is_cut_at_the_far_end() -> None:
-    assert fit(Parts("first\n" + "0123456789" * 3, "", ()), Budget(4, len)).prefix == "6789"
-    assert fit(Parts("", "0123456789" * 3 + "\nlast", ()), Budget(4, len)).suffix == "0123"
+    assert (
+        fit_to_budget(PromptParts("first\n" + "0123456789" * 3, "", ()), PromptBudget(4, len)).prefix
+        == "6789"
+    )
+    assert (
+        fit_to_budget(PromptParts("", "0123456789" * 3 + "\nlast", ()), PromptBudget(4, len)).suffix == "0123"
+    )
 
 
 def test_nothing_fits() -> None:
     with pytest.raises(UnpromptableError, match="budget is 5 tokens, and 6 of them are taken"):
-        fit(Parts("prefix", "suffix", ()), Budget(5, len), "<mark>")
+        fit_to_budget(PromptParts("prefix", "suffix", ()), PromptBudget(5, len), "<mark>")
 
 
 def test_few_calls() -> None:
@@ -149,9 +156,11 @@ def test_few_calls() -> None:
         calls.append(text)
         return len(text)
 
-    parts = Parts("p\n" * 20_000, "s\n" * 20_000, tuple(ContextFile(path="f", text="f") for _ in range(500)))
-    fit(parts, Budget(10_000, count))
+    parts = PromptParts(
+        "p\n" * 20_000, "s\n" * 20_000, tuple(ContextFile(path="f", text="f") for _ in range(500))
+    )
+    fit_to_budget(parts, PromptBudget(10_000, count))
     assert len(calls) <= 40
     calls.clear()
-    fit_rendered(parts, Budget(100_000, count), lambda parts: parts.prefix + parts.suffix)
+    fit_rendered(parts, PromptBudget(100_000, count), lambda parts: parts.prefix + parts.suffix)
     assert len(calls) == 1

@@ -16,8 +16,14 @@ from caretbench.languages import language, languages
 from caretbench.problem import Caret, ContextFile, InlineSplice
 from caretbench.prompts import strategy
 from caretbench.prompts.conversations import PAPER_MARKER, Chat, DevBenchPaper, Natural
-from caretbench.prompts.marks import fence, following, marker, place, tags
-from caretbench.prompts.strategy import Budget, UnpromptableError
+from caretbench.prompts.markers import (
+    caret_marker,
+    code_fence,
+    describe_position,
+    describe_suffix,
+    unique_tags,
+)
+from caretbench.prompts.strategy import PromptBudget, UnpromptableError
 from caretbench.prompts.templating import examples
 from caretbench.suites import suite
 from caretbench.syntax.faults import is_well_formed_text
@@ -64,7 +70,7 @@ def test_chat_shows_prefix_and_suffix_as_they_are_with_one_marker(
 ) -> None:
     caret = Caret(language=name, prefix=prefix, suffix=suffix)
     system, user = Chat().render(caret, EVERYTHING).messages
-    mark = marker(caret, language(name))
+    mark = caret_marker(caret, language(name))
     assert user.text.count(mark) == 1
     assert f"\n{prefix}{mark}{suffix}" in user.text
     before, _, after = user.text.partition(mark)
@@ -78,7 +84,7 @@ def test_natural_shows_prefix_and_suffix_as_they_are_between_tags(
     name: str, prefix: str, suffix: str
 ) -> None:
     [_, user] = Natural().render(Caret(language=name, prefix=prefix, suffix=suffix), EVERYTHING).messages
-    found = tags(("prefix", "suffix"), (prefix, suffix))
+    found = unique_tags(("prefix", "suffix"), (prefix, suffix))
     for tag, shown in ((found["prefix"], prefix), (found["suffix"], suffix)):
         assert user.text.count(tag.open) == user.text.count(tag.close) == 1
         assert f"{tag.open}{shown}{tag.close}" in user.text
@@ -87,7 +93,7 @@ def test_natural_shows_prefix_and_suffix_as_they_are_between_tags(
 @given(CHATTY, CHATTY)
 def test_no_text_ends_the_fence_it_stands_in(prefix: str, suffix: str) -> None:
     caret = Caret(language="python", prefix=prefix, suffix=suffix)
-    ticks = fence((prefix, suffix))
+    ticks = code_fence((prefix, suffix))
     assert len(ticks) >= 3
     assert ticks not in prefix + "|" + suffix
     [_, user] = Chat().render(caret, EVERYTHING).messages
@@ -105,7 +111,7 @@ def test_no_text_ends_the_fence_it_stands_in(prefix: str, suffix: str) -> None:
 )
 def test_the_marker_is_new_to_the_text(prefix: str, suffix: str, mark: str) -> None:
     caret = Caret(language="java", prefix=prefix, suffix=suffix)
-    assert marker(caret, language("java")) == mark
+    assert caret_marker(caret, language("java")) == mark
 
 
 def test_the_marker_is_new_to_other_files_and_the_instruction_too() -> None:
@@ -113,7 +119,7 @@ def test_the_marker_is_new_to_other_files_and_the_instruction_too() -> None:
         language="python", prefix="a", suffix="b", instruction="replace #[CARET]",
         context=(ContextFile(path="x.py", text="#[CARET-2]"),),
     )  # fmt: skip
-    assert marker(caret, language("python")) == "#[CARET-3]"
+    assert caret_marker(caret, language("python")) == "#[CARET-3]"
 
 
 @pytest.mark.parametrize(
@@ -129,7 +135,7 @@ def test_the_marker_is_new_to_other_files_and_the_instruction_too() -> None:
     ],
 )
 def test_where_the_caret_stands(prefix: str, suffix: str, where: str, then: str) -> None:
-    assert (place(prefix), following(prefix, suffix)) == (where, then)
+    assert (describe_position(prefix), describe_suffix(prefix, suffix)) == (where, then)
 
 
 def test_chat_says_what_is_known_of_the_caret() -> None:
@@ -174,7 +180,7 @@ def test_a_cut_prompt_fits_and_keeps_what_is_near_the_caret(name: str) -> None:
     whole = strategy(name).render(caret, EVERYTHING)
     assert whole.kind == "chat"
     size = sum(len(message.text) for message in whole.messages) - 2000
-    prompt = strategy(name).render(caret, Budget(size, len))
+    prompt = strategy(name).render(caret, PromptBudget(size, len))
     assert prompt.kind == "chat"
     assert sum(len(message.text) + 1 for message in prompt.messages) - 1 <= size
     assert "line_199 = 199\n" in prompt.messages[1].text
@@ -186,11 +192,11 @@ def test_a_prompt_never_exceeds_its_budget(name: str, prefix: str, suffix: str, 
     caret = Caret(language=name, prefix=prefix * 20, suffix=suffix * 20)
     for entry in (Chat(), Natural()):
         try:
-            system, user = entry.render(caret, Budget(tokens, len)).messages
+            system, user = entry.render(caret, PromptBudget(tokens, len)).messages
         except UnpromptableError:
             continue
         assert len(system.text) + len(user.text) < tokens
-        mark = marker(caret, language(name)) if entry.name == "chat" else "</prefix"
+        mark = caret_marker(caret, language(name)) if entry.name == "chat" else "</prefix"
         assert user.text[: user.text.rindex(mark)].endswith(caret.prefix[-1:])
 
 
@@ -214,11 +220,11 @@ def test_a_cut_prompt_says_so() -> None:
     assert "left out" not in user.text
     size = len(system.text) + 400
     [_, user] = (
-        Chat().render(Caret(language="python", prefix=lines, suffix=lines), Budget(size, len)).messages
+        Chat().render(Caret(language="python", prefix=lines, suffix=lines), PromptBudget(size, len)).messages
     )
     assert "The beginning of the file is left out." in user.text
     with pytest.raises(UnpromptableError, match="no text at the caret fits"):
-        Chat().render(Caret(language="python", prefix=lines), Budget(100, len))
+        Chat().render(Caret(language="python", prefix=lines), PromptBudget(100, len))
 
 
 @pytest.mark.parametrize("name", ["chat", "natural"])

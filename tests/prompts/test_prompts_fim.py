@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caretbench.problem import ContextFile
-from caretbench.prompts.fim.detection import formats
+from caretbench.prompts.fim.detection import fim_formats
 from caretbench.prompts.fim.format import Order
 from caretbench.prompts.strategy import UnpromptableError
 
@@ -132,14 +132,16 @@ FAMILIES = list(KNOWN_BYTES)
 
 
 def test_every_family_and_order_has_known_bytes() -> None:
-    assert set(KNOWN_BYTES) == {(entry.name, order) for entry in formats().values() for order in entry.orders}
-    assert set(STOPS) == set(formats())
+    assert set(KNOWN_BYTES) == {
+        (entry.name, order) for entry in fim_formats().values() for order in entry.orders
+    }
+    assert set(STOPS) == set(fim_formats())
 
 
 @pytest.mark.parametrize(("family", "order"), FAMILIES)
 def test_known_bytes(family: str, order: Order) -> None:
     alone, among_files = KNOWN_BYTES[family, order]
-    entry = formats()[family]
+    entry = fim_formats()[family]
     rendered = entry.render("P", "S", language="python", order=order)
     assert rendered.text.encode() == alone.encode()
     assert set(rendered.stop) >= STOPS[family]
@@ -153,7 +155,7 @@ def test_known_bytes(family: str, order: Order) -> None:
 def test_a_path_alone_changes_only_the_families_that_write_one() -> None:
     changed = {
         name: text
-        for name, entry in formats().items()
+        for name, entry in fim_formats().items()
         if (text := entry.render("P", "S", language="python", path="main.py", repository="repo").text)
         != entry.render("P", "S", language="python").text
     }
@@ -166,7 +168,7 @@ def test_a_path_alone_changes_only_the_families_that_write_one() -> None:
 
 def test_files_without_a_repository_or_a_path() -> None:
     def text(family: str) -> str:
-        return formats()[family].render("P", "S", language="python", files=(ONE,)).text
+        return fim_formats()[family].render("P", "S", language="python", files=(ONE,)).text
 
     assert text("qwen2.5-coder") == "<|file_sep|>lib/one.py\nONE = 1\n<|file_sep|>\n" + PSM_BARS
     assert text("starcoder2") == (
@@ -175,7 +177,7 @@ def test_files_without_a_repository_or_a_path() -> None:
 
 
 def test_files_as_comments_of_the_problems_language() -> None:
-    entry = formats()["starcoder"]
+    entry = fim_formats()["starcoder"]
     file = ContextFile(path="a.ts", text="let a;\n\nlet b;\r\n")
     rendered = entry.render("P", "S", language="ts", files=(file,)).text
     assert rendered == "<fim_prefix>// Path: a.ts\n// let a;\n//\n// let b;\nP<fim_suffix>S<fim_middle>"
@@ -185,14 +187,14 @@ def test_files_as_comments_of_the_problems_language() -> None:
 
 
 def test_languages_by_their_titles_and_blank_where_unknown() -> None:
-    entry = formats()["codegeex4"]
+    entry = fim_formats()["codegeex4"]
     assert "###LANGUAGE:C++\n" in entry.render("", "", language="c++").text
     assert "###LANGUAGE:\n" in entry.render("", "", language="cobol").text
 
 
 def test_text_is_never_substituted_twice() -> None:
     names = "{prefix}{suffix}{files}{path}{language}{header}{repository_name}{text}{newline}\\1\\g<0>"
-    for entry in formats().values():
+    for entry in fim_formats().values():
         for order in entry.orders:
             rendered = entry.render(
                 names, names, language="python", path=names, repository=names,
@@ -204,12 +206,12 @@ def test_text_is_never_substituted_twice() -> None:
 
 def test_an_order_that_a_family_does_not_have() -> None:
     with pytest.raises(ValueError, match="codestral has no order psm; it has spm"):
-        formats()["codestral"].render("", "", language="python", order="psm")
+        fim_formats()["codestral"].render("", "", language="python", order="psm")
 
 
-@pytest.mark.parametrize("family", sorted(formats()))
+@pytest.mark.parametrize("family", sorted(fim_formats()))
 def test_every_sentinel_is_refused_wherever_it_stands(family: str) -> None:
-    entry = formats()[family]
+    entry = fim_formats()[family]
     for sentinel in {*entry.identified_by, *entry.stop, *entry.reserved}:
         text = f"a = '{sentinel}'\n"
         for arguments in (
@@ -228,7 +230,7 @@ def test_every_sentinel_is_refused_wherever_it_stands(family: str) -> None:
 
 def test_the_refusal_names_the_sentinel_and_the_place() -> None:
     with pytest.raises(UnpromptableError) as refusal:
-        formats()["starcoder"].render("", "x <fim_middle> y", language="python")
+        fim_formats()["starcoder"].render("", "x <fim_middle> y", language="python")
     assert str(refusal.value) == "the text after the caret holds '<fim_middle>', a sentinel of StarCoder"
 
 
@@ -269,7 +271,7 @@ texts = st.one_of(st.text(max_size=30), st.lists(fragments, max_size=12).map("".
 def test_prefix_and_suffix_can_be_read_back(
     family: str, order: Order, prefix: str, suffix: str, with_path: bool
 ) -> None:
-    entry = formats()[family]
+    entry = fim_formats()[family]
     around_prefix, around_suffix = BETWEEN.get(
         (family, order), PSM_BARS_BETWEEN if "<|fim_prefix|>" in entry.identified_by else PSM_BETWEEN
     )

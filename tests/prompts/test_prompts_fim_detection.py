@@ -9,10 +9,10 @@ import pytest
 
 from caretbench.errors import DataError
 from caretbench.prompts.fim.detection import (
-    detect,
+    detect_format,
     families_without,
-    for_model,
-    formats,
+    fim_formats,
+    format_for_model,
     read_special_tokens,
     split_sentinels,
 )
@@ -91,25 +91,25 @@ TOKENIZERS: dict[str, tuple[frozenset[str], str | None]] = {
 @pytest.mark.parametrize("model", TOKENIZERS)
 def test_detection_by_special_tokens(model: str) -> None:
     tokens, family = TOKENIZERS[model]
-    found = detect(tokens)
+    found = detect_format(tokens)
     assert (found and found.name) == family
 
 
-@pytest.mark.parametrize("family", sorted(formats()))
+@pytest.mark.parametrize("family", sorted(fim_formats()))
 def test_every_family_is_told_by_its_own_tokens_and_by_no_fewer(family: str) -> None:
-    entry = formats()[family]
+    entry = fim_formats()[family]
     told = entry.detected_as or family
-    assert formats()[told].detected_as is None
-    found = detect(frozenset(entry.identified_by))
+    assert fim_formats()[told].detected_as is None
+    found = detect_format(frozenset(entry.identified_by))
     assert found is not None
     assert found.name == told
     for token in entry.identified_by:
-        fewer = detect(frozenset(entry.identified_by) - {token})
+        fewer = detect_format(frozenset(entry.identified_by) - {token})
         assert fewer is None or set(fewer.identified_by) < set(entry.identified_by)
 
 
 def test_no_two_families_have_the_same_tokens_unless_one_is_told_as_the_other() -> None:
-    told = [frozenset(entry.identified_by) for entry in formats().values() if not entry.detected_as]
+    told = [frozenset(entry.identified_by) for entry in fim_formats().values() if not entry.detected_as]
     assert len(told) == len(set(told))
 
 
@@ -158,7 +158,7 @@ NAMES = {
 @pytest.mark.parametrize("name", NAMES)
 def test_the_format_by_the_models_name(name: str) -> None:
     try:
-        found = for_model(name, None).name
+        found = format_for_model(name, None).name
     except ValueError:
         found = None
     assert found == NAMES[name]
@@ -166,7 +166,9 @@ def test_the_format_by_the_models_name(name: str) -> None:
 
 def test_patterns_are_written_as_names_are_compared() -> None:
     patterns = [
-        pattern for entry in (*formats().values(), *families_without().values()) for pattern in entry.models
+        pattern
+        for entry in (*fim_formats().values(), *families_without().values())
+        for pattern in entry.models
     ]
     assert len(patterns) == len(set(patterns))
     assert all(pattern == pattern.lower().replace("_", "-") for pattern in patterns)
@@ -174,18 +176,18 @@ def test_patterns_are_written_as_names_are_compared() -> None:
 
 def test_the_name_decides_between_families_with_the_same_tokens() -> None:
     mellum = STARCODER | {"<reponame>"}
-    assert for_model("JetBrains/Mellum-4b-base", mellum).name == "mellum"
-    assert for_model("stabilityai/stable-code-3b", mellum).name == "stablecode"
-    assert for_model("gguf/model.gguf", mellum).name == "starcoder"
-    assert for_model("Qwen/Qwen3-Coder-30B-A3B-Instruct", QWEN).name == "qwen3-coder"
+    assert format_for_model("JetBrains/Mellum-4b-base", mellum).name == "mellum"
+    assert format_for_model("stabilityai/stable-code-3b", mellum).name == "stablecode"
+    assert format_for_model("gguf/model.gguf", mellum).name == "starcoder"
+    assert format_for_model("Qwen/Qwen3-Coder-30B-A3B-Instruct", QWEN).name == "qwen3-coder"
 
 
 def test_tokens_win_over_a_name_that_does_not_fit_them() -> None:
-    assert for_model("starcoder2-distilled-into-qwen", QWEN).name == "qwen2.5-coder"
+    assert format_for_model("starcoder2-distilled-into-qwen", QWEN).name == "qwen2.5-coder"
 
 
 def test_the_name_alone_where_no_tokens_are_known() -> None:
-    assert for_model("mistral/codestral-latest", None).name == "codestral"
+    assert format_for_model("mistral/codestral-latest", None).name == "codestral"
 
 
 @pytest.mark.parametrize(
@@ -219,7 +221,7 @@ def test_an_unknown_format_is_refused_with_its_reason(
     name: str, tokens: frozenset[str] | None, message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        for_model(name, tokens)
+        format_for_model(name, tokens)
 
 
 # --- stored tokenizers ------------------------------------------------------------------------------------------
@@ -305,10 +307,10 @@ def test_fields_of_other_types_are_passed_over(tmp_path: Path, content: object) 
     assert read_special_tokens(write(tmp_path, "tokenizer.json", content)) == frozenset()
 
 
-@pytest.mark.parametrize("family", sorted(formats()))
+@pytest.mark.parametrize("family", sorted(fim_formats()))
 def test_the_round_trip_through_a_real_tokenizer(tmp_path: Path, family: str) -> None:
     tokenizers = pytest.importorskip("tokenizers", reason="the extra `local` is not installed")
-    entry = formats()[family]
+    entry = fim_formats()[family]
     letters = {chr(number): number - 32 for number in range(32, 127)} | {"\uff5c": 95, "\u2581": 96, "?": 97}
     tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(vocab=letters, merges=[]))
     tokenizer.add_special_tokens(list(entry.identified_by[1:]))
@@ -320,7 +322,7 @@ def test_the_round_trip_through_a_real_tokenizer(tmp_path: Path, family: str) ->
     tokenizer.add_special_tokens([entry.identified_by[0]])
     assert split_sentinels(entry, encode) == ()
     tokenizer.save(str(tmp_path / "tokenizer.json"))
-    found = detect(read_special_tokens(tmp_path))
+    found = detect_format(read_special_tokens(tmp_path))
     assert found is not None
     assert found.name == (entry.detected_as or family)
     for order in entry.orders:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.prompts.fim.detection import families_without, formats
+from caretbench.prompts.fim.detection import families_without, fim_formats
 from caretbench.prompts.fim.format import FimFormat
 
 PAGE = (Path(__file__).parents[2] / "docs" / "fim.md").read_text("utf-8")
@@ -38,7 +38,7 @@ def rows(entry: FimFormat) -> list[str]:
 
 
 def test_the_page_lists_every_family_as_the_data_have_it() -> None:
-    expected = [row for entry in formats().values() for row in rows(entry)]
+    expected = [row for entry in fim_formats().values() for row in rows(entry)]
     found = re.findall(r"^\| `fim/.*$", PAGE, re.MULTILINE)
     assert found == expected, "docs/fim.md should hold these rows:\n" + "\n".join(expected)
 
@@ -50,5 +50,5 @@ def test_the_page_lists_every_family_without(name: str) -> None:
 
 
 def test_the_page_says_which_families_need_a_first_token() -> None:
-    needing = ", ".join(f"{entry.title} ({code(entry.bos)})" for entry in formats().values() if entry.bos)
+    needing = ", ".join(f"{entry.title} ({code(entry.bos)})" for entry in fim_formats().values() if entry.bos)
     assert needing.replace("\\|", "|") in PAGE.replace("\n", " ")

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from caretbench.models import ChatPrompt, TextPrompt
 from caretbench.problem import Caret, ContextFile
-from caretbench.prompts.fim.detection import formats
+from caretbench.prompts.fim.detection import fim_formats
 from caretbench.prompts.fim.strategy import FimStrategy, fim_strategies
-from caretbench.prompts.strategy import Budget, UnpromptableError
+from caretbench.prompts.strategy import PromptBudget, UnpromptableError
 
-UNLIMITED = Budget(None, len)
+UNLIMITED = PromptBudget(None, len)
 
 
 def named(name: str) -> FimStrategy:
@@ -27,7 +27,7 @@ def text_of(prompt: object) -> str:
 
 
 def test_there_is_one_for_every_family_and_every_other_order() -> None:
-    assert set(fim_strategies()) == {f"fim/{name}" for name in formats()} | {
+    assert set(fim_strategies()) == {f"fim/{name}" for name in fim_formats()} | {
         "fim/santacoder:spm", "fim/starcoder:spm", "fim/starcoder2:spm", "fim/codellama:spm", "fim/codegemma:spm",
     }  # fmt: skip
     assert all(name == strategy.name for name, strategy in fim_strategies().items())
@@ -36,7 +36,7 @@ def test_there_is_one_for_every_family_and_every_other_order() -> None:
 def test_the_key_holds_the_version_of_the_familys_entry() -> None:
     assert named("fim/starcoder").key == "fim/starcoder@1"
     assert named("fim/starcoder:spm").key == "fim/starcoder:spm@1"
-    newer = formats()["starcoder"].model_copy(update={"version": 7})
+    newer = fim_formats()["starcoder"].model_copy(update={"version": 7})
     assert FimStrategy(newer).key == "fim/starcoder@7"
 
 
@@ -86,12 +86,12 @@ def test_what_does_not_fit_goes_in_its_order() -> None:
     )
     strategy = named("fim/qwen2.5-coder")
     whole = text_of(strategy.render(caret, UNLIMITED))
-    assert text_of(strategy.render(caret, Budget(len(whole), len))) == whole
-    without_far = text_of(strategy.render(caret, Budget(len(whole) - 1, len)))
+    assert text_of(strategy.render(caret, PromptBudget(len(whole), len))) == whole
+    without_far = text_of(strategy.render(caret, PromptBudget(len(whole) - 1, len)))
     assert without_far == whole.replace(f"<|file_sep|>far.py\n{'f' * 50}\n", "")
-    alone = text_of(strategy.render(caret, Budget(len(without_far) - 1, len)))
+    alone = text_of(strategy.render(caret, PromptBudget(len(without_far) - 1, len)))
     assert alone == f"<|fim_prefix|>{caret.prefix}<|fim_suffix|>{caret.suffix}<|fim_middle|>"
-    shorter = text_of(strategy.render(caret, Budget(len(alone) - 1, len)))
+    shorter = text_of(strategy.render(caret, PromptBudget(len(alone) - 1, len)))
     assert shorter.startswith("<|fim_prefix|>p234\n")
     assert shorter.endswith("s234\n<|fim_middle|>")
 
@@ -114,7 +114,7 @@ def test_every_prompt_fits_its_budget(caret: Caret, name: str, tokens: int) -> N
     strategy = named(name)
     whole = text_of(strategy.render(caret, UNLIMITED))
     try:
-        text = text_of(strategy.render(caret, Budget(tokens, len)))
+        text = text_of(strategy.render(caret, PromptBudget(tokens, len)))
     except UnpromptableError:
         assert len(whole) > tokens
         return

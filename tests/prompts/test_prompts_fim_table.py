@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from caretbench.prompts.fim.detection import formats
+from caretbench.prompts.fim.detection import fim_formats
 from caretbench.prompts.fim.format import FimFormat
 
 ENTRY: dict[str, Any] = {
@@ -63,9 +63,9 @@ def test_an_entry_that_makes_no_sense(change: dict[str, Any], message: str) -> N
         FimFormat.model_validate(ENTRY | change)
 
 
-@pytest.mark.parametrize("family", sorted(formats()))
+@pytest.mark.parametrize("family", sorted(fim_formats()))
 def test_every_entry_is_whole(family: str) -> None:
-    entry = formats()[family]
+    entry = fim_formats()[family]
     assert entry.source
     assert all(text.strip() for text in (*entry.identified_by, *entry.stop, *entry.reserved))
     listed = [*entry.stop, *entry.reserved]
@@ -73,5 +73,5 @@ def test_every_entry_is_whole(family: str) -> None:
     for order, template in entry.orders.items():
         assert any(token in template for token in entry.identified_by), order
     if entry.detected_as:
-        told = formats()[entry.detected_as]
+        told = fim_formats()[entry.detected_as]
         assert set(told.identified_by) <= set(entry.identified_by)

@@ -6,8 +6,8 @@ import pytest
 
 from caretbench.models import FillPrompt, TextPrompt
 from caretbench.problem import Caret, ContextFile
-from caretbench.prompts.plain import Fill, LeftToRight
-from caretbench.prompts.strategy import Budget, UnpromptableError
+from caretbench.prompts.strategy import PromptBudget, UnpromptableError
+from caretbench.prompts.text_prompts import Fill, LeftToRight
 from tests.support.prompt_samples import EVERYTHING
 
 LINES = "".join(f"line_{number} = {number}\n" for number in range(50))
@@ -33,7 +33,9 @@ def test_left_to_right_puts_files_and_the_instruction_before_the_prefix() -> Non
 
 
 def test_left_to_right_cuts_at_a_line_start() -> None:
-    text = LeftToRight().render(Caret(language="python", prefix=LINES + "last = "), Budget(100, len)).text
+    text = (
+        LeftToRight().render(Caret(language="python", prefix=LINES + "last = "), PromptBudget(100, len)).text
+    )
     assert len(text) <= 100
     assert text.endswith("line_49 = 49\nlast = ")
     assert text.startswith("line_")
@@ -42,7 +44,7 @@ def test_left_to_right_cuts_at_a_line_start() -> None:
 
 def test_left_to_right_drops_files_first() -> None:
     caret = Caret(language="python", prefix=LINES, context=(ContextFile(path="b.py", text=LINES),))
-    assert LeftToRight().render(caret, Budget(len(LINES) + 20, len)).text == LINES
+    assert LeftToRight().render(caret, PromptBudget(len(LINES) + 20, len)).text == LINES
 
 
 @pytest.mark.parametrize(
@@ -71,7 +73,7 @@ def test_fill_cuts_at_line_starts() -> None:
     caret = Caret(
         language="python", prefix=LINES, suffix=LINES, context=(ContextFile(path="b.py", text="b = 1\n"),)
     )
-    prompt = Fill().render(caret, Budget(200, len))
+    prompt = Fill().render(caret, PromptBudget(200, len))
     assert prompt.files == ()
     assert len(prompt.prefix) + len(prompt.suffix) <= 200
     assert LINES.endswith("\n" + prompt.prefix)

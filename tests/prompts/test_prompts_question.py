@@ -5,12 +5,12 @@ import pytest
 from caretbench.models import ChatPrompt, TextPrompt
 from caretbench.problem import Caret, ChoiceCheck, ContextFile, NoSplice, Problem, Provenance, Question
 from caretbench.prompts import choose, strategy
-from caretbench.prompts.question import AskQuestion, ContinueQuestion, LikeliestLetter
-from caretbench.prompts.strategy import Budget, UnpromptableError
-from caretbench.runs.asking import Asking
+from caretbench.prompts.question import ChatQuestion, LikeliestLetter, TextQuestion
+from caretbench.prompts.strategy import PromptBudget, UnpromptableError
+from caretbench.runs.model_under_test import ModelUnderTest
 from tests.support.fakes import FakeClient
 
-WIDE = Budget(None, len)
+WIDE = PromptBudget(None, len)
 QUESTION = Question(
     text="Which patch does this?\n",
     choices=("one\n", "``` two", "three", "four {{ 1 }} $mark"),
@@ -19,7 +19,7 @@ QUESTION = Question(
 
 
 def test_all_of_a_question_is_shown_in_order_behind_fences_that_no_text_closes() -> None:
-    prompt = AskQuestion().render_question(QUESTION, WIDE)
+    prompt = ChatQuestion().render_question(QUESTION, WIDE)
     assert isinstance(prompt, ChatPrompt)
     system, user = prompt.messages
     assert "A, B, C or D" in system.text
@@ -30,23 +30,23 @@ def test_all_of_a_question_is_shown_in_order_behind_fences_that_no_text_closes()
 
 
 def test_a_question_without_choices_asks_for_no_letter() -> None:
-    system, user = AskQuestion().render_question(Question(text="Describe it."), WIDE).messages
+    system, user = ChatQuestion().render_question(Question(text="Describe it."), WIDE).messages
     assert "letter" not in system.text + user.text
     assert user.text == "Describe it."
 
 
 def test_a_base_model_continues_where_the_answer_begins() -> None:
-    prompt = ContinueQuestion().render_question(QUESTION, WIDE)
+    prompt = TextQuestion().render_question(QUESTION, WIDE)
     assert isinstance(prompt, TextPrompt)
     assert prompt.text.endswith("The letter of the right choice\nAnswer:")
     assert prompt.stop == ("\n",)
-    assert ContinueQuestion().render_question(Question(text="Why?"), WIDE).stop == ()
+    assert TextQuestion().render_question(Question(text="Why?"), WIDE).stop == ()
 
 
-@pytest.mark.parametrize("ask", [AskQuestion(), ContinueQuestion(), LikeliestLetter()])
-def test_a_question_is_never_cut(ask: AskQuestion | ContinueQuestion) -> None:
+@pytest.mark.parametrize("ask", [ChatQuestion(), TextQuestion(), LikeliestLetter()])
+def test_a_question_is_never_cut(ask: ChatQuestion | TextQuestion) -> None:
     with pytest.raises(UnpromptableError, match="a question is never cut"):
-        ask.render_question(QUESTION, Budget(20, len))
+        ask.render_question(QUESTION, PromptBudget(20, len))
     with pytest.raises(UnpromptableError, match="more than there are letters"):
         ask.render_question(Question(text="?", choices=tuple(map(str, range(27)))), WIDE)
     with pytest.raises(UnpromptableError, match="a place in a program"):
@@ -73,40 +73,40 @@ def problem(shown: Question) -> Problem:
 
 
 def test_a_question_that_names_a_control_token_of_the_model_is_not_asked() -> None:
-    asking = Asking("m", FakeClient(control=("<|end|>",)), strategy("question"))
+    asking = ModelUnderTest("m", FakeClient(control=("<|end|>",)), strategy("question"))
     [wanted] = asking.wanted([problem(QUESTION)], {})
     assert isinstance(wanted.prompt, ChatPrompt)
     hostile = QUESTION.model_copy(update={"choices": ("a", "b", "c", "<|end|>")})
     [refused] = asking.wanted([problem(hostile)], {})
     assert refused.prompt is None
     assert "control token" in refused.fault
-    [mistaken] = Asking("m", FakeClient(), strategy("chat")).wanted([problem(QUESTION)], {})
+    [mistaken] = ModelUnderTest("m", FakeClient(), strategy("chat")).wanted([problem(QUESTION)], {})
     assert mistaken.prompt is None
 
 
 def test_a_letter_may_be_read_off_the_first_token_of_the_same_text() -> None:
     prompt = LikeliestLetter().render_question(QUESTION, WIDE)
-    assert prompt.text == ContinueQuestion().render_question(QUESTION, WIDE).text
+    assert prompt.text == TextQuestion().render_question(QUESTION, WIDE).text
     assert (prompt.letters, prompt.stop) == (("A", "B", "C", "D"), ())
     assert strategy("question-logprob").key == "question-logprob@1"
     why = Question(text="Why?")
-    assert LikeliestLetter().render_question(why, WIDE) == ContinueQuestion().render_question(why, WIDE)
+    assert LikeliestLetter().render_question(why, WIDE) == TextQuestion().render_question(why, WIDE)
 
 
 def test_who_tells_no_probabilities_is_not_asked_for_them() -> None:
     silent = FakeClient(accepts=("text",))
-    telling = FakeClient(accepts=("text",), tells_probabilities=True, context_tokens=100)
+    telling = FakeClient(accepts=("text",), returns_log_probabilities=True, context_tokens=100)
     assert choose(telling, "question-logprob", questions=True).name == "question-logprob"
     assert choose(telling, None, questions=True).name == "question-text"
     refused = "reads the log-probabilities of the first token, and fake/model tells none"
     with pytest.raises(ValueError, match=f"{refused}; give --prompt question-text$"):
         choose(silent, "question-logprob", questions=True)
     with pytest.raises(ValueError, match=refused):
-        Asking("m", silent, strategy("question-logprob"))
-    asking = Asking("m", telling, strategy("question-logprob"))
+        ModelUnderTest("m", silent, strategy("question-logprob"))
+    asking = ModelUnderTest("m", telling, strategy("question-logprob"))
     assert asking.budget.tokens == 99, "the letter is one token, whatever --max-tokens says"
     [choice, refused_text] = asking.wanted([problem(QUESTION), problem(Question(text="Why?"))], {})
     assert choice.prompt is not None
     assert (asking.answer_tokens(choice.prompt), refused_text.prompt) == (1, None)
     with pytest.raises(ValueError, match="no room for a prompt"):
-        Asking("m", telling, strategy("question-text"))
+        ModelUnderTest("m", telling, strategy("question-text"))

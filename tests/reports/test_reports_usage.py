@@ -1,4 +1,4 @@
-"""What the answers took: numbers worked out by hand, and the places where they show."""
+"""Usage of models: numbers worked out by hand, and their positions in reports."""
 
 import csv
 import io
@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from caretbench.files import write_rows
-from caretbench.problem import Completion, Latency, Missing, Score, Usage
+from caretbench.problem import Completion, Latency, MissingSample, Score, Usage
 from caretbench.reports.output.export import to_csv, to_json, to_markdown
 from caretbench.reports.output.page import render_html
 from caretbench.reports.output.terminal import summary_tables
 from caretbench.reports.results.usage import model_usage
 from caretbench.reports.run_summary import load_run_folder, summarise_run
 from caretbench.reports.summary import Summary
-from caretbench.runs.folder import DataInfo, Manifest, ModelInfo, RunFolder
+from caretbench.runs.run_folder import DataInfo, Manifest, ModelInfo, RunFolder
 from tests.support.report_runs import make_problem
 
 SHARED = Usage(input_tokens=100, output_tokens=30, cached_tokens=40, answers=2)
@@ -25,8 +25,10 @@ def answer(problem: str, sample: int = 0, model: str = "m", **fields: object) ->
     return Completion.model_validate(row | {"prompt": "chat@1", "finish_reason": "stop"} | fields)
 
 
-def absent(kind: str, sample: int, model: str = "m") -> Missing:
-    return Missing(problem_id="p3", model=model, parameters="abc", sample=sample, kind=kind, message="no")
+def absent(kind: str, sample: int, model: str = "m") -> MissingSample:
+    return MissingSample(
+        problem_id="p3", model=model, parameters="abc", sample=sample, kind=kind, message="no"
+    )
 
 
 ROWS = [

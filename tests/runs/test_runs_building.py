@@ -12,12 +12,12 @@ from caretbench.files import DataError
 from caretbench.models import ChatPrompt, ClientOptions, FillPrompt, ModelRequest, Sampling, TextPrompt
 from caretbench.problem import Problem, Profile, Usage
 from caretbench.progress import Progress
-from caretbench.runs.asking import prompt_text
-from caretbench.runs.building.asker import BuildAsker
 from caretbench.runs.building.build import build
-from caretbench.runs.building.config import BuildAsking, models_by_role
+from caretbench.runs.building.config import BuildModelsConfig, models_by_role
 from caretbench.runs.building.dry_run import BuildForecast, dry_run
-from caretbench.runs.building.questions import AskedFiles, MissingBuildAnswer
+from caretbench.runs.building.model_requests import AnswerFiles, MissingBuildAnswer
+from caretbench.runs.building.stored_models import StoredBuildModels
+from caretbench.runs.model_under_test import prompt_text
 from caretbench.runs.plans.config import SamplingConfig
 from caretbench.runs.plans.prices import Prices
 from caretbench.suites.base import Suite
@@ -32,8 +32,8 @@ PRICES = Prices.parse(
 """One dollar for each token of an answer."""
 
 
-def asking(*options: str, **fields: Any) -> BuildAsking:
-    return BuildAsking(models=models_by_role("two", ROLES, options or ["generator=fake/a"]), **fields)
+def asking(*options: str, **fields: Any) -> BuildModelsConfig:
+    return BuildModelsConfig(models=models_by_role("two", ROLES, options or ["generator=fake/a"]), **fields)
 
 
 def requests(*keys: str, **fields: Any) -> list[BuildRequest]:
@@ -60,8 +60,8 @@ class Opened:
 
 
 @contextmanager
-def asker(folder: Path, opened: Opened, chosen: BuildAsking | None = None) -> Iterator[BuildModels]:
-    with BuildAsker(chosen or asking(), folder, opened, Progress()) as found:
+def asker(folder: Path, opened: Opened, chosen: BuildModelsConfig | None = None) -> Iterator[BuildModels]:
+    with StoredBuildModels(chosen or asking(), folder, opened, Progress()) as found:
         yield found
 
 
@@ -76,14 +76,14 @@ def test_every_request_is_answered_once(tmp_path: Path) -> None:
     with asker(tmp_path, again, asking(prices=PRICES)) as models:
         assert models.ask("generator", requests("a", "b")) == answers
     assert (opened.texts, again.texts) == (["write a", "write b"], [])
-    rows = list(AskedFiles(tmp_path).answers())
+    rows = list(AnswerFiles(tmp_path).answers())
     assert [(row.role, row.request, row.model, row.text, row.cost) for row in rows] == [
         ("generator", "a", "fake/a", "[write a]", 2.0),
         ("generator", "b", "fake/a", "[write b]", 2.0),
     ]
     assert rows[0].settings["client"] == {"model": "fake/a"}
     assert all(client.closed for client in opened.clients)
-    assert not AskedFiles(tmp_path).errors_path.exists()
+    assert not AnswerFiles(tmp_path).errors_path.exists()
 
 
 @pytest.mark.parametrize(
@@ -101,10 +101,10 @@ def test_another_question_has_another_key(
     with asker(tmp_path, Opened()) as models:
         models.ask("generator", requests("a"))
     opened = Opened()
-    with asker(tmp_path, opened, BuildAsking(**({"models": asking().models} | changed))) as models:
+    with asker(tmp_path, opened, BuildModelsConfig(**({"models": asking().models} | changed))) as models:
         models.ask("generator", requests("a", **fields))
     assert len(opened.texts) == 1
-    assert len({row.key for row in AskedFiles(tmp_path).answers()}) == 2
+    assert len({row.key for row in AnswerFiles(tmp_path).answers()}) == 2
 
 
 def test_options_replace_the_sampling_of_a_suite(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_a_missing_answer_stops_the_build_and_is_asked_again(tmp_path: Path) -> 
     def reply(request: ModelRequest, _sample: int) -> Reply:
         return failure("a bad day", "timeout") if request.id == "b" else "fine"
 
-    files = AskedFiles(tmp_path)
+    files = AnswerFiles(tmp_path)
     with (
         asker(tmp_path, Opened(reply)) as models,
         pytest.raises(
@@ -145,7 +145,7 @@ def test_errors_of_questions_that_are_not_asked_any_more_go(tmp_path: Path) -> N
         models.ask("generator", requests("a"))
     with asker(tmp_path, Opened()) as models:
         models.ask("generator", requests("a", prompt="another"))
-    assert not AskedFiles(tmp_path).errors_path.exists()
+    assert not AnswerFiles(tmp_path).errors_path.exists()
 
 
 def test_a_suite_may_go_on_without_an_answer(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_a_suite_may_go_on_without_an_answer(tmp_path: Path) -> None:
         with pytest.raises(AnswersMissingError):
             models.ask("generator", requests("a"))
         models.ask("generator", requests("b"))
-    assert '"request":"a"' in AskedFiles(tmp_path).errors_path.read_text()
+    assert '"request":"a"' in AnswerFiles(tmp_path).errors_path.read_text()
 
 
 def test_a_killed_build_keeps_what_was_answered(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_a_killed_build_keeps_what_was_answered(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt), asker(tmp_path, Opened(reply)) as models:
         models.ask("generator", requests("a", "b"))
-    with AskedFiles(tmp_path).answers_path.open("a") as stream:
+    with AnswerFiles(tmp_path).answers_path.open("a") as stream:
         stream.write('{"schema_version":1,"role":"gene')  # torn
     opened = Opened()
     with asker(tmp_path, opened) as models:
@@ -192,7 +192,7 @@ def test_the_budget_is_of_the_whole_build(tmp_path: Path) -> None:
 def test_no_text_is_the_empty_text(tmp_path: Path) -> None:
     with asker(tmp_path, Opened(lambda *_: None)) as models:
         assert models.ask("generator", requests("a")) == {"a": ""}
-    assert [row.text for row in AskedFiles(tmp_path).answers()] == [None]
+    assert [row.text for row in AnswerFiles(tmp_path).answers()] == [None]
 
 
 def test_prompts_are_those_that_the_model_takes(tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ def test_one_model_is_open_at_a_time(tmp_path: Path) -> None:
         models.ask("checker", requests("a"))
         assert [client.closed for client in opened.clients] == [True, False]
     assert [client.name for client in opened.clients] == ["fake/a", "fake/b"]
-    assert {(row.role, row.model) for row in AskedFiles(tmp_path).answers()} == {
+    assert {(row.role, row.model) for row in AnswerFiles(tmp_path).answers()} == {
         ("generator", "fake/a"),
         ("checker", "fake/b"),
     }
@@ -323,11 +323,11 @@ class TwoSteps(Suite):
 BOTH = ("generator=fake/a", "checker=second=fake/b")
 
 
-def whole(output: Path, opened: Opened, chosen: BuildAsking) -> BuildResult:
+def whole(output: Path, opened: Opened, chosen: BuildModelsConfig) -> BuildResult:
     return build(TwoSteps(), ["x", "y"], output, {}, chosen, opened, Progress())
 
 
-def rehearsed(output: Path, opened: Opened, chosen: BuildAsking) -> BuildForecast:
+def rehearsed(output: Path, opened: Opened, chosen: BuildModelsConfig) -> BuildForecast:
     return dry_run(TwoSteps(), ["x", "y"], output, {}, chosen, opened, Progress())
 
 
@@ -343,7 +343,7 @@ def test_a_build_without_roles_is_given_no_models(tmp_path: Path) -> None:
         build_roles: ClassVar[Mapping[str, str]] = {}
 
     with pytest.raises(ValueError, match="this build needs a model: -m generator="):
-        build(Plain(), ["x"], tmp_path / "out", {}, BuildAsking(), Opened(), Progress())
+        build(Plain(), ["x"], tmp_path / "out", {}, BuildModelsConfig(), Opened(), Progress())
 
 
 def test_a_dry_run_sends_and_writes_nothing(tmp_path: Path) -> None:
@@ -383,7 +383,7 @@ def test_a_dry_run_names_the_place_of_every_model(tmp_path: Path) -> None:
     assert rehearsed(tmp_path, there, asking()).roles["generator"].address == "http://there/v1"
     assert rehearsed(tmp_path, there, asking("generator=gguf/a")).roles["generator"].place == "local"
     with pytest.raises(ValueError, match="no model is given, so nothing would be sent"):
-        rehearsed(tmp_path, Opened(), BuildAsking())
+        rehearsed(tmp_path, Opened(), BuildModelsConfig())
 
 
 def test_a_row_says_what_is_missing() -> None:

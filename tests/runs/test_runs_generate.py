@@ -13,12 +13,12 @@ import pytest
 from caretbench.errors import MachineError
 from caretbench.files import sha256_json
 from caretbench.models import ChatPrompt, FillPrompt, Message, ModelRequest, Sampling, TextPrompt
-from caretbench.problem import Caret, Completion, ContextFile, Missing, Problem, Usage
-from caretbench.runs.asking import Asking, prompt_text
-from caretbench.runs.folder import RunFolder
-from caretbench.runs.generate import Generating, spent
+from caretbench.problem import Caret, Completion, ContextFile, MissingSample, Problem, Usage
+from caretbench.runs.generate import GenerationStage, stored_cost
+from caretbench.runs.model_under_test import ModelUnderTest, prompt_text
 from caretbench.runs.plans.prices import CostBudget, Price
-from caretbench.runs.stage import HOPELESS, Tally
+from caretbench.runs.request_stage import MAX_FAILED_REQUESTS, StageCounts
+from caretbench.runs.run_folder import RunFolder
 from tests.support.fakes import FakeClient, PlainStrategy, Reply, failure
 from tests.support.make_problem import MakeProblem
 
@@ -31,26 +31,26 @@ def problems(make_problem: MakeProblem) -> list[Problem]:
     return [make_problem(f"python/low_context/{name}") for name in ("a", "b", "c", "d")]
 
 
-def asking(client: FakeClient, **fields: Any) -> Asking:
-    return Asking(**{"name": "m", "client": client, "strategy": PlainStrategy()} | fields)
+def asking(client: FakeClient, **fields: Any) -> ModelUnderTest:
+    return ModelUnderTest(**{"name": "m", "client": client, "strategy": PlainStrategy()} | fields)
 
 
 def generate(
     folder: Path, problems: Sequence[Problem], client: FakeClient, limit: float | None = None, **fields: Any
-) -> Tally:
-    stage = Generating(problems, RunFolder(folder))
-    return stage.run(asking(client, **fields), CostBudget(limit, spent=spent(RunFolder(folder))))
+) -> StageCounts:
+    stage = GenerationStage(problems, RunFolder(folder))
+    return stage.run(asking(client, **fields), CostBudget(limit, spent=stored_cost(RunFolder(folder))))
 
 
 def completions(folder: Path) -> list[Completion]:
     return list(RunFolder(folder).completions())
 
 
-def missing(folder: Path) -> list[Missing]:
+def missing(folder: Path) -> list[MissingSample]:
     return list(RunFolder(folder).missing())
 
 
-def names(rows: Sequence[Completion | Missing]) -> list[tuple[str, int]]:
+def names(rows: Sequence[Completion | MissingSample]) -> list[tuple[str, int]]:
     return [(row.problem_id.rpartition("/")[2], row.sample) for row in rows]
 
 
@@ -289,11 +289,11 @@ def test_the_worst_case_counts_bytes_where_no_tokenizer_is_known() -> None:
 def test_a_model_that_never_answers_is_not_asked_for_everything(
     tmp_path: Path, make_problem: MakeProblem
 ) -> None:
-    many = [make_problem(f"python/low_context/{number}") for number in range(HOPELESS + 30)]
+    many = [make_problem(f"python/low_context/{number}") for number in range(MAX_FAILED_REQUESTS + 30)]
     client = FakeClient(lambda _request, _sample: failure("wrong key", "refused"))
     tally = generate(tmp_path, many, client)
-    assert len(client.asked) == HOPELESS
-    assert tally.missing == {"refused": HOPELESS, "provider": 30}
+    assert len(client.asked) == MAX_FAILED_REQUESTS
+    assert tally.missing == {"refused": MAX_FAILED_REQUESTS, "provider": 30}
     assert tally.first_message == "wrong key"
     assert len(missing(tmp_path)) == len(many)
     assert "the first 20 requests all failed" in missing(tmp_path)[-1].message
@@ -376,9 +376,9 @@ def test_the_stage_costs_little_and_keeps_nothing(tmp_path: Path, make_problem: 
     )
     before = time.process_time()
     generate(tmp_path / "cpu", some, client, samples=5)
-    spent = time.process_time() - before
+    stored_cost = time.process_time() - before
     assert len(completions(tmp_path / "cpu")) == 20_000
-    assert spent / 20_000 < 0.5e-3
+    assert stored_cost / 20_000 < 0.5e-3
     peaks = []
     for part in (some[:400], some):
         tracemalloc.start()

@@ -10,15 +10,15 @@ import pytest
 
 from caretbench.errors import MachineError
 from caretbench.extraction.policies import policy
-from caretbench.files import Appender, DataError
+from caretbench.files import DataError, RowAppender
 from caretbench.judging.criteria import criterion
-from caretbench.judging.criterion_choice import Part
+from caretbench.judging.criterion_choice import CriterionProblems
 from caretbench.models import ModelRequest, Sampling
 from caretbench.problem import Completion, Judgement, Problem, Usage
-from caretbench.runs.folder import DataInfo, Manifest, RunFolder
-from caretbench.runs.judge import GradingResult, JudgingSettings, grade
-from caretbench.runs.judging.subjects import subjects
+from caretbench.runs.judge import GradingResult, JudgingSettings, judge_part
+from caretbench.runs.judging.texts_to_judge import distinct_texts
 from caretbench.runs.plans.prices import CostBudget, Price
+from caretbench.runs.run_folder import DataInfo, Manifest, RunFolder
 from tests.support.fakes import FakeClient, Reply, failure
 from tests.support.make_problem import MakeProblem
 
@@ -39,7 +39,7 @@ def make_run(
 
 
 def add(folder: RunFolder, problems: Sequence[Problem], answers: Sequence[str | None], model: str) -> None:
-    with Appender(folder.completions_path) as appender:
+    with RowAppender(folder.completions_path) as appender:
         appender.append(
             *(
                 Completion(problem_id=problem.id, model=model, sample=sample, text=text)
@@ -51,9 +51,9 @@ def add(folder: RunFolder, problems: Sequence[Problem], answers: Sequence[str | 
 
 def judge(folder: RunFolder, *clients: FakeClient, **options: Any) -> GradingResult:
     criterion, sampling = options.pop("criterion", QUALITY), options.pop("sampling", None)
-    part = Part(criterion, tuple(options.pop("problems", None) or folder.problems()))
+    part = CriterionProblems(criterion, tuple(options.pop("problems", None) or folder.problems()))
     settings = JudgingSettings(policy("syntax"), **{"control_problems": 0} | options)
-    return grade(folder, part, [(client.name, client) for client in clients], settings, sampling)
+    return judge_part(folder, part, [(client.name, client) for client in clients], settings, sampling)
 
 
 def grader(reply: Reply | Callable[[ModelRequest, int], Reply] = GOOD, **options: Any) -> FakeClient:
@@ -110,14 +110,14 @@ def test_other_settings_make_another_grader(tmp_path: Path, make_problem: MakePr
 def test_nothing_and_errors_in_place_of_a_completion(tmp_path: Path, make_problem: MakeProblem) -> None:
     problem = make_problem()
     folder = make_run(tmp_path, [problem], [None, ""])
-    with Appender(folder.completions_path) as appender:
+    with RowAppender(folder.completions_path) as appender:
         appender.append(
             Completion(problem_id=problem.id, model="m", sample=2, text="Error: no", error=True),
             Completion(problem_id="unknown", model="m", text="x"),
         )
-    [subject], count = subjects(folder, [problem], policy("syntax"), "default", control_problems=0)
+    [subject], count = distinct_texts(folder, [problem], policy("syntax"), "default", control_problems=0)
     assert (subject.text, count) == ("", 2)
-    found, count = subjects(folder, [problem], policy("released"), "paper", control_problems=0)
+    found, count = distinct_texts(folder, [problem], policy("released"), "paper", control_problems=0)
     assert ([entry.text for entry in found], count) == (["", "Error: no"], 3)
 
 
@@ -299,7 +299,7 @@ def test_what_is_refused(tmp_path: Path, make_problem: MakeProblem) -> None:
         judge(folder, grader(accepts=["fill"]))
     with pytest.raises(ValueError, match="no price is known for fake/model"):
         judge(folder, grader(), budget=CostBudget(limit=1.0))
-    with Appender(folder.judgements_path), pytest.raises(DataError, match="another caretbench"):
+    with RowAppender(folder.judgements_path), pytest.raises(DataError, match="another caretbench"):
         judge(folder, grader())
     assert not folder.judge_errors_path.exists()
 

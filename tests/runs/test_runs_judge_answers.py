@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from caretbench.extraction.policies import policy
-from caretbench.files import Appender
+from caretbench.files import RowAppender
 from caretbench.judging.answers import answer_key
 from caretbench.judging.criteria import criterion
-from caretbench.judging.criterion_choice import Part, parts
+from caretbench.judging.criterion_choice import CriterionProblems, problems_by_criterion
 from caretbench.models import ModelRequest
 from caretbench.problem import Completion, Problem, Profile
 from caretbench.reports.judged.judged_answers import JudgedAnswers, RatedAnswer
-from caretbench.runs.folder import DataInfo, Manifest, ModelInfo, RunFolder
-from caretbench.runs.judge import GradingResult, JudgingSettings, NothingToJudgeError, grade, grade_parts
-from caretbench.runs.judging.steps import NOTHING
+from caretbench.runs.judge import GradingResult, JudgingSettings, NothingToJudgeError, judge_part, judge_parts
+from caretbench.runs.judging.two_step_judging import NOTHING
+from caretbench.runs.run_folder import DataInfo, Manifest, ModelInfo, RunFolder
 from tests.support.fakes import FakeClient, Reply, failure
 from tests.support.make_problem import MakeProblem
 from tests.support.questions import CHANGES, question_problem, question_problems
@@ -39,7 +39,7 @@ def make_run(
     data = DataInfo(name="d", hash="h", problems=len(problems), selected=len(problems))
     folder.write_manifest(Manifest(suite="efcb", data=data, policy="raw@1", profile=profile))
     folder.write_problems(problems)
-    with Appender(folder.completions_path) as appender:
+    with RowAppender(folder.completions_path) as appender:
         for model, texts in answers.items():
             appender.append(
                 *(
@@ -74,10 +74,10 @@ def judge(
     client = FakeClient(reply, name=name, accepts=["chat"])
     arguments: dict[str, Any] = {"control_problems": 0} | options
     profile = folder.manifest().profile
-    chosen = parts(folder.problems(), profile, arguments.pop("asked", None))
+    chosen = problems_by_criterion(folder.problems(), profile, arguments.pop("asked", None))
     changed = arguments.pop("changed", None)
     settings = JudgingSettings(policy("raw"), profile, **arguments)
-    return grade_parts(folder, chosen, [(name, client)], settings, changed), client
+    return judge_parts(folder, chosen, [(name, client)], settings, changed), client
 
 
 def rows_of(folder: RunFolder, **options: Any) -> dict[tuple[str, str, int], RatedAnswer]:
@@ -90,22 +90,23 @@ def rows_of(folder: RunFolder, **options: Any) -> dict[tuple[str, str, int], Rat
 
 def test_checks_name_the_criterion_and_the_profile_decides(make_problem: MakeProblem) -> None:
     problems = [*question_problems(), make_problem()]
-    default = {part.criterion.key: len(part.problems) for part in parts(problems, "default")}
+    default = {part.criterion.key: len(part.problems) for part in problems_by_criterion(problems, "default")}
     assert default == {
         "efcb-masked@1": 3,
         "efcb-description@1": 3,
         "efcb-claims@1": 3,
         "devbench-quality@1": 1,
     }
-    paper = {part.criterion.key: len(part.problems) for part in parts(problems, "paper")}
+    paper = {part.criterion.key: len(part.problems) for part in problems_by_criterion(problems, "paper")}
     assert paper == {"efcb-similarity-paper@1": 6, "efcb-hallucination-paper@1": 3, "devbench-paper@1": 1}
-    own = parts(problems, "default", criterion("efcb-similarity-paper"))
+    own = problems_by_criterion(problems, "default", criterion("efcb-similarity-paper"))
     assert [len(part.problems) for part in own] == [9]  # no choices, no carets
-    assert [len(part.problems) for part in parts(problems, "paper", criterion("devbench-quality"))] == [1]
+    several = problems_by_criterion(problems, "paper", criterion("devbench-quality"))
+    assert [len(part.problems) for part in several] == [1]
     with pytest.raises(ValueError, match="judges the statements that another criterion finds"):
-        parts(problems, "default", criterion("efcb-claim-support"))
+        problems_by_criterion(problems, "default", criterion("efcb-claim-support"))
     with pytest.raises(KeyError, match="unknown criterion 'beauty'"):
-        parts([question_problem("reverse-qa", "cache", criterion="beauty")], "default")
+        problems_by_criterion([question_problem("reverse-qa", "cache", criterion="beauty")], "default")
 
 
 def test_every_task_is_judged_by_its_own(tmp_path: Path) -> None:
@@ -329,7 +330,7 @@ def test_without_an_answer_nothing_is_judged(tmp_path: Path) -> None:
     with pytest.raises(NothingToJudgeError, match="holds no completion to judge"):
         judge(folder)
     with pytest.raises(NothingToJudgeError, match="nothing that a judge is asked about"):
-        grade_parts(folder, [], [], JudgingSettings(policy("raw")))
+        judge_parts(folder, [], [], JudgingSettings(policy("raw")))
     # One task of several may still be without answers.
     part = make_run(tmp_path / "part", [question_problem("mpr-gen", "cache")], {"m": ["x"]})
     part.write_problems([question_problem("mpr-gen", "cache"), question_problem("reverse-qa", "cache")])
@@ -337,4 +338,9 @@ def test_without_an_answer_nothing_is_judged(tmp_path: Path) -> None:
     assert list(results) == ["efcb-masked@1"]
     client = FakeClient(honest, accepts=["chat"])
     with pytest.raises(NothingToJudgeError):
-        grade(part, Part(criterion("efcb-masked"), ()), [("j", client)], JudgingSettings(policy("raw")))
+        judge_part(
+            part,
+            CriterionProblems(criterion("efcb-masked"), ()),
+            [("j", client)],
+            JudgingSettings(policy("raw")),
+        )

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from caretbench.extraction.policies import policy
-from caretbench.files import Appender
+from caretbench.files import RowAppender
 from caretbench.judging.criteria import criterion
-from caretbench.judging.criterion_choice import Part
+from caretbench.judging.criterion_choice import CriterionProblems
 from caretbench.models import ModelRequest
 from caretbench.reports.judged.carets import folder_caret_scores
-from caretbench.runs.folder import DataInfo, Manifest, RunFolder
-from caretbench.runs.judge import JudgingSettings, grade
+from caretbench.runs.judge import JudgingSettings, judge_part
+from caretbench.runs.run_folder import DataInfo, Manifest, RunFolder
 from caretbench.suites import suite
 from tests.support.fakes import FakeClient
 
@@ -36,13 +36,13 @@ def test_nine_thousand_completions_take_2390_judgements(tmp_path: Path, devbench
     folder.write_manifest(Manifest(suite="devbench", data=data, policy="syntax@1", profile="default"))
     folder.write_problems(loaded.problems)
     problems = {problem.id: problem for problem in loaded.problems}
-    with Appender(folder.completions_path) as appender:
+    with RowAppender(folder.completions_path) as appender:
         appender.append(*house.recorded(devbench_data / "completions", problems, ["gpt-4o"]))
     client = FakeClient(by_hash, window=8)
     started = time.process_time()
-    part = Part(criterion("devbench-quality"), loaded.problems)
+    part = CriterionProblems(criterion("devbench-quality"), loaded.problems)
     settings = JudgingSettings(policy("syntax"), control_problems=0)
-    result = grade(folder, part, [("judge", client)], settings)
+    result = judge_part(folder, part, [("judge", client)], settings)
     spent = time.process_time() - started
     assert (result.completions, result.subjects, result.judged) == (9000, 2390, 2390)
     assert len(client.asked) == 2390

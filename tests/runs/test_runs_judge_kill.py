@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from caretbench.problem import Completion
-from caretbench.runs.folder import DataInfo, Manifest, RunFolder
+from caretbench.runs.run_folder import DataInfo, Manifest, RunFolder
 from tests.support.make_problem import MakeProblem
 
 PROGRAM = """
@@ -17,9 +17,9 @@ import sys, time
 from pathlib import Path
 from caretbench.extraction.policies import policy
 from caretbench.judging.criterion_choice import Part
-from caretbench.runs.judge import JudgingSettings, grade
+from caretbench.runs.judge import JudgingSettings, judge_part
 from caretbench.judging.criteria import criterion
-from caretbench.runs.folder import RunFolder
+from caretbench.runs.run_folder import RunFolder
 from tests.support.fakes import FakeClient
 
 folder, asked = RunFolder(Path(sys.argv[1])), Path(sys.argv[2]).open("a", buffering=1)
@@ -33,7 +33,7 @@ print("ready", flush=True)
 with folder.locked():
     graders = [(name, FakeClient(reply, name=name)) for name in "ab"]
     part = Part(criterion("devbench-quality"), tuple(folder.problems()))
-    grade(folder, part, graders, JudgingSettings(policy("raw"), control_problems=0))
+    judge_part(folder, part, graders, JudgingSettings(policy("raw"), control_problems=0))
 """
 TEXTS, KILLS = 40, 6
 

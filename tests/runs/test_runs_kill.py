@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
-from caretbench.runs.folder import RunFolder
+from caretbench.runs.run_folder import RunFolder
 
 KILLS = 20
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.files import read_lines
-from caretbench.runs.folder import RunFolder
+from caretbench.runs.run_folder import RunFolder
 from tests.support.sandbox_boxes import still_runs
 
 KILLS = 20

@@ -11,8 +11,8 @@ from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
 from caretbench.extraction.policies import policy
 from caretbench.files import DataError
 from caretbench.problem import Completion, Problem, Score
-from caretbench.runs.folder import DataInfo, Manifest, ModelInfo, RunFolder
-from caretbench.runs.score import EXECUTION, Scoring
+from caretbench.runs.run_folder import DataInfo, Manifest, ModelInfo, RunFolder
+from caretbench.runs.score import EXECUTION, ScoringStage
 from caretbench.runs.session import check_resumable
 from caretbench.suites import suite
 from tests.support.fakes import FakeExecutor
@@ -29,8 +29,8 @@ def scoring(
     executor: FakeExecutor | None,
     profile: str = "default",
     cut: str = "syntax",
-) -> Scoring:
-    return Scoring(
+) -> ScoringStage:
+    return ScoringStage(
         suite("devbench"), problems, RunFolder(folder), policy(cut), profile, executor,  # type: ignore[arg-type]
     )  # fmt: skip
 

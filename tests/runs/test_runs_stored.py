@@ -10,7 +10,7 @@ import pytest
 
 from caretbench import RunConfig, report, score
 from caretbench.files import read_rows
-from caretbench.runs.folder import RunFolder
+from caretbench.runs.run_folder import RunFolder
 from caretbench.validation.validity import Validity
 
 STORED = Path(__file__).parent / "stored"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.profiles import PROFILES, ProfileRules, Rule, profile_named, rules_of
+from caretbench.profiles import PROFILES, ProfileRule, ProfileRules, profile_named, rules_of
 from caretbench.suites import suite
 from caretbench.suites.profile_tables import profile_table, profiles_page
 
@@ -14,8 +14,8 @@ OURS = ("devbench", "simcopilot", "efcb")
 
 
 class Own(ProfileRules):
-    policy = Rule("Policy", paper="a", default="b")
-    more = Rule("More?", paper=True, default=False)
+    policy = ProfileRule("Policy", paper="a", default="b")
+    more = ProfileRule("More?", paper=True, default=False)
 
 
 def test_a_rule_has_the_value_of_the_profile_it_is_read_from() -> None:

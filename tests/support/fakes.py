@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Isolation, Status
 from caretbench.models import FailureKind, ModelAnswer, ModelFailure, ModelRequest, PromptKind, TextPrompt
 from caretbench.problem import Caret, Latency, Usage
-from caretbench.prompts.strategy import Budget, Strategy, UnpromptableError
+from caretbench.prompts.strategy import PromptBudget, PromptStrategy, UnpromptableError
 
 ISOLATION = Isolation(
     backend="fake", level="none", memory="none", network="none", seccomp=False, user="unprivileged"
@@ -60,7 +60,7 @@ class FakeClient:
         special: frozenset[str] | None = None,
         control: frozenset[str] = frozenset(),
         window: int = 1,
-        tells_probabilities: bool = False,
+        returns_log_probabilities: bool = False,
     ) -> None:
         self.reply = reply
         self.name = name
@@ -72,7 +72,7 @@ class FakeClient:
         self.special = special
         self.control = control
         self.window = window
-        self.tells_probabilities = tells_probabilities
+        self.returns_log_probabilities = returns_log_probabilities
         self.asked: list[ModelRequest] = []
         self.closed = False
 
@@ -127,14 +127,14 @@ def failure(message: str = "no answer", kind: FailureKind = "provider") -> Model
     return ModelFailure(request_id="", samples=(), kind=kind, message=message)
 
 
-class PlainStrategy(Strategy):
+class PlainStrategy(PromptStrategy):
     """Sends what stands before the caret, cut to the budget from its beginning; a text with <FIM> cannot be asked."""
 
     name = "plain"
     version = 1
     kind = "text"
 
-    def render(self, caret: Caret, budget: Budget) -> TextPrompt:
+    def render(self, caret: Caret, budget: PromptBudget) -> TextPrompt:
         """The prefix as a text prompt."""
         if "<FIM>" in caret.prefix:
             raise UnpromptableError("the text holds <FIM>")

@@ -13,8 +13,8 @@ from caretbench.execution.toolchains import load_runtime
 from caretbench.execution.types import ExecutionRequest, Limits, Status
 from caretbench.extraction.policies import policy
 from caretbench.problem import Caret, Completion, InlineSplice, Problem, Profile, ProgramCheck, Provenance
-from caretbench.runs.folder import RunFolder
-from caretbench.runs.score import Scoring
+from caretbench.runs.run_folder import RunFolder
+from caretbench.runs.score import ScoringStage
 from caretbench.suites.devbench.suite import DevBench
 
 CPP = "#include <cassert>\n#include <cstdlib>\n"
@@ -167,7 +167,7 @@ def completions(copies: int) -> Iterator[Completion]:
 
 def score(folder: Path, copies: int, *, use_cache: bool = True) -> None:
     """Score what is missing."""
-    stage = Scoring(
+    stage = ScoringStage(
         Faulty(),
         problems(),
         RunFolder(folder),

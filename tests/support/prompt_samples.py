@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from caretbench.models import ChatPrompt
 from caretbench.problem import Caret
-from caretbench.prompts.strategy import Budget
+from caretbench.prompts.strategy import PromptBudget
 
-EVERYTHING = Budget(None, len)
+EVERYTHING = PromptBudget(None, len)
 
 CARETS = {
     "python": Caret(

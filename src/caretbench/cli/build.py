@@ -11,13 +11,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from caretbench.cli.command_help import HelpCommand, HelpGroup
-from caretbench.cli.common import AsJson, Steps, end, note, open_client, say, say_json, say_table
+from caretbench.cli.common import (
+    AsJson,
+    StepProgress,
+    exit_on_complaints,
+    open_client,
+    print_json,
+    print_line,
+    print_note,
+    print_table,
+)
 from caretbench.cli.options import parameter
 from caretbench.runs.plans.options import BY_NAME, COST, OUTPUT, SAMPLING
 
 if TYPE_CHECKING:
     from caretbench.options import Option
-    from caretbench.runs.building.config import BuildAsking
+    from caretbench.runs.building.config import BuildModelsConfig
     from caretbench.runs.building.dry_run import BuildForecast
     from caretbench.suites.base import Suite
 
@@ -152,37 +161,37 @@ def _model_options(suite: Suite) -> list[Option]:
 def _build(
     suite: Suite, sources: Sequence[str], output: Path, options: dict[str, Any], *, as_json: bool
 ) -> None:
-    from caretbench.runs.building.build import build, own_options
+    from caretbench.runs.building.build import build, resolve_build_options
     from caretbench.suites.build_models import AnswersMissingError
 
     models = _model_config(suite, options)
     own = {option.name: options[option.name] for option in suite.build_options}
-    sources, values = own_options(suite, sources, own, note)
+    sources, values = resolve_build_options(suite, sources, own, print_note)
     if options.get("dry_run"):
         from caretbench.runs.building.dry_run import dry_run
 
-        with Steps(quiet=as_json) as steps:
+        with StepProgress(quiet=as_json) as steps:
             forecast = dry_run(suite, sources, output, values, models, open_client, steps)
         _print_dry_run(forecast, as_json=as_json)
         return
     try:
-        with Steps(quiet=as_json) as steps:
+        with StepProgress(quiet=as_json) as steps:
             result = build(suite, sources, output, values, models, open_client, steps)
     except AnswersMissingError as error:
-        end([str(error)])
+        exit_on_complaints([str(error)])
         return
     for line in result.notes:
-        note(line)
+        print_note(line)
     if as_json:
-        say_json(result.numbers)
+        print_json(result.numbers)
     else:
         for line in result.lines:
-            say(line)
+            print_line(line)
     if not result.fit:
         raise typer.Exit(1)
 
 
-def _model_config(suite: Suite, values: dict[str, Any]) -> BuildAsking:
+def _model_config(suite: Suite, values: dict[str, Any]) -> BuildModelsConfig:
     """Return the configuration of the models of a build.
 
     Raises:
@@ -192,21 +201,21 @@ def _model_config(suite: Suite, values: dict[str, Any]) -> BuildAsking:
     from pydantic import ValidationError
 
     from caretbench.models import ClientOptions
-    from caretbench.runs.building.config import BuildAsking, models_by_role
-    from caretbench.runs.plans.config import SamplingConfig, in_words
-    from caretbench.runs.plans.options import tables_of
+    from caretbench.runs.building.config import BuildModelsConfig, models_by_role
+    from caretbench.runs.plans.config import SamplingConfig, validation_message
+    from caretbench.runs.plans.options import options_to_tables
     from caretbench.runs.plans.prices import Prices
 
     if not suite.build_roles:
-        return BuildAsking()
+        return BuildModelsConfig()
     options = {option.name: values[option.name] for option in _model_options(suite)}
-    tables = tables_of(options)
+    tables = options_to_tables(options)
     try:
         sampling = SamplingConfig.model_validate(tables["sampling"])
         client = ClientOptions.model_validate(tables["client"])
     except ValidationError as error:
-        raise ValueError(in_words(error)) from None
-    return BuildAsking(
+        raise ValueError(validation_message(error)) from None
+    return BuildModelsConfig(
         models=models_by_role(suite.name, suite.build_roles, values["model"] or ()),
         sampling=sampling,
         options=client,
@@ -219,7 +228,7 @@ def _model_config(suite: Suite, values: dict[str, Any]) -> BuildAsking:
 def _print_dry_run(forecast: BuildForecast, *, as_json: bool) -> None:
     """Print the requests of a build."""
     if as_json:
-        say_json(asdict(forecast) | {"texts": [text._asdict() for text in forecast.texts]})
+        print_json(asdict(forecast) | {"texts": [text._asdict() for text in forecast.texts]})
         return
     header = ("role", "model", "sent to", "requests", "stored", "to ask", "characters", "tokens in, about",
               "tokens out, at most", "cost, at most")  # fmt: skip
@@ -231,26 +240,26 @@ def _print_dry_run(forecast: BuildForecast, *, as_json: bool) -> None:
         )
         for row in forecast.roles.values()
     ]  # fmt: skip
-    say_table(rows, header)
+    print_table(rows, header)
     for text in forecast.texts:
         row = forecast.roles[text.role]
         about = f", {text.about}" if text.about else ""
-        say(f"\n--- {text.key}{about}: to {row.spec}, {_place(row.place, row.address)} ---")
+        print_line(f"\n--- {text.key}{about}: to {row.spec}, {_place(row.place, row.address)} ---")
         rest = len(text.text) - _MAX_CHARACTERS
-        say(
+        print_line(
             text.text
             if rest <= 0
             else f"{text.text[:_MAX_CHARACTERS]}\n[… {rest:,} characters more; --json prints all]"
         )
-    say("")
+    print_line("")
     if forecast.spent:
-        say(f"${forecast.spent:.4f} already spent")
+        print_line(f"${forecast.spent:.4f} already spent")
     if forecast.max_cost is not None:
-        say(f"--max-cost ${forecast.max_cost:g}: stops before a request that could exceed it")
+        print_line(f"--max-cost ${forecast.max_cost:g}: stops before a request that could exceed it")
     if forecast.complete:
-        say("all answers are stored: the build sends no request")
+        print_line("all answers are stored: the build sends no request")
     else:
-        say("Requests that depend on these answers are not known yet. Nothing was sent.")
+        print_line("Requests that depend on these answers are not known yet. Nothing was sent.")
 
 
 def _place(place: str, address: str) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from caretbench.cli.command_help import HelpCommand, HelpGroup
-from caretbench.cli.common import AsJson, say, say_json
+from caretbench.cli.common import AsJson, print_json, print_line
 
 app = typer.Typer(cls=HelpGroup, invoke_without_command=True)
 
@@ -29,15 +29,15 @@ def show(context: typer.Context, as_json: AsJson = False) -> None:
     store = SnapshotStore()
     snapshots, snapshot_bytes = len(store.list()), store.disk_bytes()
     if as_json:
-        say_json({**statistics.model_dump(), "snapshots": snapshots, "snapshot_bytes": snapshot_bytes})
+        print_json({**statistics.model_dump(), "snapshots": snapshots, "snapshot_bytes": snapshot_bytes})
         return
-    say(statistics.folder)
-    say(f"verdicts: {statistics.verdicts} ({statistics.verdict_bytes / 1e6:.1f} MB)")
+    print_line(statistics.folder)
+    print_line(f"verdicts: {statistics.verdicts} ({statistics.verdict_bytes / 1e6:.1f} MB)")
     for name, counts in (("by language", statistics.by_language), ("by status", statistics.by_status)):
         if counts:
-            say(f"  {name}: " + ", ".join(f"{key} {count}" for key, count in sorted(counts.items())))
-    say(f"compiled programs: {statistics.artefacts} ({statistics.artefact_bytes / 1e6:.1f} MB)")
-    say(f"projects: {snapshots} snapshots ({snapshot_bytes / 1e6:.1f} MB)")
+            print_line(f"  {name}: " + ", ".join(f"{key} {count}" for key, count in sorted(counts.items())))
+    print_line(f"compiled programs: {statistics.artefacts} ({statistics.artefact_bytes / 1e6:.1f} MB)")
+    print_line(f"projects: {snapshots} snapshots ({snapshot_bytes / 1e6:.1f} MB)")
 
 
 @app.command("prune", cls=HelpCommand)
@@ -84,7 +84,7 @@ def prune(
     freed = pruned.freed_bytes
     if everything or (unused_days is not None and language is None):
         freed += store.prune(unused_days=0 if everything or unused_days is None else unused_days)
-    say(
+    print_line(
         f"removed {pruned.verdicts} verdicts, {pruned.artefacts} compiled programs and "
         f"{before - len(store.list())} snapshots of projects, {freed / 1e6:.1f} MB"
     )

@@ -45,7 +45,7 @@ _CONTROLS = {
 }
 
 
-def harmless(text: str) -> str:
+def escape_control_characters(text: str) -> str:
     """Return the text with control characters and lone surrogates spelt out, as in JSON.
 
     A model or a program wrote it: it must not steer a terminal, and must be possible to write. JSON stays JSON.
@@ -55,28 +55,28 @@ def harmless(text: str) -> str:
 
 def _print(line: str, stream: TextIO) -> None:
     # Also into a pipe or a file: what is kept there is shown on a terminal later.
-    stream.write(harmless(line) + "\n")
+    stream.write(escape_control_characters(line) + "\n")
 
 
-def say(line: str = "") -> None:
+def print_line(line: str = "") -> None:
     """One line on standard output."""
     _print(line, sys.stdout)
 
 
-def note(line: str) -> None:
+def print_note(line: str) -> None:
     """One line on standard error: what is not the result."""
     _print(line, sys.stderr)
 
 
-def say_table(rows: Sequence[Sequence[str]], head: Sequence[str]) -> None:
+def print_table(rows: Sequence[Sequence[str]], head: Sequence[str]) -> None:
     """Aligned columns under their heads on standard output."""
     for line in align_columns(rows, head):
-        say(line)
+        print_line(line)
 
 
-def say_json(value: Any) -> None:
+def print_json(value: Any) -> None:
     """JSON on standard output."""
-    say(json.dumps(value, indent=2, ensure_ascii=False))
+    print_line(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def open_client(spec: str, options: ClientOptions) -> ModelClient:
@@ -94,7 +94,7 @@ def selection(options: Mapping[str, Any]) -> Selection:
     return Selection(select, limit, per_cell, seed or 0)
 
 
-class Steps(Progress):
+class StepProgress(Progress):
     """Progress of several steps: bars on a terminal, now and then a plain line elsewhere.
 
     It is the :class:`caretbench.progress.Progress` of commands.
@@ -130,16 +130,16 @@ class Steps(Progress):
             self._progress.stop()
         elif not self._quiet and kind is None:
             for step in self._counts:
-                note(self._line(step))
+                print_note(self._line(step))
 
     def _line(self, step: str) -> str:
         done, total = self._counts[step]
         detail = f" ({self._details[step]})" if self._details.get(step) else ""
         return f"{step}: {done} of {total}{detail}" if total else f"{step}: {done}{detail}"
 
-    def note(self, line: str) -> None:
+    def print_note(self, line: str) -> None:
         """One line on standard error."""
-        note(line)
+        print_note(line)
 
     def __call__(self, step: str, added: int, total: int | None, detail: str = "") -> None:
         """Count ``added`` more of a step; ``detail`` is shown next to the numbers, the newest one."""
@@ -150,27 +150,27 @@ class Steps(Progress):
         if self._progress is not None:
             if step not in self._tasks:
                 self._tasks[step] = self._progress.add_task(step, total=counts[1] or None)
-            described = f"{step} ({harmless(detail)})" if detail else step
+            described = f"{step} ({escape_control_characters(detail)})" if detail else step
             self._progress.update(
                 self._tasks[step], description=described, completed=counts[0], total=counts[1] or None
             )
         elif not self._quiet and time.monotonic() - self._last > 15:
             self._last = time.monotonic()
-            note(self._line(step))
+            print_note(self._line(step))
 
 
-def counted(values: Mapping[str, int]) -> str:
+def join_counts(values: Mapping[str, int]) -> str:
     """``3 valid, 1 invalid``."""
     return ", ".join(f"{count} {name}" for name, count in values.items())
 
 
-def end(complaints: Sequence[str]) -> None:
+def exit_on_complaints(complaints: Sequence[str]) -> None:
     """Say why the command counts as failed, and end it so; nothing to complain of is a good end.
 
     Raises:
         Exit: there is a complaint.
     """
     for line in complaints:
-        note(line)
+        print_note(line)
     if complaints:
         raise typer.Exit(1)

@@ -7,7 +7,7 @@ from typing import Annotated, cast
 
 import typer
 
-from caretbench.cli.common import AsJson, say
+from caretbench.cli.common import AsJson, print_line
 
 
 # Long: a command is declared by its options.
@@ -81,7 +81,7 @@ def compare(
         ),
     )
     if as_json:
-        say(compared.model_dump_json(indent=2))
+        print_line(compared.model_dump_json(indent=2))
     else:
         print_tables(comparison_tables(compared), compared.notes)
     if html is not None:
@@ -89,4 +89,4 @@ def compare(
 
         write_atomically(html, render_comparison(compared))
         if not as_json:
-            say(f"page: {html}")
+            print_line(f"page: {html}")

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from caretbench.cli.command_help import HelpCommand, HelpGroup
-from caretbench.cli.common import AsJson, note, say, say_json, say_table
+from caretbench.cli.common import AsJson, print_json, print_line, print_note, print_table
 
 app = typer.Typer(cls=HelpGroup, invoke_without_command=True)
 
@@ -26,15 +26,15 @@ def status(context: typer.Context, as_json: AsJson = False) -> None:
 
     rows = bundle_status()
     if as_json:
-        say_json([row.model_dump() for row in rows])
+        print_json([row.model_dump() for row in rows])
         return
     table = [
         [row.name, row.state, str(row.packages), f"{row.size_bytes / 1e6:.0f} MB", row.detail] for row in rows
     ]
-    say_table(table, ("bundle", "state", "packages", "size", ""))
+    print_table(table, ("bundle", "state", "packages", "size", ""))
     for row in rows:
         if row.fix:
-            say(f"{row.name}: {row.fix}")
+            print_line(f"{row.name}: {row.fix}")
 
 
 @app.command("build", cls=HelpCommand)
@@ -62,13 +62,13 @@ def build(
         name = spec.name
         try:
             bundle = build_bundle(
-                spec, system_packages="install" if install_system else "never", progress=note
+                spec, system_packages="install" if install_system else "never", progress=print_note
             )
         except BundleError as error:
-            note(f"{name}: {error}")
+            print_note(f"{name}: {error}")
             failed = True
             continue
-        say(f"{name}: ready ({bundle.lock_hash[:12]})")
+        print_line(f"{name}: ready ({bundle.lock_hash[:12]})")
     if failed:
         raise typer.Exit(1)
 
@@ -86,4 +86,4 @@ def lock(
     """
     from caretbench.execution.bundles import bundle_spec, write_lock_file
 
-    say(f"{name}: wrote {write_lock_file(bundle_spec(name))}")
+    print_line(f"{name}: wrote {write_lock_file(bundle_spec(name))}")

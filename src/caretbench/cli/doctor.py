@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from caretbench.cli.common import AsJson, say, say_json
+from caretbench.cli.common import AsJson, print_json, print_line
 
 
 def doctor(as_json: AsJson = False) -> None:
@@ -19,12 +19,12 @@ def doctor(as_json: AsJson = False) -> None:
 
     rows = machine_checks()
     if as_json:
-        say_json([row.model_dump() for row in rows])
+        print_json([row.model_dump() for row in rows])
     else:
         width = max(len(row.name) for row in rows)
         for row in rows:
-            say(f"{'ok  ' if row.ok else 'MISS'}  {row.name.ljust(width)}  {row.detail}")
+            print_line(f"{'ok  ' if row.ok else 'MISS'}  {row.name.ljust(width)}  {row.detail}")
             if row.fix:
-                say(f"      {' ' * width}  fix: {row.fix}")
+                print_line(f"      {' ' * width}  fix: {row.fix}")
     if not rows[0].ok:  # the sandbox: without it no program runs
         raise typer.Exit(1)

@@ -6,19 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from caretbench.cli.common import note, say, say_json, say_table
+from caretbench.cli.common import print_json, print_line, print_note, print_table
 
 if TYPE_CHECKING:
-    from caretbench.runs.forecast import AskingForecast, JudgeForecast, RunForecast
-    from caretbench.runs.plans.plan import Plan
+    from caretbench.runs.forecast import JudgeForecast, ModelForecast, RunForecast
+    from caretbench.runs.plans.plan import ResolvedRun
 
 
-def print_forecast(plan: Plan, forecast: RunForecast, *, as_json: bool) -> None:
+def print_forecast(plan: ResolvedRun, forecast: RunForecast, *, as_json: bool) -> None:
     """Print the requests and the cost of a run."""
     from caretbench.runs.runner import one_line
 
     if as_json:
-        say_json(
+        print_json(
             {
                 "spent": forecast.spent,
                 "max_cost": plan.config.max_cost,
@@ -41,22 +41,24 @@ def print_forecast(plan: Plan, forecast: RunForecast, *, as_json: bool) -> None:
         )
         for row in forecast.models
     ]  # fmt: skip
-    say_table(rows, header)
-    say(f"\n{_token_sources(forecast.models)}")
-    say("expected: each answer as long as the reference; at most: --max-tokens for every answer")
+    print_table(rows, header)
+    print_line(f"\n{_token_sources(forecast.models)}")
+    print_line("expected: each answer as long as the reference; at most: --max-tokens for every answer")
     _print_judges(forecast.judges)
     _print_limit(plan.config.max_cost, forecast)
     for row in forecast.models:
         if row.unpromptable:
-            note(f"{row.model}: {row.unpromptable} samples have no valid prompt: {one_line(row.first_fault)}")
+            print_note(
+                f"{row.model}: {row.unpromptable} samples have no valid prompt: {one_line(row.first_fault)}"
+            )
 
 
 def _dollars(cost: float | None) -> str:
     return "no price" if cost is None else f"${cost:.4f}"
 
 
-def _token_sources(rows: Sequence[AskingForecast]) -> str:
-    from caretbench.runs.asking import BYTES_PER_TOKEN
+def _token_sources(rows: Sequence[ModelForecast]) -> str:
+    from caretbench.runs.model_under_test import BYTES_PER_TOKEN
 
     counted = dict.fromkeys(row.model for row in rows if row.tokens_counted)
     estimated = dict.fromkeys(row.model for row in rows if not row.tokens_counted)
@@ -81,9 +83,9 @@ def _print_judges(judges: Sequence[JudgeForecast]) -> None:
         )
         for one in judges
     ]  # fmt: skip
-    say("")
-    say_table(rows, header)
-    say("\nincluding controls; equal texts are judged once, so the cost may be lower")
+    print_line("")
+    print_table(rows, header)
+    print_line("\nincluding controls; equal texts are judged once, so the cost may be lower")
 
 
 def _print_limit(limit: float | None, forecast: RunForecast) -> None:
@@ -96,7 +98,7 @@ def _print_limit(limit: float | None, forecast: RunForecast) -> None:
         verdict = "covers the expected cost, but not the worst case"
     else:
         verdict = "does not cover the expected cost: the run would stop early"
-    say(f"--max-cost ${limit:g}{before}: {verdict}")
+    print_line(f"--max-cost ${limit:g}{before}: {verdict}")
 
 
 def print_judging(
@@ -106,7 +108,7 @@ def print_judging(
     from caretbench.runs.judging.forecast import EXPECTED_CLAIMS, EXPECTED_TOKENS
 
     if as_json:
-        say_json(rows)
+        print_json(rows)
         return
     header = (
         "grader", "criterion", "completions", "texts", "judgements", "stored", "to ask", "tokens in, about",
@@ -120,8 +122,10 @@ def print_judging(
         )
         for row in rows
     ]  # fmt: skip
-    say_table(lines, header)
-    say(f"\ncontrols of {control_problems} problems for each criterion")
-    say(f"expected: {EXPECTED_TOKENS} tokens for each answer (a judge that reasons may need many more)")
+    print_table(lines, header)
+    print_line(f"\ncontrols of {control_problems} problems for each criterion")
+    print_line(
+        f"expected: {EXPECTED_TOKENS} tokens for each answer (a judge that reasons may need many more)"
+    )
     if in_steps:
-        say(f"answers not yet divided into statements: {EXPECTED_CLAIMS} expected for each answer")
+        print_line(f"answers not yet divided into statements: {EXPECTED_CLAIMS} expected for each answer")

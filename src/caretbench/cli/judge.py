@@ -8,14 +8,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from caretbench.cli.common import SELECTION, AsJson, Steps, note, open_client, say, say_json, selection
+from caretbench.cli.common import (
+    SELECTION,
+    AsJson,
+    StepProgress,
+    open_client,
+    print_json,
+    print_line,
+    print_note,
+    selection,
+)
 from caretbench.cli.forecast import print_judging
 from caretbench.cli.options import with_options
 from caretbench.runs.plans.options import COST, JUDGING, OUTPUT, PROBLEMS, SAMPLING
 
 if TYPE_CHECKING:
     from caretbench.runs.judging.plan import JudgingPlan
-    from caretbench.runs.judging.result import GradingResult
+    from caretbench.runs.judging.result import JudgingResult
 
 
 # Long: a command is declared by its options.
@@ -123,11 +132,11 @@ def judge(
     """
     from caretbench.judging.caret_controls import DEFAULT_CONTROL_PROBLEMS
     from caretbench.models import ClientOptions
-    from caretbench.runs.folder import RunFolder
     from caretbench.runs.judging.plan import JudgingConfig, JudgingPlan
     from caretbench.runs.judging.ratings import RATINGS_NAME
-    from caretbench.runs.plans.options import tables_of
+    from caretbench.runs.plans.options import options_to_tables
     from caretbench.runs.plans.prices import Prices
+    from caretbench.runs.run_folder import RunFolder
 
     folder = RunFolder(run)
     sampling = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed}
@@ -141,7 +150,7 @@ def judge(
             repeats=repeats,
             sampling={name: value for name, value in sampling.items() if value is not None},
             selection=selection(options),
-            options=ClientOptions.model_validate(tables_of(options)["client"]),
+            options=ClientOptions.model_validate(options_to_tables(options)["client"]),
             prices=Prices.load(options["prices"]) if options["prices"] else Prices(),
             max_cost=options["max_cost"],
             local_only=options["local_only"],
@@ -149,7 +158,7 @@ def judge(
     )
     if rating_sheet is not None:
         count = plan.write_sheet(rating_sheet, sheet_size)
-        say(
+        print_line(
             f"{rating_sheet}: {count} texts. Fill in rater and values, and collect the lines of all raters in "
             f"{folder.path / RATINGS_NAME}; the report then shows the agreement of judges and people"
         )
@@ -159,7 +168,7 @@ def judge(
             plan.forecast(open_client), plan.config.control_problems, in_steps=in_steps, as_json=as_json
         )
     else:
-        with Steps(quiet=as_json) as steps:
+        with StepProgress(quiet=as_json) as steps:
             results = plan.judge(open_client, steps)
         _finish(plan, results, html=html, as_json=as_json)
 
@@ -170,10 +179,10 @@ def _judges_by_name(options: Sequence[str]) -> dict[str, str]:
     Raises:
         ValueError: there is no judge, a name is not a model's, or a name occurs twice.
     """
-    from caretbench.runs.plans.roles import GRADER, by_role
+    from caretbench.runs.plans.roles import GRADER, group_by_role
 
     graders: dict[str, str] = {}
-    named = by_role(options, [GRADER])
+    named = group_by_role(options, [GRADER])
     for name, spec, _ in (*named.get(None, ()), *named.get(GRADER, ())):
         if name in graders:
             raise ValueError(
@@ -186,7 +195,7 @@ def _judges_by_name(options: Sequence[str]) -> dict[str, str]:
 
 
 def _finish(
-    plan: JudgingPlan, results: Mapping[str, Mapping[str, GradingResult]], *, html: bool, as_json: bool
+    plan: JudgingPlan, results: Mapping[str, Mapping[str, JudgingResult]], *, html: bool, as_json: bool
 ) -> None:
     from caretbench.reports.judged.answer_tables import answer_score_tables
     from caretbench.reports.judged.answers import control_failures, control_warnings, folder_answer_scores
@@ -199,7 +208,7 @@ def _finish(
     sections = [entry for entry in folder_caret_scores(plan.folder) if entry.criterion in keys]
     answers = [entry for entry in folder_answer_scores(plan.folder, plan.text_of) if entry.criterion in keys]
     if as_json:
-        say_json(
+        print_json(
             [entry.model_dump(mode="json") | {"validity": entry.validity} for entry in (*sections, *answers)]
         )
     else:
@@ -209,15 +218,15 @@ def _finish(
         run = load_run_folder(plan.folder.path)
         path = write_html(plan.folder.path, run, summarise_run(run))
         if not as_json:
-            say(f"\nreport: {path}")
+            print_line(f"\nreport: {path}")
     sufficient = _print_results(plan, results)
     for line in control_warnings(answers):
-        note(line)
+        print_note(line)
     if not sufficient or any(control_failures(answers)):
         raise typer.Exit(1)
 
 
-def _print_results(plan: JudgingPlan, results: Mapping[str, Mapping[str, GradingResult]]) -> bool:
+def _print_results(plan: JudgingPlan, results: Mapping[str, Mapping[str, JudgingResult]]) -> bool:
     """Print the number of judgements and the missing ones; return whether there are enough of each."""
     titled = [
         (f"{name}, {key}" if len(plan.parts) > 1 else name, result)
@@ -226,11 +235,11 @@ def _print_results(plan: JudgingPlan, results: Mapping[str, Mapping[str, Grading
     ]
     for title, result in titled:
         cost = f", ${result.cost:.4f}" if result.cost else ""
-        note(
+        print_note(
             f"{title}: {result.subjects} distinct texts of {result.completions} completions and the controls; "
             f"{result.asked} answers now{cost}"
         )
     for title, result in titled:
         if not result.complete:
-            note(f"{title}: {result.complaint(plan.folder)}")
+            print_note(f"{title}: {result.complaint(plan.folder)}")
     return all(result.sufficient for _, result in titled)

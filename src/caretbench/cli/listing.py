@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from caretbench.cli.common import SELECTION, AsJson, Data, note, say, say_json, say_table, selection
+from caretbench.cli.common import (
+    SELECTION,
+    AsJson,
+    Data,
+    print_json,
+    print_line,
+    print_note,
+    print_table,
+    selection,
+)
 from caretbench.cli.options import with_options
 
 if TYPE_CHECKING:
@@ -66,7 +75,7 @@ def listing(
         suites, errors = usable_suites()
         _print_suites(suites, as_json=as_json)
         for error in errors:
-            note(str(error))
+            print_note(str(error))
         return
     suite, rules = find_suite(suite_name), profile_named(profile)
     if profiles or tables:
@@ -77,22 +86,22 @@ def listing(
     if sizes:
         _print_statistics(suite, problems, rules, as_json=as_json)
     elif as_json:
-        say_json([{"id": problem.id, "labels": dict(problem.labels)} for problem in problems])
+        print_json([{"id": problem.id, "labels": dict(problem.labels)} for problem in problems])
     elif ids:
-        say("\n".join(problem.id for problem in problems))
+        print_line("\n".join(problem.id for problem in problems))
     else:
         size = f"{len(problems)} of {len(loaded.problems)} problems"
-        say(f"{suite.title}, {loaded.name}: {size}, data {loaded.hash[:12]}")
+        print_line(f"{suite.title}, {loaded.name}: {size}, data {loaded.hash[:12]}")
         for label in suite.strata:
             if counts := _counts(problems, label):
-                say(f"{label}: " + ", ".join(f"{value} {count}" for value, count in counts.items()))
+                print_line(f"{label}: " + ", ".join(f"{value} {count}" for value, count in counts.items()))
 
 
 def _print_suites(suites: Sequence[Suite], *, as_json: bool) -> None:
     if as_json:
-        say_json([{"suite": one.name, "about": one.about, "labels": list(one.strata)} for one in suites])
+        print_json([{"suite": one.name, "about": one.about, "labels": list(one.strata)} for one in suites])
         return
-    say_table([[one.name, one.about] for one in suites], ("suite", "measures"))
+    print_table([[one.name, one.about] for one in suites], ("suite", "measures"))
 
 
 def _counts(problems: Sequence[Problem], label: str) -> Counter[str]:
@@ -109,11 +118,11 @@ def _counts(problems: Sequence[Problem], label: str) -> Counter[str]:
 
 def _print_tables(tables: Sequence[Table], *, as_json: bool) -> None:
     if as_json:
-        say_json([table._asdict() for table in tables])
+        print_json([table._asdict() for table in tables])
         return
     for number, table in enumerate(tables):
-        say(("\n" if number else "") + table.title)
-        say_table([list(row) for row in table.rows], table.columns)
+        print_line(("\n" if number else "") + table.title)
+        print_table([list(row) for row in table.rows], table.columns)
 
 
 def _print_statistics(suite: Suite, problems: Sequence[Problem], profile: Profile, *, as_json: bool) -> None:
@@ -128,11 +137,11 @@ def _print_statistics(suite: Suite, problems: Sequence[Problem], profile: Profil
         for name, group in groups.items()
     }
     if as_json:
-        say_json(means)
+        print_json(means)
         return
     heads = [key.replace("_", " ") for key in means["all"]]
     rows = [[name, *(_one_digit(value) for value in sizes.values())] for name, sizes in means.items()]
-    say_table(rows, (suite.strata[0], *heads))
+    print_table(rows, (suite.strata[0], *heads))
 
 
 def _one_digit(value: float) -> str:

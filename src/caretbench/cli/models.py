@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from caretbench.cli.command_help import HelpCommand, HelpGroup
-from caretbench.cli.common import AsJson, Steps, harmless, say, say_json, say_table
+from caretbench.cli.common import (
+    AsJson,
+    StepProgress,
+    escape_control_characters,
+    print_json,
+    print_line,
+    print_table,
+)
 from caretbench.text_tables import align_columns
 
 if TYPE_CHECKING:
@@ -46,7 +53,7 @@ def list_models(as_json: AsJson = False) -> None:
     from caretbench.local.catalogue import catalogue
 
     if as_json:
-        say_json(
+        print_json(
             [
                 {
                     "model": f"{_LOCAL}{name}",
@@ -64,10 +71,10 @@ def list_models(as_json: AsJson = False) -> None:
         [f"{_LOCAL}{name}", _state(name), f"{model.size / _MB:.0f} MB", model.licence, model.about]
         for name, model in catalogue().items()
     ]
-    say_table(table, ("model", "state", "size", "licence", ""))
-    say(f"{_LOCAL}PATH: any other GGUF file on this machine")
-    say()
-    say_table(_OTHER_MODELS, ("other models", ""))
+    print_table(table, ("model", "state", "size", "licence", ""))
+    print_line(f"{_LOCAL}PATH: any other GGUF file on this machine")
+    print_line()
+    print_table(_OTHER_MODELS, ("other models", ""))
 
 
 def _state(name: str) -> str:
@@ -98,10 +105,10 @@ def pull(
       caretbench models pull smollm2
     """
     from caretbench.local.weights import TermsNotAcceptedError
-    from caretbench.local.weights import pull as fetch
+    from caretbench.local.weights import pull_weights as fetch
 
     try:
-        with Steps() as steps:
+        with StepProgress() as steps:
             counted: dict[str, int] = {}
 
             def progress(what: str, done: int, total: int) -> None:
@@ -113,11 +120,11 @@ def pull(
             pulled = fetch(name, source=source, accept_terms=accept_gemma_terms, progress=progress)
     except TermsNotAcceptedError as error:
         if error.text:
-            say(error.text)
-            say()
+            print_line(error.text)
+            print_line()
         raise
     state = "already here" if pulled.was_there else "ready"
-    say(f"{_LOCAL}{name}: {state} ({pulled.path}); use it with -m {_LOCAL}{name}")
+    print_line(f"{_LOCAL}{name}: {state} ({pulled.path}); use it with -m {_LOCAL}{name}")
 
 
 @app.command("show", cls=HelpCommand)
@@ -142,16 +149,19 @@ def show(
     target = model.removeprefix(_LOCAL)
     facts = _facts(target, read_gguf(find_weights(target)))
     if as_json:
-        say_json(facts)
+        print_json(facts)
         return
     for line in align_columns(
         [
-            [key.replace("_", " "), "-" if value is None else harmless(" ".join(str(value).split()))]
+            [
+                key.replace("_", " "),
+                "-" if value is None else escape_control_characters(" ".join(str(value).split())),
+            ]
             for key, value in facts.items()
         ],
         ("", ""),
     )[1:]:
-        say(line)
+        print_line(line)
 
 
 def _facts(target: str, header: GgufHeader) -> dict[str, Any]:
@@ -161,7 +171,7 @@ def _facts(target: str, header: GgufHeader) -> dict[str, Any]:
 
     tokens = header.special_tokens
     try:
-        family: str | None = fim.for_model(f"{_LOCAL}{target}", tokens).name
+        family: str | None = fim.format_for_model(f"{_LOCAL}{target}", tokens).name
         why = None
     except ValueError as error:
         family, why = None, str(error)
@@ -189,10 +199,10 @@ def remove(name: Name) -> None:
     Examples:
       caretbench models remove smollm2
     """
-    from caretbench.local.weights import remove as remove_weights
+    from caretbench.local.weights import remove_weights as remove_weights
 
     size = remove_weights(name)
-    say(f"{_LOCAL}{name}: removed, {size / _MB:.0f} MB freed")
+    print_line(f"{_LOCAL}{name}: removed, {size / _MB:.0f} MB freed")
 
 
 @app.command("probe", cls=HelpCommand)
@@ -227,8 +237,8 @@ def probe(
     with open_client(model, options=ClientOptions(base_url=base_url, max_retries=1)) as client:
         report = ask(client, choose(client, prompt))
     if as_json:
-        say_json(report.model_dump(mode="json"))
+        print_json(report.model_dump(mode="json"))
     else:
-        say(report.render().rstrip())
+        print_line(report.render().rstrip())
     if not report.answers:
         raise typer.Exit(1)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from caretbench.cli.common import Steps, SuiteName, say
+from caretbench.cli.common import StepProgress, SuiteName, print_line
 
 
 def pull(
@@ -37,6 +37,6 @@ def pull(
     if not suite.pull_about:
         released = ", ".join(one.name for one in usable_suites()[0] if one.pull_about)
         raise ValueError(f"nothing to pull for {suite_name!r}; suites with released data: {released}")
-    with Steps() as steps:
+    with StepProgress() as steps:
         folder = suite.pull(source, model or (), lambda added, total: steps("files", added, total))
-    say(f"{folder}: complete; use it with --data released")
+    print_line(f"{folder}: complete; use it with --data released")

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from caretbench.cli.common import AsJson, say
+from caretbench.cli.common import AsJson, print_line
 
 if TYPE_CHECKING:
     from caretbench.reports.summary import Summary
-    from caretbench.runs.folder import RunFolder
+    from caretbench.runs.run_folder import RunFolder
 
 _FORMATS = ("terminal", "json", "csv", "markdown")
 
@@ -59,7 +59,7 @@ def report(
     if html:
         path = write_html(run, loaded, summary, output=output, published=published, samples=samples)
         if form == "terminal" and not as_json:
-            say(f"\nreport: {path}")
+            print_line(f"\nreport: {path}")
 
 
 def print_summary(summary: Summary, *, form: str, published: bool = False) -> None:
@@ -87,5 +87,5 @@ def show(folder: RunFolder, *, html: bool, as_json: bool, quiet: bool = False) -
     if html:
         path = write_html(folder.path, run, summary)
         if not as_json:
-            say(f"\nreport: {path}")
+            print_line(f"\nreport: {path}")
     return summary

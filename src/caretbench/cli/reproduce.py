@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from caretbench.cli.common import AsJson, note, say
+from caretbench.cli.common import AsJson, print_line, print_note
 
 if TYPE_CHECKING:
     from caretbench.execution.dispatcher import AnyRequest
     from caretbench.problem import Completion, Problem, Score
-    from caretbench.runs.folder import Manifest, RunFolder
+    from caretbench.runs.run_folder import Manifest, RunFolder
 
 
 # Long: a command is declared by its options.
@@ -39,7 +39,7 @@ def reproduce(
     from caretbench.extraction.policies import policy as find_policy
     from caretbench.problem import Caret
     from caretbench.runs import verdict as verdicts
-    from caretbench.runs.folder import RunFolder
+    from caretbench.runs.run_folder import RunFolder
     from caretbench.runs.score import EXECUTION, REFERENCE
     from caretbench.suites import suite
 
@@ -58,27 +58,31 @@ def reproduce(
         text, steps = find_policy(manifest.policy).apply(text, problem.shown)
     request = suite(manifest.suite).program(problem, text, manifest.profile, manifest.variants)
     if request is None:
-        result = verdicts.without_program(problem)
+        result = verdicts.result_without_program(problem)
     else:
         [result] = list(open_executor(1, use_cache=False).submit([request]))
     flags: tuple[str, ...] = ()
     if completion.model == REFERENCE:
         result = result.model_copy(update={"status": result.status.for_reference})
     else:
-        flags = verdicts.flags(text, problem, manifest.profile)
+        flags = verdicts.answer_flags(text, problem, manifest.profile)
     if as_json:
-        say(json.dumps(result.model_dump(mode="json") | {"flags": list(flags)}, indent=2, ensure_ascii=False))
+        print_line(
+            json.dumps(result.model_dump(mode="json") | {"flags": list(flags)}, indent=2, ensure_ascii=False)
+        )
     else:
-        say(f"{problem_id}  {completion.model}  sample {sample}  {manifest.profile}  {manifest.policy}")
-        say(f"--- raw text ---\n{completion.text}")
+        print_line(
+            f"{problem_id}  {completion.model}  sample {sample}  {manifest.profile}  {manifest.policy}"
+        )
+        print_line(f"--- raw text ---\n{completion.text}")
         if text != completion.text:
-            say(f"--- inserted text ({', '.join(steps)}) ---\n{text}")
+            print_line(f"--- inserted text ({', '.join(steps)}) ---\n{text}")
         if program and request is not None:
             _print_program(request)
         _print_result(result.model_dump() | {"flags": ", ".join(flags)})
     stored = _stored(folder, completion, EXECUTION)
     if stored is not None and stored.outcome != result.status.value:
-        note(f"the stored outcome is {stored.outcome}, this time it is {result.status.value}")
+        print_note(f"the stored outcome is {stored.outcome}, this time it is {result.status.value}")
         raise typer.Exit(1)
 
 
@@ -91,9 +95,9 @@ def _print_program(request: AnyRequest) -> None:
     else:
         sources = {path: _text(content) for path, content in request.patch.items()}
     for name, source in sources.items():
-        say(f"--- {name} ---")
+        print_line(f"--- {name} ---")
         for number, line in enumerate(source.splitlines(), start=1):
-            say(f"{number:4}  {line}")
+            print_line(f"{number:4}  {line}")
 
 
 def _print_measurements(
@@ -109,23 +113,23 @@ def _print_measurements(
     measurements = suite(manifest.suite).measure(problem, completion.text, manifest.profile)
     if as_json:
         rows = [{"scorer": one.scorer, "values": dict(one.values), **one.details} for one in measurements]
-        say(
+        print_line(
             json.dumps(
                 {"id": problem.id, "text": completion.text, "measured": rows}, indent=2, ensure_ascii=False
             )
         )
     else:
-        say(f"{problem.id}  {completion.model}  sample {completion.sample}  {manifest.profile}")
-        say(f"--- raw text ---\n{completion.text}")
-        say(f"--- reference ---\n{problem.reference}")
+        print_line(f"{problem.id}  {completion.model}  sample {completion.sample}  {manifest.profile}")
+        print_line(f"--- raw text ---\n{completion.text}")
+        print_line(f"--- reference ---\n{problem.reference}")
         for one in measurements:
-            say(f"--- {one.scorer} ---")
+            print_line(f"--- {one.scorer} ---")
             for name, value in one.values.items():
-                say(f"{name}: {value:.4g}")
+                print_line(f"{name}: {value:.4g}")
             for name, detail in one.details.items():
                 if detail:
-                    say(f"{name}: {detail}")
-        say(f"prompt: caretbench show {manifest.suite} {problem.id} --data …")
+                    print_line(f"{name}: {detail}")
+        print_line(f"prompt: caretbench show {manifest.suite} {problem.id} --data …")
     differing = [
         f"{name} ({stored.values[name]:g} stored, {value:g} now)"
         for one in measurements
@@ -134,7 +138,7 @@ def _print_measurements(
         if name in stored.values and not math.isclose(stored.values[name], value, rel_tol=1e-9, abs_tol=1e-12)
     ]
     if differing:
-        note(f"the stored values differ: {', '.join(differing)}")
+        print_note(f"the stored values differ: {', '.join(differing)}")
         raise typer.Exit(1)
 
 
@@ -163,13 +167,13 @@ def _stored(folder: RunFolder, completion: Completion, scorer: str) -> Score | N
 
 
 def _print_result(result: dict[str, object]) -> None:
-    say("--- outcome ---")
+    print_line("--- outcome ---")
     for name, value in result.items():
         if name in ("stdout", "stderr", "diagnostics") or value in (None, "", {}):
             continue
-        say(f"{name}: {value}")
+        print_line(f"{name}: {value}")
     for name in ("diagnostics", "stdout", "stderr"):
         value = result[name]
         shown = value["text"] if isinstance(value, dict) else value
         if shown:
-            say(f"--- {name} ---\n{shown}")
+            print_line(f"--- {name} ---\n{shown}")

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from caretbench.cli.common import AsJson, Html, Steps, end, note, open_client, say, say_json
+from caretbench.cli.common import (
+    AsJson,
+    Html,
+    StepProgress,
+    exit_on_complaints,
+    open_client,
+    print_json,
+    print_line,
+    print_note,
+)
 from caretbench.cli.options import with_options
 from caretbench.runs.plans.options import COST, JUDGING, OPTIONS, OVERRIDES_RUN_FILE, SAMPLING
 
@@ -63,8 +72,8 @@ def run(
       caretbench run devbench -m openai/gpt-4o-mini -n 5 --dry-run
     """
     from caretbench.cli.forecast import print_forecast
-    from caretbench.runs.forecast import forecast
-    from caretbench.runs.plans.plan import Plan
+    from caretbench.runs.forecast import forecast_run
+    from caretbench.runs.plans.plan import ResolvedRun
     from caretbench.runs.runner import run as run_plan
 
     source = Path(target) if target.endswith(".toml") else None
@@ -73,16 +82,16 @@ def run(
         if source
         else _config_from_options(target, model, grader_base_url, options)
     )
-    plan = Plan.of(config, source)
+    plan = ResolvedRun.of(config, source)
     if dry_run:
-        print_forecast(plan, forecast(plan, open_client), as_json=as_json)
+        print_forecast(plan, forecast_run(plan, open_client), as_json=as_json)
         return
-    with Steps(quiet=as_json) as steps:
+    with StepProgress(quiet=as_json) as steps:
         result = run_plan(plan, open_client, steps, _probe)
     complaints = [*result.complaints]
     if config.score:
         complaints += _show(result, config, several=len(plan.benchmarks) > 1, html=html, as_json=as_json)
-    end(complaints)
+    exit_on_complaints(complaints)
 
 
 def _config_from_file(
@@ -100,7 +109,7 @@ def _config_from_file(
     """
     from caretbench.cli.options import explicit_options
     from caretbench.runs.plans.config import RunConfig
-    from caretbench.runs.plans.options import BY_NAME, tables_of
+    from caretbench.runs.plans.options import BY_NAME, options_to_tables
 
     explicit = explicit_options(command_line, options)
     flags = {name: (BY_NAME[name].flags or (f"--{name.replace('_', '-')}",))[0] for name in explicit}
@@ -110,7 +119,7 @@ def _config_from_file(
     ]
     if refused:
         raise ValueError(f"{', '.join(refused)}: set it in the run file instead")
-    return RunConfig.load(path, **tables_of(explicit)["run"])
+    return RunConfig.load(path, **options_to_tables(explicit)["run"])
 
 
 def _config_from_options(
@@ -121,19 +130,19 @@ def _config_from_options(
     Raises:
         ValueError: an option is wrong.
     """
-    from caretbench.runs.plans.config import config_of
-    from caretbench.runs.plans.roles import GRADER, by_role
+    from caretbench.runs.plans.config import config_from_options
+    from caretbench.runs.plans.roles import GRADER, group_by_role
 
-    named = by_role(models or (), [GRADER])
+    named = group_by_role(models or (), [GRADER])
     graders = named.get(GRADER, [])
     if grader_base_url and not graders:
         raise ValueError("--grader-base-url: there is no judge; name one: -m grader=PROVIDER/MODEL")
     if options["base_url"] and graders and not grader_base_url:
-        note(
+        print_note(
             "--base-url applies to the models under test; judges use their provider's own address, or "
             "--grader-base-url"
         )
-    return config_of(suite, options, named.get(None, []), graders, grader_base_url)
+    return config_from_options(suite, options, named.get(None, []), graders, grader_base_url)
 
 
 def _probe(asking: Any) -> None:
@@ -148,9 +157,9 @@ def _probe(asking: Any) -> None:
     report = probe(asking.client, asking.strategy)
     if not report.answers:
         raise ValueError(report.warning or f"{asking.name} does not answer")
-    note(f"{asking.name}: the probe got {report.answered} answers to {report.asked} requests")
+    print_note(f"{asking.name}: the probe got {report.answered} answers to {report.asked} requests")
     if report.warning:
-        note(report.warning)
+        print_note(report.warning)
 
 
 def _show(result: RunResult, config: RunConfig, *, several: bool, html: bool, as_json: bool) -> list[str]:
@@ -161,8 +170,8 @@ def _show(result: RunResult, config: RunConfig, *, several: bool, html: bool, as
     summaries = []
     for folder in result.folders:
         if len(result.folders) > 1 and not as_json:
-            say(f"\n{folder.path}")
+            print_line(f"\n{folder.path}")
         summaries.append(show(folder, html=html, as_json=as_json, quiet=several and as_json))
     if several and as_json:
-        say_json([summary.model_dump(mode="json") for summary in summaries])
+        print_json([summary.model_dump(mode="json") for summary in summaries])
     return [line for summary in summaries for line in failures(summary, config.fail_under)]

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from caretbench.cli.common import AsJson, Html, Steps, SuiteName, end
+from caretbench.cli.common import AsJson, Html, StepProgress, SuiteName, exit_on_complaints
 from caretbench.cli.options import with_options
 
 MODELS = "Completions"
@@ -47,13 +47,13 @@ def score(
       caretbench score devbench --select language=python --no-execute
     """
     from caretbench.cli.report import show
-    from caretbench.inspect.tasks.logs import read_log
+    from caretbench.inspect.tasks.inspect_logs import read_log
     from caretbench.reports.run_summary import failures
-    from caretbench.runs.plans.config import config_of
-    from caretbench.runs.plans.plan import Plan
-    from caretbench.runs.recorded import score as score_recorded
+    from caretbench.runs.plans.config import config_from_options
+    from caretbench.runs.plans.plan import ResolvedRun
+    from caretbench.runs.recorded import score_recorded as score_recorded
 
-    plan = Plan.of(config_of(suite_name, options))
-    with Steps(quiet=as_json) as steps:
+    plan = ResolvedRun.of(config_from_options(suite_name, options))
+    with StepProgress(quiet=as_json) as steps:
         folder = score_recorded(plan, completions or [], model or [], steps, read_log)
-    end(list(failures(show(folder, html=html, as_json=as_json), plan.config.fail_under)))
+    exit_on_complaints(list(failures(show(folder, html=html, as_json=as_json), plan.config.fail_under)))

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from caretbench.cli.common import AsJson, Data, SuiteName, say
+from caretbench.cli.common import AsJson, Data, SuiteName, print_line
 
 
 # Long: one line for each part of a problem.
@@ -37,38 +37,38 @@ def show(
             f"{suite_name} ({data}) has no problem {problem_id!r}; see `caretbench list {suite_name} --ids`"
         )
     if as_json:
-        say(problem.model_dump_json(indent=2))
+        print_line(problem.model_dump_json(indent=2))
         return
-    say(f"{problem.id}    {', '.join(f'{name}={problem.label(name)}' for name in problem.labels)}")
-    say(f"source: {problem.provenance.source} {problem.provenance.revision or ''}".rstrip())
+    print_line(f"{problem.id}    {', '.join(f'{name}={problem.label(name)}' for name in problem.labels)}")
+    print_line(f"source: {problem.provenance.source} {problem.provenance.revision or ''}".rstrip())
     if isinstance(problem.shown, Caret):
-        say("\n--- prefix (shown) ---")
-        say(problem.shown.prefix)
-        say("--- reference ---")
-        say(problem.reference)
-        say("--- suffix (shown) ---")
-        say(problem.shown.suffix)
+        print_line("\n--- prefix (shown) ---")
+        print_line(problem.shown.prefix)
+        print_line("--- reference ---")
+        print_line(problem.reference)
+        print_line("--- suffix (shown) ---")
+        print_line(problem.shown.suffix)
     if isinstance(problem.shown, Question):
-        say("\n--- question (shown) ---")
-        say(problem.shown.text)
+        print_line("\n--- question (shown) ---")
+        print_line(problem.shown.text)
         for file in problem.shown.context:
-            say(f"--- {file.path} (shown) ---")
-            say(file.text)
+            print_line(f"--- {file.path} (shown) ---")
+            print_line(file.text)
         for letter, choice in zip(LETTERS, problem.shown.choices, strict=False):
-            say(f"--- choice {letter} (shown) ---")
-            say(choice)
-        say("--- reference ---")
-        say(problem.reference)
+            print_line(f"--- choice {letter} (shown) ---")
+            print_line(choice)
+        print_line("--- reference ---")
+        print_line(problem.reference)
     if isinstance(problem.splice, InlineSplice):
         hidden = problem.splice.after.removeprefix(problem.caret.suffix)
         if hidden.strip():
-            say("--- hidden tests ---")
-            say(hidden)
+            print_line("--- hidden tests ---")
+            print_line(hidden)
     if isinstance(problem.splice, FileSplice):
         splice = problem.splice
-        say(
+        print_line(
             f"--- place ---\n{splice.path}, bytes {splice.start} to {splice.end}, of project {splice.snapshot}"
         )
-    say("--- checks ---")
+    print_line("--- checks ---")
     for check in problem.checks:
-        say(check.model_dump_json())
+        print_line(check.model_dump_json())

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from caretbench.cli.common import SELECTION, AsJson, Data, Steps, SuiteName, counted, say, say_json, say_table
+from caretbench.cli.common import (
+    SELECTION,
+    AsJson,
+    Data,
+    StepProgress,
+    SuiteName,
+    join_counts,
+    print_json,
+    print_line,
+    print_table,
+)
 from caretbench.cli.options import with_options
 
 if TYPE_CHECKING:
@@ -54,12 +64,12 @@ def validate(
     """
     from caretbench.files import write_rows
     from caretbench.runs.plans.config import SuiteConfig
-    from caretbench.runs.plans.options import tables_of
-    from caretbench.runs.validating import validate as validate_problems
+    from caretbench.runs.plans.options import options_to_tables
+    from caretbench.runs.suite_validation import validate as validate_problems
     from caretbench.suites import suite
 
-    config = SuiteConfig(name=suite_name, data=data, **tables_of(options)["suite"])
-    with Steps(quiet=as_json) as steps:
+    config = SuiteConfig(name=suite_name, data=data, **options_to_tables(options)["suite"])
+    with StepProgress(quiet=as_json) as steps:
         problems, verdicts, path = validation = validate_problems(
             config,
             again=again,
@@ -70,10 +80,10 @@ def validate(
     if output is not None:
         write_rows(output, verdicts)
     if as_json:
-        say_json([verdict.model_dump() for verdict in verdicts])
+        print_json([verdict.model_dump() for verdict in verdicts])
     else:
         _print(problems, verdicts, suite(suite_name).strata[0], show_all=show_all)
-        say(f"\nverdicts: {output or path}")
+        print_line(f"\nverdicts: {output or path}")
     if fail_under is not None and validation.share < fail_under:
         raise typer.Exit(1)
 
@@ -90,11 +100,11 @@ def _print(
         [name, *(str(counts[verdict]) for verdict in _VERDICTS), str(counts.total())]
         for name, counts in by_stratum.items()
     ]
-    say_table(rows, (stratum, *_VERDICTS, "problems"))
-    say("\n" + counted(Counter(verdict.verdict for verdict in verdicts)))
+    print_table(rows, (stratum, *_VERDICTS, "problems"))
+    print_line("\n" + join_counts(Counter(verdict.verdict for verdict in verdicts)))
     for (name, reason), count in reasons.most_common():
-        say(f"  {name}: {reason} ({count})")
+        print_line(f"  {name}: {reason} ({count})")
     if show_all:
         for verdict in verdicts:
             if verdict.verdict != "valid":
-                say(f"{verdict.problem_id}: {verdict.verdict}: {'; '.join(verdict.reasons)}")
+                print_line(f"{verdict.problem_id}: {verdict.verdict}: {'; '.join(verdict.reasons)}")

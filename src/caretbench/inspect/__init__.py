@@ -1,6 +1,6 @@
 """Inspect AI integration: our client on its providers, and our suites as its tasks. Only this package imports it.
 
-Names are imported when they are asked for: Inspect itself takes seconds.
+Names are imported on first use, since importing Inspect takes seconds.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from caretbench.inspect.client.client import InspectClient
-    from caretbench.inspect.client.open import open_client
+    from caretbench.inspect.client.client_factory import open_client
 
 __all__ = ["InspectClient", "open_client"]
 
-_PLACES = {"InspectClient": "client.client", "open_client": "client.open"}
+_MODULES = {"InspectClient": "client.client", "open_client": "client.client_factory"}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -12,18 +12,18 @@ from statistics import median
 
 from caretbench.extraction.caret_surroundings import Surroundings
 from caretbench.extraction.clean import clean
-from caretbench.inspect.client.failures import one_line
-from caretbench.inspect.probe_report import MAX_TOKENS, Evidence, ProbeItem, ProbeReport, Verdict, items
+from caretbench.inspect.client.provider_errors import one_line
+from caretbench.inspect.probe_report import MAX_TOKENS, ProbeEvidence, ProbeItem, ProbeReport, Verdict, items
 from caretbench.models import ModelAnswer, ModelClient, ModelFailure, ModelRequest, Sampling, TextPrompt
 from caretbench.problem import Caret
-from caretbench.prompts.strategy import Budget, Strategy, UnpromptableError
+from caretbench.prompts.strategy import PromptBudget, PromptStrategy, UnpromptableError
 
 _HONOURED = 0.5  # of the answers begin with the name that only the suffix tells
 _WITHOUT = 2  # prefixes are asked without a suffix too, for comparison
 _IGNORED = 0.8  # of the pairs of answers are equal, whatever the suffix
 
 
-def probe(client: ModelClient, strategy: Strategy) -> ProbeReport:
+def probe(client: ModelClient, strategy: PromptStrategy) -> ProbeReport:
     """Send some 14 short requests and return the findings. Never raises because of the model's behaviour.
 
     Whether n samples come by one request can only be seen where the client asks so (``per_request``).
@@ -50,8 +50,8 @@ def probe(client: ModelClient, strategy: Strategy) -> ProbeReport:
     return found.model_copy(update={"failure": failure.message}) if failure is not None else found
 
 
-def _requests(client: ModelClient, strategy: Strategy) -> list[ModelRequest]:
-    budget = Budget(None, lambda text: client.count_tokens(text) or len(text) // 3)
+def _requests(client: ModelClient, strategy: PromptStrategy) -> list[ModelRequest]:
+    budget = PromptBudget(None, lambda text: client.count_tokens(text) or len(text) // 3)
     return [
         ModelRequest(
             id=f"{number}/{case}",
@@ -109,12 +109,12 @@ def _judge(
     )  # fmt: skip
 
 
-def _evidence(number: int, item: ProbeItem, by_id: Mapping[str, ModelAnswer]) -> Evidence:
+def _evidence(number: int, item: ProbeItem, by_id: Mapping[str, ModelAnswer]) -> ProbeEvidence:
     first, second, without = (
         _cleaned(by_id.get(f"{number}/{case}"), item, suffix)
         for case, suffix in zip(("first", "second", "none"), (*item.suffixes, ""), strict=True)
     )
-    return Evidence(prefix=item.prefix, wanted=item.answers, answers=(first, second), without=without)
+    return ProbeEvidence(prefix=item.prefix, wanted=item.answers, answers=(first, second), without=without)
 
 
 def _cleaned(answer: ModelAnswer | None, item: ProbeItem, suffix: str) -> str | None:
@@ -125,7 +125,7 @@ def _cleaned(answer: ModelAnswer | None, item: ProbeItem, suffix: str) -> str | 
     return clean(answer.text, Surroundings.of(caret)).text.removeprefix(item.prefix)
 
 
-def _verdict(requests: list[ModelRequest], evidence: tuple[Evidence, ...]) -> Verdict:
+def _verdict(requests: list[ModelRequest], evidence: tuple[ProbeEvidence, ...]) -> Verdict:
     if requests[0].prompt == requests[1].prompt:
         return "not sent"
     pairs = [item for item in evidence if None not in item.answers]

@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import model_validator
 
-from caretbench.inspect.client.failures import one_line
+from caretbench.inspect.client.provider_errors import one_line
 from caretbench.problem import Row
 
 Verdict = Literal["honoured", "ignored", "refused", "not sent", "unclear"]
@@ -38,7 +38,7 @@ class ProbeItem(Row):
         return self
 
 
-class Evidence(Row):
+class ProbeEvidence(Row):
     """Answers for one prefix: with either suffix, and without one. None if there was no answer."""
 
     prefix: str
@@ -74,7 +74,7 @@ class ProbeReport(Row):
     failure: str | None = None
     """Reason why there was no answer, or none with a suffix."""
     suffix: Verdict = "unclear"
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[ProbeEvidence, ...] = ()
     asked: int = 0
     answered: int = 0
     ended: int = 0

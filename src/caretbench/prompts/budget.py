@@ -13,13 +13,13 @@ from functools import cache
 from typing import NamedTuple
 
 from caretbench.problem import ContextFile
-from caretbench.prompts.strategy import Budget, UnpromptableError
+from caretbench.prompts.strategy import PromptBudget, UnpromptableError
 
 PREFIX_SHARE = (3, 4)
 """Numerator and denominator of the prefix's share of the room for prefix and suffix."""
 
 
-class Parts(NamedTuple):
+class PromptParts(NamedTuple):
     """Parts of a prompt. ``files`` are in the order in which they are shown: the last is the nearest."""
 
     prefix: str
@@ -27,7 +27,7 @@ class Parts(NamedTuple):
     files: tuple[ContextFile, ...]
 
 
-def fit(parts: Parts, budget: Budget, overhead: str = "") -> Parts:
+def fit_to_budget(parts: PromptParts, budget: PromptBudget, overhead: str = "") -> PromptParts:
     """Return ``parts``, shortened so that they fit ``budget`` together with ``overhead``; unchanged where they fit.
 
     The size is the sum of the counts of overhead, prefix, suffix and files (path and text), each counted apart; an
@@ -63,10 +63,10 @@ def fit(parts: Parts, budget: Budget, overhead: str = "") -> Parts:
             f"no text at the caret fits: the budget is {budget.tokens} tokens, and "
             f"{budget.tokens - room} of them are taken by the rest of the prompt"
         )
-    return Parts(prefix, suffix, ())
+    return PromptParts(prefix, suffix, ())
 
 
-def fit_rendered(parts: Parts, budget: Budget, render: Callable[[Parts], str]) -> str:
+def fit_rendered(parts: PromptParts, budget: PromptBudget, render: Callable[[PromptParts], str]) -> str:
     """Return ``render`` of as much of ``parts`` as fits: the text that is sent is itself counted.
 
     A tokenizer may need more tokens for a whole than for its pieces (rarely, and few); the parts are then shortened
@@ -79,9 +79,9 @@ def fit_rendered(parts: Parts, budget: Budget, render: Callable[[Parts], str]) -
     if budget.tokens is None:
         return text
     limit, excess = budget.tokens, budget.count(text) - budget.tokens
-    overhead = render(Parts("", "", ())) if excess > 0 else ""
+    overhead = render(PromptParts("", "", ())) if excess > 0 else ""
     while excess > 0:
-        shorter = fit(parts, Budget(limit, budget.count), overhead)
+        shorter = fit_to_budget(parts, PromptBudget(limit, budget.count), overhead)
         if shorter == parts:  # the pieces fit, the whole does not
             if limit < 0:  # pieces that count nothing by themselves fit everywhere
                 raise UnpromptableError(

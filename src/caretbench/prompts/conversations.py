@@ -7,24 +7,24 @@ from collections.abc import Mapping
 from caretbench.languages import Language
 from caretbench.models import ChatPrompt
 from caretbench.problem import Caret
-from caretbench.prompts.budget import Parts
-from caretbench.prompts.marks import (
-    fence,
+from caretbench.prompts.budget import PromptParts
+from caretbench.prompts.markers import (
+    caret_marker,
+    caret_texts,
+    code_fence,
+    describe_position,
+    describe_suffix,
     fenced_files,
-    following,
     language_of,
-    marker,
-    place,
-    tags,
-    texts_of,
+    unique_tags,
 )
-from caretbench.prompts.strategy import Budget, Strategy, UnpromptableError
-from caretbench.prompts.templating import conversation, examples
+from caretbench.prompts.strategy import PromptBudget, PromptStrategy, UnpromptableError
+from caretbench.prompts.templating import examples, render_conversation
 
 PAPER_MARKER = "#TODO: You Code Here"
 
 
-class Chat(Strategy):
+class Chat(PromptStrategy):
     """Strategy: the program with a marker at the caret. Fence and marker are those of the problem's language.
 
     What is asked for does not depend on the kind of problem: where a comment is wanted, the text around the caret
@@ -35,19 +35,22 @@ class Chat(Strategy):
     version = 1
     kind = "chat"
 
-    def render(self, caret: Caret, budget: Budget) -> ChatPrompt:
+    def render(self, caret: Caret, budget: PromptBudget) -> ChatPrompt:
         """Return the program in a fence, with the marker at the caret."""
         language = language_of(caret)
-        fixed = _fixed(caret, language) | {"marker": marker(caret, language)}
+        fixed = _fixed(caret, language) | {"marker": caret_marker(caret, language)}
 
-        def values(parts: Parts) -> Mapping[str, object]:
-            around = {"place": place(parts.prefix), "following": following(parts.prefix, parts.suffix)}
+        def values(parts: PromptParts) -> Mapping[str, object]:
+            around = {
+                "place": describe_position(parts.prefix),
+                "following": describe_suffix(parts.prefix, parts.suffix),
+            }
             return fixed | _shown(caret, parts) | around | {"files": fenced_files(parts.files)}
 
-        return conversation(self.name, caret, budget, values)
+        return render_conversation(self.name, caret, budget, values)
 
 
-class Natural(Strategy):
+class Natural(PromptStrategy):
     """Fill-in-the-middle in words, for general models: prefix and suffix apart, each between its own tags.
 
     The content is that of the prompt in appendix D of the Codev-Bench paper (file name, text before and after the
@@ -58,19 +61,19 @@ class Natural(Strategy):
     version = 1
     kind = "chat"
 
-    def render(self, caret: Caret, budget: Budget) -> ChatPrompt:
+    def render(self, caret: Caret, budget: PromptBudget) -> ChatPrompt:
         """Return prefix and suffix named apart, the middle asked for."""
         language = language_of(caret)
-        texts = (*texts_of(caret), *examples()[language.name])
-        fixed = _fixed(caret, language) | {"tags": tags(("path", "file", "prefix", "suffix"), texts)}
+        texts = (*caret_texts(caret), *examples()[language.name])
+        fixed = _fixed(caret, language) | {"tags": unique_tags(("path", "file", "prefix", "suffix"), texts)}
 
-        def values(parts: Parts) -> Mapping[str, object]:
+        def values(parts: PromptParts) -> Mapping[str, object]:
             return fixed | _shown(caret, parts) | {"files": parts.files}
 
-        return conversation(self.name, caret, budget, values)
+        return render_conversation(self.name, caret, budget, values)
 
 
-class DevBenchPaper(Strategy):
+class DevBenchPaper(PromptStrategy):
     """Prompt of DevBench's released code, in our words, for comparison with the paper.
 
     Its oddities are part of it, since they decide what models answer: the fence says ``python`` and the marker is a
@@ -83,17 +86,17 @@ class DevBenchPaper(Strategy):
     version = 1
     kind = "chat"
 
-    def render(self, caret: Caret, budget: Budget) -> ChatPrompt:
+    def render(self, caret: Caret, budget: PromptBudget) -> ChatPrompt:
         """Return the program in a Python fence, with the released marker at the caret."""
         if caret.instruction or caret.context:
             raise UnpromptableError(f"{self.name} has no place for an instruction or for other files")
         if (caret.prefix + PAPER_MARKER + caret.suffix).count(PAPER_MARKER) > 1:
             raise UnpromptableError(f"the text holds the marker {PAPER_MARKER!r}")
 
-        def values(parts: Parts) -> Mapping[str, object]:
+        def values(parts: PromptParts) -> Mapping[str, object]:
             return {"marker": PAPER_MARKER, "prefix": parts.prefix, "suffix": parts.suffix}
 
-        return conversation(self.name, caret, budget, values)
+        return render_conversation(self.name, caret, budget, values)
 
 
 def _fixed(caret: Caret, language: Language) -> dict[str, object]:
@@ -101,14 +104,14 @@ def _fixed(caret: Caret, language: Language) -> dict[str, object]:
     return {
         "title": language.title,
         "tag": language.fence,
-        "fence": fence(texts_of(caret)),
+        "fence": code_fence(caret_texts(caret)),
         "example": examples()[language.name],
         "path": caret.path,
         "instruction": caret.instruction,
     }
 
 
-def _shown(caret: Caret, parts: Parts) -> dict[str, object]:
+def _shown(caret: Caret, parts: PromptParts) -> dict[str, object]:
     return {
         "prefix": parts.prefix,
         "suffix": parts.suffix,

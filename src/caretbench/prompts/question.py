@@ -12,9 +12,9 @@ from string import ascii_uppercase
 
 from caretbench.models import ChatPrompt, TextPrompt
 from caretbench.problem import Question
-from caretbench.prompts.marks import fence, fenced_files
-from caretbench.prompts.strategy import AsksQuestions, Budget, UnpromptableError
-from caretbench.prompts.templating import filled
+from caretbench.prompts.markers import code_fence, fenced_files
+from caretbench.prompts.strategy import PromptBudget, QuestionStrategy, UnpromptableError
+from caretbench.prompts.templating import fill_templates
 
 LETTERS = ascii_uppercase
 """The names of choices, in their order."""
@@ -26,38 +26,38 @@ def question_texts(question: Question) -> tuple[str, ...]:
     return (question.text, *question.choices, *files)
 
 
-class AskQuestion(AsksQuestions):
+class ChatQuestion(QuestionStrategy):
     """Question strategy for conversations."""
 
     name = "question"
     version = 1
     kind = "chat"
 
-    def render_question(self, question: Question, budget: Budget) -> ChatPrompt:
+    def render_question(self, question: Question, budget: PromptBudget) -> ChatPrompt:
         """Return the question, its files and its choices, and the requested form of the answer."""
         _check(question)
-        messages = filled(
+        messages = fill_templates(
             self.name,
             {
                 "text": question.text.rstrip("\n"),
                 "files": fenced_files(question.context),
                 "choices": question.choices,
                 "letters": LETTERS[: len(question.choices)],
-                "fence": fence(question_texts(question)),
+                "fence": code_fence(question_texts(question)),
             },
         )
         _fits("\n".join(message.text for message in messages), budget)
         return ChatPrompt(messages=messages)
 
 
-class ContinueQuestion(AsksQuestions):
+class TextQuestion(QuestionStrategy):
     """Question strategy for base models: a text that ends where the answer begins."""
 
     name = "question-text"
     version = 1
     kind = "text"
 
-    def render_question(self, question: Question, budget: Budget) -> TextPrompt:
+    def render_question(self, question: Question, budget: PromptBudget) -> TextPrompt:
         """Return the question, its files and its choices, then ``Answer:``.
 
         An answer to a question without choices ends with the model's own end of text, or at ``max_tokens``.
@@ -68,16 +68,16 @@ class ContinueQuestion(AsksQuestions):
         return TextPrompt(text=text, stop=("\n",) if question.choices else ())
 
 
-class LikeliestLetter(ContinueQuestion):
+class LikeliestLetter(TextQuestion):
     """Question strategy for base models that takes the likeliest letter of the first token.
 
-    A question without choices is asked as :class:`ContinueQuestion` does.
+    A question without choices is asked as :class:`TextQuestion` does.
     """
 
     name = "question-logprob"
     reads_first_token = True
 
-    def render_question(self, question: Question, budget: Budget) -> TextPrompt:
+    def render_question(self, question: Question, budget: PromptBudget) -> TextPrompt:
         """Return the question, its files and its choices, then ``Answer:``, and the letters to choose from."""
         prompt = super().render_question(question, budget)
         if not question.choices:
@@ -100,7 +100,7 @@ def _check(question: Question) -> None:
         raise UnpromptableError(f"{len(question.choices)} choices are more than there are letters")
 
 
-def _fits(text: str, budget: Budget) -> None:
+def _fits(text: str, budget: PromptBudget) -> None:
     if budget.tokens is not None and (size := budget.count(text)) > budget.tokens:
         raise UnpromptableError(
             f"the question has {size} tokens, and there is room for {budget.tokens} (--context-tokens, "

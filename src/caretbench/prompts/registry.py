@@ -7,35 +7,35 @@ from types import MappingProxyType
 from typing import Final
 
 from caretbench.models import ModelClient
-from caretbench.plugins import installed, load
+from caretbench.plugins import installed_plugins, load_plugin
 from caretbench.prompts.conversations import Chat, DevBenchPaper, Natural
-from caretbench.prompts.fim.detection import for_model, formats
+from caretbench.prompts.fim.detection import fim_formats, format_for_model
 from caretbench.prompts.fim.strategy import FimStrategy, fim_strategies
-from caretbench.prompts.plain import Fill, LeftToRight
-from caretbench.prompts.plugged import STRATEGIES, plugged_strategy
-from caretbench.prompts.question import AskQuestion, ContinueQuestion, LikeliestLetter
-from caretbench.prompts.strategy import AsksQuestions, Strategy, unreadable
+from caretbench.prompts.prompt_plugins import STRATEGIES, plugin_strategy
+from caretbench.prompts.question import ChatQuestion, LikeliestLetter, TextQuestion
+from caretbench.prompts.strategy import PromptStrategy, QuestionStrategy, unreadable_reason
+from caretbench.prompts.text_prompts import Fill, LeftToRight
 
 AUTO: Final = "auto"
 """The name that leaves the choice to :func:`caretbench.prompts.choose`; no strategy has it."""
 
-OURS: tuple[Strategy, ...] = (
-    Chat(), Natural(), LeftToRight(), Fill(), DevBenchPaper(), AskQuestion(), ContinueQuestion(),
+OURS: tuple[PromptStrategy, ...] = (
+    Chat(), Natural(), LeftToRight(), Fill(), DevBenchPaper(), ChatQuestion(), TextQuestion(),
     LikeliestLetter(),
 )  # fmt: skip
 """The strategies that are no FIM format and no plug-in."""
 
-_BY_NAME: Mapping[str, Strategy] = MappingProxyType({entry.name: entry for entry in OURS})
+_BY_NAME: Mapping[str, PromptStrategy] = MappingProxyType({entry.name: entry for entry in OURS})
 _TAKEN = frozenset({*_BY_NAME, AUTO})
 _FIM = "fim/"
 
 
 def strategies() -> tuple[str, ...]:
     """Return the names of all strategies: ours, the FIM formats, installed plug-ins."""
-    return (*_BY_NAME, *fim_strategies(), *installed(STRATEGIES, _TAKEN))
+    return (*_BY_NAME, *fim_strategies(), *installed_plugins(STRATEGIES, _TAKEN))
 
 
-def strategy(name: str) -> Strategy:
+def strategy(name: str) -> PromptStrategy:
     """Return the strategy with this name (``chat``) or key (``chat@1``), or that of a plug-in (``module:object`` too).
 
     ``fim/FAMILY`` is a FIM format in its family's own order; ``fim/FAMILY:psm`` and ``:spm`` name the order.
@@ -45,11 +45,11 @@ def strategy(name: str) -> Strategy:
         PluginError: A plug-in cannot be used.
     """
     wanted, at, _ = name.partition("@")
-    found: Strategy | None
+    found: PromptStrategy | None
     if wanted.startswith(_FIM):
         found = _fim(wanted)
-    elif (plugin := load(STRATEGIES, wanted, _TAKEN)) is not None:
-        found = plugged_strategy(plugin)
+    elif (plugin := load_plugin(STRATEGIES, wanted, _TAKEN)) is not None:
+        found = plugin_strategy(plugin)
     else:
         found = _BY_NAME.get(wanted)
     if found is None:
@@ -61,7 +61,7 @@ def strategy(name: str) -> Strategy:
 
 def _fim(name: str) -> FimStrategy | None:
     family, colon, wanted = name.removeprefix(_FIM).partition(":")
-    entry = formats().get(family)
+    entry = fim_formats().get(family)
     if entry is None:
         return None
     if not colon:
@@ -72,7 +72,7 @@ def _fim(name: str) -> FimStrategy | None:
     return FimStrategy(entry, order)
 
 
-def choose(client: ModelClient, wanted: str | None, *, questions: bool = False) -> Strategy:
+def choose(client: ModelClient, wanted: str | None, *, questions: bool = False) -> PromptStrategy:
     """Return the strategy for a model. The caller reports it: a hidden choice would be a default.
 
     ``auto`` (or None) takes what tells most about a model's skill at the caret:
@@ -99,7 +99,7 @@ def choose(client: ModelClient, wanted: str | None, *, questions: bool = False) 
         found = _automatic_question(client) if questions else _automatic(client)
     else:
         found = strategy(wanted)
-    if questions is not isinstance(found, AsksQuestions):
+    if questions is not isinstance(found, QuestionStrategy):
         asked = "questions" if questions else "places in programs"
         raise ValueError(f"--prompt {found.name} cannot be used here: the problems are {asked}")
     if found.kind not in client.accepts:
@@ -107,17 +107,17 @@ def choose(client: ModelClient, wanted: str | None, *, questions: bool = False) 
             f"{client.name} takes {_kinds(client)} prompts, and {found.name} makes {found.kind} prompts; "
             f"give --prompt {_offers(client, questions=questions)}"
         )
-    if reason := unreadable(found, client):
+    if reason := unreadable_reason(found, client):
         raise ValueError(f"{reason}; give --prompt {_offers(client, questions=questions)}")
     return found
 
 
-def _automatic(client: ModelClient) -> Strategy:
+def _automatic(client: ModelClient) -> PromptStrategy:
     if "text" not in client.accepts:
         return strategy("fill" if "fill" in client.accepts else "chat")
     tokens = client.special_tokens()
     try:
-        return strategy(f"fim/{for_model(client.name, tokens).name}")
+        return strategy(f"fim/{format_for_model(client.name, tokens).name}")
     except ValueError as refusal:
         if tokens is not None:
             return strategy("left-to-right")
@@ -126,7 +126,7 @@ def _automatic(client: ModelClient) -> Strategy:
         raise ValueError(f"{refusal}; give --prompt {_offers(client)}") from None
 
 
-def _automatic_question(client: ModelClient) -> Strategy:
+def _automatic_question(client: ModelClient) -> PromptStrategy:
     return strategy("question" if "chat" in client.accepts else "question-text")
 
 
@@ -140,8 +140,8 @@ def _offers(client: ModelClient, *, questions: bool = False) -> str:
         entry.name
         for entry in OURS
         if entry.kind in client.accepts
-        and isinstance(entry, AsksQuestions) is questions
-        and unreadable(entry, client) is None
+        and isinstance(entry, QuestionStrategy) is questions
+        and unreadable_reason(entry, client) is None
     ]
     return (
         ", ".join((*ours, "fim/FAMILY") if "text" in client.accepts and not questions else ours)

@@ -14,7 +14,7 @@ class UnpromptableError(Exception):
     """Error: this strategy cannot ask this text; the message is the reason (a sentinel occurs in the text)."""
 
 
-class Budget(NamedTuple):
+class PromptBudget(NamedTuple):
     """Room for a prompt.
 
     Args:
@@ -26,7 +26,7 @@ class Budget(NamedTuple):
     count: Callable[[str], int]
 
 
-class Strategy(ABC):
+class PromptStrategy(ABC):
     """Prompt strategy. Instances are stateless; a change of what is sent needs a new ``version``."""
 
     name: str
@@ -42,7 +42,7 @@ class Strategy(ABC):
         return f"{self.name}@{self.version}"
 
     @abstractmethod
-    def render(self, caret: Caret, budget: Budget) -> Prompt:
+    def render(self, caret: Caret, budget: PromptBudget) -> Prompt:
         """Return what is sent for ``caret``.
 
         Text that does not fit is cut at line starts: the prefix loses its beginning, the suffix its end, the
@@ -53,16 +53,16 @@ class Strategy(ABC):
         """
 
 
-class AsksQuestions(Strategy):
+class QuestionStrategy(PromptStrategy):
     """Strategy for problems that are questions."""
 
-    def render(self, caret: Caret, budget: Budget) -> Prompt:
+    def render(self, caret: Caret, budget: PromptBudget) -> Prompt:
         """Refuse a place in a program."""
         del caret, budget
         raise UnpromptableError(f"--prompt {self.name} is for questions, and this is a place in a program")
 
     @abstractmethod
-    def render_question(self, question: Question, budget: Budget) -> Prompt:
+    def render_question(self, question: Question, budget: PromptBudget) -> Prompt:
         """Return what is sent for ``question``; nothing of it is ever cut.
 
         Raises:
@@ -70,8 +70,8 @@ class AsksQuestions(Strategy):
         """
 
 
-def unreadable(strategy: Strategy, client: ModelClient) -> str | None:
+def unreadable_reason(strategy: PromptStrategy, client: ModelClient) -> str | None:
     """Return why answers under ``strategy`` cannot be read from the output of ``client``; None if they can."""
-    if not strategy.reads_first_token or client.tells_probabilities:
+    if not strategy.reads_first_token or client.returns_log_probabilities:
         return None
     return f"{strategy.name} reads the log-probabilities of the first token, and {client.name} tells none"

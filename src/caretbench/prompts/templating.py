@@ -11,8 +11,8 @@ from caretbench.languages import languages
 from caretbench.languages.table_reader import LanguageTable, read_table
 from caretbench.models import ChatPrompt, Message
 from caretbench.problem import Caret
-from caretbench.prompts.budget import Parts, fit_rendered
-from caretbench.prompts.strategy import Budget
+from caretbench.prompts.budget import PromptParts, fit_rendered
+from caretbench.prompts.strategy import PromptBudget
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -53,7 +53,7 @@ def _template(name: str) -> Template:
     return _environment().from_string(_read(name))
 
 
-def filled(name: str, values: Mapping[str, object]) -> tuple[Message, ...]:
+def fill_templates(name: str, values: Mapping[str, object]) -> tuple[Message, ...]:
     """Return the templates ``NAME.system.j2`` and ``NAME.user.j2``, filled as they are."""
     return (
         Message(role="system", text=_template(f"{name}.system.j2").render(values)),
@@ -61,8 +61,8 @@ def filled(name: str, values: Mapping[str, object]) -> tuple[Message, ...]:
     )
 
 
-def conversation(
-    name: str, caret: Caret, budget: Budget, values: Callable[[Parts], Mapping[str, object]]
+def render_conversation(
+    name: str, caret: Caret, budget: PromptBudget, values: Callable[[PromptParts], Mapping[str, object]]
 ) -> ChatPrompt:
     """Return the templates ``NAME.system.j2`` and ``NAME.user.j2``, filled with the part of ``caret`` that fits.
 
@@ -77,11 +77,11 @@ def conversation(
     """
     by_text: dict[str, tuple[Message, ...]] = {}
 
-    def rendered(parts: Parts) -> str:
-        messages = filled(name, values(parts))
+    def rendered(parts: PromptParts) -> str:
+        messages = fill_templates(name, values(parts))
         text = "\n".join(message.text for message in messages)
         by_text[text] = messages
         return text
 
-    sent = fit_rendered(Parts(caret.prefix, caret.suffix, caret.context), budget, rendered)
+    sent = fit_rendered(PromptParts(caret.prefix, caret.suffix, caret.context), budget, rendered)
     return ChatPrompt(messages=by_text[sent])

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
-from caretbench.models import ModelClient, Opener
+from caretbench.models import ClientOpener, ModelClient
 from caretbench.problem import Question
 from caretbench.prompts import choose, preprocessor
-from caretbench.runs.asking import Asking
-from caretbench.runs.folder import ModelInfo
-from caretbench.runs.plans.plan import JudgePlan, ModelPlan, Plan
+from caretbench.runs.model_under_test import ModelUnderTest
+from caretbench.runs.plans.plan import JudgePlan, ModelPlan, ResolvedRun
+from caretbench.runs.run_folder import ModelInfo
 from caretbench.runs.session import check_resumable
 from caretbench.suites.showing import showing
 
@@ -22,7 +22,7 @@ class Clients:
     Local servers hold their weights in memory, so that two of them may be too many.
     """
 
-    def __init__(self, plan: Plan, opener: Opener) -> None:
+    def __init__(self, plan: ResolvedRun, opener: ClientOpener) -> None:
         self._plan = plan
         self._opener = opener
         self._stack = ExitStack()
@@ -46,7 +46,7 @@ class Clients:
         yield self._held[wanted.name]
 
     @contextmanager
-    def asking(self, model: ModelPlan) -> Iterator[Asking]:
+    def asking(self, model: ModelPlan) -> Iterator[ModelUnderTest]:
         """Provide an open model with its settings.
 
         Raises:
@@ -56,7 +56,7 @@ class Clients:
         if questions:
             model = replace(model, options=model.options.model_copy(update={"uncut": True}))
         with self.opened(model) as client:
-            yield Asking(
+            yield ModelUnderTest(
                 name=model.name,
                 client=client,
                 strategy=choose(client, model.prompt, questions=questions),

@@ -7,22 +7,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from caretbench.models import Opener
+from caretbench.models import ClientOpener
 from caretbench.problem import Problem
-from caretbench.runs.asking import Asking, prompt_text
 from caretbench.runs.clients import Clients
-from caretbench.runs.generate import Generating
+from caretbench.runs.generate import GenerationStage
 from caretbench.runs.judge import JudgingSettings
 from caretbench.runs.judging.forecast import JudgingForecast, judging_forecast
-from caretbench.runs.judging.steps import wanted_of
-from caretbench.runs.judging.subjects import Subject
+from caretbench.runs.judging.texts_to_judge import DistinctText
+from caretbench.runs.judging.two_step_judging import requested_judgements
+from caretbench.runs.model_under_test import ModelUnderTest, prompt_text
 from caretbench.runs.plans.benchmark import Benchmark
-from caretbench.runs.plans.plan import Plan
-from caretbench.runs.runner import budget_of
+from caretbench.runs.plans.plan import ResolvedRun
+from caretbench.runs.runner import plan_budget
 
 
 @dataclass
-class AskingForecast:
+class ModelForecast:
     """Forecast for one model on one benchmark. Costs are in US dollars; None: no price is known.
 
     ``input_tokens`` counts every sample with its whole prompt: several may share one request, and then cost less.
@@ -63,7 +63,7 @@ class RunForecast:
     """Forecast of a whole run. ``spent`` US dollars are spent already."""
 
     spent: float
-    models: list[AskingForecast] = field(default_factory=list)
+    models: list[ModelForecast] = field(default_factory=list)
     judges: list[JudgeForecast] = field(default_factory=list)
 
     @property
@@ -76,18 +76,18 @@ class RunForecast:
         """Expected cost in US dollars, including the amount spent, as far as prices are known."""
         return self.spent + sum(row.expected_cost or 0.0 for row in self._rows())
 
-    def _rows(self) -> Iterator[AskingForecast | JudgingForecast]:
+    def _rows(self) -> Iterator[ModelForecast | JudgingForecast]:
         yield from self.models
         yield from (judge.row for judge in self.judges)
 
 
-def forecast(plan: Plan, opener: Opener) -> RunForecast:
+def forecast_run(plan: ResolvedRun, opener: ClientOpener) -> RunForecast:
     """Return the forecast of a plan.
 
     Raises:
         ValueError: the plan cannot work.
     """
-    found = RunForecast(budget_of(plan).spent)
+    found = RunForecast(plan_budget(plan).spent)
     with Clients(plan, opener) as clients:
         clients.check()
         coming: list[list[Problem]] = [[] for _ in plan.benchmarks]
@@ -101,10 +101,10 @@ def forecast(plan: Plan, opener: Opener) -> RunForecast:
     return found
 
 
-def _asked(asking: Asking, benchmark: Benchmark, coming: list[Problem]) -> AskingForecast:
+def _asked(asking: ModelUnderTest, benchmark: Benchmark, coming: list[Problem]) -> ModelForecast:
     """Return the forecast for a model; add the problem of every expected answer to ``coming``."""
-    stored = Generating(benchmark.problems, benchmark.folder).stored(asking)
-    row = AskingForecast(
+    stored = GenerationStage(benchmark.problems, benchmark.folder).stored(asking)
+    row = ModelForecast(
         model=asking.name,
         folder=str(benchmark.folder.path),
         prompt=asking.strategy.key,
@@ -140,7 +140,9 @@ def _asked(asking: Asking, benchmark: Benchmark, coming: list[Problem]) -> Askin
     return row
 
 
-def _judged(plan: Plan, clients: Clients, coming: Sequence[Sequence[Problem]]) -> Iterator[JudgeForecast]:
+def _judged(
+    plan: ResolvedRun, clients: Clients, coming: Sequence[Sequence[Problem]]
+) -> Iterator[JudgeForecast]:
     """Yield the forecast for each judge and folder.
 
     That is what is stored, and each answer that is still to come as if it were a text of its own, as long as the
@@ -153,15 +155,15 @@ def _judged(plan: Plan, clients: Clients, coming: Sequence[Sequence[Problem]]) -
                     settings = JudgingSettings(
                         benchmark.policy, benchmark.profile, text_of=benchmark.suite.judged_text
                     )
-                    texts = settings.texts(benchmark.folder, part, not_scored=True).subjects
+                    texts = settings.texts(benchmark.folder, part, not_scored=True).texts
                     ours = {problem.id for problem in part.problems}
                     texts += [
-                        Subject(problem, problem.reference, f"to come {number}")
+                        DistinctText(problem, problem.reference, f"to come {number}")
                         for number, problem in enumerate(problems)
                         if problem.id in ours
                     ]
                     row = judging_forecast(
-                        benchmark.folder, wanted_of(part.criterion, texts, None), client, judge.name,
+                        benchmark.folder, requested_judgements(part.criterion, texts, None), client, judge.name,
                         part.criterion, part.criterion.sampling, plan.price(judge),
                     )  # fmt: skip
                     yield JudgeForecast(judge.name, str(benchmark.folder.path), row)

@@ -20,32 +20,32 @@ from caretbench.judging.answers import TextOf, plain_answer
 from caretbench.judging.caret_controls import DEFAULT_CONTROL_PROBLEMS
 from caretbench.judging.criteria import Criterion
 from caretbench.judging.criteria import criterion as find_criterion
-from caretbench.judging.criterion_choice import Part
+from caretbench.judging.criterion_choice import CriterionProblems
 from caretbench.judging.prompting import grader_settings
 from caretbench.models import ModelClient, Sampling
 from caretbench.problem import Completion, CompletionKey, Profile
-from caretbench.runs.folder import ModelInfo, RunFolder
-from caretbench.runs.judging.grader import Grader, Wanted
+from caretbench.runs.judging.judge_requests import JudgeRequests, Wanted
 from caretbench.runs.judging.result import COVERAGE_WANTED, Report
-from caretbench.runs.judging.result import GradingResult as GradingResult
-from caretbench.runs.judging.steps import AFTER, second_step, wanted_of
-from caretbench.runs.judging.subjects import Subject, answer_subjects, subjects
+from caretbench.runs.judging.result import JudgingResult as GradingResult
+from caretbench.runs.judging.texts_to_judge import DistinctText, distinct_answers, distinct_texts
+from caretbench.runs.judging.two_step_judging import AFTER, requested_judgements, second_step_judgements
 from caretbench.runs.plans.prices import CostBudget, Price
-from caretbench.runs.stage import Tally
-from caretbench.runs.verdict import passed_of
+from caretbench.runs.request_stage import StageCounts
+from caretbench.runs.run_folder import ModelInfo, RunFolder
+from caretbench.runs.verdict import passed_by_completion
 
 
 class NothingToJudgeError(DataError):
     """Error: a run contains no text to judge."""
 
 
-class Texts(NamedTuple):
+class TextsToJudge(NamedTuple):
     """Distinct texts to judge, and the number of completions that contain them.
 
     ``unscored`` counts the completions without a score, where only those that passed are judged.
     """
 
-    subjects: list[Subject]
+    texts: list[DistinctText]
     completions: int
     unscored: int = 0
 
@@ -76,7 +76,7 @@ class JudgingSettings:
     text_of: TextOf = plain_answer
     report: Report = lambda _step, _added, _total: None
 
-    def texts(self, folder: RunFolder, part: Part, *, not_scored: bool = False) -> Texts:
+    def texts(self, folder: RunFolder, part: CriterionProblems, *, not_scored: bool = False) -> TextsToJudge:
         """Return the texts to judge in a part.
 
         Args:
@@ -86,11 +86,11 @@ class JudgingSettings:
         """
         common: dict[str, Any] = {"control_problems": self.control_problems, "baselines": self.baselines}
         if part.criterion.subject != "caret":
-            return Texts(*answer_subjects(folder, part, self.profile, **common, text_of=self.text_of))
+            return TextsToJudge(*distinct_answers(folder, part, self.profile, **common, text_of=self.text_of))
         if part.criterion.only is None:
-            return Texts(*subjects(folder, part.problems, self.policy, self.profile, **common))
+            return TextsToJudge(*distinct_texts(folder, part.problems, self.policy, self.profile, **common))
         known = {problem.id: problem for problem in part.problems}
-        passed = passed_of(folder.scores(), known, self.policy.key, self.profile)
+        passed = passed_by_completion(folder.scores(), known, self.policy.key, self.profile)
         missing: set[CompletionKey] = set()
 
         def asked(completion: Completion) -> bool:
@@ -98,8 +98,8 @@ class JudgingSettings:
                 missing.add(completion.key)
             return passed.get(completion.key, not_scored) is True
 
-        found = subjects(folder, part.problems, self.policy, self.profile, **common, asked=asked)
-        return Texts(*found, 0 if not_scored else len(missing))
+        found = distinct_texts(folder, part.problems, self.policy, self.profile, **common, asked=asked)
+        return TextsToJudge(*found, 0 if not_scored else len(missing))
 
     def check(self, judges: Sequence[tuple[str, ModelClient]]) -> None:
         """Raise where a judge cannot be asked.
@@ -119,9 +119,9 @@ class JudgingSettings:
                 )
 
 
-def grade(
+def judge_part(
     folder: RunFolder,
-    part: Part,
+    part: CriterionProblems,
     judges: Sequence[tuple[str, ModelClient]],
     settings: JudgingSettings,
     sampling: Sampling | None = None,
@@ -157,7 +157,7 @@ def grade(
         )
     if criterion.subject != "caret":
         result.coverage_wanted = COVERAGE_WANTED
-    wanted = wanted_of(criterion, texts, settings.repeats)
+    wanted = requested_judgements(criterion, texts, settings.repeats)
     for name, client in judges:
         judging = _JudgeAsking(folder, name, client, sampling or criterion.sampling, settings, result)
         parameters = judging.judge(criterion, wanted)
@@ -167,32 +167,32 @@ def grade(
                 for row in folder.judgements()
                 if (row.grader, row.parameters, row.criterion) == (name, parameters, criterion.key)
             )
-            claims = second_step(first, wanted, {text.problem.id: text.problem for text in texts})
+            claims = second_step_judgements(first, wanted, {text.problem.id: text.problem for text in texts})
             judging.judge(find_criterion(criterion.then), claims, {AFTER: parameters})
     return result
 
 
-def grade_parts(
+def judge_parts(
     folder: RunFolder,
-    parts: Sequence[Part],
+    parts: Sequence[CriterionProblems],
     judges: Sequence[tuple[str, ModelClient]],
     settings: JudgingSettings,
     changed: Mapping[str, float] | None = None,
 ) -> dict[str, GradingResult]:
-    """Judge each part of a run by its criterion, as :func:`grade` does; return the results by criterion.
+    """Judge each part of a run by its criterion, as :func:`judge_part` does; return the results by criterion.
 
     ``changed`` are fields of each criterion's sampling that are otherwise, by the names of :class:`Sampling`.
 
     Raises:
         NothingToJudgeError: no part holds a text to judge.
-        ValueError: as :func:`grade` does.
-        DataError: as :func:`grade` does.
+        ValueError: as :func:`judge_part` does.
+        DataError: as :func:`judge_part` does.
     """
     results, nothing = {}, NothingToJudgeError(f"{folder.path}: holds nothing that a judge is asked about")
     for part in parts:
         sampling = Sampling.model_validate(part.criterion.sampling.model_dump() | dict(changed or {}))
         try:
-            results[part.criterion.key] = grade(folder, part, judges, settings, sampling)
+            results[part.criterion.key] = judge_part(folder, part, judges, settings, sampling)
         except NothingToJudgeError as error:  # of one task there may be no answers yet
             nothing = error
     if not results:
@@ -221,10 +221,12 @@ class _JudgeAsking:
             self.folder, ModelInfo(model=self.name, source="model", parameters=parameters, settings=settings)
         )
         price = self.common.prices.get(self.name)
-        grader = Grader(self.folder, criterion, self.name, self.client, parameters, self.sampling, price)
+        grader = JudgeRequests(
+            self.folder, criterion, self.name, self.client, parameters, self.sampling, price
+        )
         step = f"judged by {self.name}, {criterion.name}"
 
-        def told(added: int, tally: Tally) -> None:
+        def told(added: int, tally: StageCounts) -> None:
             self.common.report(step, added, tally.wanted - tally.stored)
 
         self.result.tallies.append(grader.run(wanted, self.common.budget, told))

@@ -10,17 +10,17 @@ from typing import Protocol
 from caretbench.execution.dispatcher import open_executor
 from caretbench.problem import Completion, Problem
 from caretbench.progress import Progress
-from caretbench.runs.folder import ModelInfo, RunFolder
 from caretbench.runs.plans.benchmark import Benchmark
-from caretbench.runs.plans.plan import Plan
-from caretbench.runs.session import Session
+from caretbench.runs.plans.plan import ResolvedRun
+from caretbench.runs.run_folder import ModelInfo, RunFolder
+from caretbench.runs.session import RunSession
 from caretbench.suites import baselines_of
 from caretbench.suites.baselines import baseline
 
 PassedOver = Callable[[str], None]
 
 
-class RecordedLog(Protocol):
+class CompletionLog(Protocol):
     """Log of another harness that contains completions."""
 
     @property
@@ -38,12 +38,12 @@ class RecordedLog(Protocol):
         ...
 
 
-LogReader = Callable[[Path, str, str], RecordedLog | None]
+LogReader = Callable[[Path, str, str], CompletionLog | None]
 """The log at a path, about a suite and a data hash; None: it is no log."""
 
 
-def score(
-    plan: Plan,
+def score_recorded(
+    plan: ResolvedRun,
     paths: Sequence[Path],
     models: Sequence[str] = (),
     progress: Progress | None = None,
@@ -63,7 +63,7 @@ def score(
     executor = None
     if benchmark.execute:
         executor = open_executor(config.workers, use_cache=config.cache, engine=config.engine)
-    with Session(benchmark, executor, progress) as session:
+    with RunSession(benchmark, executor, progress) as session:
         logs = {path: read_log(path, benchmark.suite.name, benchmark.data.hash) for path in paths}
         recorded = _Recorded(benchmark, plan.baselines, logs, models)
         session.scoring.check_completions(recorded.rows())
@@ -80,7 +80,7 @@ class _Recorded:
 
     benchmark: Benchmark
     baselines: Sequence[str]
-    logs: Mapping[Path, RecordedLog | None]
+    logs: Mapping[Path, CompletionLog | None]
     models: Sequence[str]
     seen: dict[tuple[str, str], ModelInfo] = field(default_factory=dict)
     passed_over: dict[Path, list[str]] = field(default_factory=dict)

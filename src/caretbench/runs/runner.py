@@ -7,21 +7,21 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from caretbench.execution.dispatcher import Dispatcher, open_executor
-from caretbench.judging.criterion_choice import Part
-from caretbench.models import Opener
+from caretbench.judging.criterion_choice import CriterionProblems
+from caretbench.models import ClientOpener
 from caretbench.progress import Progress
-from caretbench.runs.asking import Asking
 from caretbench.runs.clients import Clients
-from caretbench.runs.folder import ModelInfo, RunFolder
-from caretbench.runs.generate import Generating, spent
-from caretbench.runs.judge import JudgingSettings, NothingToJudgeError, grade_parts
+from caretbench.runs.generate import GenerationStage, stored_cost
+from caretbench.runs.judge import JudgingSettings, NothingToJudgeError, judge_parts
 from caretbench.runs.judging.result import COVERAGE_WANTED
-from caretbench.runs.plans.plan import ModelPlan, Plan
+from caretbench.runs.model_under_test import ModelUnderTest
+from caretbench.runs.plans.plan import ModelPlan, ResolvedRun
 from caretbench.runs.plans.prices import CostBudget
-from caretbench.runs.session import Session
-from caretbench.runs.stage import Tally
+from caretbench.runs.request_stage import StageCounts
+from caretbench.runs.run_folder import ModelInfo, RunFolder
+from caretbench.runs.session import RunSession
 
-Probe = Callable[[Asking], None]
+Probe = Callable[[ModelUnderTest], None]
 """Asks a model some short things before the run, and refuses one that does not answer."""
 
 
@@ -34,7 +34,7 @@ class RunResult:
 
 
 def run(
-    plan: Plan, opener: Opener, progress: Progress | None = None, probe: Probe | None = None
+    plan: ResolvedRun, opener: ClientOpener, progress: Progress | None = None, probe: Probe | None = None
 ) -> RunResult:
     """Carry out a plan as :func:`caretbench.api.run` does; all that can be checked is checked before the first request.
 
@@ -57,14 +57,14 @@ def run(
         if config.probe and probe is not None:
             _probe(plan, clients, probe)
         sessions = [
-            stack.enter_context(Session(benchmark, executor if benchmark.execute else None, progress))
+            stack.enter_context(RunSession(benchmark, executor if benchmark.execute else None, progress))
             for benchmark in plan.benchmarks
         ]
         if config.score:
             infos += [ModelInfo(model=name, source="baseline") for name in plan.baselines]
         for session in sessions:
             session.begin(infos)
-        budget = budget_of(plan)
+        budget = plan_budget(plan)
         result = RunResult(complaints=_generate(plan, clients, sessions, budget, progress))
         answered = [session for session in sessions if _answered(session, plan.models)]
         result.complaints += _judge_and_score(plan, clients, answered, budget, progress)
@@ -72,25 +72,27 @@ def run(
     return result
 
 
-def _executor(plan: Plan) -> Dispatcher | None:
+def _executor(plan: ResolvedRun) -> Dispatcher | None:
     config = plan.config
     if not (config.score and any(benchmark.execute for benchmark in plan.benchmarks)):
         return None
     return open_executor(config.workers, use_cache=config.cache, engine=config.engine)
 
 
-def _probe(plan: Plan, clients: Clients, probe: Probe) -> None:
+def _probe(plan: ResolvedRun, clients: Clients, probe: Probe) -> None:
     for model in plan.models:
         with clients.asking(model) as asking:
             probe(asking)
 
 
-def budget_of(plan: Plan) -> CostBudget:
+def plan_budget(plan: ResolvedRun) -> CostBudget:
     """Return the budget of a plan; the cost of the stored rows of all folders counts as spent."""
-    return CostBudget(plan.config.max_cost, sum(spent(benchmark.folder) for benchmark in plan.benchmarks))
+    return CostBudget(
+        plan.config.max_cost, sum(stored_cost(benchmark.folder) for benchmark in plan.benchmarks)
+    )
 
 
-def _answered(session: Session, models: Sequence[ModelPlan]) -> bool:
+def _answered(session: RunSession, models: Sequence[ModelPlan]) -> bool:
     names = {model.name for model in models}
     return any(row.model in names for row in session.folder.completions())
 
@@ -99,7 +101,11 @@ def _answered(session: Session, models: Sequence[ModelPlan]) -> bool:
 
 
 def _generate(
-    plan: Plan, clients: Clients, sessions: Sequence[Session], budget: CostBudget, progress: Progress
+    plan: ResolvedRun,
+    clients: Clients,
+    sessions: Sequence[RunSession],
+    budget: CostBudget,
+    progress: Progress,
 ) -> list[str]:
     """Ask each model in turn; return complaints."""
     complaints: list[str] = []
@@ -113,17 +119,19 @@ def _generate(
                 where = f" to {session.folder.path.name}" if len(sessions) > 1 else ""
                 step = f"answers of {model.name}{where}"
 
-                def report(added: int, tally: Tally, step: str = step) -> None:
-                    progress(step, added, tally.wanted, spoken(tally))
+                def report(added: int, tally: StageCounts, step: str = step) -> None:
+                    progress(step, added, tally.wanted, format_counts(tally))
 
-                tally = Generating(session.benchmark.problems, session.folder, report).run(asking, budget)
+                tally = GenerationStage(session.benchmark.problems, session.folder, report).run(
+                    asking, budget
+                )
                 complaints += _missing(session, model, tally, progress)
             for line in getattr(asking.client, "notices", ()):
                 progress.note(f"{model.name}: {one_line(line)}")
     return complaints
 
 
-def spoken(tally: Tally) -> str:
+def format_counts(tally: StageCounts) -> str:
     """Return ``1,234 tokens in, 56 out, $0.0123, 2 failed``."""
     parts = []
     if tally.input_tokens or tally.output_tokens:
@@ -135,7 +143,7 @@ def spoken(tally: Tally) -> str:
     return ", ".join(parts)
 
 
-def _missing(session: Session, model: ModelPlan, tally: Tally, progress: Progress) -> Iterator[str]:
+def _missing(session: RunSession, model: ModelPlan, tally: StageCounts, progress: Progress) -> Iterator[str]:
     """Yield a line about missing answers where coverage is too low; else it is a note."""
     if not tally.missing:
         return
@@ -166,7 +174,11 @@ def one_line(text: str, most: int = 300) -> str:
 
 
 def _judge_and_score(
-    plan: Plan, clients: Clients, sessions: Sequence[Session], budget: CostBudget, progress: Progress
+    plan: ResolvedRun,
+    clients: Clients,
+    sessions: Sequence[RunSession],
+    budget: CostBudget,
+    progress: Progress,
 ) -> list[str]:
     """Judge all answers, score, then judge by criteria that ask only about what passed; return the complaints."""
     parts = {session: plan.judged_parts(session.benchmark) for session in sessions if plan.judges}
@@ -182,7 +194,11 @@ def _judge_and_score(
 
 
 def _judge(
-    plan: Plan, clients: Clients, parts: Mapping[Session, list[Part]], budget: CostBudget, progress: Progress
+    plan: ResolvedRun,
+    clients: Clients,
+    parts: Mapping[RunSession, list[CriterionProblems]],
+    budget: CostBudget,
+    progress: Progress,
 ) -> list[str]:
     """Ask each judge in turn; return complaints."""
     complaints = []
@@ -195,7 +211,7 @@ def _judge(
                         benchmark.policy, benchmark.profile, text_of=benchmark.suite.judged_text,
                         prices={judge.name: plan.price(judge)}, budget=budget, report=progress,
                     )  # fmt: skip
-                    results = grade_parts(session.folder, ours, [(judge.name, client)], settings)
+                    results = judge_parts(session.folder, ours, [(judge.name, client)], settings)
                 except NothingToJudgeError as error:
                     progress.note(f"{judge.name}: {error}")
                     continue

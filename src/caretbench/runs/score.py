@@ -14,11 +14,11 @@ from itertools import chain
 from caretbench.execution.dispatcher import AnyExecutor, AnyRequest
 from caretbench.execution.types import ExecutionResult, Status
 from caretbench.extraction.policies import Policy
-from caretbench.files import Appender, DataError, sha256_text, write_rows
+from caretbench.files import DataError, RowAppender, sha256_text, write_rows
 from caretbench.problem import Completion, Problem, Profile, Score, ScoreKey
 from caretbench.profiles import rules_of
 from caretbench.runs import verdict as verdicts
-from caretbench.runs.folder import RunFolder
+from caretbench.runs.run_folder import RunFolder
 from caretbench.suites.base import Suite
 
 EXECUTION = "execution@1"
@@ -34,7 +34,7 @@ Report = Callable[[str, int, int | None], None]
 
 
 @dataclass
-class Scoring:
+class ScoringStage:
     """One scoring of one run. ``variants`` chooses a named build per language (``cpp=common_headers``)."""
 
     suite: Suite
@@ -57,7 +57,7 @@ class Scoring:
             DataError: another answer under the same key is there already.
         """
         added = 0
-        with Appender(self.folder.completions_path) as appender:
+        with RowAppender(self.folder.completions_path) as appender:
             for completion in self._new(completions):
                 appender.append(completion)
                 added += 1
@@ -96,7 +96,7 @@ class Scoring:
         be there now.
         """
         self._forget_rows_without_verdict()
-        with Appender(self.folder.scores_path) as appender:
+        with RowAppender(self.folder.scores_path) as appender:
             self._done = {row.key for row in self.folder.scores()}
             self._left_out: dict[str, str] = {}
             self._waiting_references: set[str] = set()
@@ -114,7 +114,7 @@ class Scoring:
         return causes
 
     def _forget_rows_without_verdict(self) -> None:
-        with Appender(self.folder.scores_path):  # holds the file, and repairs its end
+        with RowAppender(self.folder.scores_path):  # holds the file, and repairs its end
             kept = [
                 row
                 for row in self.folder.scores()
@@ -125,7 +125,7 @@ class Scoring:
 
     # --- what is missing ----------------------------------------------------------------------------------------
 
-    def _missing_references(self, appender: Appender) -> list[_Answer]:
+    def _missing_references(self, appender: RowAppender) -> list[_Answer]:
         """Return the references without a verdict, and append the rows of those that are known."""
         references = [
             Completion(problem_id=problem.id, model=REFERENCE, text=problem.reference)
@@ -167,10 +167,10 @@ class Scoring:
         if reference.details.get("waits"):
             self._waiting_references.add(reference.problem_id)
         if reference.values.get("passed") != 1.0:
-            cause = verdicts.left_out_cause(reference.outcome, reference.details)
+            cause = verdicts.exclusion_cause(reference.outcome, reference.details)
             self._left_out[reference.problem_id] = cause
 
-    def _missing_completions(self, appender: Appender) -> Iterator[_Answer]:
+    def _missing_completions(self, appender: RowAppender) -> Iterator[_Answer]:
         """Yield the completions that must be run; append the rows of the others on the way."""
         total = sum(row.problem_id in self._problems for row in self.folder.completions())
         self.report("completions", 0, total)
@@ -202,7 +202,7 @@ class Scoring:
         """Return the text to insert; the reference is never cut."""
         if completion.model == REFERENCE:
             return completion.text
-        return verdicts.inserted(completion.text, problem, self.policy)
+        return verdicts.inserted_text(completion.text, problem, self.policy)
 
     def _measured(self, completion: Completion, problem: Problem, text: str | None) -> Iterator[Score]:
         if completion.error and not rules_of(self.profile).errors_are_answers:
@@ -223,7 +223,7 @@ class Scoring:
 
     # --- running ------------------------------------------------------------------------------------------------
 
-    def _execute(self, executor: AnyExecutor, answers: Iterable[_Answer], appender: Appender) -> None:
+    def _execute(self, executor: AnyExecutor, answers: Iterable[_Answer], appender: RowAppender) -> None:
         """Run the answers and append their rows; a completion's once its reference's is there."""
         under_way: dict[str, _Answer] = {}
         finished: list[_Verdict] = []
@@ -233,7 +233,7 @@ class Scoring:
                 problem = self._problems[completion.problem_id]
                 request = self.suite.program(problem, text, self.profile, self.variants)
                 if request is None:
-                    finished.append((completion, text, verdicts.without_program(problem)))
+                    finished.append((completion, text, verdicts.result_without_program(problem)))
                     continue
                 identity = sha256_text(*(str(part) for part in completion.key))
                 under_way[identity] = (completion, text)
@@ -243,7 +243,7 @@ class Scoring:
         for verdict in chain(results, finished):
             completion, _, result = verdict
             if completion.model == REFERENCE:
-                row = self._execution_row(completion, verdicts.of_reference(result))
+                row = self._execution_row(completion, verdicts.reference_result(result))
                 self._write(appender, row)
                 self._settle(row)
                 self.report("references", 1, None)
@@ -254,20 +254,20 @@ class Scoring:
             else:
                 self._conclude(verdict, appender)
 
-    def _conclude(self, verdict: _Verdict, appender: Appender) -> None:
+    def _conclude(self, verdict: _Verdict, appender: RowAppender) -> None:
         """Append the row of a completion whose reference's verdict is known."""
         completion, text, result = verdict
         row = self._without_run(completion)
         if row is None:
-            found = verdicts.flags(text, self._problems[completion.problem_id], self.profile)
+            found = verdicts.answer_flags(text, self._problems[completion.problem_id], self.profile)
             waits = completion.problem_id in self._waiting_references
-            row = self._execution_row(completion, verdicts.of_answer(result, waits), found)
+            row = self._execution_row(completion, verdicts.answer_result(result, waits), found)
         self._write(appender, row)
         self.report("completions", 1, None)
 
     # --- rows ---------------------------------------------------------------------------------------------------
 
-    def _write(self, appender: Appender, *rows: Score) -> None:
+    def _write(self, appender: RowAppender, *rows: Score) -> None:
         appender.append(*rows)
         self._done.update(row.key for row in rows)
 
@@ -289,7 +289,7 @@ class Scoring:
         )
 
     def _execution_row(
-        self, completion: Completion, judged: verdicts.Judged, found: tuple[str, ...] = ()
+        self, completion: Completion, judged: verdicts.CountedResult, found: tuple[str, ...] = ()
     ) -> Score:
         result, counted = judged
         return self._row(

@@ -14,15 +14,15 @@ from caretbench.extraction.policies import policy as find_policy
 from caretbench.files import write_atomically
 from caretbench.problem import Problem
 from caretbench.progress import Progress
-from caretbench.runs.folder import Manifest, ModelInfo, RunFolder, ToolchainInfo
 from caretbench.runs.plans.benchmark import Benchmark
-from caretbench.runs.score import Scoring
+from caretbench.runs.run_folder import Manifest, ModelInfo, RunFolder, ToolchainInfo
+from caretbench.runs.score import ScoringStage
 from caretbench.runs.verdict import is_program
 from caretbench.suites.baselines import baseline
 from caretbench.validation.validity import verdicts_path
 
 
-class Session:
+class RunSession:
     """Exclusive session of one command in a run's folder. Use it as a context manager.
 
     Raises:
@@ -42,7 +42,7 @@ class Session:
             self._earlier = self.folder.manifest() if self.folder.manifest_path.exists() else None
             self.manifest = check_resumable(self.folder, self.benchmark.manifest())
             self.scoring, *self._further = (
-                Scoring(
+                ScoringStage(
                     self.benchmark.suite, self.benchmark.problems, self.folder, policy, self.benchmark.profile,
                     self._executor, dict(self.manifest.variants), report=self._reporting(policy),
                 )

@@ -40,7 +40,7 @@ class Decision(NamedTuple):
     passed: bool | None
 
 
-def decide(checks: Sequence[CheckOutcome]) -> Decision:
+def combine_checks(checks: Sequence[CheckOutcome]) -> Decision:
     """Return the outcome of all checks of an answer, at least one.
 
     A check without a verdict outweighs a failure; of several failures, one with the status of a run decides.
@@ -53,7 +53,7 @@ def decide(checks: Sequence[CheckOutcome]) -> Decision:
     return Decision(place, outcome, passed if decisive.counted else None)
 
 
-def deciding(scores: Iterable[Score], *, executed: bool) -> list[Score]:
+def deciding_scores(scores: Iterable[Score], *, executed: bool) -> list[Score]:
     """Return the rows of one completion that decide whether it passed.
 
     None if the problem has something to run and no row has its outcome (a run without execution, or one that was
@@ -64,14 +64,14 @@ def deciding(scores: Iterable[Score], *, executed: bool) -> list[Score]:
     return [] if executed and not ended else checks
 
 
-def decided(checks: Iterable[Score]) -> Decision:
+def decided_outcome(checks: Iterable[Score]) -> Decision:
     """Return the outcome of the rows that decide, at least one."""
-    return decide(
+    return combine_checks(
         [CheckOutcome(score.counted, score.values.get("passed", 0.0), score.outcome) for score in checks]
     )
 
 
-def passed_of(
+def passed_by_completion(
     scores: Iterable[Score], problems: Mapping[str, Problem], policy: str, profile: Profile
 ) -> dict[CompletionKey, bool | None]:
     """Return whether each scored completion passed under a policy and a profile; None where it has no verdict."""
@@ -79,11 +79,13 @@ def passed_of(
     for score in scores:
         if score.problem_id in problems and (score.policy, score.profile) == (policy, profile):
             rows[score.completion_key].append(score)
-    checks = {key: deciding(found, executed=needs_execution(problems[key[0]])) for key, found in rows.items()}
-    return {key: decided(found).passed for key, found in checks.items() if found}
+    checks = {
+        key: deciding_scores(found, executed=needs_execution(problems[key[0]])) for key, found in rows.items()
+    }
+    return {key: decided_outcome(found).passed for key, found in checks.items() if found}
 
 
-class Judged(NamedTuple):
+class CountedResult(NamedTuple):
     """Execution result, and whether it is a verdict."""
 
     result: ExecutionResult
@@ -100,29 +102,29 @@ def is_program(problem: Problem) -> bool:
     return any(check.kind == "program" for check in problem.checks)
 
 
-def inserted(text: str | None, problem: Problem, policy: Policy) -> str | None:
+def inserted_text(text: str | None, problem: Problem, policy: Policy) -> str | None:
     """Return the part of a model's raw text that is inserted at the caret."""
     if text is None or not isinstance(problem.shown, Caret):
         return text
     return policy.apply(text, problem.shown).text
 
 
-def without_program(problem: Problem) -> ExecutionResult:
+def result_without_program(problem: Problem) -> ExecutionResult:
     """Return the result of an answer that fails without a run."""
     return ExecutionResult(
         id=problem.id, status=Status.RUNTIME_ERROR, reason="a null completion fails without a run"
     )
 
 
-def of_reference(result: ExecutionResult) -> Judged:
+def reference_result(result: ExecutionResult) -> CountedResult:
     """Return the run of a reference, with whether it is a verdict."""
     result = result.model_copy(update={"status": result.status.for_reference})
     result = _where_waiting_is_honest(result)
     # A reference that took too long may have met a busy machine: the next run tries it again.
-    return Judged(result, result.status.is_verdict and result.status is not Status.TIMEOUT)
+    return CountedResult(result, result.status.is_verdict and result.status is not Status.TIMEOUT)
 
 
-def of_answer(result: ExecutionResult, reference_waits: bool = False) -> Judged:
+def answer_result(result: ExecutionResult, reference_waits: bool = False) -> CountedResult:
     """Return the run of a model's answer, with whether it is a verdict.
 
     Args:
@@ -131,21 +133,21 @@ def of_answer(result: ExecutionResult, reference_waits: bool = False) -> Judged:
     """
     if reference_waits:
         result = _where_waiting_is_honest(result)
-    return Judged(result, result.status.is_verdict)
+    return CountedResult(result, result.status.is_verdict)
 
 
 def _where_waiting_is_honest(result: ExecutionResult) -> ExecutionResult:
     """Return the result as passed where all that is missing is a check that waits for ever."""
-    passed = result.status is Status.INCOMPLETE and waits(result)
+    passed = result.status is Status.INCOMPLETE and waits_forever(result)
     return result.model_copy(update={"status": Status.PASSED}) if passed else result
 
 
-def waits(result: ExecutionResult | None) -> bool:
+def waits_forever(result: ExecutionResult | None) -> bool:
     """Return whether a run ended before a check that waits for ever, which a reference makes honest."""
     return result is not None and result.waits
 
 
-def flags(text: str | None, problem: Problem, profile: Profile) -> tuple[str, ...]:
+def answer_flags(text: str | None, problem: Problem, profile: Profile) -> tuple[str, ...]:
     """Return the flags of code in an answer that could forge a pass; none where the profile does not scan."""
     if text is None or not rules_of(profile).scans_answers or not isinstance(problem.shown, Caret):
         return ()
@@ -175,7 +177,7 @@ def execution_details(result: ExecutionResult, found: tuple[str, ...] = ()) -> d
         "run_status": result.run_status.value if result.run_status else None,
         "module": result.missing_module,
         "reason": result.reason,
-        "waits": waits(result),
+        "waits": waits_forever(result),
         "diagnostics": result.diagnostics[:_SHOWN_CHARACTERS],
         stderr: "" if passed else result.stderr.text[-_SHOWN_CHARACTERS:],
         "isolation": result.isolation.level if result.isolation else None,
@@ -186,7 +188,7 @@ def execution_details(result: ExecutionResult, found: tuple[str, ...] = ()) -> d
     return details | {name: value for name, value in optional.items() if value}
 
 
-def left_out_cause(outcome: str | None, details: Mapping[str, JsonValue]) -> str:
+def exclusion_cause(outcome: str | None, details: Mapping[str, JsonValue]) -> str:
     """Return why a problem is excluded, in words that group well: its reference's outcome and details."""
     if outcome == Status.SKIPPED:
         return f"skipped: {details.get('reason') or 'no toolchain'}"

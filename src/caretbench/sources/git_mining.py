@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from caretbench.errors import DataError
-from caretbench.files import Appender, read_lines
+from caretbench.files import RowAppender, read_lines
 from caretbench.problem import Row
 from caretbench.sources.git.diffs import SkippedCommit
 from caretbench.sources.git.git_repository import open_repository
@@ -100,7 +100,7 @@ class MiningResult(Row):
 class _BatchWriter:
     """Appends the records of a history in batches."""
 
-    appender: Appender
+    appender: RowAppender
     max_records: int
     skipped: list[SkippedCommit] = field(default_factory=list)
     written: int = 0
@@ -151,7 +151,7 @@ def mine_git(
         raise DataError(f"a limit of {period.limit} records is negative")
     with contextlib.ExitStack() as stack:
         repository = stack.enter_context(open_repository(path))
-        appender = stack.enter_context(Appender(out_file))
+        appender = stack.enter_context(RowAppender(out_file))
         history = list_commits(repository)
         wanted = commits_in_period(history, period.since, period.until)
         facts = _with_history_dates(

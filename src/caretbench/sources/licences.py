@@ -8,7 +8,7 @@ from functools import cache
 
 from pydantic import TypeAdapter
 
-from caretbench.files import packaged_table
+from caretbench.files import read_packaged_toml
 from caretbench.problem import Row
 
 _BEGINNING = 800
@@ -40,7 +40,7 @@ class LicenceRule(Row):
 @cache
 def _licences() -> tuple[LicenceRule, ...]:
     return TypeAdapter(tuple[LicenceRule, ...]).validate_python(
-        packaged_table("caretbench.sources", "licences.toml")["licence"]
+        read_packaged_toml("caretbench.sources", "licences.toml")["licence"]
     )
 
 

@@ -7,7 +7,7 @@ from functools import cache
 
 from pydantic import TypeAdapter
 
-from caretbench.files import packaged_table
+from caretbench.files import read_packaged_toml
 from caretbench.problem import Row
 
 
@@ -22,7 +22,7 @@ class PathLanguage(Row):
 def path_languages() -> Mapping[str, PathLanguage]:
     """Return all languages by name, in the order of ``path_languages.toml``."""
     return TypeAdapter(dict[str, PathLanguage]).validate_python(
-        packaged_table("caretbench.sources", "path_languages.toml")
+        read_packaged_toml("caretbench.sources", "path_languages.toml")
     )
 
 

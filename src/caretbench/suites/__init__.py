@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from caretbench.errors import DataError, MachineError
-from caretbench.plugins import Plugin, PluginError, installed, load, one_line
+from caretbench.plugins import Plugin, PluginError, installed_plugins, load_plugin, one_line
 
 if TYPE_CHECKING:
     from caretbench.suites.base import Suite
@@ -48,7 +48,7 @@ def suite_names(refused: Callable[[PluginError], None] = lambda _error: None) ->
 
     ``refused`` is told of packages whose suite takes a name that is taken; they change nothing for the others.
     """
-    return tuple(dict.fromkeys((*_OURS, *installed(GROUP, _OURS, refused), *_registered)))
+    return tuple(dict.fromkeys((*_OURS, *installed_plugins(GROUP, _OURS, refused), *_registered)))
 
 
 def usable_suites() -> tuple[list[Suite], list[PluginError]]:
@@ -73,7 +73,7 @@ def suite(name: str) -> Suite:
     """
     if name in _OURS:
         import_module(f"caretbench.suites.{name}.suite")
-    elif (plugin := load(GROUP, name, _OURS, alone=True)) is not None:
+    elif (plugin := load_plugin(GROUP, name, _OURS, alone=True)) is not None:
         return _plugged(plugin)
     found = _registered.get(name)
     if found is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from caretbench.profiles import PROFILES, ProfileRules, Rule
+from caretbench.profiles import PROFILES, ProfileRule, ProfileRules
 from caretbench.suites.base import Suite
 from caretbench.suites.values import Table
 
@@ -42,12 +42,12 @@ def profiles_page(suites: Iterable[Suite]) -> str:
     return "\n".join(part.rstrip("\n") if part.startswith("|") else part for part in parts).rstrip() + "\n"
 
 
-def _lines(rules: dict[str, Rule[object]]) -> Iterator[tuple[str, ...]]:
+def _lines(rules: dict[str, ProfileRule[object]]) -> Iterator[tuple[str, ...]]:
     for rule in rules.values():
         yield (rule.about, *rule.said)
 
 
-def _markdown(rules: dict[str, Rule[object]]) -> list[str]:
+def _markdown(rules: dict[str, ProfileRule[object]]) -> list[str]:
     heads = [f"`{name}`" for name in PROFILES]
     rows = ["| | " + " | ".join(heads) + " |", "| --- " * (len(heads) + 1) + "|"]
     return [*rows, *("| " + " | ".join(line) + " |" for line in _lines(rules))]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from caretbench.files import DataError, describe, read_lines
+from caretbench.files import DataError, describe_validation_error, read_lines
 from caretbench.problem import Completion, CompletionKey, Problem
 
 
@@ -44,8 +44,8 @@ def completion_rows(
             )
         except ValidationError as error:
             raise DataError(
-                f'{where}: not a completion ({describe(error)}); a row is {{"problem_id": ..., "text": ...}}, and may '
-                'have "model" and "sample"'
+                f"{where}: not a completion ({describe_validation_error(error)}); a row is "
+                '{"problem_id": ..., "text": ...}, and may have "model" and "sample"'
             ) from None
         answered = completion.key[:3]
         if row.get("sample") is None:

@@ -11,7 +11,7 @@ from caretbench.suites.base import Suite
 
 @dataclass(frozen=True)
 class Showing:
-    """One context, of every suite of a run. See :class:`caretbench.runs.asking.Context`."""
+    """One context, of every suite of a run. See :class:`caretbench.runs.model_under_test.Context`."""
 
     name: str
     suites: Mapping[str, Suite]

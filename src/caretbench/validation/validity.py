@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field
 
-from caretbench.files import Appender, cache_folder, read_rows, write_rows
+from caretbench.files import RowAppender, cache_folder, read_rows, write_rows
 from caretbench.problem import Problem, Row
 from caretbench.versions import current_text
 
@@ -61,8 +61,8 @@ class GateLoop(ABC):
         Raises:
             DataError: the file is damaged, or a project is not here.
         """
-        with Appender(path) as appender:
-            stored = {row.problem_id: row for row in read_rows(path, Validity, torn_tail=True)}
+        with RowAppender(path) as appender:
+            stored = {row.problem_id: row for row in read_rows(path, Validity, allow_partial_last_line=True)}
             known = {name: row for name, row in stored.items() if row.gate == GATE}
             waiting = [problem for problem in problems if problem.id not in known]
             self.progress(len(problems) - len(waiting))

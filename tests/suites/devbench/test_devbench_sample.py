@@ -13,7 +13,7 @@ import pytest
 from caretbench.execution.bundles import installed_bundle
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.toolchains import load_runtime
-from caretbench.runs.folder import RunFolder
+from caretbench.runs.run_folder import RunFolder
 from caretbench.suites.devbench.layout import RELEASED_LANGUAGES
 
 # References that must pass, of the 30 of each language: the first five problems of each category.

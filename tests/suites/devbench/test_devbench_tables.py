@@ -10,8 +10,8 @@ from caretbench.extraction.policies import policy
 from caretbench.reports.frame import load_run
 from caretbench.reports.published import compare_with_published
 from caretbench.reports.run_summary import summarise
-from caretbench.runs.folder import DataInfo, Manifest, RunFolder
-from caretbench.runs.score import Scoring
+from caretbench.runs.run_folder import DataInfo, Manifest, RunFolder
+from caretbench.runs.score import ScoringStage
 from caretbench.suites import suite
 
 
@@ -25,7 +25,7 @@ def test_tables_6_and_8_come_out_to_the_printed_digit(devbench_data: Path, tmp_p
     folder.write_manifest(
         Manifest(suite="devbench", data=data, policy="released@1", profile="paper", executed=False)
     )
-    scoring = Scoring(house, loaded.problems, folder, policy("released"), "paper", None)
+    scoring = ScoringStage(house, loaded.problems, folder, policy("released"), "paper", None)
     by_id = {problem.id: problem for problem in loaded.problems}
     scoring.add_completions(house.recorded(devbench_data, by_id, []))
     scoring.run()

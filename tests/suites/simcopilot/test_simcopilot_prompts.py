@@ -20,9 +20,9 @@ from caretbench.files import write_rows
 from caretbench.problem import FileSplice, Problem, Provenance, TestsCheck
 from caretbench.projects import analyses
 from caretbench.prompts import strategy
-from caretbench.prompts.strategy import Budget, UnpromptableError
-from caretbench.runs.asking import Asking, prompt_text
-from caretbench.runs.folder import RunFolder
+from caretbench.prompts.strategy import PromptBudget, UnpromptableError
+from caretbench.runs.model_under_test import ModelUnderTest, prompt_text
+from caretbench.runs.run_folder import RunFolder
 from caretbench.suites import suite
 from caretbench.suites.showing import showing
 from caretbench.suites.simcopilot.contexts import CONTEXTS, ShownContext, context_of
@@ -134,7 +134,7 @@ def test_no_prompt_holds_hidden_text_though_every_file_has_a_copy(name: str, con
         prompts = set()
         for prompt in PROMPTS:
             try:
-                prompts.add(prompt_text(strategy(prompt).render(context.caret, Budget(None, len))))
+                prompts.add(prompt_text(strategy(prompt).render(context.caret, PromptBudget(None, len))))
             except UnpromptableError:
                 continue
         assert prompts
@@ -264,7 +264,9 @@ def test_what_does_not_fit_is_the_context_first(tasks: Path) -> None:
     problem = house.load(str(tasks)).problems[0]
     context = showing([house], "prepend_files")
     roomy, tight = (
-        Asking("m", FakeClient(count=len), strategy("fim/qwen2.5-coder"), context=context, prompt_tokens=room)
+        ModelUnderTest(
+            "m", FakeClient(count=len), strategy("fim/qwen2.5-coder"), context=context, prompt_tokens=room
+        )
         for room in (2000, 260)
     )
     full, cut = (prompt_text(next(one.wanted([problem], {})).prompt) for one in (roomy, tight))  # type: ignore[arg-type]
@@ -295,7 +297,7 @@ def test_contexts_that_are_not_there_are_refused(tasks: Path, tmp_path: Path) ->
 
 def test_a_run_file_names_contexts_for_each_model(tasks: Path, tmp_path: Path) -> None:
     from caretbench.runs.plans.config import RunConfig
-    from caretbench.runs.plans.plan import Plan
+    from caretbench.runs.plans.plan import ResolvedRun
 
     path = tmp_path / "run.toml"
     path.write_text(
@@ -303,4 +305,7 @@ def test_a_run_file_names_contexts_for_each_model(tasks: Path, tmp_path: Path) -
         '[[models]]\nname = "b"\nspec = "x/a"\ncontext = "as_is"\n'
         f'[[suites]]\nname = "simcopilot"\ndata = "{tasks}"\n'
     )
-    assert [model.context for model in Plan.of(RunConfig.load(path), path).models] == ["retrieval", "as_is"]
+    assert [model.context for model in ResolvedRun.of(RunConfig.load(path), path).models] == [
+        "retrieval",
+        "as_is",
+    ]

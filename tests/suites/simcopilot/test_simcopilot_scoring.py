@@ -15,8 +15,8 @@ from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, W
 from caretbench.extraction.policies import policy
 from caretbench.files import write_rows
 from caretbench.problem import Caret, FileSplice, Problem, Provenance, TestsCheck
-from caretbench.runs.folder import RunFolder
-from caretbench.runs.score import Scoring
+from caretbench.runs.run_folder import RunFolder
+from caretbench.runs.score import ScoringStage
 from caretbench.suites import suite
 from caretbench.suites.baselines import baseline
 from tests.support.fakes import ISOLATION, FakeExecutor
@@ -76,7 +76,7 @@ def test_answers_in_projects_are_scored(tmp_path: Path, monkeypatch: pytest.Monk
     folder = RunFolder(tmp_path / "run")
     folder.path.mkdir()
     executor = Dispatcher(FakeExecutor(lambda _request: Status.SKIPPED), lambda: projects)
-    scoring = Scoring(house, problems, folder, policy("block"), "default", executor)
+    scoring = ScoringStage(house, problems, folder, policy("block"), "default", executor)
     for name in ("reference", "empty", "stub", "copy-context"):
         scoring.add_completions(baseline(name, problems))
     assert scoring.run() == {}

@@ -13,7 +13,7 @@ from typing import Literal, Self
 from pydantic import Field, ValidationError, model_validator
 
 from caretbench.execution.types import Frozen
-from caretbench.files import describe
+from caretbench.files import describe_validation_error
 
 INSIDE = "/bundle"
 """Path of a bundle's folder inside the sandbox, for every language."""
@@ -127,7 +127,7 @@ def load_spec(path: Path) -> BundleSpec:
     try:
         return BundleSpec.model_validate(table | {"folder": path.parent})
     except ValidationError as error:
-        raise BundleError(f"{path}: {describe(error)}") from None
+        raise BundleError(f"{path}: {describe_validation_error(error)}") from None
 
 
 def _folders() -> Iterator[Path]:

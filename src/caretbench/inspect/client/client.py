@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from pydantic import JsonValue
 
 from caretbench.errors import MachineError
-from caretbench.inspect.client.background import Background
-from caretbench.inspect.client.exchange import Exchange
-from caretbench.inspect.client.facts import ModelFacts, Provider
-from caretbench.inspect.client.failures import ProviderError
-from caretbench.inspect.client.faults import Fault
+from caretbench.inspect.client.background_loop import BackgroundLoop
+from caretbench.inspect.client.calls_in_flight import CallsInFlight
+from caretbench.inspect.client.error_classification import RequestFault
 from caretbench.inspect.client.first_token import letters_of
-from caretbench.inspect.client.flight import Flight
-from caretbench.inspect.client.quiet import hush, unhush
-from caretbench.inspect.client.tokens import Tokenizer
+from caretbench.inspect.client.model_caller import ModelCaller
+from caretbench.inspect.client.provider_errors import ProviderError
+from caretbench.inspect.client.provider_facts import ModelFacts, ProviderFacts
+from caretbench.inspect.client.silence_logs import restore_logs, silence_logs
+from caretbench.inspect.client.tokenizer_file import TokenizerFile
 from caretbench.models import ClientOptions, ModelAnswer, ModelFailure, ModelRequest, Prompt
 
 if TYPE_CHECKING:
@@ -37,9 +37,9 @@ class InspectClient(ModelFacts):
         name: str,
         model: Model,
         options: ClientOptions,
-        provider: Provider,
+        provider: ProviderFacts,
         *,
-        tokenizer: Tokenizer | None = None,
+        tokenizer: TokenizerFile | None = None,
         identity: Mapping[str, JsonValue] | None = None,
         secrets: tuple[str, ...] = (),
         warm: Model | None = None,
@@ -47,7 +47,7 @@ class InspectClient(ModelFacts):
         super().__init__(model)
         self.name = name
         self.accepts = getattr(model.api, "accepts", provider.accepts)
-        self.tells_probabilities = provider.tells_probabilities
+        self.returns_log_probabilities = provider.returns_log_probabilities
         self.options = options
         self.notices: list[str] = []
         """Warnings of Inspect and the provider, redacted, each once."""
@@ -58,7 +58,7 @@ class InspectClient(ModelFacts):
         slots = getattr(model.api, "slots", None)
         self._connections = min(options.connections, slots) if isinstance(slots, int) else options.connections
         self._answered = False
-        self._background: Background | None = None
+        self._background: BackgroundLoop | None = None
         self._closed = False
         self._warm = (
             warm  # asked once before the model, so that what Inspect loads late is in no answer's latency
@@ -69,10 +69,10 @@ class InspectClient(ModelFacts):
         if options.per_request is not None:
             together = options.per_request
         stop_texts = getattr(model.api, "stop_texts", provider.stop_texts)
-        self._exchange = Exchange(
+        self._exchange = ModelCaller(
             model, options, together=together, stop_texts=stop_texts, secrets=secrets
         )  # fmt: skip
-        hush(self._notice)
+        silence_logs(self._notice)
 
     # --- what is known of the model ---------------------------------------------------------------------------------
 
@@ -123,17 +123,19 @@ class InspectClient(ModelFacts):
         if self._closed:
             raise MachineError(f"{self.name}: the client is closed")
         if self._background is None:
-            self._background = Background(f"caretbench {self.name}")
+            self._background = BackgroundLoop(f"caretbench {self.name}")
             if self._warm is not None:
                 self._background.call(self._warm.generate("", cache=False), _PATIENCE_S)
-        flight = Flight(self._background, self._exchange)
+        flight = CallsInFlight(self._background, self._exchange)
         try:
             yield from self._fly(flight, iter(requests))
         finally:
             flight.cancel()
 
-    def _fly(self, flight: Flight, requests: Iterator[ModelRequest]) -> Iterator[ModelAnswer | ModelFailure]:
-        doubt: Fault | None = None  # it ends all, unless something under way is answered
+    def _fly(
+        self, flight: CallsInFlight, requests: Iterator[ModelRequest]
+    ) -> Iterator[ModelAnswer | ModelFailure]:
+        doubt: RequestFault | None = None  # it ends all, unless something under way is answered
         while True:
             while flight.under_way < self._connections and flight.idle and (doubt is None):
                 if not flight.waiting:
@@ -169,11 +171,11 @@ class InspectClient(ModelFacts):
         """Return why ``prompt`` is not sent; None if it is."""
         if prompt.kind not in self.accepts:
             return f"takes prompts of the kind {' or '.join(sorted(self.accepts))}, not {prompt.kind}"
-        if letters_of(prompt) and not self.tells_probabilities:
+        if letters_of(prompt) and not self.returns_log_probabilities:
             return "tells no log-probabilities of the first token"
         return None
 
-    def _end(self, fault: Fault) -> MachineError:
+    def _end(self, fault: RequestFault) -> MachineError:
         variables = [name for name in getattr(self._api, "api_key_vars", ()) if isinstance(name, str)]
         advice = ""
         if fault.status in (401, 403) and variables:
@@ -189,14 +191,14 @@ class InspectClient(ModelFacts):
         if self._closed:
             return
         self._closed = True
-        background = self._background or Background(f"caretbench {self.name}")
+        background = self._background or BackgroundLoop(f"caretbench {self.name}")
         try:
             background.call(_aclose(self._model))
         except Exception as error:
             self._notice(f"closing: {type(error).__name__}")
         finally:
             background.close()
-            unhush(self._notice)
+            restore_logs(self._notice)
 
     def __enter__(self) -> InspectClient:
         return self

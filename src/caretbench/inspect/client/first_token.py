@@ -30,12 +30,12 @@ def letters_of(prompt: Prompt) -> tuple[str, ...]:
     return prompt.letters if isinstance(prompt, TextPrompt) else ()
 
 
-def settings(prompt: Prompt, tokens: int = MOST_TOKENS) -> dict[str, Any]:
+def first_token_settings(prompt: Prompt, tokens: int = MOST_TOKENS) -> dict[str, Any]:
     """Return settings in addition to the sampling, as in Inspect's GenerateConfig; empty for other prompts."""
     return {"max_tokens": 1, "logprobs": True, "top_logprobs": tokens} if letters_of(prompt) else {}
 
 
-def told_of(
+def letter_probabilities(
     choice: ChatCompletionChoice, letters: Sequence[str], raw: object = None
 ) -> dict[str, float] | None:
     """Return the log-probabilities of ``letters`` as the first token, as far as known; None: nothing is known.
@@ -75,7 +75,7 @@ def log_probabilities(tokens: Iterable[tuple[str, float]], letters: Sequence[str
     return {letter: math.log(total) for letter, total in sums.items() if total > 0}
 
 
-def likeliest(told: Mapping[str, float]) -> str:
+def likeliest_letter(told: Mapping[str, float]) -> str:
     """Return the letter of the highest probability. Ties return all letters, which no parser accepts as an answer."""
     best = max(told.values())
     letters = [letter for letter, value in told.items() if value == best]

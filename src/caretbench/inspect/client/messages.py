@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from caretbench.inspect.client.first_token import MOST_TOKENS, settings
+from caretbench.inspect.client.first_token import MOST_TOKENS, first_token_settings
 from caretbench.models import ChatPrompt, FillPrompt, ModelRequest, Prompt, TextPrompt
 
 if TYPE_CHECKING:
@@ -34,12 +34,12 @@ def messages_of(prompt: Prompt) -> list[ChatMessage]:
     return [makers[message.role](content=message.text) for message in prompt.messages]
 
 
-def ended(text: str, stop: Sequence[str]) -> str:
+def cut_at_stop(text: str, stop: Sequence[str]) -> str:
     """Return ``text`` up to the first of the ``stop`` texts."""
     return text[: min((place for word in stop if (place := text.find(word)) >= 0), default=len(text))]
 
 
-def config_of(
+def generate_config(
     request: ModelRequest,
     samples: tuple[int, ...],
     connections: int,
@@ -59,7 +59,7 @@ def config_of(
     if seed is not None and alone:
         seed += samples[0]
     return GenerateConfig(
-        **{"max_tokens": sampling.max_tokens} | settings(request.prompt, first_tokens),
+        **{"max_tokens": sampling.max_tokens} | first_token_settings(request.prompt, first_tokens),
         temperature=sampling.temperature,
         top_p=sampling.top_p,
         seed=seed,

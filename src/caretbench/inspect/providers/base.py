@@ -20,8 +20,8 @@ from inspect_ai.model import (
 from inspect_ai.tool import ToolChoice, ToolInfo
 from pydantic import JsonValue
 
-from caretbench.inspect.client.failures import ProviderError
-from caretbench.inspect.providers.shapes import StopReason
+from caretbench.inspect.client.provider_errors import ProviderError
+from caretbench.inspect.providers.endpoint_shapes import StopReason
 from caretbench.models import Sampling
 
 FIRST_S = "caretbench_first_s"
@@ -34,7 +34,7 @@ FILL_FIELDS = ("prefix", "suffix", "language", "path", "instruction", "files", "
 """Keys of the metadata of a message that is a fill prompt."""
 
 
-class OneTryAPI(ModelAPI):
+class SingleTryAPI(ModelAPI):
     """Provider whose errors tell whether another try may help."""
 
     without_tools: ClassVar[str]
@@ -75,7 +75,7 @@ class OneTryAPI(ModelAPI):
         return Sampling().max_tokens
 
 
-def choice_of(
+def chat_choice(
     text: str, model: str, stop_reason: StopReason, logprobs: Logprobs | None = None
 ) -> ChatCompletionChoice:
     """Return an answer in Inspect's form."""
@@ -83,7 +83,7 @@ def choice_of(
     return ChatCompletionChoice(message=message, stop_reason=stop_reason, logprobs=logprobs)
 
 
-def asked(messages: Sequence[ChatMessage], provider: str) -> Mapping[str, JsonValue]:
+def parse_prompt(messages: Sequence[ChatMessage], provider: str) -> Mapping[str, JsonValue]:
     """Return the fields of a fill prompt, or ``text`` alone where the message is plain text.
 
     Raises:

@@ -16,10 +16,16 @@ from inspect_ai.model import ChatMessage, GenerateConfig, ModelCall, ModelOutput
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
 from caretbench.errors import MachineError
-from caretbench.inspect.client.failures import ProviderError
-from caretbench.inspect.providers.base import FILL_FIELDS, FINISH_REASONS, OneTryAPI, asked, choice_of
-from caretbench.inspect.providers.processes import run
-from caretbench.inspect.providers.shapes import StopReason
+from caretbench.inspect.client.provider_errors import ProviderError
+from caretbench.inspect.providers.base import (
+    FILL_FIELDS,
+    FINISH_REASONS,
+    SingleTryAPI,
+    chat_choice,
+    parse_prompt,
+)
+from caretbench.inspect.providers.endpoint_shapes import StopReason
+from caretbench.inspect.providers.processes import run_process
 
 REQUEST_VERSION = 1
 """``schema_version`` of what the program reads."""
@@ -51,7 +57,7 @@ class _Answer(BaseModel):
     error: str | None = None
 
 
-class CommandAPI(OneTryAPI):
+class CommandAPI(SingleTryAPI):
     """Provider that starts a program for every request.
 
     Args:
@@ -99,7 +105,7 @@ class CommandAPI(OneTryAPI):
     # --- in -----------------------------------------------------------------------------------------------------
 
     def _request(self, messages: list[ChatMessage], config: GenerateConfig) -> dict[str, JsonValue]:
-        prompt = asked(messages, "command/")
+        prompt = parse_prompt(messages, "command/")
         if "prefix" not in prompt:
             raise ProviderError(
                 "command/ wants the text before and after the caret (the prompt `fill`)", kind="refused"
@@ -121,7 +127,7 @@ class CommandAPI(OneTryAPI):
     async def _run(self, request: bytes) -> bytes:
         name = self.argv[0]
         try:
-            ran = await run(self.argv, request, LARGEST_OUTPUT)
+            ran = await run_process(self.argv, request, LARGEST_OUTPUT)
         except OSError as error:
             raise ProviderError(f"{name} does not start: {error.strerror or error}") from None
         if ran.too_much:
@@ -161,7 +167,7 @@ class CommandAPI(OneTryAPI):
         reason = _STOP_REASONS.get(answer.finish_reason or "", "unknown")
         return ModelOutput(
             model=model,
-            choices=[choice_of(text, model, reason) for text in texts],
+            choices=[chat_choice(text, model, reason) for text in texts],
             usage=usage
             and ModelUsage(
                 input_tokens=usage.input_tokens,

@@ -14,9 +14,17 @@ import anyio
 import httpx
 from pydantic import JsonValue
 
-from caretbench.inspect.client.failures import BrokenAnswerError, ProviderError, again_after
-from caretbench.inspect.providers.shapes import Shape
-from caretbench.inspect.providers.streams import Assembly, Choice, Counts, Reader, check_size, parse, told
+from caretbench.inspect.client.provider_errors import BrokenAnswerError, ProviderError, is_retryable_status
+from caretbench.inspect.providers.endpoint_shapes import EndpointShape
+from caretbench.inspect.providers.stream_parsing import (
+    AnswerAssembly,
+    PartialChoice,
+    StreamReader,
+    TokenCounts,
+    check_size,
+    error_message,
+    parse_json,
+)
 from caretbench.redaction import REDACTED, redact
 
 _AFTER_THE_END_S = 2.0  # a server may leave the stream open after its last word
@@ -24,12 +32,12 @@ _CONNECT_S = 20.0
 _SILENCE_S = 600.0
 
 
-class Reply(NamedTuple):
+class EndpointAnswer(NamedTuple):
     """Whole answer: at least one choice. Seconds count from sending; ``first_s`` is None where nothing streamed."""
 
-    choices: list[Choice]
+    choices: list[PartialChoice]
     model: str | None
-    counts: Counts | None
+    counts: TokenCounts | None
     first_s: float | None
     last_s: float
 
@@ -46,7 +54,7 @@ class CompletionServer:
         ValueError: ``address`` is none.
     """
 
-    def __init__(self, shape: Shape, address: str, key: Callable[[], str | None]) -> None:
+    def __init__(self, shape: EndpointShape, address: str, key: Callable[[], str | None]) -> None:
         _check_address(address)
         self.address = address
         self._shape = shape
@@ -79,14 +87,14 @@ class CompletionServer:
             )
         return self._client
 
-    async def ask(self, path: str, body: Mapping[str, JsonValue], expected: int) -> Reply:
+    async def ask(self, path: str, body: Mapping[str, JsonValue], expected: int) -> EndpointAnswer:
         """Send one request for ``expected`` answers, with one try.
 
         Raises:
             ProviderError: it brought no whole answer.
         """
         url = self.address + path
-        assembly = Assembly(self._shape, expected)
+        assembly = AnswerAssembly(self._shape, expected)
         started = time.monotonic()
         first_s: float | None = None
         try:
@@ -99,7 +107,7 @@ class CompletionServer:
                 if streamed:
                     first_s = await self._read(response, assembly, started)
                 else:
-                    assembly.add(parse(await _whole(response)), self._shape.answer)
+                    assembly.add(parse_json(await _whole(response)), self._shape.answer)
         except httpx.TimeoutException as error:
             raise ProviderError(
                 self._safe(f"no answer in time from {url} ({type(error).__name__})"),
@@ -111,7 +119,7 @@ class CompletionServer:
             raise BrokenAnswerError(
                 self._safe(f"{url} did not answer: {error or type(error).__name__}")
             ) from None
-        return Reply(
+        return EndpointAnswer(
             assembly.whole(streamed=streamed),
             assembly.model,
             assembly.counts,
@@ -125,8 +133,8 @@ class CompletionServer:
         if client is not None:
             await client.aclose()
 
-    async def _read(self, response: httpx.Response, assembly: Assembly, started: float) -> float | None:
-        reader = Reader(self._shape, assembly)
+    async def _read(self, response: httpx.Response, assembly: AnswerAssembly, started: float) -> float | None:
+        reader = StreamReader(self._shape, assembly)
         first_s: float | None = None
         with anyio.CancelScope() as scope:
             async for chunk in response.aiter_bytes():
@@ -142,7 +150,7 @@ class CompletionServer:
         status = response.status_code
         data = await _whole(response)
         try:
-            said = told(parse(data))
+            said = error_message(parse_json(data))
         except ProviderError:
             said = data[:2000].decode("utf-8", "replace")
         hints = [hint.message for hint in self._shape.hints if hint.applies(status, said)]
@@ -150,7 +158,7 @@ class CompletionServer:
         return ProviderError(
             self._safe("; ".join(parts)),
             status_code=status,
-            again=again_after(status),
+            again=is_retryable_status(status),
             retry_after=_retry_after(response.headers),
         )
 

@@ -11,10 +11,10 @@ from inspect_ai.model import ChatMessage, GenerateConfig, ModelCall, ModelOutput
 from pydantic import JsonValue
 
 from caretbench.errors import MachineError
-from caretbench.inspect.client.failures import ProviderError
-from caretbench.inspect.providers.base import FINISH_REASONS, FIRST_S, OneTryAPI, asked, choice_of
-from caretbench.inspect.providers.completion_server import CompletionServer, Reply
-from caretbench.inspect.providers.shapes import Form, Shape, shape
+from caretbench.inspect.client.provider_errors import ProviderError
+from caretbench.inspect.providers.base import FINISH_REASONS, FIRST_S, SingleTryAPI, chat_choice, parse_prompt
+from caretbench.inspect.providers.completion_server import CompletionServer, EndpointAnswer
+from caretbench.inspect.providers.endpoint_shapes import EndpointShape, RequestForm, endpoint_shape
 from caretbench.models import PromptKind
 
 UNSENT = "caretbench_unsent"
@@ -23,7 +23,7 @@ UNSENT = "caretbench_unsent"
 logger = getLogger(__name__)
 
 
-class FimEndpointAPI(OneTryAPI):
+class FimEndpointAPI(SingleTryAPI):
     """Provider for completion endpoints of the shapes of ``fim_shapes.toml``.
 
     Args:
@@ -48,7 +48,7 @@ class FimEndpointAPI(OneTryAPI):
         **ignored: Any,
     ) -> None:
         name, _, model = model_name.partition("/")
-        self.shape: Shape = shape(name)
+        self.shape: EndpointShape = endpoint_shape(name)
         if not model:
             raise ValueError(f"fim/{name} needs the name of a model: fim/{name}/MODEL")
         if ignored:
@@ -92,7 +92,7 @@ class FimEndpointAPI(OneTryAPI):
         self, messages: list[ChatMessage], config: GenerateConfig
     ) -> tuple[ModelOutput, ModelCall]:
         """Send one request."""
-        form, values = self._form(asked(messages, f"fim/{self.shape.name}"), config)
+        form, values = self._form(parse_prompt(messages, f"fim/{self.shape.name}"), config)
         body, unsent = self.shape.body(form, values, stream=self._stream)
         if "instruction" in unsent:
             raise ProviderError(
@@ -140,7 +140,7 @@ class FimEndpointAPI(OneTryAPI):
 
     def _form(
         self, prompt: Mapping[str, JsonValue], config: GenerateConfig
-    ) -> tuple[Form, dict[str, JsonValue]]:
+    ) -> tuple[RequestForm, dict[str, JsonValue]]:
         values = self._values(prompt, config)
         fill = self.shape.fill
         text = prompt.get("text")
@@ -169,7 +169,7 @@ class FimEndpointAPI(OneTryAPI):
         )
         return found.strip() if found else None
 
-    def _output(self, reply: Reply, unsent: tuple[str, ...]) -> ModelOutput:
+    def _output(self, reply: EndpointAnswer, unsent: tuple[str, ...]) -> ModelOutput:
         model, counts = reply.model or self.model, reply.counts
         metadata: dict[str, Any] = {FINISH_REASONS: [choice.finish for choice in reply.choices]}
         metadata |= {FIRST_S: reply.first_s} if reply.first_s is not None else {}
@@ -177,7 +177,7 @@ class FimEndpointAPI(OneTryAPI):
         return ModelOutput(
             model=model,
             choices=[
-                choice_of(choice.text, model, self.shape.stop_reasons.get(choice.finish or "", "unknown"))
+                chat_choice(choice.text, model, self.shape.stop_reasons.get(choice.finish or "", "unknown"))
                 for choice in reply.choices
             ],
             usage=None
@@ -201,7 +201,7 @@ class FimEndpointAPI(OneTryAPI):
 # --- small things -----------------------------------------------------------------------------------------------
 
 
-def _as_sent(reply: Reply) -> list[JsonValue]:
+def _as_sent(reply: EndpointAnswer) -> list[JsonValue]:
     """Return the choices in OpenAI's form, with the server's own words, for Inspect's log and its readers."""
     return [{"text": choice.said, "finish_reason": choice.finish or "unknown"} for choice in reply.choices]
 

@@ -12,14 +12,14 @@ import httpx
 from inspect_ai.model import ChatMessage, GenerateConfig, Logprobs, ModelCall, ModelOutput
 from pydantic import JsonValue
 
-from caretbench.inspect.client.failures import BrokenAnswerError, ProviderError
 from caretbench.inspect.client.messages import PROMPT_KIND
-from caretbench.inspect.providers.base import FINISH_REASONS, FIRST_S, OneTryAPI, choice_of
+from caretbench.inspect.client.provider_errors import BrokenAnswerError, ProviderError
+from caretbench.inspect.providers.base import FINISH_REASONS, FIRST_S, SingleTryAPI, chat_choice
+from caretbench.inspect.providers.endpoint_shapes import StopReason
 from caretbench.inspect.providers.gguf_answer import GgufAnswer, refusal
-from caretbench.inspect.providers.shapes import StopReason
-from caretbench.inspect.providers.streams import Splitter, check_size
+from caretbench.inspect.providers.stream_parsing import StreamSplitter, check_size
 from caretbench.local.gguf import read_gguf
-from caretbench.local.server import LlamaServer, engine, setting
+from caretbench.local.llama_server import LlamaServer, engine_version, server_settings
 from caretbench.local.weights import find_weights
 from caretbench.models import Mode, PromptKind
 
@@ -28,7 +28,7 @@ _COUNTED_TEXTS = 4096  # a text and its number of tokens: strategies count the s
 _STOP_REASONS: Mapping[str, Literal["stop", "max_tokens"]] = {"stop": "stop", "length": "max_tokens"}
 
 
-class GgufAPI(OneTryAPI):
+class GgufAPI(SingleTryAPI):
     """Provider for a GGUF file, served by llama.cpp in a process of its own, started at the first request.
 
     Args:
@@ -62,12 +62,12 @@ class GgufAPI(OneTryAPI):
         super().__init__(model_name, base_url=base_url, api_key=api_key, config=config)
         if ignored:
             raise ValueError(f"gguf/ knows no option {', '.join(sorted(ignored))}")
-        engine()  # without one, nothing else matters
+        engine_version()  # without one, nothing else matters
         path = find_weights(model_name)
         self.header = read_gguf(path)
         self._server = LlamaServer(
             path,
-            setting(
+            server_settings(
                 self.header,
                 mode=mode,
                 threads=threads,
@@ -215,7 +215,7 @@ class GgufAPI(OneTryAPI):
 
     async def _ask(self, url: str, body: dict[str, Any], started: float) -> GgufAnswer:
         answer = GgufAnswer()
-        splitter = Splitter("sse")
+        splitter = StreamSplitter("sse")
         size = 0
         try:
             async with self._connections().stream(
@@ -247,7 +247,7 @@ class GgufAPI(OneTryAPI):
         told = Logprobs(content=answer.tokens) if answer.tokens else None
         return ModelOutput(
             model=self._name,
-            choices=[choice_of(answer.text, self._name, reason, told)],
+            choices=[chat_choice(answer.text, self._name, reason, told)],
             usage=answer.usage,
             metadata=metadata,
         )

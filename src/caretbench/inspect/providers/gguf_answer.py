@@ -8,8 +8,8 @@ from typing import Any
 from inspect_ai.model import Logprob, ModelUsage
 from pydantic import ValidationError
 
-from caretbench.inspect.client.failures import BrokenAnswerError, ProviderError, again_after
-from caretbench.inspect.providers.streams import parse, told
+from caretbench.inspect.client.provider_errors import BrokenAnswerError, ProviderError, is_retryable_status
+from caretbench.inspect.providers.stream_parsing import error_message, parse_json
 
 
 class GgufAnswer:
@@ -37,7 +37,7 @@ class GgufAnswer:
         if data.strip() == b"[DONE]":
             self.ended = True
             return
-        event: Any = parse(data)
+        event: Any = parse_json(data)
         try:
             if event.get("error"):
                 raise _refusal_of(event["error"])
@@ -70,16 +70,18 @@ def _usage(counts: Mapping[str, Any]) -> ModelUsage:
 def refusal(status: int, data: bytes) -> ProviderError:
     """Return the error of a response of another ``status`` than 200."""
     try:
-        said = told(parse(data))
+        said = error_message(parse_json(data))
     except ProviderError:
         said = data[:400].decode("utf-8", "replace")
-    return ProviderError(f"the model's server: {said[:400]}", status_code=status, again=again_after(status))
+    return ProviderError(
+        f"the model's server: {said[:400]}", status_code=status, again=is_retryable_status(status)
+    )
 
 
 def _refusal_of(error: Any) -> ProviderError:
     code = error.get("code") if isinstance(error, dict) else None
     status = code if isinstance(code, int) and 400 <= code < 600 else None
     return ProviderError(
-        f"the model's server: {told(error)[:400]}",
-        status_code=status, again=True if status is None else again_after(status),
+        f"the model's server: {error_message(error)[:400]}",
+        status_code=status, again=True if status is None else is_retryable_status(status),
     )  # fmt: skip

@@ -15,7 +15,7 @@ _LAST_WORDS_S = 1.0  # a child may hold the pipes open after the program has end
 _COMPLAINT = 2000
 
 
-class Ran(NamedTuple):
+class ProcessResult(NamedTuple):
     """Outcome of a run. ``complaint`` is the end of standard error; ``status`` is negative for a signal."""
 
     output: bytes
@@ -31,7 +31,7 @@ class Ran(NamedTuple):
         return f"was killed by {_signal_name(-self.status)}"
 
 
-async def run(argv: Sequence[str], data: bytes, largest: int) -> Ran:
+async def run_process(argv: Sequence[str], data: bytes, largest: int) -> ProcessResult:
     """Run ``argv`` with ``data`` on its standard input; at most ``largest`` bytes of output are kept.
 
     A program that writes more is killed; so are, when it ends or the caller is cancelled, its children.
@@ -54,7 +54,7 @@ async def run(argv: Sequence[str], data: bytes, largest: int) -> Ran:
         with anyio.CancelScope(shield=True):
             _kill(process)
             await process.aclose()
-    return Ran(output.data, complaint.data, process.returncode or 0, output.full)
+    return ProcessResult(output.data, complaint.data, process.returncode or 0, output.full)
 
 
 class _Kept:

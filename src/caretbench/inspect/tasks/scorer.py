@@ -11,12 +11,12 @@ from inspect_ai.scorer import Score, Scorer, Target, scorer
 from inspect_ai.solver import TaskState
 
 from caretbench.execution.types import ExecutionResult
-from caretbench.inspect.client.background import computed, result_of
+from caretbench.inspect.client.background_loop import await_future, run_in_thread
 from caretbench.inspect.tasks.metrics import PASSED, VERDICT, numbers
 from caretbench.inspect.tasks.solver import STAMP
 
 if TYPE_CHECKING:
-    from caretbench.inspect.tasks.bench import Bench
+    from caretbench.inspect.tasks.inspect_suite import InspectSuite
 
 
 @scorer(metrics=[numbers()], name="caret")
@@ -46,13 +46,13 @@ def caret(
     """
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001 - the problem holds more than a target
-        from caretbench.inspect.tasks.bench import bench
+        from caretbench.inspect.tasks.inspect_suite import inspect_suite
 
         stamp: dict[str, Any] = state.metadata.get(STAMP) or {}
         name = suite or stamp.get("suite")
         if name is None:
             raise ValueError("the log does not say which suite asked; give -S suite=NAME")
-        house = bench(
+        house = inspect_suite(
             name, data or stamp.get("data") or "starter", policy=policy, profile=profile, variants=variants,
             execute=execute, workers=workers, use_cache=use_cache,
         )  # fmt: skip
@@ -61,16 +61,16 @@ def caret(
     return score
 
 
-async def _score(house: Bench, state: TaskState, stamp: Mapping[str, Any]) -> Score:
+async def _score(house: InspectSuite, state: TaskState, stamp: Mapping[str, Any]) -> Score:
     """Return the score of one sample."""
     problem = house.problem(str(state.sample_id))
     reference = await _ran(house.reference(problem))
     left_out = None if reference is None else house.left_out(reference)
     # Every sample has every name: Inspect puts the values of an epoch next to those of the others.
-    unknown = dict.fromkeys(await computed(lambda: house.similarity_names), math.nan)
+    unknown = dict.fromkeys(await run_in_thread(lambda: house.similarity_names), math.nan)
     if not state.output.choices or "missing" in stamp:
         return _unanswered(house, stamp, unknown, is_left_out=left_out is not None)
-    prepared = await computed(lambda: house.prepare(problem, state.output.completion))
+    prepared = await run_in_thread(lambda: house.prepare(problem, state.output.completion))
     running = house.start(prepared) if left_out is None else None
     result = await _ran(running)
     verdict = house.verdict(problem, prepared, result, left_out, reference)
@@ -93,14 +93,14 @@ async def _score(house: Bench, state: TaskState, stamp: Mapping[str, Any]) -> Sc
 async def _ran(running: Future[ExecutionResult] | None) -> ExecutionResult | None:
     if running is None:
         return None
-    return await result_of(running)
+    return await await_future(running)
 
 
 def _unanswered(
-    house: Bench, stamp: Mapping[str, Any], unknown: Mapping[str, float], *, is_left_out: bool
+    house: InspectSuite, stamp: Mapping[str, Any], unknown: Mapping[str, float], *, is_left_out: bool
 ) -> Score:
     """Return the score of a sample without an answer: no verdict."""
-    from caretbench.inspect.tasks.bench import LEFT_OUT, NO_ANSWER
+    from caretbench.inspect.tasks.inspect_suite import LEFT_OUT, NO_ANSWER
 
     kind = stamp.get("missing", NO_ANSWER)
     there = math.nan if is_left_out or not house.executes else 0.0
@@ -112,6 +112,6 @@ def _unanswered(
     )
 
 
-def _common(house: Bench) -> dict[str, Any]:
+def _common(house: InspectSuite) -> dict[str, Any]:
     first_lines = house.suite.rules(house.profile).first_lines
     return {"profile": house.profile, "policy": house.policy.key, "first_lines": first_lines}

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, cast
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from caretbench.inspect.client import first_token
-from caretbench.inspect.client.background import computed
-from caretbench.inspect.client.exchange import refusal_of
+from caretbench.inspect.client.background_loop import run_in_thread
+from caretbench.inspect.client.model_caller import refusal_of
 
 if TYPE_CHECKING:
     from inspect_ai.model import Model, ModelOutput
 
     from caretbench.models import ModelClient, Prompt
-    from caretbench.runs.asking import Asking
+    from caretbench.runs.model_under_test import ModelUnderTest
 
 STAMP = "caretbench"
 """Name in a sample's metadata of the record of how it was asked, and whether it was answered."""
@@ -44,9 +44,9 @@ def ask(
         seed: The first sample's seed; each further one's is one higher.
         scored: Parameters of the scorer, whose references start to run meanwhile.
     """
-    askings: dict[Model, Asking] = {}  # a model's vocabulary is read once
+    askings: dict[Model, ModelUnderTest] = {}  # a model's vocabulary is read once
 
-    def asking_of(model: Model, *, questions: bool) -> Asking:
+    def asking_of(model: Model, *, questions: bool) -> ModelUnderTest:
         if model not in askings:
             askings[model] = _asking(
                 model, suite, prompt, context, prompt_tokens, max_tokens, questions=questions
@@ -56,16 +56,16 @@ def ask(
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         from inspect_ai.model import get_model
 
-        from caretbench.inspect.client.facts import ModelFacts
         from caretbench.inspect.client.messages import messages_of
-        from caretbench.inspect.tasks.bench import bench
+        from caretbench.inspect.client.provider_facts import ModelFacts
+        from caretbench.inspect.tasks.inspect_suite import inspect_suite
 
-        house = bench(suite, data, **scored)
+        house = inspect_suite(suite, data, **scored)
         problem = house.problem(str(state.sample_id))
         house.reference(problem)  # runs while the model thinks
         model = get_model()
-        asking = await computed(lambda: asking_of(model, questions=house.asks_questions))
-        (wanted,) = await computed(lambda: list(asking.wanted([problem], {})))
+        asking = await run_in_thread(lambda: asking_of(model, questions=house.asks_questions))
+        (wanted,) = await run_in_thread(lambda: list(asking.wanted([problem], {})))
         names = ("budget", "client", *(name for name in ("context",) if name in asking.settings))
         stamp: dict[str, Any] = {
             "suite": suite, "data": data, "prompt": asking.strategy.key,
@@ -101,17 +101,17 @@ def _asking(
     max_tokens: int,
     *,
     questions: bool,
-) -> Asking:
+) -> ModelUnderTest:
     """Return the request settings of this model."""
-    from caretbench.inspect.client.facts import ModelFacts
+    from caretbench.inspect.client.provider_facts import ModelFacts
     from caretbench.models import Sampling
     from caretbench.prompts import choose
-    from caretbench.runs.asking import Asking
+    from caretbench.runs.model_under_test import ModelUnderTest
     from caretbench.suites import suite as find_suite
     from caretbench.suites.showing import showing
 
     client = cast("ModelClient", ModelFacts(model))
-    return Asking(
+    return ModelUnderTest(
         name=client.name,
         client=client,
         strategy=choose(client, prompt, questions=questions),
@@ -124,23 +124,23 @@ def _asking(
 def _settings(prompt: Prompt, limit: int | None, seed: int | None) -> dict[str, Any]:
     """Return the settings of a request, in addition to the task's: at most ``limit`` texts at which the answer ends."""
     chosen: dict[str, Any] = {"stop_seqs": list(prompt.stop[:limit])} if prompt.stop else {}
-    chosen |= first_token.settings(prompt)
+    chosen |= first_token.first_token_settings(prompt)
     return chosen if seed is None else chosen | {"seed": seed}
 
 
 def _finished(output: ModelOutput, prompt: Prompt, limit: int | None) -> str | None:
     """Finish an answer as the prompt requires; return why there is none."""
-    from caretbench.inspect.client.messages import ended
+    from caretbench.inspect.client.messages import cut_at_stop
 
     if limit is not None and output.choices:  # the request had no room for the other texts at which it ends
-        output.message.content = output.completion = ended(output.completion, prompt.stop[limit:])
+        output.message.content = output.completion = cut_at_stop(output.completion, prompt.stop[limit:])
     refusal = refusal_of(output, output.stop_reason, output.completion)
     letters = first_token.letters_of(prompt)
     if refusal is None and output.choices and letters:
-        told = first_token.told_of(output.choices[0], letters)
+        told = first_token.letter_probabilities(output.choices[0], letters)
         if told is None:
             return first_token.UNTOLD
         if told:
-            output.message.content = output.completion = first_token.likeliest(told)
+            output.message.content = output.completion = first_token.likeliest_letter(told)
             output.choices[0].stop_reason = "stop"
     return refusal

@@ -24,7 +24,7 @@ from caretbench.inspect.tasks.scorer import caret
 from caretbench.inspect.tasks.solver import ask
 from caretbench.options import Option, StringList
 from caretbench.problem import Question
-from caretbench.runs.plans.config import RunConfig, config_of
+from caretbench.runs.plans.config import RunConfig, config_from_options
 from caretbench.runs.plans.options import BY_NAME, OPTIONS
 from caretbench.runs.plans.roles import NamedModel
 
@@ -81,7 +81,7 @@ def _config(suite: str, given: Mapping[str, Any]) -> RunConfig:
         raise ValueError(
             "a task scores under one policy; score its log under others: caretbench score SUITE --completions LOG"
         )
-    return config_of(suite, options, models=[NamedModel("model", "inspect/model")])
+    return config_from_options(suite, options, models=[NamedModel("model", "inspect/model")])
 
 
 def _task(suite: str, given: Mapping[str, Any]) -> Task:
@@ -92,8 +92,8 @@ def _task(suite: str, given: Mapping[str, Any]) -> Task:
         KeyError: an unknown suite, policy or preset.
         DataError: the data are wrong.
     """
-    from caretbench.inspect.tasks.bench import bench
-    from caretbench.runs.plans.benchmark import variants_of
+    from caretbench.inspect.tasks.inspect_suite import inspect_suite
+    from caretbench.runs.plans.benchmark import parse_variants
     from caretbench.runs.plans.plan import model_plans
     from caretbench.suites.selection import Selection
     from caretbench.suites.showing import showing
@@ -102,11 +102,11 @@ def _task(suite: str, given: Mapping[str, Any]) -> Task:
     (wanted,), (asked,) = config.suites, model_plans(config)
     scored: dict[str, Any] = {
         "policy": wanted.policy if isinstance(wanted.policy, str | None) else wanted.policy[0],
-        "profile": wanted.profile, "variants": variants_of(wanted.variants),
+        "profile": wanted.profile, "variants": parse_variants(wanted.variants),
         "execute": config.execute, "workers": config.workers, "use_cache": config.cache,
     }  # fmt: skip
     data, prompt, sampling = wanted.data, asked.prompt or "auto", asked.sampling
-    house = bench(suite, data, **scored)
+    house = inspect_suite(suite, data, **scored)
     chosen = Selection(wanted.select, wanted.limit, wanted.per_cell, wanted.seed)
     problems = chosen.of(house.suite, house.data.problems)
     shown = showing([house.suite], asked.context)
@@ -139,7 +139,7 @@ def _task(suite: str, given: Mapping[str, Any]) -> Task:
 
 def _refuse_unknown_format(prompt: str, *, questions: bool) -> None:
     """Refuse a model without the required prompt format at once, not once for each sample."""
-    from caretbench.inspect.client.facts import ModelFacts
+    from caretbench.inspect.client.provider_facts import ModelFacts
     from caretbench.prompts import choose
 
     try:

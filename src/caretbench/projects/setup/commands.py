@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from caretbench.errors import DataError
 from caretbench.execution.bundles import installed_bundle
 from caretbench.execution.workspaces.snapshot_store import Snapshot
-from caretbench.files import packaged_table
+from caretbench.files import read_packaged_toml
 from caretbench.problem import ExpectedOutput, TestsCheck
 from caretbench.projects.language_tables import TestCommand, language_commands
 from caretbench.projects.setup.package_scripts import lacking_programs, test_script
@@ -36,7 +36,7 @@ _PACKAGE = re.compile(r"^\s*package\s+([\w.]+)\s*;", re.MULTILINE)
 
 @cache
 def _table() -> Mapping[str, Any]:
-    return packaged_table("caretbench.projects.setup", "commands.toml")
+    return read_packaged_toml("caretbench.projects.setup", "commands.toml")
 
 
 @cache

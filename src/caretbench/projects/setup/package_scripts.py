@@ -16,7 +16,7 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from caretbench.execution.workspaces.snapshot_store import Snapshot
-from caretbench.files import packaged_table
+from caretbench.files import read_packaged_toml
 from caretbench.problem import Row
 
 MANIFEST: Final = "package.json"
@@ -52,7 +52,7 @@ class ScriptRules(Row):
 @cache
 def script_rules() -> ScriptRules:
     """Return the table of words in scripts."""
-    return ScriptRules.model_validate(packaged_table("caretbench.projects.setup", "package_scripts.toml"))
+    return ScriptRules.model_validate(read_packaged_toml("caretbench.projects.setup", "package_scripts.toml"))
 
 
 class Script(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from pydantic import Field, ValidationError
 
-from caretbench.files import DataError, describe
+from caretbench.files import DataError, describe_validation_error
 from caretbench.problem import Provenance, Row
 
 SETTINGS_FILE: Final = "caretbench.toml"
@@ -88,6 +88,6 @@ def read_settings(root: Path) -> ProjectSettings:
     except FileNotFoundError:
         return ProjectSettings()
     except ValidationError as error:
-        raise DataError(f"{path}: {describe(error)}") from None
+        raise DataError(f"{path}: {describe_validation_error(error)}") from None
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read ({error})") from None

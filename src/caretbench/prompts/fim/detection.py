@@ -18,7 +18,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from caretbench.errors import DataError
-from caretbench.prompts.fim.format import FimFormat, NoFim
+from caretbench.prompts.fim.format import FamilyWithoutFim, FimFormat
 
 FILES = ("tokenizer.json", "tokenizer_config.json")
 _NAMED_TOKENS = ("bos_token", "eos_token", "unk_token", "pad_token", "additional_special_tokens")
@@ -28,7 +28,7 @@ class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     formats: Mapping[str, FimFormat]
-    none: Mapping[str, NoFim]
+    none: Mapping[str, FamilyWithoutFim]
 
 
 @cache
@@ -41,17 +41,17 @@ def _table() -> _Table:
     )
 
 
-def formats() -> Mapping[str, FimFormat]:
+def fim_formats() -> Mapping[str, FimFormat]:
     """Return all formats by name, in the order of the table."""
     return _table().formats
 
 
-def families_without() -> Mapping[str, NoFim]:
+def families_without() -> Mapping[str, FamilyWithoutFim]:
     """Return the families that are known not to fill in."""
     return _table().none
 
 
-def detect(special_tokens: frozenset[str]) -> FimFormat | None:
+def detect_format(special_tokens: frozenset[str]) -> FimFormat | None:
     """Return the format that these special tokens identify, or None.
 
     All tokens that identify a family must be there; the family with the most of them is meant. Families that share
@@ -61,13 +61,13 @@ def detect(special_tokens: frozenset[str]) -> FimFormat | None:
     tokens = _spellings(special_tokens)
     found = [
         entry
-        for entry in formats().values()
+        for entry in fim_formats().values()
         if not entry.detected_as and tokens.issuperset(entry.identified_by)
     ]
     return max(found, key=lambda entry: len(entry.identified_by), default=None)
 
 
-def for_model(name: str, special_tokens: frozenset[str] | None) -> FimFormat:
+def format_for_model(name: str, special_tokens: frozenset[str] | None) -> FimFormat:
     """Return the format of a model, by its tokenizer first and its name second.
 
     The name decides between families that the tokens cannot tell apart, and alone where no tokens are known.
@@ -76,18 +76,18 @@ def for_model(name: str, special_tokens: frozenset[str] | None) -> FimFormat:
         ValueError: There is no such format, or none is known; the message contains reason and remedy.
     """
     entry = _named(name)
-    if isinstance(entry, NoFim):
+    if isinstance(entry, FamilyWithoutFim):
         raise ValueError(f"{name} cannot fill in the middle ({entry.title}): {entry.reason}")  # noqa: TRY004
     if special_tokens is None:
         if entry is None:
             raise ValueError(
                 f"no fill-in-the-middle format is known for {name}: its special tokens are not known, and its name "
-                f"tells no family of {', '.join(formats())}; name one (fim/FAMILY) or ask in another way"
+                f"tells no family of {', '.join(fim_formats())}; name one (fim/FAMILY) or ask in another way"
             )
         return entry
     if entry is not None and _spellings(special_tokens).issuperset(entry.identified_by):
         return entry
-    if (found := detect(special_tokens)) is not None:
+    if (found := detect_format(special_tokens)) is not None:
         return found
     missing = "" if entry is None else f" (not those of {entry.title}, though it is named so)"
     raise ValueError(
@@ -108,13 +108,13 @@ def split_sentinels(entry: FimFormat, encode: Callable[[str], Sequence[int]]) ->
 
 def known_sentinels() -> frozenset[str]:
     """Return all tokens that identify some family."""
-    return frozenset(token for entry in formats().values() for token in entry.identified_by)
+    return frozenset(token for entry in fim_formats().values() for token in entry.identified_by)
 
 
-def _named(name: str) -> FimFormat | NoFim | None:
+def _named(name: str) -> FimFormat | FamilyWithoutFim | None:
     """Return the family in a model's name: the end after the last slash, whatever its case, ``-`` for ``_``."""
     end = _plain(re.split(r"[/\\]", name.rstrip("/\\"))[-1])
-    entries: list[FimFormat | NoFim] = [*formats().values(), *families_without().values()]
+    entries: list[FimFormat | FamilyWithoutFim] = [*fim_formats().values(), *families_without().values()]
     fitting = [
         (len(pattern), pattern, entry)
         for entry in entries

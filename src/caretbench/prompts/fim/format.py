@@ -27,14 +27,14 @@ class _Entry(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Piece(_Entry):
+class ConditionalText(_Entry):
     """Conditional text of a prompt, used ``when`` one of these conditions holds."""
 
     when: tuple[Condition, ...] = Field(min_length=1)
     text: str
 
 
-class NoFim(_Entry):
+class FamilyWithoutFim(_Entry):
     """Family without fill-in-the-middle, and the reason."""
 
     name: str
@@ -65,7 +65,7 @@ class FimFormat(_Entry):
     system: str | None = None
     orders: Mapping[Order, str] = Field(min_length=1)
     file: str | None = None
-    pieces: Mapping[str, Piece] = Field(default_factory=dict)
+    pieces: Mapping[str, ConditionalText] = Field(default_factory=dict)
     source: str
     notes: str = ""
 

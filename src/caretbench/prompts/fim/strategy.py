@@ -7,13 +7,13 @@ from functools import cache
 
 from caretbench.models import ChatPrompt, Message, Prompt, TextPrompt
 from caretbench.problem import Caret
-from caretbench.prompts.budget import Parts, fit_rendered
-from caretbench.prompts.fim.detection import formats
+from caretbench.prompts.budget import PromptParts, fit_rendered
+from caretbench.prompts.fim.detection import fim_formats
 from caretbench.prompts.fim.format import FimFormat, Order
-from caretbench.prompts.strategy import Budget, Strategy, UnpromptableError
+from caretbench.prompts.strategy import PromptBudget, PromptStrategy, UnpromptableError
 
 
-class FimStrategy(Strategy):
+class FimStrategy(PromptStrategy):
     """Fill-in-the-middle strategy in the format of a family.
 
     The kind is ``text``, but ``chat`` for a family whose text is in a turn of a conversation that the endpoint
@@ -27,13 +27,13 @@ class FimStrategy(Strategy):
         self.version = entry.version
         self.kind = "text" if entry.system is None else "chat"
 
-    def render(self, caret: Caret, budget: Budget) -> Prompt:
+    def render(self, caret: Caret, budget: PromptBudget) -> Prompt:
         """Return what is sent for ``caret``; no format has a place for an instruction."""
         if caret.instruction:
             raise UnpromptableError(f"{self.name} has no place for the problem's instruction")
         system = self.format.system or ""
 
-        def text(parts: Parts) -> str:
+        def text(parts: PromptParts) -> str:
             return self.format.render(
                 parts.prefix, parts.suffix,
                 language=caret.language, path=caret.path, repository=caret.repository, files=parts.files,
@@ -41,7 +41,7 @@ class FimStrategy(Strategy):
             ).text  # fmt: skip
 
         whole = fit_rendered(
-            Parts(caret.prefix, caret.suffix, caret.context), budget, lambda parts: system + text(parts)
+            PromptParts(caret.prefix, caret.suffix, caret.context), budget, lambda parts: system + text(parts)
         )
         rendered, stop = whole[len(system) :], self.format.stop
         if self.format.system is None:
@@ -54,5 +54,5 @@ class FimStrategy(Strategy):
 @cache
 def fim_strategies() -> Mapping[str, FimStrategy]:
     """Return all strategies by name: one for every family, and one for every other order that a family knows."""
-    found = (FimStrategy(entry, order) for entry in formats().values() for order in entry.orders)
+    found = (FimStrategy(entry, order) for entry in fim_formats().values() for order in entry.orders)
     return {strategy.name: strategy for strategy in found}

@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from caretbench.models import Opener
+from caretbench.models import ClientOpener
 from caretbench.progress import Progress
-from caretbench.runs.building.asker import BuildAsker
-from caretbench.runs.building.config import BuildAsking
+from caretbench.runs.building.config import BuildModelsConfig
+from caretbench.runs.building.stored_models import StoredBuildModels
 from caretbench.suites.base import Suite
 from caretbench.suites.values import BuildResult
 
 
-def own_options(
+def resolve_build_options(
     suite: Suite, sources: Sequence[str], given: Mapping[str, Any], note: Callable[[str], None]
 ) -> tuple[list[str], dict[str, Any]]:
     """Return the sources and the values of a suite's options; replaced ones go where they belong, with a note.
@@ -44,8 +44,8 @@ def build(
     sources: Sequence[str],
     output: Path,
     options: Mapping[str, Any],
-    asking: BuildAsking,
-    opener: Opener,
+    asking: BuildModelsConfig,
+    opener: ClientOpener,
     progress: Progress,
 ) -> BuildResult:
     """Build problems as :func:`caretbench.api.build` does, with the suite's options as its hook takes them.
@@ -57,5 +57,5 @@ def build(
     """
     if not suite.build_roles:
         return suite.build(sources, output, options, progress)
-    with BuildAsker(asking, output, opener, progress) as models:
+    with StoredBuildModels(asking, output, opener, progress) as models:
         return suite.build(sources, output, options, progress, models=models)

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from pydantic import ValidationError
 
 from caretbench.models import ClientOptions, Sampling
-from caretbench.runs.plans.config import SamplingConfig, in_words
-from caretbench.runs.plans.plan import sampling_of
+from caretbench.runs.plans.config import SamplingConfig, validation_message
+from caretbench.runs.plans.plan import override_sampling
 from caretbench.runs.plans.prices import Price, Prices
-from caretbench.runs.plans.roles import ROLES, NamedModel, named_model, refuse_remote
+from caretbench.runs.plans.roles import ROLES, NamedModel, parse_model_option, refuse_remote
 
 
 @dataclass(frozen=True)
-class BuildAsking:
+class BuildModelsConfig:
     """Configuration of the models of a build.
 
     Args:
@@ -65,9 +65,9 @@ class BuildAsking:
             ValueError: a value is out of its range.
         """
         try:
-            return sampling_of(self.sampling, sampling)
+            return override_sampling(self.sampling, sampling)
         except ValidationError as error:
-            raise ValueError(f"sampling: {in_words(error)}") from None
+            raise ValueError(f"sampling: {validation_message(error)}") from None
 
 
 def models_by_role(suite: str, roles: Mapping[str, str], options: Iterable[str]) -> dict[str, NamedModel]:
@@ -83,7 +83,7 @@ def models_by_role(suite: str, roles: Mapping[str, str], options: Iterable[str])
     known = "; ".join(f"{role} ({purpose})" for role, purpose in roles.items())
     found: dict[str, NamedModel] = {}
     for option in options:
-        model = named_model(option)
+        model = parse_model_option(option)
         if model.role is None or model.role not in roles:
             raise ValueError(f"-m {option!r}: expected ROLE=PROVIDER/MODEL; roles of build {suite}: {known}")
         if model.role in found:

@@ -8,19 +8,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from caretbench.models import Opener
+from caretbench.models import ClientOpener
 from caretbench.progress import Progress
-from caretbench.runs.asking import prompt_text, tokens_of
-from caretbench.runs.building.asker import OpenModels
-from caretbench.runs.building.config import BuildAsking
-from caretbench.runs.building.questions import AskedFiles, BuildQuestion, BuildQuestions
+from caretbench.runs.building.config import BuildModelsConfig
+from caretbench.runs.building.model_requests import AnswerFiles, BuildModelRequest, BuildStageRequests
+from caretbench.runs.building.stored_models import OpenModels
+from caretbench.runs.model_under_test import count_or_estimate_tokens, prompt_text
 from caretbench.runs.plans.roles import LOCAL
 from caretbench.suites.base import Suite
 from caretbench.suites.build_models import AnswersMissingError, BuildRequest
 from caretbench.temporary import temporary_folder
 
 
-class SentText(NamedTuple):
+class RequestText(NamedTuple):
     """One text that would be sent."""
 
     role: str
@@ -62,13 +62,13 @@ class BuildForecast:
     max_cost: float | None = None
     complete: bool = False
     roles: dict[str, RoleForecast] = field(default_factory=dict)
-    texts: list[SentText] = field(default_factory=list)
+    texts: list[RequestText] = field(default_factory=list)
 
 
 class _Rehearsal:
     """Models of a dry run (:class:`caretbench.suites.build_models.BuildModels`): stored answers, and no others."""
 
-    def __init__(self, models: OpenModels, files: AskedFiles, forecast: BuildForecast) -> None:
+    def __init__(self, models: OpenModels, files: AnswerFiles, forecast: BuildForecast) -> None:
         self._models = models
         self._answers = {row.key: row for row in files.answers()}
         self._forecast = forecast
@@ -94,7 +94,7 @@ class _Rehearsal:
         return {entry.request.key: self._answers[entry.key].text or "" for entry in questions}
 
 
-def _forecast_of(work: BuildQuestions) -> RoleForecast:
+def _forecast_of(work: BuildStageRequests) -> RoleForecast:
     named = work.asking.models[work.role]
     place: Literal["local", "remote"] = "local" if named.spec.partition("/")[0] in LOCAL else "remote"
     address = str(work.client.identity.get("address") or work.asking.options.base_url or "")
@@ -102,15 +102,15 @@ def _forecast_of(work: BuildQuestions) -> RoleForecast:
     return RoleForecast(work.role, named.name, named.spec, place, address, cost=cost)
 
 
-def _add(row: RoleForecast, work: BuildQuestions, question: BuildQuestion) -> SentText:
+def _add(row: RoleForecast, work: BuildStageRequests, question: BuildModelRequest) -> RequestText:
     """Count a question that would be sent; return its text."""
     text = prompt_text(question.prompt)
     row.characters += len(text)
-    row.tokens_in += tokens_of(work.client, text)
+    row.tokens_in += count_or_estimate_tokens(work.client, text)
     row.tokens_out += question.sampling.max_tokens
     if row.cost is not None:
         row.cost += work.bound(question)
-    return SentText(work.role, question.request.key, question.request.about, text)
+    return RequestText(work.role, question.request.key, question.request.about, text)
 
 
 def dry_run(
@@ -118,8 +118,8 @@ def dry_run(
     sources: Sequence[str],
     output: Path,
     options: Mapping[str, Any],
-    asking: BuildAsking,
-    opener: Opener,
+    asking: BuildModelsConfig,
+    opener: ClientOpener,
     progress: Progress,
 ) -> BuildForecast:
     """Return everything that a build would ask; nothing is sent, and nothing is written to ``output``.
@@ -140,7 +140,7 @@ def dry_run(
             shutil.copytree(output, copy, symlinks=True)
         try:
             suite.build(
-                sources, copy, options, progress, models=_Rehearsal(models, AskedFiles(output), forecast)
+                sources, copy, options, progress, models=_Rehearsal(models, AnswerFiles(output), forecast)
             )
         except AnswersMissingError:
             return forecast

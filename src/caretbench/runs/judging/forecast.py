@@ -13,12 +13,12 @@ from caretbench.judging.criteria import criterion as find_criterion
 from caretbench.judging.prompting import grader_settings, render
 from caretbench.models import ModelClient, Sampling
 from caretbench.problem import Judgement
-from caretbench.runs.asking import prompt_text, tokens_of
-from caretbench.runs.folder import RunFolder
-from caretbench.runs.judging.grader import Wanted
-from caretbench.runs.judging.steps import AFTER, second_step
-from caretbench.runs.judging.subjects import Subject
+from caretbench.runs.judging.judge_requests import Wanted
+from caretbench.runs.judging.texts_to_judge import DistinctText
+from caretbench.runs.judging.two_step_judging import AFTER, second_step_judgements
+from caretbench.runs.model_under_test import count_or_estimate_tokens, prompt_text
 from caretbench.runs.plans.prices import Price
+from caretbench.runs.run_folder import RunFolder
 
 EXPECTED_TOKENS = 300
 """Expected tokens of an answer: a few sentences and the scores. Models that reason first need many more."""
@@ -53,7 +53,7 @@ def judging_forecast(
     sampling: Sampling,
     price: Price | None,
 ) -> JudgingForecast:
-    """Return the forecast of :func:`caretbench.runs.judge.grade` for one grader.
+    """Return the forecast of :func:`caretbench.runs.judge.judge_part` for one grader.
 
     Of answers that are judged statement by statement, those not yet taken apart count with :data:`EXPECTED_CLAIMS`.
     """
@@ -63,7 +63,9 @@ def judging_forecast(
     if criterion.then is None:
         return first
     following = find_criterion(criterion.then)
-    claims = second_step(rows, wanted, {subject.problem.id: subject.problem for subject, _ in wanted})
+    claims = second_step_judgements(
+        rows, wanted, {subject.problem.id: subject.problem for subject, _ in wanted}
+    )
     claims += _to_come(wanted, rows)
     after = _parameters(following, client, sampling, {AFTER: parameters})
     stored = _stored(folder, name, after, following)
@@ -89,7 +91,10 @@ def _to_come(wanted: Sequence[Wanted], rows: Sequence[Judgement]) -> list[Wanted
     """Return the expected statements of the texts without a row, in the average length."""
     done = {(row.problem_id, row.answer, row.repeat) for row in rows}
     return [
-        (Subject(subject.problem, "x" * _CLAIM_CHARACTERS, f"to come {subject.answer} {number}"), (repeat,))
+        (
+            DistinctText(subject.problem, "x" * _CLAIM_CHARACTERS, f"to come {subject.answer} {number}"),
+            (repeat,),
+        )
         for subject, repeats in wanted
         for repeat in repeats
         if (subject.problem.id, subject.answer, repeat) not in done
@@ -112,7 +117,7 @@ def _asked(
         missing = sum((subject.problem.id, subject.answer, number) not in done for number in repeats)
         if missing:
             text = prompt_text(render(criterion, subject.problem, subject.text))
-            tokens += missing * tokens_of(client, text)
+            tokens += missing * count_or_estimate_tokens(client, text)
             to_ask += missing
     worst, expected = to_ask * sampling.max_tokens, to_ask * min(EXPECTED_TOKENS, sampling.max_tokens)
     return JudgingForecast(

@@ -15,18 +15,18 @@ from caretbench.files import write_rows
 from caretbench.judging.answers import TextOf
 from caretbench.judging.caret_controls import DEFAULT_CONTROL_PROBLEMS
 from caretbench.judging.criteria import criterion as find_criterion
-from caretbench.judging.criterion_choice import Part, parts
-from caretbench.models import ClientOptions, ModelClient, Opener, Sampling
+from caretbench.judging.criterion_choice import CriterionProblems, problems_by_criterion
+from caretbench.models import ClientOpener, ClientOptions, ModelClient, Sampling
 from caretbench.progress import Progress
-from caretbench.runs.folder import Manifest, RunFolder
-from caretbench.runs.generate import spent
-from caretbench.runs.judge import JudgingSettings, Texts, grade_parts
+from caretbench.runs.generate import stored_cost
+from caretbench.runs.judge import JudgingSettings, TextsToJudge, judge_parts
 from caretbench.runs.judging.forecast import judging_forecast
-from caretbench.runs.judging.ratings import rated_scores, sheet
-from caretbench.runs.judging.result import GradingResult
-from caretbench.runs.judging.steps import wanted_of
+from caretbench.runs.judging.ratings import rated_scores, rating_sheet
+from caretbench.runs.judging.result import JudgingResult
+from caretbench.runs.judging.two_step_judging import requested_judgements
 from caretbench.runs.plans.prices import CostBudget, Price, Prices
 from caretbench.runs.plans.roles import refuse_remote
+from caretbench.runs.run_folder import Manifest, RunFolder
 from caretbench.suites import suite as find_suite
 from caretbench.suites.selection import Selection
 
@@ -78,7 +78,9 @@ class JudgingPlan:
         suite = find_suite(self.manifest.suite)
         asked = find_criterion(config.criterion) if config.criterion else None
         problems = config.selection.of(suite, folder.problems())
-        self.parts: Sequence[Part] = parts(problems, self.manifest.profile, asked)
+        self.parts: Sequence[CriterionProblems] = problems_by_criterion(
+            problems, self.manifest.profile, asked
+        )
         if not self.parts:
             raise ValueError(
                 f"{asked.key} is not about the problems of this run"
@@ -99,7 +101,7 @@ class JudgingPlan:
         if config.local_only:
             refuse_remote(config.judges.values(), [config.options.base_url])
 
-    def texts(self, part: Part) -> Texts:
+    def texts(self, part: CriterionProblems) -> TextsToJudge:
         """Return the texts of a part."""
         return self._settings().texts(self.folder, part)
 
@@ -112,7 +114,7 @@ class JudgingPlan:
             self.costs, budget or CostBudget(), self.text_of, progress or Progress(),
         )  # fmt: skip
 
-    def forecast(self, opener: Opener) -> list[dict[str, Any]]:
+    def forecast(self, opener: ClientOpener) -> list[dict[str, Any]]:
         """Return forecasts by judge and criterion; nothing is sent."""
         rows: list[dict[str, Any]] = []
         with ExitStack() as stack:
@@ -122,7 +124,7 @@ class JudgingPlan:
             }
             for part in self.parts:
                 texts, count, unscored = self.texts(part)
-                wanted = wanted_of(part.criterion, texts, self.config.repeats)
+                wanted = requested_judgements(part.criterion, texts, self.config.repeats)
                 drawn = part.criterion.sampling.model_dump() | dict(self.config.sampling)
                 for name, client in clients.items():
                     found = judging_forecast(
@@ -134,16 +136,18 @@ class JudgingPlan:
                     rows.append(about | {"distinct_texts": len(texts)} | found._asdict())
         return rows
 
-    def judge(self, opener: Opener, progress: Progress | None = None) -> dict[str, dict[str, GradingResult]]:
+    def judge(
+        self, opener: ClientOpener, progress: Progress | None = None
+    ) -> dict[str, dict[str, JudgingResult]]:
         """Ask the judges, one at a time; return the results by judge and criterion."""
         config = self.config
         results = {}
         with self.folder.locked():
-            settings = self._settings(CostBudget(config.max_cost, spent(self.folder)), progress)
+            settings = self._settings(CostBudget(config.max_cost, stored_cost(self.folder)), progress)
             for name, spec in config.judges.items():
                 # One at a time: two local judges may not fit into memory together.
                 with opener(spec, config.options) as client:
-                    results[name] = grade_parts(
+                    results[name] = judge_parts(
                         self.folder, self.parts, [(name, client)], settings, config.sampling
                     )
         return results
@@ -161,6 +165,6 @@ class JudgingPlan:
             [
                 row
                 for part in self.parts
-                for row in sheet(self.texts(part).subjects, rated_scores(part.criterion), size)
+                for row in rating_sheet(self.texts(part).texts, rated_scores(part.criterion), size)
             ],
         )

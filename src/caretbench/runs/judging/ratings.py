@@ -19,8 +19,8 @@ from caretbench.judging.prompting import question_text
 from caretbench.metrics.agreement import krippendorff_alpha
 from caretbench.metrics.correlation import pearson, spearman
 from caretbench.problem import Caret, Problem, Row
-from caretbench.runs.folder import RunFolder
-from caretbench.runs.judging.subjects import Subject
+from caretbench.runs.judging.texts_to_judge import DistinctText
+from caretbench.runs.run_folder import RunFolder
 
 RATINGS_NAME = "human_ratings.jsonl"
 
@@ -65,7 +65,7 @@ class HumanAgreement(NamedTuple):
     alpha: float | None
 
 
-def ratings(folder: RunFolder) -> list[HumanRating]:
+def read_ratings(folder: RunFolder) -> list[HumanRating]:
     """Return the ratings of a run that are filled in.
 
     Raises:
@@ -91,7 +91,9 @@ def rated_scores(criterion: Criterion) -> list[str]:
     return ["hallucination"] if criterion.then is not None else [scale.name for scale in criterion.scores]
 
 
-def sheet(subjects: Iterable[Subject], scores: Sequence[str], per_language: int) -> Iterator[HumanRating]:
+def rating_sheet(
+    subjects: Iterable[DistinctText], scores: Sequence[str], per_language: int
+) -> Iterator[HumanRating]:
     """Return rows for a person to fill in: blind texts, evenly over the languages, always the same ones."""
     counts: dict[str, int] = defaultdict(int)
     for subject in sorted(subjects, key=lambda entry: sha256_text(entry.problem.id, entry.answer)):

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from caretbench.runs.folder import RunFolder
-from caretbench.runs.stage import Tally
+from caretbench.runs.request_stage import StageCounts
+from caretbench.runs.run_folder import RunFolder
 
 COVERAGE_WANTED: Final = 0.98
 """Minimum share of the answers to questions that must be judged; otherwise the run fails."""
@@ -17,8 +17,8 @@ Report = Callable[[str, int, int | None], None]
 
 
 @dataclass
-class GradingResult:
-    """Result of one call of :func:`caretbench.runs.judge.grade`.
+class JudgingResult:
+    """Result of one call of :func:`caretbench.runs.judge.judge_part`.
 
     ``cost`` is in US dollars, of the answers whose price is known.
     """
@@ -31,7 +31,7 @@ class GradingResult:
     """Completions that were not judged because it is not known whether they passed, and only those are judged."""
     coverage_wanted: float = 1.0
     """The share of the judgements that must be there."""
-    tallies: list[Tally] = field(default_factory=list)
+    tallies: list[StageCounts] = field(default_factory=list)
     """One for each grader and step."""
 
     @property

@@ -10,8 +10,8 @@ from caretbench.extraction.policies import Policy
 from caretbench.extraction.policies import policy as find_policy
 from caretbench.problem import Problem, Profile
 from caretbench.profiles import profile_named
-from caretbench.runs.folder import DataInfo, Manifest, RunFolder
 from caretbench.runs.plans.config import SuiteConfig
+from caretbench.runs.run_folder import DataInfo, Manifest, RunFolder
 from caretbench.runs.verdict import needs_execution
 from caretbench.suites import load_problems
 from caretbench.suites import suite as find_suite
@@ -61,7 +61,7 @@ class Benchmark(NamedTuple):
         folder = RunFolder(output or root / f"{suite.name}-{loaded.name}-{profile}")
         execute = execute and any(map(needs_execution, problems))
         return cls(
-            suite, loaded, problems, policy, profile, execute, variants_of(config.variants), folder,
+            suite, loaded, problems, policy, profile, execute, parse_variants(config.variants), folder,
             (*further,), config.selection,
         )  # fmt: skip
 
@@ -85,7 +85,7 @@ class Benchmark(NamedTuple):
         )
 
 
-def variants_of(options: Iterable[str]) -> dict[str, str]:
+def parse_variants(options: Iterable[str]) -> dict[str, str]:
     """Return the named builds of ``language=name`` options, by language.
 
     Raises:

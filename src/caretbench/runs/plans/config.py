@@ -1,7 +1,7 @@
 """Configuration of a run: suites × models, judges, budget. Schema of run files and target of options.
 
 A run file in TOML, the options of ``run`` and ``score``, the parameters of Inspect's tasks and the Python API all
-make a :class:`RunConfig`; :class:`caretbench.runs.plans.plan.Plan` resolves it.
+make a :class:`RunConfig`; :class:`caretbench.runs.plans.plan.ResolvedRun` resolves it.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from caretbench.files import DataError, describe
-from caretbench.runs.plans.options import tables_of
+from caretbench.files import DataError, describe_validation_error
+from caretbench.runs.plans.options import options_to_tables
 from caretbench.runs.plans.prices import Price, read_toml
 from caretbench.runs.plans.roles import NamedModel
 from caretbench.suites.selection import Selection
@@ -36,9 +36,9 @@ _WORDS = {
 }  # fmt: skip
 
 
-def in_words(error: ValidationError) -> str:
+def validation_message(error: ValidationError) -> str:
     """Return the faults of a configuration in one line: place, cause, remedy."""
-    return describe(error, _WORDS)
+    return describe_validation_error(error, _WORDS)
 
 
 class _Table(BaseModel):
@@ -64,7 +64,7 @@ class SamplingConfig(_Table):
     seed: int | None = None
 
 
-class AskConfig(_Table):
+class RequestConfig(_Table):
     """Request settings of a model. In ``[defaults]`` they hold for every model without its own."""
 
     preset: str | None = None
@@ -78,7 +78,7 @@ class AskConfig(_Table):
     """Fields of :class:`caretbench.models.ClientOptions`."""
 
 
-class ModelConfig(AskConfig):
+class ModelConfig(RequestConfig):
     """One model under test: ``spec`` is PROVIDER/MODEL, ``name`` is its name in the rows."""
 
     spec: Spec
@@ -126,7 +126,7 @@ class RunConfig(_Table):
     suites: tuple[SuiteConfig, ...] = Field(min_length=1)
     models: tuple[ModelConfig, ...] = ()
     graders: tuple[JudgeConfig, ...] = ()
-    defaults: AskConfig = AskConfig()
+    defaults: RequestConfig = RequestConfig()
     baselines: tuple[str, ...] | None = None
     """Names of baselines; None: all of the suites'."""
     criterion: str | None = None
@@ -157,14 +157,16 @@ class RunConfig(_Table):
         try:
             return cls.model_validate(table)
         except ValidationError as error:
-            raise DataError(f"{path}: {in_words(error)}") from None
+            raise DataError(f"{path}: {validation_message(error)}") from None
 
 
-OF_THE_MEASURED = frozenset({"base_url", "context_tokens", "tokenizer", "mode", "threads", "per_request"})
+TESTED_MODEL_OPTIONS = frozenset(
+    {"base_url", "context_tokens", "tokenizer", "mode", "threads", "per_request"}
+)
 """Options of a client that hold for the models under test, and not for judges: a judge's address is sent a key."""
 
 
-def config_of(
+def config_from_options(
     suite: str,
     options: Mapping[str, Any],
     models: Iterable[NamedModel] = (),
@@ -176,9 +178,9 @@ def config_of(
     Raises:
         ValueError: an option is wrong.
     """
-    tables = tables_of(options)
+    tables = options_to_tables(options)
     client = tables["client"]
-    judged = {name: value for name, value in client.items() if name not in OF_THE_MEASURED}
+    judged = {name: value for name, value in client.items() if name not in TESTED_MODEL_OPTIONS}
     if judge_base_url is not None:
         judged["base_url"] = judge_base_url
     asked = tables["ask"] | {"sampling": tables["sampling"], "options": _plain(client)}
@@ -194,7 +196,7 @@ def config_of(
             }
         )
     except ValidationError as error:
-        raise ValueError(f"--{in_words(error)}") from None
+        raise ValueError(f"--{validation_message(error)}") from None
 
 
 def _plain(table: Mapping[str, Any]) -> dict[str, JsonValue]:

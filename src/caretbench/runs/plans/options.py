@@ -113,7 +113,7 @@ OVERRIDES_RUN_FILE: Final = frozenset(option.name for option in OPTIONS if optio
 """Options that override a run file; the others must be set in the file."""
 
 
-def tables_of(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def options_to_tables(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return option values as the tables of a configuration; None and empty lists are skipped.
 
     Raises:

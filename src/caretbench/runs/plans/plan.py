@@ -11,23 +11,23 @@ from pydantic import ValidationError
 
 from caretbench.errors import DataError
 from caretbench.judging.criteria import criterion as find_criterion
-from caretbench.judging.criterion_choice import Part, parts
+from caretbench.judging.criterion_choice import CriterionProblems, problems_by_criterion
 from caretbench.models import ClientOptions, Sampling
 from caretbench.redaction import redact
 from caretbench.runs.plans.benchmark import Benchmark, baseline_names
 from caretbench.runs.plans.config import (
-    OF_THE_MEASURED,
-    AskConfig,
+    TESTED_MODEL_OPTIONS,
     JudgeConfig,
     ModelConfig,
+    RequestConfig,
     RunConfig,
     SamplingConfig,
     SuiteConfig,
-    in_words,
+    validation_message,
 )
 from caretbench.runs.plans.prices import Price, Prices
 from caretbench.runs.plans.roles import ROLES, refuse_remote
-from caretbench.runs.plans.sampling import preset as find_preset
+from caretbench.runs.plans.sampling import sampling_preset as find_preset
 from caretbench.suites import baselines_of
 from caretbench.suites.showing import showing
 from caretbench.versions import current_model
@@ -57,7 +57,7 @@ class JudgePlan(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class ResolvedRun:
     """Plan of a run, resolved from its configuration. Nothing is opened and nothing written yet."""
 
     config: RunConfig
@@ -68,7 +68,7 @@ class Plan:
     baselines: Sequence[str]
 
     @classmethod
-    def of(cls, config: RunConfig, source: Path | None = None) -> Plan:
+    def of(cls, config: RunConfig, source: Path | None = None) -> ResolvedRun:
         """Return the plan of a configuration. ``source`` is the run file that it comes from, for messages.
 
         Raises:
@@ -132,14 +132,14 @@ class Plan:
             if not name.isprintable():
                 raise ValueError(f"the model's name {name!r} holds control characters; use -m NAME=SPEC")
 
-    def judged_parts(self, benchmark: Benchmark) -> list[Part]:
+    def judged_parts(self, benchmark: Benchmark) -> list[CriterionProblems]:
         """Return the problems of a benchmark that judges are asked about, by criterion.
 
         Raises:
             KeyError: no such criterion.
         """
         asked = find_criterion(self.config.criterion) if self.config.criterion else None
-        return parts(benchmark.problems, benchmark.profile, asked)
+        return problems_by_criterion(benchmark.problems, benchmark.profile, asked)
 
     def price(self, wanted: ModelPlan | JudgePlan) -> Price | None:
         """Return the price of a model's tokens.
@@ -184,8 +184,8 @@ class _Places:
             return make()
         except ValidationError as error:
             if self._source is None:
-                raise ValueError(f"--{in_words(error)}") from None
-            raise DataError(f"{self._source}: {key}.{in_words(error)}") from None
+                raise ValueError(f"--{validation_message(error)}") from None
+            raise DataError(f"{self._source}: {key}.{validation_message(error)}") from None
         except (KeyError, ValueError) as error:
             if self._source is None:
                 raise
@@ -199,13 +199,13 @@ def _benchmark(config: RunConfig, entry: SuiteConfig, *, alone: bool) -> Benchma
     return Benchmark.of(entry, execute=config.execute, output=output, root=root)
 
 
-def _model(places: _Places, number: int, entry: ModelConfig, defaults: AskConfig) -> ModelPlan:
+def _model(places: _Places, number: int, entry: ModelConfig, defaults: RequestConfig) -> ModelPlan:
     key, named = f"models.{number}", entry.preset or defaults.preset
-    common = AskConfig() if entry.preset else defaults  # a preset of its own states all of the sampling
+    common = RequestConfig() if entry.preset else defaults  # a preset of its own states all of the sampling
     given = common.sampling.model_dump() | entry.sampling.model_dump(exclude_none=True)
     base = places.of(f"{key}.preset", lambda: find_preset(named) if named else None)
     sampling = places.of(
-        f"{key}.sampling", lambda: sampling_of(SamplingConfig(**given), base and base.sampling)
+        f"{key}.sampling", lambda: override_sampling(SamplingConfig(**given), base and base.sampling)
     )
     preprocess = defaults.preprocess if entry.preprocess is None else entry.preprocess
     return ModelPlan(
@@ -221,13 +221,13 @@ def _model(places: _Places, number: int, entry: ModelConfig, defaults: AskConfig
     )
 
 
-def _judge(places: _Places, number: int, entry: JudgeConfig, defaults: AskConfig) -> JudgePlan:
-    common = {name: value for name, value in defaults.options.items() if name not in OF_THE_MEASURED}
+def _judge(places: _Places, number: int, entry: JudgeConfig, defaults: RequestConfig) -> JudgePlan:
+    common = {name: value for name, value in defaults.options.items() if name not in TESTED_MODEL_OPTIONS}
     options = _options(places, f"graders.{number}", common | entry.options)
     return JudgePlan(entry.name or redact(entry.spec), entry.spec, options)
 
 
-def sampling_of(chosen: SamplingConfig, base: Sampling | None = None) -> Sampling:
+def override_sampling(chosen: SamplingConfig, base: Sampling | None = None) -> Sampling:
     """Return ``base`` with the changes of ``chosen``.
 
     Raises:

@@ -21,7 +21,7 @@ from typing import Literal
 
 from pydantic import Field, ValidationError
 
-from caretbench.files import DataError, describe
+from caretbench.files import DataError, describe_validation_error
 from caretbench.problem import Row, Usage
 
 _MILLION = 1_000_000
@@ -92,7 +92,7 @@ class Prices:
         try:
             return cls(_PriceFile.model_validate(value).models)
         except ValidationError as error:
-            raise DataError(f"{where}: {describe(error)}") from None
+            raise DataError(f"{where}: {describe_validation_error(error)}") from None
 
     def find(self, spec: str) -> Price | None:
         """Return the price of the model ``spec``: under its own name, else under the longest pattern that fits it.

@@ -29,7 +29,7 @@ class NamedModel(NamedTuple):
     role: str | None = None
 
 
-def named_model(option: str) -> NamedModel:
+def parse_model_option(option: str) -> NamedModel:
     """Return the model of ``-m SPEC``, ``-m NAME=SPEC``, ``-m ROLE=SPEC`` or ``-m ROLE=NAME=SPEC``.
 
     Raises:
@@ -37,7 +37,7 @@ def named_model(option: str) -> NamedModel:
     """
     found = _NAMED.fullmatch(option)
     if found and found["name"] in ROLES:
-        model = named_model(found["spec"])
+        model = parse_model_option(found["spec"])
         if model.role is not None:
             raise ValueError(f"-m {option!r}: a model has one role, {found['name']} or {model.role}")
         return model._replace(role=found["name"])
@@ -49,7 +49,7 @@ def named_model(option: str) -> NamedModel:
     return NamedModel(name, spec)
 
 
-def by_role(options: Iterable[str], allowed: Iterable[str] = ()) -> dict[str | None, list[NamedModel]]:
+def group_by_role(options: Iterable[str], allowed: Iterable[str] = ()) -> dict[str | None, list[NamedModel]]:
     """Return the models by role; those under test under None.
 
     Raises:
@@ -58,7 +58,7 @@ def by_role(options: Iterable[str], allowed: Iterable[str] = ()) -> dict[str | N
     known = tuple(allowed)
     found: dict[str | None, list[NamedModel]] = {}
     for option in options:
-        model = named_model(option)
+        model = parse_model_option(option)
         if model.role is not None and model.role not in known:
             raise ValueError(
                 f"-m {option!r}: the role {model.role!r} has no part here; "

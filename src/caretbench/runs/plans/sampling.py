@@ -11,7 +11,7 @@ from typing import NamedTuple
 from caretbench.models import Sampling
 
 
-class Preset(NamedTuple):
+class SamplingPreset(NamedTuple):
     """Named sampling preset: number of samples per problem and sampling settings."""
 
     name: str
@@ -21,23 +21,23 @@ class Preset(NamedTuple):
 
 
 @cache
-def presets() -> Mapping[str, Preset]:
+def sampling_presets() -> Mapping[str, SamplingPreset]:
     """Return all presets by name."""
     text = resources.files("caretbench.runs.plans").joinpath("sampling_presets.toml").read_text("utf-8")
     found = {}
     for name, entry in tomllib.loads(text).items():
         about, samples = entry.pop("about"), entry.pop("samples")
-        found[name] = Preset(name, about, samples, Sampling.model_validate(entry))
+        found[name] = SamplingPreset(name, about, samples, Sampling.model_validate(entry))
     return found
 
 
-def preset(name: str) -> Preset:
+def sampling_preset(name: str) -> SamplingPreset:
     """Return the preset ``name``.
 
     Raises:
         KeyError: no such preset; the message lists the known ones.
     """
-    known = presets()
+    known = sampling_presets()
     if name not in known:
         raise KeyError(f"unknown preset {name!r}; known: {', '.join(known)}")
     return known[name]

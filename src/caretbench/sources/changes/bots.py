@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from caretbench.files import packaged_table
+from caretbench.files import read_packaged_toml
 from caretbench.problem import Row
 
 _MAX_TITLE_CHARACTERS = 300
@@ -30,7 +30,7 @@ class BotPatterns(Row):
 @cache
 def bot_patterns() -> BotPatterns:
     """Return the patterns of ``bots.toml``."""
-    return BotPatterns.model_validate(packaged_table("caretbench.sources.changes", "bots.toml"))
+    return BotPatterns.model_validate(read_packaged_toml("caretbench.sources.changes", "bots.toml"))
 
 
 @cache

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 from functools import cache
 from typing import Final
 
-from caretbench.files import packaged_table
+from caretbench.files import read_packaged_toml
 from caretbench.problem import Row
 from caretbench.sources.changes.repeated_titles import RepeatedTitle
 
@@ -64,7 +64,7 @@ class DescriptionPatterns(Row):
 def description_patterns() -> DescriptionPatterns:
     """Return the patterns of ``descriptions.toml``."""
     return DescriptionPatterns.model_validate(
-        packaged_table("caretbench.sources.changes", "descriptions.toml")
+        read_packaged_toml("caretbench.sources.changes", "descriptions.toml")
     )
 
 

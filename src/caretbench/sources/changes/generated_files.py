@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 
 from pydantic import TypeAdapter
 
-from caretbench.files import packaged_table
+from caretbench.files import read_packaged_toml
 from caretbench.problem import Row
 
 _MARKER_WINDOW = 2000
@@ -44,7 +44,7 @@ class GeneratedPathRule(Row):
 def generated_path_rules() -> Mapping[str, GeneratedPathRule]:
     """Return all rules by name, in the order of ``generated.toml``."""
     return TypeAdapter(dict[str, GeneratedPathRule]).validate_python(
-        packaged_table("caretbench.sources.changes", "generated.toml")
+        read_packaged_toml("caretbench.sources.changes", "generated.toml")
     )
 
 

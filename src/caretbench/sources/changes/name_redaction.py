@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from functools import cache
 
-from caretbench.files import packaged_table
+from caretbench.files import read_packaged_toml
 from caretbench.problem import Row
 
 NAME_PLACEHOLDER = "<name>"
@@ -64,7 +64,7 @@ class NamePatterns(Row):
 @cache
 def name_patterns() -> NamePatterns:
     """Return the patterns of ``people.toml``."""
-    return NamePatterns.model_validate(packaged_table("caretbench.sources.changes", "people.toml"))
+    return NamePatterns.model_validate(read_packaged_toml("caretbench.sources.changes", "people.toml"))
 
 
 @cache

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import PurePosixPath
 from typing import Final
 
-from caretbench.files import packaged_table
+from caretbench.files import read_packaged_toml
 from caretbench.problem import Row
 from caretbench.sources.path_languages import path_language
 from caretbench.sources.pull_request import PROSE_SUFFIXES, FileChange
@@ -44,7 +44,7 @@ class ReleasePatterns(Row):
 @cache
 def release_patterns() -> ReleasePatterns:
     """Return the patterns of ``releases.toml``."""
-    return ReleasePatterns.model_validate(packaged_table("caretbench.sources.changes", "releases.toml"))
+    return ReleasePatterns.model_validate(read_packaged_toml("caretbench.sources.changes", "releases.toml"))
 
 
 def is_version_change(title: str, files: Iterable[FileChange]) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from caretbench.errors import DataError
-from caretbench.files import Appender, read_lines, write_atomically
+from caretbench.files import RowAppender, read_lines, write_atomically
 from caretbench.sources.git.history import parse_period, parse_time
 from caretbench.sources.git.patch_stream import PatchLimits
 from caretbench.sources.git_mining import WHOLE_HISTORY, MiningPeriod
@@ -56,7 +56,7 @@ def mine_github(
         raise DataError(f"{repository!r} is no repository: expected owner/name")
     with (
         client or GithubClient(max_requests=max_requests, notify=notify) as asked,
-        Appender(out_file) as appender,
+        RowAppender(out_file) as appender,
     ):
         try:
             value = asked.get_json(f"/repos/{repository}")
@@ -81,7 +81,7 @@ class _GithubMining:
     def __init__(
         self,
         client: GithubClient,
-        appender: Appender,
+        appender: RowAppender,
         out_file: Path,
         facts: RepositoryFacts,
         branch: str,

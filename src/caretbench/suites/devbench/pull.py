@@ -7,21 +7,21 @@ from collections.abc import Callable, Sequence
 from importlib import resources
 from pathlib import Path
 
-from caretbench.download import Pinned, copy, fetch, is_there
+from caretbench.download import PinnedFile, copy_file, download_file, is_complete
 from caretbench.files import DataError, cache_folder
 from caretbench.suites.devbench.released import REVISION
 
 BASE_URL = f"https://raw.githubusercontent.com/microsoft/devbench/{REVISION}"
 
 
-def pinned_files(models: Sequence[str] = ()) -> list[Pinned]:
+def pinned_files(models: Sequence[str] = ()) -> list[PinnedFile]:
     """Return the benchmark's files, and the recorded completions of the named models.
 
     Raises:
         ValueError: the hashes of a model's completions are not known here.
     """
     text = resources.files("caretbench.suites.devbench").joinpath("released_files.json").read_text("utf-8")
-    files = [Pinned(path, entry["size"], entry["sha256"]) for path, entry in json.loads(text).items()]
+    files = [PinnedFile(path, entry["size"], entry["sha256"]) for path, entry in json.loads(text).items()]
     chosen = [file for file in files if not file.path.startswith("completions/")]
     for model in models:
         recorded = [file for file in files if file.path.endswith(f"-{model}.jsonl")]
@@ -72,10 +72,10 @@ def pull(
     files = pinned_files(models)
     progress(0, len(files))
     for file in files:
-        if not is_there(file, folder):
+        if not is_complete(file, folder):
             if source is not None:
-                copy(file, source, folder)
+                copy_file(file, source, folder)
             else:
-                fetch(file, base_url, folder)
+                download_file(file, base_url, folder)
         progress(1, len(files))
     return folder

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from caretbench.files import DataError, describe
+from caretbench.files import DataError, describe_validation_error
 from caretbench.languages import languages
 from caretbench.problem import Caret, Check, InlineSplice, PredicateCheck, Problem, ProgramCheck, Provenance
 from caretbench.suites.devbench import layout
@@ -59,7 +59,7 @@ def _predicates(path: Path) -> Iterator[PredicateCheck]:
             try:
                 DocumentationCheck.model_validate(arguments)
             except ValidationError as error:
-                raise DataError(f"{sidecar}: {describe(error)}") from None
+                raise DataError(f"{sidecar}: {describe_validation_error(error)}") from None
             yield PredicateCheck(name=name, arguments=arguments)
 
 

@@ -12,7 +12,7 @@ from caretbench.files import DataError
 from caretbench.languages import language
 from caretbench.metrics.similarity import paper_similarity, similarities
 from caretbench.problem import Completion, InlineSplice, PredicateCheck, Problem, Profile, ProgramCheck
-from caretbench.profiles import ProfileRules, Rule
+from caretbench.profiles import ProfileRule, ProfileRules
 from caretbench.suites import register
 from caretbench.suites.base import Suite
 from caretbench.suites.devbench import layout, paper, recorded, released, starter
@@ -26,19 +26,19 @@ from caretbench.suites.values import Measurement, ProblemSet
 class DevBenchProfile(ProfileRules):
     """The rules of DevBench's profiles."""
 
-    limits = Rule(
+    limits = ProfileRule(
         "Limits of a program",
         paper=Limits(wall_s=60.0, cpu_s=30.0),
         default=Limits(),
         said=("30 s of CPU, 60 s of wall time", "15 s of CPU, 60 s of wall time"),
     )
-    first_lines = Rule(
+    first_lines = ProfileRule(
         "Which texts does similarity compare?",
         paper=True,
         default=False,
         said=("first lines; a line matches if any sample's does", "full texts; means over samples"),
     )
-    released_texts = Rule(
+    released_texts = ProfileRule(
         "Which texts make the program and the statistics of a released problem?",
         paper=True,
         default=False,

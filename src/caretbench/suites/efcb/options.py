@@ -10,7 +10,7 @@ from pydantic import Field
 
 from caretbench.files import sha256_json
 from caretbench.problem import Profile, Row
-from caretbench.profiles import ProfileRules, Rule
+from caretbench.profiles import ProfileRule, ProfileRules
 from caretbench.suites.efcb.efcb_score import EASY, HARD, MASKED
 
 QueryVariant = Literal["title_and_description", "title_only", "description_only", "scrubbed"]
@@ -33,8 +33,8 @@ class Query(NamedTuple):
 class EfcbProfile(ProfileRules):
     """The rules of EFCB's profiles: how questions are made, and how answers to them are read."""
 
-    policy = Rule("Truncation policy where none is named", paper="raw", default="raw")
-    cleaned_texts = Rule(
+    policy = ProfileRule("Truncation policy where none is named", paper="raw", default="raw")
+    cleaned_texts = ProfileRule(
         "How is a change described?",
         paper=False,
         default=True,
@@ -43,8 +43,8 @@ class EfcbProfile(ProfileRules):
             "without forms, trailers, references and marks of the review",
         ),
     )
-    generated_shown = Rule("Are generated files shown?", paper=True, default=False)
-    own_filters = Rule(
+    generated_shown = ProfileRule("Are generated files shown?", paper=True, default=False)
+    own_filters = ProfileRule(
         "Which changes are accepted?",
         paper=False,
         default=True,
@@ -53,37 +53,37 @@ class EfcbProfile(ProfileRules):
             "the same, without bots, reverts, releases, backports, near-duplicates and changes with little prose",
         ),
     )
-    easy_tiers = Rule[tuple[Tier, ...]](
+    easy_tiers = ProfileRule[tuple[Tier, ...]](
         "Tiers of GMCQ-Easy", paper=("random",), default=("random", "matched", "adversarial", "resistant")
     )
     # The paper's release shows the description alone; the paper says that the title is shown, too.
-    choice_queries = Rule[tuple[QueryVariant, ...]](
+    choice_queries = ProfileRule[tuple[QueryVariant, ...]](
         "Texts by which choices are asked for",
         paper=("description_only", "title_and_description"),
         default=(DEFAULT_VARIANT,),
     )
-    balanced_choices = Rule(
+    balanced_choices = ProfileRule(
         "How are choices drawn?",
         paper=False,
         default=True,
         said=("at random, as released", "so that no count finds the right one"),
     )
-    whole_patch = Rule(
+    whole_patch = ProfileRule(
         "What is asked for in MPR-Gen?",
         paper=True,
         default=False,
         said=("the whole patch", "the hidden lines"),
     )
-    leaks_refuse = Rule(
+    leaks_refuse = ProfileRule(
         "Is a build refused whose questions are found by counting?", paper=False, default=True
     )
-    strict_letters = Rule(
+    strict_letters = ProfileRule(
         "Which letter does an answer to a choice give?",
         paper=False,
         default=True,
         said=('its first character: "A patch that" answers A', "the one that it names as its answer"),
     )
-    counted = Rule[Mapping[str, Mapping[str, str]]](
+    counted = ProfileRule[Mapping[str, Mapping[str, str]]](
         "Problems that the score counts",
         paper={EASY: {"tier": "random", "query": "description_only"}, HARD: {"query": "description_only"}},
         default={EASY: {"tier": "matched"}, MASKED: {"tier": "added"}},

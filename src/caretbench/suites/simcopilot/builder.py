@@ -20,7 +20,7 @@ from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.extraction.policies import policy
-from caretbench.files import Appender, write_rows
+from caretbench.files import RowAppender, write_rows
 from caretbench.problem import Problem
 from caretbench.projects.base_runs import BaseRuns, base_runs, select_tests
 from caretbench.projects.project import Readable, Taken, chosen_languages, lay_down, read, take
@@ -244,7 +244,7 @@ class Builder:
             reach=Reach(),  # what is not reached was left out when candidates were found
             known=self._project,
         )
-        with Appender(folder.validity_path) as appender:
+        with RowAppender(folder.validity_path) as appender:
             known = folder.validity()
             waiting = [problem for problem in candidates if problem.id not in known]
             self.progress("candidates", len(candidates) - len(waiting), len(candidates))

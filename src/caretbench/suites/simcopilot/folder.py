@@ -24,7 +24,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue, ValidationError
 
-from caretbench.files import DataError, describe, read_rows, write_atomically, write_rows
+from caretbench.files import DataError, describe_validation_error, read_rows, write_atomically, write_rows
 from caretbench.problem import SCHEMA_VERSION, FileSplice, Problem, Provenance, Row
 from caretbench.validation.validity import Validity
 
@@ -95,7 +95,7 @@ class TaskFolder:
         except OSError as error:
             raise DataError(f"{self.manifest_path}: cannot be read ({error.strerror})") from None
         except ValidationError as error:
-            raise DataError(f"{self.manifest_path}: {describe(error)}") from None
+            raise DataError(f"{self.manifest_path}: {describe_validation_error(error)}") from None
 
     def write_manifest(self, manifest: BuildManifest) -> None:
         """Replace the manifest."""
@@ -108,13 +108,16 @@ class TaskFolder:
     def _mined(self) -> Iterator[Problem]:
         """Yield the same one by one: those of a long file are long themselves."""
         if self.candidates_path.exists():
-            yield from read_rows(self.candidates_path, Problem, torn_tail=True)
+            yield from read_rows(self.candidates_path, Problem, allow_partial_last_line=True)
 
     def validity(self) -> dict[str, Validity]:
         """What the gate said so far, by problem."""
         if not self.validity_path.exists():
             return {}
-        return {row.problem_id: row for row in read_rows(self.validity_path, Validity, torn_tail=True)}
+        return {
+            row.problem_id: row
+            for row in read_rows(self.validity_path, Validity, allow_partial_last_line=True)
+        }
 
     def finish(self, *, unverified: bool = False) -> int:
         """Write the tasks to run; gives how many there are. Candidates that the gate has not seen stay out."""

@@ -16,7 +16,7 @@ from caretbench.languages import language
 from caretbench.metrics.code_statistics import problem_statistics
 from caretbench.metrics.similarity import similarities
 from caretbench.problem import Caret, FileSplice, Problem, Profile
-from caretbench.profiles import ProfileRules, Rule
+from caretbench.profiles import ProfileRule, ProfileRules
 from caretbench.progress import Progress
 from caretbench.projects.analyses import analysis_of
 from caretbench.projects.running import file_splice, take_projects, workspace_request
@@ -40,7 +40,7 @@ _MODES = {"completion": "suffix_hidden"}
 class SimCopilotProfile(ProfileRules):
     """The rules of SimCopilot's profiles."""
 
-    policy = Rule("Truncation policy where none is named", paper="simcopilot/repair", default="block")
+    policy = ProfileRule("Truncation policy where none is named", paper="simcopilot/repair", default="block")
 
 
 @register

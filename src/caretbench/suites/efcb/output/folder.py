@@ -22,7 +22,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue, ValidationError
 
-from caretbench.files import DataError, describe, read_rows, write_atomically, write_rows
+from caretbench.files import DataError, describe_validation_error, read_rows, write_atomically, write_rows
 from caretbench.problem import SCHEMA_VERSION, Problem, Profile, Row
 from caretbench.sources.repository import RepositoryFacts
 from caretbench.suites.efcb.attacks.leaks import Leak
@@ -112,7 +112,7 @@ class EfcbFolder:
         except OSError as error:
             raise DataError(f"{self.manifest_path}: cannot be read ({error.strerror})") from None
         except ValidationError as error:
-            raise DataError(f"{self.manifest_path}: {describe(error)}") from None
+            raise DataError(f"{self.manifest_path}: {describe_validation_error(error)}") from None
 
     def facts(self) -> dict[str, RepositoryFacts]:
         """What is known of the repositories, by name; nothing of a folder without a manifest."""

@@ -18,7 +18,7 @@ from typing import Final, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from caretbench.errors import DataError
-from caretbench.files import describe
+from caretbench.files import describe_validation_error
 from caretbench.suites.efcb.starter_set.units import pruned, with_unit, without
 
 Tree = dict[str, str]
@@ -113,7 +113,7 @@ def changes() -> list[Change]:
         try:
             found += [Change.model_validate(row) for row in rows]
         except ValidationError as error:
-            raise DataError(f"{file.name}: {describe(error)}") from None
+            raise DataError(f"{file.name}: {describe_validation_error(error)}") from None
     return found
 
 

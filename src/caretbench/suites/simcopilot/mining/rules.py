@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Literal
 
-from caretbench.files import packaged_table
+from caretbench.files import read_packaged_toml
 from caretbench.problem import Row
 
 Cut = Literal["header", "body", "run", "statement"]
@@ -40,4 +40,6 @@ class MiningRules(Row):
 @cache
 def mining_rules() -> MiningRules:
     """Return the rules."""
-    return MiningRules.model_validate(packaged_table("caretbench.suites.simcopilot.mining", "mining.toml"))
+    return MiningRules.model_validate(
+        read_packaged_toml("caretbench.suites.simcopilot.mining", "mining.toml")
+    )

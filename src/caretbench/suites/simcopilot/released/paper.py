@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Literal
 
-from caretbench.files import packaged_table
+from caretbench.files import read_packaged_toml
 from caretbench.problem import Row
 
 Mode = Literal["infill", "suffix_hidden"]
@@ -57,4 +57,4 @@ class Paper(Row):
 @cache
 def paper() -> Paper:
     """Return the rules by which the paper's tables come out."""
-    return Paper.model_validate(packaged_table("caretbench.suites.simcopilot.released", "paper.toml"))
+    return Paper.model_validate(read_packaged_toml("caretbench.suites.simcopilot.released", "paper.toml"))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from caretbench.files import DataError, describe
+from caretbench.files import DataError, describe_validation_error
 from caretbench.suites.simcopilot.released.paper import LanguageRules, Mode, paper
 
 
@@ -121,7 +121,7 @@ def _program(root: Path, language: str, rules: LanguageRules, value: object) -> 
             for start, end in _LINES.validate_python(fields.get(mode_rules.field))
         )
     except ValidationError as error:
-        raise DataError(f"{path}: {describe(error)}") from None
+        raise DataError(f"{path}: {describe_validation_error(error)}") from None
     bad = next((span for span in spans if not 1 <= span.start <= span.end), None)
     if bad is not None:
         raise DataError(f"{path}: {record.name} has the span {bad.start} to {bad.end}, which cannot be")

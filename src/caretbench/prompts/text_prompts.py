@@ -5,12 +5,12 @@ from __future__ import annotations
 from caretbench.languages import Language
 from caretbench.models import FillPrompt, TextPrompt
 from caretbench.problem import Caret
-from caretbench.prompts.budget import Parts, fit, fit_rendered
-from caretbench.prompts.marks import commented, language_of
-from caretbench.prompts.strategy import Budget, Strategy, UnpromptableError
+from caretbench.prompts.budget import PromptParts, fit_rendered, fit_to_budget
+from caretbench.prompts.markers import as_line_comments, language_of
+from caretbench.prompts.strategy import PromptBudget, PromptStrategy, UnpromptableError
 
 
-class LeftToRight(Strategy):
+class LeftToRight(PromptStrategy):
     """Strategy for base models without sentinels: the text before the caret. The suffix is not shown.
 
     The prefix is sent as it is, blanks at its end included. Most tokenizers join blanks to the word that follows, so
@@ -24,39 +24,39 @@ class LeftToRight(Strategy):
     version = 1
     kind = "text"
 
-    def render(self, caret: Caret, budget: Budget) -> TextPrompt:
+    def render(self, caret: Caret, budget: PromptBudget) -> TextPrompt:
         """Return the prefix; before it other files and the instruction, each headed by or written as a comment."""
         if not caret.prefix:
             raise UnpromptableError("no text stands before the caret, so that there is nothing to continue")
         language = language_of(caret) if caret.context or caret.instruction else None
 
-        def rendered(parts: Parts) -> str:
+        def rendered(parts: PromptParts) -> str:
             before = _before(caret, parts, language) if language is not None else ""
             return before + parts.prefix
 
-        return TextPrompt(text=fit_rendered(Parts(caret.prefix, "", caret.context), budget, rendered))
+        return TextPrompt(text=fit_rendered(PromptParts(caret.prefix, "", caret.context), budget, rendered))
 
 
-class Fill(Strategy):
+class Fill(PromptStrategy):
     """Strategy for endpoints that place sentinels themselves: text before and after the caret, in any language."""
 
     name = "fill"
     version = 1
     kind = "fill"
 
-    def render(self, caret: Caret, budget: Budget) -> FillPrompt:
+    def render(self, caret: Caret, budget: PromptBudget) -> FillPrompt:
         """Return the part of the caret's text that fits. Sentinels and template are the endpoint's, and not counted."""
         overhead = "\n".join(text for text in (caret.path, caret.instruction) if text)
-        parts = fit(Parts(caret.prefix, caret.suffix, caret.context), budget, overhead)
+        parts = fit_to_budget(PromptParts(caret.prefix, caret.suffix, caret.context), budget, overhead)
         return FillPrompt(
             **parts._asdict(), language=caret.language, path=caret.path, instruction=caret.instruction
         )
 
 
-def _before(caret: Caret, parts: Parts, language: Language) -> str:
+def _before(caret: Caret, parts: PromptParts, language: Language) -> str:
     files = [
-        f"{commented(file.path, language)}{file.text}{'' if file.text.endswith(chr(10)) else chr(10)}\n"
+        f"{as_line_comments(file.path, language)}{file.text}{'' if file.text.endswith(chr(10)) else chr(10)}\n"
         for file in parts.files
     ]
-    path = commented(caret.path, language) if caret.path and files else ""
-    return "".join(files) + path + commented(caret.instruction or "", language)
+    path = as_line_comments(caret.path, language) if caret.path and files else ""
+    return "".join(files) + path + as_line_comments(caret.instruction or "", language)

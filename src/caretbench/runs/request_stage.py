@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from caretbench.errors import MachineError
-from caretbench.files import Appender, read_rows, write_rows
+from caretbench.files import RowAppender, read_rows, write_rows
 from caretbench.models import (
     FailureKind,
     ModelAnswer,
@@ -29,15 +29,15 @@ from caretbench.problem import Row
 from caretbench.redaction import redact
 from caretbench.runs.plans.prices import CostBudget, Price
 
-HOPELESS = 20
+MAX_FAILED_REQUESTS = 20
 """Number of failed requests in a row, before the first answer, after which no more are sent: a wrong key or address."""
 
-About = TypeVar("About")
+Item = TypeVar("Item")
 Errors = TypeVar("Errors", bound=Row)
 
 
 @dataclass(frozen=True)
-class Pending(Generic[About]):
+class PendingRequest(Generic[Item]):
     """Pending samples of one request. Without a prompt nothing can be asked, and ``fault`` is the reason.
 
     ``id`` is unique among the requests in flight; ``about`` is what the rows are made of. ``paid`` is the cost of the
@@ -45,7 +45,7 @@ class Pending(Generic[About]):
     """
 
     id: str
-    about: About
+    about: Item
     samples: tuple[int, ...]
     prompt: Prompt | None
     fault: str = ""
@@ -54,7 +54,7 @@ class Pending(Generic[About]):
 
 
 @dataclass
-class Tally:
+class StageCounts:
     """Counts of one stage for one model. Tokens and US dollars cover this run only.
 
     ``asked`` counts all answers that came, those asked for again included; ``unpriced`` those without a known cost;
@@ -81,31 +81,31 @@ class Tally:
         return (self.stored + self.answered) / self.wanted if self.wanted else 1.0
 
 
-Report = Callable[[int, Tally], None]
+ReportProgress = Callable[[int, StageCounts], None]
 """Called with the number of samples that were just settled, answered or not."""
 
 
-class Work(ABC, Generic[About]):
+class StageRequests(ABC, Generic[Item]):
     """One kind of question for one model: the form of its requests and of the rows of its answers."""
 
     client: ModelClient
     price: Price | None
 
     @abstractmethod
-    def sampling(self, pending: Pending[About]) -> Sampling:
+    def sampling(self, pending: PendingRequest[Item]) -> Sampling:
         """Return how the answers of a request are drawn."""
 
     @abstractmethod
-    def worst_cost(self, pending: Pending[About]) -> float:
+    def worst_cost(self, pending: PendingRequest[Item]) -> float:
         """Return the most that a request can cost, in US dollars."""
 
     @abstractmethod
-    def row(self, pending: Pending[About], answer: ModelAnswer, cost: float | None) -> Row | None:
+    def row(self, pending: PendingRequest[Item], answer: ModelAnswer, cost: float | None) -> Row | None:
         """Return the row of an answer; None where it cannot be read and is asked for again."""
 
     @abstractmethod
     def missing(
-        self, pending: Pending[About], sample: int, kind: FailureKind, message: str, attempts: int
+        self, pending: PendingRequest[Item], sample: int, kind: FailureKind, message: str, attempts: int
     ) -> Row:
         """Return the row of the file of errors for a sample that did not come."""
 
@@ -114,7 +114,7 @@ class Work(ABC, Generic[About]):
         return False
 
 
-class ErrorRows(Generic[Errors]):
+class ErrorFile(Generic[Errors]):
     """Error file during a stage: a new failure is appended at once, a repeated one replaced at the end.
 
     Every key is in the file at most once at any moment. A file that would be empty is removed.
@@ -128,10 +128,10 @@ class ErrorRows(Generic[Errors]):
     def rows(self) -> Iterator[Errors]:
         """Yield the rows of the file, one at a time."""
         if self._path.exists():
-            yield from read_rows(self._path, self._kind, torn_tail=True)
+            yield from read_rows(self._path, self._kind, allow_partial_last_line=True)
 
-    def __enter__(self) -> ErrorRows[Errors]:
-        self._appender = Appender(self._path)
+    def __enter__(self) -> ErrorFile[Errors]:
+        self._appender = RowAppender(self._path)
         self.noted = {_key(row) for row in self.rows()}
         return self
 
@@ -160,29 +160,38 @@ def _key(row: Any) -> Hashable:
     return key
 
 
-class Stage(Generic[About]):
+class RequestStage(Generic[Item]):
     """Stage for one model and one kind of question: sends requests and stores rows.
 
     Requests may be taken in another thread than answers are given.
     """
 
     def __init__(
-        self, work: Work[About], budget: CostBudget, rows: Appender, errors: ErrorRows[Any], report: Report
+        self,
+        work: StageRequests[Item],
+        budget: CostBudget,
+        rows: RowAppender,
+        errors: ErrorFile[Any],
+        report: ReportProgress,
     ) -> None:
         self._work = work
         self._budget = budget
         self._rows = rows
         self._errors = errors
         self._report = report
-        self._again: deque[Pending[About]] = deque()  # unreadable answers, and what there was no money for
-        self._unpromptable: deque[Pending[About]] = deque()
-        self._in_flight: dict[str, tuple[Pending[About], set[int], float]] = {}  # worst cost of one sample
+        self._again: deque[PendingRequest[Item]] = (
+            deque()
+        )  # unreadable answers, and what there was no money for
+        self._unpromptable: deque[PendingRequest[Item]] = deque()
+        self._in_flight: dict[
+            str, tuple[PendingRequest[Item], set[int], float]
+        ] = {}  # worst cost of one sample
         self._sent = 0
         self._failed_requests = 0
         self.came: set[Hashable] = set()
-        self.tally = Tally()
+        self.tally = StageCounts()
 
-    def ask(self, pending: Iterator[Pending[About]]) -> None:
+    def ask(self, pending: Iterator[PendingRequest[Item]]) -> None:
         """Ask until all is settled.
 
         Where money is short, what is in flight is waited for: it mostly costs less than was reserved.
@@ -195,7 +204,7 @@ class Stage(Generic[About]):
                 break
         self._give_up(pending)
 
-    def _submit(self, pending: Iterator[Pending[About]]) -> None:
+    def _submit(self, pending: Iterator[PendingRequest[Item]]) -> None:
         """Submit the requests to the client once."""
         stream = self._work.client.submit(self._requests(pending))
         try:
@@ -225,9 +234,11 @@ class Stage(Generic[About]):
     @property
     def _over(self) -> bool:
         """Return whether to stop sending requests."""
-        return bool(self.tally.ended) or (self.tally.asked == 0 and self._failed_requests >= HOPELESS)
+        return bool(self.tally.ended) or (
+            self.tally.asked == 0 and self._failed_requests >= MAX_FAILED_REQUESTS
+        )
 
-    def _requests(self, pending: Iterator[Pending[About]]) -> Iterator[ModelRequest]:
+    def _requests(self, pending: Iterator[PendingRequest[Item]]) -> Iterator[ModelRequest]:
         """Yield requests as long as the budget allows."""
         while not self._over:
             entry = self._again.popleft() if self._again else next(pending, None)
@@ -261,7 +272,7 @@ class Stage(Generic[About]):
         whole = None if cost is None or entry.paid is None else cost + entry.paid
         row = self._work.row(entry, answer, whole)
         if row is None:
-            again = Pending(
+            again = PendingRequest(
                 f"{entry.id}+{answer.sample}", entry.about, (answer.sample,), entry.prompt,
                 attempt=entry.attempt + 1, paid=whole,
             )  # fmt: skip
@@ -283,7 +294,7 @@ class Stage(Generic[About]):
         self._failed_requests += 1
         self._miss(entry, failure.samples, failure.kind, failure.message, failure.attempts)
 
-    def _take(self, request_id: str, sample: int) -> tuple[Pending[About], float]:
+    def _take(self, request_id: str, sample: int) -> tuple[PendingRequest[Item], float]:
         """Remove a sample from those in flight; return its request and reserved amount."""
         entry, samples, worst = self._in_flight.get(request_id, (None, set[int](), 0.0))
         if entry is None or sample not in samples:
@@ -300,7 +311,7 @@ class Stage(Generic[About]):
             entry = self._unpromptable.popleft()
             self._miss(entry, entry.samples, "unpromptable", entry.fault)
 
-    def _give_up(self, pending: Iterator[Pending[About]]) -> None:
+    def _give_up(self, pending: Iterator[PendingRequest[Item]]) -> None:
         """Record the samples that are not asked any more, and the reason."""
         kind: FailureKind = "provider"
         if self.tally.ended:
@@ -319,13 +330,13 @@ class Stage(Generic[About]):
 
     def _miss(
         self,
-        entry: Pending[About],
+        entry: PendingRequest[Item],
         samples: tuple[int, ...],
         kind: FailureKind,
         message: str,
         attempts: int = 0,
     ) -> None:
-        message = redact(storable(message) or "")
+        message = redact(replace_surrogates(message) or "")
         self.tally.first_message = self.tally.first_message or message
         self.tally.missing[kind] += len(samples)
         for sample in samples:
@@ -333,7 +344,7 @@ class Stage(Generic[About]):
         self._report(len(samples), self.tally)
 
 
-def storable(text: str | None) -> str | None:
+def replace_surrogates(text: str | None) -> str | None:
     """Return the text with U+FFFD in the place of halves of characters, which no file in UTF-8 can hold."""
     if text is None or text.isascii():
         return text

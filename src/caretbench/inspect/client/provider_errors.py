@@ -55,7 +55,7 @@ class BrokenAnswerError(ProviderError):
         super().__init__(message, status_code=status_code, again=True, kind="provider")
 
 
-def again_after(status: int) -> bool:
+def is_retryable_status(status: int) -> bool:
     """Return whether another try may help after an answer of this HTTP status."""
     return status in _AGAIN or (status >= 500 and status not in _REFUSED)
 

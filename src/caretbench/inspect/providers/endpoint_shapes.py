@@ -26,7 +26,7 @@ class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Form(_Table):
+class RequestForm(_Table):
     """Form of a request to a server: path, and places in the body.
 
     ``empty_suffix`` names the form that is taken where the suffix is empty. ``file_path`` and ``file_text`` are the
@@ -41,7 +41,7 @@ class Form(_Table):
     file_text: str = "text"
 
 
-class AnswerPlaces(_Table):
+class AnswerPaths(_Table):
     """Places of text and finish reason in an answer, or in one piece of a streamed one.
 
     ``choices`` is the list of the answers (empty: the object itself is the only one), the others are places in each
@@ -55,7 +55,7 @@ class AnswerPlaces(_Table):
     done: str | None = None
 
 
-class UsagePlaces(_Table):
+class UsagePaths(_Table):
     """Places of the token counts."""
 
     input: str
@@ -64,7 +64,7 @@ class UsagePlaces(_Table):
     reasoning: str | None = None
 
 
-class Hint(_Table):
+class ErrorHint(_Table):
     """Hint for a user in addition to the server's own words, shown if status and words match."""
 
     message: str
@@ -78,7 +78,7 @@ class Hint(_Table):
         )
 
 
-class Shape(_Table):
+class EndpointShape(_Table):
     """Completion endpoint in the form of one vendor.
 
     ``base_url_endings`` are taken off a base URL (other software wants them there). A key is needed only at the
@@ -100,17 +100,17 @@ class Shape(_Table):
     stream: Literal["sse", "ndjson"]
     when_streaming: Mapping[str, JsonValue]
     when_whole: Mapping[str, JsonValue] = Field(default_factory=dict)
-    fill: Form
-    text: Form | None = None
-    answer: AnswerPlaces
-    chunk: AnswerPlaces
-    usage: UsagePlaces
+    fill: RequestForm
+    text: RequestForm | None = None
+    answer: AnswerPaths
+    chunk: AnswerPaths
+    usage: UsagePaths
     stop_reasons: Mapping[str, StopReason]
     interrupted: tuple[str, ...] = ()
-    hints: tuple[Hint, ...] = ()
+    hints: tuple[ErrorHint, ...] = ()
 
     @model_validator(mode="after")
-    def _whole(self) -> Shape:
+    def _whole(self) -> EndpointShape:
         if self.fill.empty_suffix == "text" and self.text is None:
             raise ValueError(f"{self.name}: an empty suffix is to go by the form `text`, which is not there")
         if not {"prefix", "suffix"} <= set(self.fill.body.values()):
@@ -137,7 +137,7 @@ class Shape(_Table):
         return address
 
     def body(
-        self, form: Form, values: Mapping[str, JsonValue], *, stream: bool
+        self, form: RequestForm, values: Mapping[str, JsonValue], *, stream: bool
     ) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
         """Return the JSON to send in ``form``, and the names of the values that have no place in it.
 
@@ -165,7 +165,7 @@ def _put(body: dict[str, JsonValue], place: str, value: JsonValue) -> None:
     target[last] = value
 
 
-def look(data: JsonValue, place: str | None) -> JsonValue:
+def value_at(data: JsonValue, place: str | None) -> JsonValue:
     """Return the value at ``place`` (names divided by dots), or None if there is none."""
     if place is None:
         return None
@@ -178,22 +178,22 @@ def look(data: JsonValue, place: str | None) -> JsonValue:
 
 
 @cache
-def shapes() -> Mapping[str, Shape]:
+def endpoint_shapes() -> Mapping[str, EndpointShape]:
     """Return all shapes by name, in the order of the table."""
     table = tomllib.loads(
         resources.files("caretbench.inspect.providers").joinpath("fim_shapes.toml").read_text("utf-8")
     )
-    return {name: Shape(name=name, **entry) for name, entry in table.items()}
+    return {name: EndpointShape(name=name, **entry) for name, entry in table.items()}
 
 
-def shape(name: str) -> Shape:
+def endpoint_shape(name: str) -> EndpointShape:
     """Return the shape called ``name``.
 
     Raises:
         ValueError: there is none of that name.
     """
-    if name not in shapes():
+    if name not in endpoint_shapes():
         raise ValueError(
-            f"no endpoint has the shape {name!r}: fim/SHAPE/MODEL with SHAPE one of {', '.join(shapes())}"
+            f"no endpoint has the shape {name!r}: fim/SHAPE/MODEL with SHAPE one of {', '.join(endpoint_shapes())}"
         )
-    return shapes()[name]
+    return endpoint_shapes()[name]

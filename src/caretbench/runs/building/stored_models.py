@@ -8,20 +8,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
-from caretbench.files import Appender
-from caretbench.models import ModelClient, Opener
+from caretbench.files import RowAppender
+from caretbench.models import ClientOpener, ModelClient
 from caretbench.progress import Progress
-from caretbench.runs.building.config import BuildAsking
-from caretbench.runs.building.questions import (
-    AskedFiles,
-    AskedKey,
+from caretbench.runs.building.config import BuildModelsConfig
+from caretbench.runs.building.model_requests import (
+    AnswerFiles,
     BuildAnswer,
-    BuildQuestion,
-    BuildQuestions,
+    BuildAnswerKey,
+    BuildModelRequest,
+    BuildStageRequests,
     MissingBuildAnswer,
 )
 from caretbench.runs.plans.prices import CostBudget
-from caretbench.runs.stage import ErrorRows, Pending, Report, Stage, Tally
+from caretbench.runs.request_stage import ErrorFile, PendingRequest, ReportProgress, RequestStage, StageCounts
 from caretbench.suites.build_models import AnswersMissingError, BuildRequest
 
 
@@ -31,7 +31,7 @@ class OpenModels:
     Local servers hold their weights in memory, so that two of them may be too many.
     """
 
-    def __init__(self, asking: BuildAsking, opener: Opener) -> None:
+    def __init__(self, asking: BuildModelsConfig, opener: ClientOpener) -> None:
         self.asking = asking
         self._opener = opener
         self._spec = ""
@@ -46,7 +46,7 @@ class OpenModels:
 
     def questions(
         self, role: str, requests: Iterable[BuildRequest]
-    ) -> tuple[BuildQuestions, list[BuildQuestion]]:
+    ) -> tuple[BuildStageRequests, list[BuildModelRequest]]:
         """Return the role's model, open, and the questions that requests make.
 
         Raises:
@@ -59,23 +59,25 @@ class OpenModels:
             self._stack.close()
             self._spec, self._client = spec, None
             self._client = self._stack.enter_context(self._opener(spec, self.asking.options))
-        work = BuildQuestions(self.asking, role, self._client, self.asking.price(role))
+        work = BuildStageRequests(self.asking, role, self._client, self.asking.price(role))
         return work, work.of(requests)
 
 
-class BuildAsker:
+class StoredBuildModels:
     """Models of a build (:class:`caretbench.suites.build_models.BuildModels`) over the files of its folder.
 
     Use it as a context manager. From the first question on, the folder's ``asked.jsonl`` is held against other builds.
     """
 
-    def __init__(self, asking: BuildAsking, folder: Path, opener: Opener, progress: Progress) -> None:
+    def __init__(
+        self, asking: BuildModelsConfig, folder: Path, opener: ClientOpener, progress: Progress
+    ) -> None:
         self._models = OpenModels(asking, opener)
-        self._files = AskedFiles(folder)
+        self._files = AnswerFiles(folder)
         self._progress = progress
         self._stack = ExitStack()
         self._totals: dict[str, int] = {}
-        self._missed: set[AskedKey] = set()
+        self._missed: set[BuildAnswerKey] = set()
         self.roles = frozenset(asking.models)
 
     def __enter__(self) -> Self:
@@ -86,11 +88,11 @@ class BuildAsker:
         self._stack.close()
 
     @cached_property
-    def _rows(self) -> Appender:
-        return self._stack.enter_context(Appender(self._files.answers_path))
+    def _rows(self) -> RowAppender:
+        return self._stack.enter_context(RowAppender(self._files.answers_path))
 
     @cached_property
-    def _answers(self) -> dict[AskedKey, BuildAnswer]:
+    def _answers(self) -> dict[BuildAnswerKey, BuildAnswer]:
         """Stored answers."""
         return {row.key: row for row in self._files.answers()}
 
@@ -113,12 +115,12 @@ class BuildAsker:
         rows, answers, budget = self._rows, self._answers, self._budget  # in this order: the first one locks
         pending = [entry for entry in questions if entry.key not in answers]
         report = self._report(work, len(questions))
-        with ErrorRows(self._files.errors_path, MissingBuildAnswer) as errors:
-            stage = Stage(work, budget, rows, errors, report)
+        with ErrorFile(self._files.errors_path, MissingBuildAnswer) as errors:
+            stage = RequestStage(work, budget, rows, errors, report)
             stage.tally.wanted = len(questions)
             stage.tally.stored = len(questions) - len(pending)
             report(stage.tally.stored, stage.tally)
-            stage.ask(Pending(entry.request.key, entry, (0,), entry.prompt) for entry in pending)
+            stage.ask(PendingRequest(entry.request.key, entry, (0,), entry.prompt) for entry in pending)
         answers |= work.answers
         self._missed |= {entry.key for entry in questions if entry.key not in answers}
         errors.rewrite(errors.noted - self._missed)  # what is missing now, and nothing of earlier builds
@@ -127,17 +129,17 @@ class BuildAsker:
             raise AnswersMissingError(self._complaint(work, stage.tally))
         return {entry.request.key: answers[entry.key].text or "" for entry in questions}
 
-    def _report(self, work: BuildQuestions, wanted: int) -> Report:
+    def _report(self, work: BuildStageRequests, wanted: int) -> ReportProgress:
         """Return the report of a stage; several stages of one role count on."""
         step = f"answers of {work.model} ({work.role})"
         self._totals[step] = self._totals.get(step, 0) + wanted
 
-        def report(added: int, tally: Tally) -> None:
+        def report(added: int, tally: StageCounts) -> None:
             self._progress(step, added, self._totals[step], f"${tally.cost:.4f}" if tally.cost else "")
 
         return report
 
-    def _note(self, work: BuildQuestions) -> None:
+    def _note(self, work: BuildStageRequests) -> None:
         """Report answers that were cut, and the client's notices."""
         cut = sum(row.finish_reason == "length" for row in work.answers.values())
         if cut:
@@ -148,7 +150,7 @@ class BuildAsker:
         for line in getattr(work.client, "notices", ()):
             self._progress.note(f"{work.model}: {line}")
 
-    def _complaint(self, work: BuildQuestions, tally: Tally) -> str:
+    def _complaint(self, work: BuildStageRequests, tally: StageCounts) -> str:
         kinds = ", ".join(f"{kind} {count}" for kind, count in tally.missing.most_common())
         line = f"{work.role}, {work.model}: {tally.missing.total()} of {tally.wanted} answers are missing ({kinds}): "
         if set(tally.missing) == {"budget"}:

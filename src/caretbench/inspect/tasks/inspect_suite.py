@@ -14,11 +14,11 @@ from caretbench.execution.dispatcher import AnyRequest, open_executor
 from caretbench.execution.types import ExecutionResult, Status
 from caretbench.extraction.policies import Policy
 from caretbench.extraction.policies import policy as find_policy
-from caretbench.inspect.tasks.gathering import Gatherer
+from caretbench.inspect.tasks.program_batches import ProgramBatcher
 from caretbench.problem import Problem, Profile, Question
 from caretbench.profiles import profile_named
 from caretbench.runs import verdict as verdicts
-from caretbench.runs.verdict import CheckOutcome, decide, needs_execution
+from caretbench.runs.verdict import CheckOutcome, combine_checks, needs_execution
 from caretbench.suites import load_problems
 from caretbench.suites import suite as find_suite
 from caretbench.suites.base import Suite
@@ -28,7 +28,7 @@ LEFT_OUT = "left_out"
 NO_ANSWER = "no_answer"
 
 
-class Prepared(NamedTuple):
+class PreparedAnswer(NamedTuple):
     """Prepared answer before its run: inserted text, program, and results that need no run."""
 
     text: str | None
@@ -38,7 +38,7 @@ class Prepared(NamedTuple):
     flags: tuple[str, ...]
 
 
-class Verdict(NamedTuple):
+class AnswerVerdict(NamedTuple):
     """Verdict on an answer. ``passed`` is None without one, ``left_out`` if the problem is excluded."""
 
     outcome: str
@@ -48,7 +48,7 @@ class Verdict(NamedTuple):
     details: Mapping[str, JsonValue]
 
 
-class Bench:
+class InspectSuite:
     """Problems of one set under one policy and one profile."""
 
     def __init__(
@@ -58,7 +58,7 @@ class Bench:
         policy: Policy,
         profile: Profile,
         variants: Mapping[str, str],
-        gatherer: Gatherer | None,
+        gatherer: ProgramBatcher | None,
     ) -> None:
         self.suite = suite
         self.data = data
@@ -119,7 +119,7 @@ class Bench:
                 request = self.suite.program(problem, problem.reference, self.profile, self.variants)
                 if request is None:
                     future = Future()
-                    future.set_result(verdicts.without_program(problem))
+                    future.set_result(verdicts.result_without_program(problem))
                 else:
                     future = self._gatherer.submit(request)
                 self._references[problem.id] = future
@@ -127,9 +127,9 @@ class Bench:
 
     # --- answers ----------------------------------------------------------------------------------------------------
 
-    def prepare(self, problem: Problem, raw: str | None) -> Prepared:
+    def prepare(self, problem: Problem, raw: str | None) -> PreparedAnswer:
         """Return what is known of a model's text without running it."""
-        text = verdicts.inserted(raw, problem, self.policy)
+        text = verdicts.inserted_text(raw, problem, self.policy)
         similarity: dict[str, float] = {}
         checks: list[float] = []
         for measured in self.suite.measure(problem, text, self.profile):
@@ -143,10 +143,10 @@ class Bench:
             if needs_execution(problem)
             else None
         )
-        found = verdicts.flags(text, problem, self.profile)
-        return Prepared(text, request, similarity, tuple(checks), found)
+        found = verdicts.answer_flags(text, problem, self.profile)
+        return PreparedAnswer(text, request, similarity, tuple(checks), found)
 
-    def start(self, prepared: Prepared) -> Future[ExecutionResult] | None:
+    def start(self, prepared: PreparedAnswer) -> Future[ExecutionResult] | None:
         """Run the answer's program; None where there is none to run."""
         if self._gatherer is None or prepared.request is None:
             return None
@@ -154,36 +154,36 @@ class Bench:
 
     def left_out(self, reference: ExecutionResult) -> str | None:
         """Return why a problem is excluded here, by its reference's run; None if it is not."""
-        result, counted = verdicts.of_reference(reference)
+        result, counted = verdicts.reference_result(reference)
         if counted and result.status is Status.PASSED:
             return None
-        return verdicts.left_out_cause(result.status.value, verdicts.execution_details(result))
+        return verdicts.exclusion_cause(result.status.value, verdicts.execution_details(result))
 
     def verdict(
         self,
         problem: Problem,
-        prepared: Prepared,
+        prepared: PreparedAnswer,
         result: ExecutionResult | None,
         left_out: str | None,
         reference: ExecutionResult | None = None,
-    ) -> Verdict:
+    ) -> AnswerVerdict:
         """Return the verdict on an answer, as computed by score stage and report."""
         values = prepared.similarity
         if left_out is not None:
-            return Verdict(LEFT_OUT, None, True, values, {"cause": left_out})
+            return AnswerVerdict(LEFT_OUT, None, True, values, {"cause": left_out})
         read = [CheckOutcome(counted=True, value=value) for value in prepared.checks]
         if not (self.executes and needs_execution(problem)):
             if not read or needs_execution(problem):
-                return Verdict("not_executed", None, True, values, {})
-            decision = decide(read)
-            return Verdict(decision.outcome, decision.passed, False, values, {})
-        result, counted = verdicts.of_answer(
-            result or verdicts.without_program(problem), verdicts.waits(reference)
+                return AnswerVerdict("not_executed", None, True, values, {})
+            decision = combine_checks(read)
+            return AnswerVerdict(decision.outcome, decision.passed, False, values, {})
+        result, counted = verdicts.answer_result(
+            result or verdicts.result_without_program(problem), verdicts.waits_forever(reference)
         )
         ran = CheckOutcome(counted, float(result.status is Status.PASSED), result.status.value)
-        decision = decide([*read, ran])
+        decision = combine_checks([*read, ran])
         details = verdicts.execution_details(result, prepared.flags)
-        return Verdict(decision.outcome, decision.passed, False, values, details)
+        return AnswerVerdict(decision.outcome, decision.passed, False, values, details)
 
     @cached_property
     def similarity_names(self) -> tuple[str, ...]:
@@ -194,7 +194,7 @@ class Bench:
         return tuple(dict.fromkeys(name for names in found for name in names))
 
 
-def bench(
+def inspect_suite(
     suite: str,
     data: str,
     *,
@@ -204,7 +204,7 @@ def bench(
     execute: bool = True,
     workers: int | None = None,
     use_cache: bool = True,
-) -> Bench:
+) -> InspectSuite:
     """Return the bench that plain names describe: one for all samples of an evaluation.
 
     Raises:
@@ -213,11 +213,11 @@ def bench(
         DataError: the data are wrong.
     """
     builds = tuple(sorted((variants or {}).items()))
-    return cached_bench(suite, data, policy, profile, builds, execute, workers, use_cache)
+    return cached_inspect_suite(suite, data, policy, profile, builds, execute, workers, use_cache)
 
 
 @lru_cache(maxsize=8)
-def cached_bench(
+def cached_inspect_suite(
     suite: str,
     data: str,
     policy: str | None,
@@ -226,13 +226,13 @@ def cached_bench(
     execute: bool,
     workers: int | None,
     use_cache: bool,
-) -> Bench:
-    """Return a bench; the parameters of :func:`bench` by place, which a cache can tell apart."""
+) -> InspectSuite:
+    """Return a bench; the parameters of :func:`inspect_suite` by place, which a cache can tell apart."""
     named = profile_named(profile, "profile")
     house = find_suite(suite)
     loaded = load_problems(house, data)
     execute = execute and any(map(needs_execution, loaded.problems))
-    gatherer = Gatherer(lambda: open_executor(workers, use_cache=use_cache)) if execute else None
-    return Bench(
+    gatherer = ProgramBatcher(lambda: open_executor(workers, use_cache=use_cache)) if execute else None
+    return InspectSuite(
         house, loaded, find_policy(policy or house.rules(named).policy), named, dict(variants), gatherer
     )

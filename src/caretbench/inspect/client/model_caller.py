@@ -13,17 +13,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from caretbench.inspect.client.failures import BrokenAnswerError
-from caretbench.inspect.client.faults import Fault, clean, fault_of
+from caretbench.inspect.client.error_classification import RequestFault, classify_error, redact_line
 from caretbench.inspect.client.first_token import (
     FEWEST_TOKENS,
     MOST_TOKENS,
     UNTOLD,
+    letter_probabilities,
     letters_of,
-    likeliest,
-    told_of,
+    likeliest_letter,
 )
-from caretbench.inspect.client.messages import config_of, ended, messages_of
+from caretbench.inspect.client.messages import cut_at_stop, generate_config, messages_of
+from caretbench.inspect.client.provider_errors import BrokenAnswerError
 from caretbench.models import ClientOptions, ModelAnswer, ModelFailure, ModelRequest
 from caretbench.problem import Latency, Usage
 
@@ -37,7 +37,7 @@ _FINISH = {"stop": "stop", "max_tokens": "length", "model_length": "length"}
 
 
 @dataclass(frozen=True)
-class Call:
+class ModelCall:
     """Samples of one request that are asked for together."""
 
     request: ModelRequest
@@ -45,14 +45,14 @@ class Call:
 
 
 @dataclass
-class Outcome:
+class CallOutcome:
     """Outcome of a call. ``again`` samples are to be asked for singly; ``fault`` is the last try's, if it failed."""
 
-    call: Call
+    call: ModelCall
     answers: list[ModelAnswer] = field(default_factory=list)
     failures: list[ModelFailure] = field(default_factory=list)
     again: tuple[int, ...] = ()
-    fault: Fault | None = None
+    fault: RequestFault | None = None
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class _Reply:
     latency: Latency
 
 
-class Exchange:
+class ModelCaller:
     """Exchange of calls with one model.
 
     ``together`` and ``stream`` become false where the provider turns out not to honour them, ``first_tokens`` fewer
@@ -91,7 +91,7 @@ class Exchange:
         self._stop_texts = stop_texts
         self._secrets = secrets
 
-    async def ask(self, call: Call) -> Outcome:
+    async def ask(self, call: ModelCall) -> CallOutcome:
         """Try until there is an answer, a permanent fault, or no try left."""
         attempts = 0
         stream = self.stream
@@ -105,9 +105,9 @@ class Exchange:
                     reply = await self._try(call, attempts, stream=stream)
                 outcome = self._settled(call, reply, attempts)
             except TimeoutError:
-                fault = Fault("timeout", f"no answer within {self._options.timeout_s:g} s", again=True)
+                fault = RequestFault("timeout", f"no answer within {self._options.timeout_s:g} s", again=True)
             except Exception as error:
-                fault = fault_of(error, self._secrets)
+                fault = classify_error(error, self._secrets)
             else:
                 self._learn(stream=stream, empty_stream=empty_stream)
                 return outcome
@@ -116,7 +116,7 @@ class Exchange:
                 continue
             if fault.status in (400, 422) and len(call.samples) > 1:
                 self.together = False  # n may be what it does not take: asked singly, the provider will tell
-                return Outcome(call, again=call.samples)
+                return CallOutcome(call, again=call.samples)
             if fault.status in (400, 422) and stream and "stream" in fault.message.lower():
                 self.stream = stream = False
                 continue
@@ -125,7 +125,7 @@ class Exchange:
                 continue
             if not fault.again or attempts > self._options.max_retries:
                 failure = self._failure(call, call.samples, fault, attempts)
-                return Outcome(call, failures=[failure], fault=fault)
+                return CallOutcome(call, failures=[failure], fault=fault)
             await asyncio.sleep(self._pause(call, fault, attempts))
 
     def _learn(self, *, stream: bool, empty_stream: bool) -> None:
@@ -135,14 +135,14 @@ class Exchange:
         if self._unstreamed >= _UNSTREAMED and not self._streamed:
             self.stream = False
 
-    def _pause(self, call: Call, fault: Fault, attempts: int) -> float:
+    def _pause(self, call: ModelCall, fault: RequestFault, attempts: int) -> float:
         """Return seconds until the next try: the server's wish, or doubling times, spread so that tries differ."""
         limit = self._options.retry_wait_limit_s
         spread = zlib.crc32(f"{call.request.id} {call.samples} {attempts}".encode(errors="replace")) / 2**32
         doubling = self._options.retry_wait_s * 2.0 ** min(attempts - 1, 30) * (0.75 + spread / 2)
         return min(limit, max(doubling, fault.retry_after or 0.0))
 
-    async def _try(self, call: Call, attempts: int, *, stream: bool) -> _Reply:
+    async def _try(self, call: ModelCall, attempts: int, *, stream: bool) -> _Reply:
         first: float | None = None
         begin = time.monotonic()
 
@@ -155,7 +155,7 @@ class Exchange:
 
         output = await self._model.generate(
             messages_of(call.request.prompt),
-            config=config_of(
+            config=generate_config(
                 call.request, call.samples, self._options.connections, self._stop_texts, self.first_tokens
             ),
             cache=False,
@@ -167,7 +167,7 @@ class Exchange:
         request, response = _raw()
         return _Reply(output, _choices(response), bool(request.get("stream")), latency)
 
-    def _settled(self, call: Call, reply: _Reply, attempts: int) -> Outcome:
+    def _settled(self, call: ModelCall, reply: _Reply, attempts: int) -> CallOutcome:
         """Return the answers of a reply.
 
         Raises:
@@ -178,19 +178,19 @@ class Exchange:
             raise BrokenAnswerError("the provider answered without a choice")
         if len(given) < len(call.samples):
             self.together = False
-        outcome = Outcome(call, again=call.samples[len(given) :])
+        outcome = CallOutcome(call, again=call.samples[len(given) :])
         usage = usage_of(reply.output, len(given))
         for index, sample in enumerate(call.samples[: len(given)]):
             found = self._answer(call, reply, index, sample, usage)
-            if isinstance(found, Fault):
+            if isinstance(found, RequestFault):
                 outcome.failures.append(self._failure(call, (sample,), found, attempts))
             else:
                 outcome.answers.append(found)
         return outcome
 
     def _answer(
-        self, call: Call, reply: _Reply, index: int, sample: int, usage: Usage | None
-    ) -> ModelAnswer | Fault:
+        self, call: ModelCall, reply: _Reply, index: int, sample: int, usage: Usage | None
+    ) -> ModelAnswer | RequestFault:
         """Return one choice of a reply as an answer, or the refusal.
 
         Raises:
@@ -200,20 +200,20 @@ class Exchange:
         raw = reply.choices[index] if index < len(reply.choices) else None
         reason = _own_reason(raw, streamed=reply.streamed)
         letters = letters_of(call.request.prompt)
-        told = told_of(choice, letters, raw) if letters else None
+        told = letter_probabilities(choice, letters, raw) if letters else None
         refusal = refusal_of(reply.output, choice.stop_reason, choice.message.text)
         if letters and refusal is None and told is None:
             refusal = UNTOLD
         if refusal is not None:
-            return Fault("refused", clean(refusal, self._secrets), again=False)
+            return RequestFault("refused", redact_line(refusal, self._secrets), again=False)
         text: str | None = choice.message.text
         if not text and _is_null(raw):
             text = None
         finish = _finish(choice.stop_reason, reason)
-        if text and len(whole := ended(text, self._unsent(call))) < len(text):
+        if text and len(whole := cut_at_stop(text, self._unsent(call))) < len(text):
             text, finish = whole, "stop"
         if told:
-            text, finish = likeliest(told), "stop"
+            text, finish = likeliest_letter(told), "stop"
         return ModelAnswer(
             request_id=call.request.id,
             sample=sample,
@@ -225,11 +225,13 @@ class Exchange:
             log_probabilities=told,
         )
 
-    def _unsent(self, call: Call) -> tuple[str, ...]:
+    def _unsent(self, call: ModelCall) -> tuple[str, ...]:
         """Stop texts for which the request had no room: they end an answer here."""
         return () if self._stop_texts is None else call.request.prompt.stop[self._stop_texts :]
 
-    def _failure(self, call: Call, samples: tuple[int, ...], fault: Fault, attempts: int) -> ModelFailure:
+    def _failure(
+        self, call: ModelCall, samples: tuple[int, ...], fault: RequestFault, attempts: int
+    ) -> ModelFailure:
         return ModelFailure(
             request_id=call.request.id,
             samples=samples,
@@ -258,7 +260,7 @@ def _finish(stop_reason: str, reason: object) -> str | None:
     return _FINISH.get(stop_reason) or (unknown if stop_reason == "unknown" else stop_reason)
 
 
-def _is_refusal_of_tokens(call: Call, fault: Fault) -> bool:
+def _is_refusal_of_tokens(call: ModelCall, fault: RequestFault) -> bool:
     """Return whether the server may tell the probabilities of fewer first tokens."""
     asked = bool(letters_of(call.request.prompt))
     return asked and fault.status in (400, 422) and "logprobs" in fault.message.lower()

@@ -13,18 +13,18 @@ from pydantic import JsonValue
 from caretbench.files import sha256_json
 from caretbench.models import ChatPrompt, FillPrompt, ModelClient, Prompt, Sampling, TextPrompt
 from caretbench.problem import Caret, Problem, Question
-from caretbench.prompts.marks import texts_of
+from caretbench.prompts.markers import caret_texts
 from caretbench.prompts.question import question_texts
 from caretbench.prompts.strategy import (
-    AsksQuestions,
-    Budget,
-    Strategy,
+    PromptBudget,
+    PromptStrategy,
+    QuestionStrategy,
     UnpromptableError,
-    unreadable,
+    unreadable_reason,
 )
 from caretbench.redaction import redact
-from caretbench.runs.folder import ModelInfo
 from caretbench.runs.plans.prices import Price
+from caretbench.runs.run_folder import ModelInfo
 
 BYTES_PER_TOKEN = 3
 """Where no tokenizer is known, a token is taken to be three bytes of UTF-8: few vocabularies need more tokens for
@@ -60,7 +60,7 @@ class Context(Protocol):
         ...
 
 
-class Wanted(NamedTuple):
+class PendingSamples(NamedTuple):
     """Pending samples of one problem. Without a prompt it cannot be asked, and ``fault`` is the reason."""
 
     problem: Problem
@@ -70,7 +70,7 @@ class Wanted(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Asking:
+class ModelUnderTest:
     """One model in a run: its client and its settings.
 
     Args:
@@ -87,7 +87,7 @@ class Asking:
 
     name: str
     client: ModelClient
-    strategy: Strategy
+    strategy: PromptStrategy
     sampling: Sampling = field(default_factory=Sampling)
     samples: int = 1
     context: Context | None = None
@@ -106,7 +106,7 @@ class Asking:
                 f"{self.name}: {self.strategy.name} makes {self.strategy.kind} prompts; {self.client.name} takes "
                 f"{', '.join(sorted(self.client.accepts))}"
             )
-        if reason := unreadable(self.strategy, self.client):
+        if reason := unreadable_reason(self.strategy, self.client):
             raise ValueError(f"{self.name}: {reason}")
         room = self.budget.tokens
         if room is not None and room < 1:
@@ -127,19 +127,19 @@ class Asking:
 
     def count(self, text: str) -> int:
         """Return the number of tokens of ``text``, counted or estimated."""
-        return tokens_of(self.client, text) if self.counted else estimated(text)
+        return count_or_estimate_tokens(self.client, text) if self.counted else estimate_tokens(text)
 
     @cached_property
-    def budget(self) -> Budget:
+    def budget(self) -> PromptBudget:
         """Room for a prompt: the configured number of tokens, at most what the context leaves next to the answer."""
         return self._room(1 if self.strategy.reads_first_token else self.sampling.max_tokens)
 
-    def _room(self, answer_tokens: int) -> Budget:
+    def _room(self, answer_tokens: int) -> PromptBudget:
         limits = [] if self.prompt_tokens is None else [self.prompt_tokens]
         if self.client.context_tokens is not None:
             frame = _CHAT_FRAME if self.strategy.kind == "chat" else 0
             limits.append(self.client.context_tokens - answer_tokens - frame)
-        return Budget(min(limits) if limits else None, self.count)
+        return PromptBudget(min(limits) if limits else None, self.count)
 
     @cached_property
     def settings(self) -> dict[str, JsonValue]:
@@ -173,7 +173,7 @@ class Asking:
             model=self.name, source="model", parameters=self.parameters, settings=self.settings
         )  # fmt: skip
 
-    def wanted(self, problems: Sequence[Problem], stored: Mapping[str, set[int]]) -> Iterator[Wanted]:
+    def wanted(self, problems: Sequence[Problem], stored: Mapping[str, set[int]]) -> Iterator[PendingSamples]:
         """Yield the samples that are not stored, each problem with its prompt, one at a time."""
         for problem in problems:
             there = stored.get(problem.id, ())
@@ -181,9 +181,9 @@ class Asking:
             if not samples:
                 continue
             try:
-                yield Wanted(problem, samples, self._prompt(problem))
+                yield PendingSamples(problem, samples, self._prompt(problem))
             except UnpromptableError as error:
-                yield Wanted(problem, samples, None, str(error))
+                yield PendingSamples(problem, samples, None, str(error))
 
     def _prompt(self, problem: Problem) -> Prompt:
         if isinstance(problem.shown, Question):
@@ -192,11 +192,11 @@ class Asking:
         for step in self.preprocess:
             caret = step(caret)
         prompt = self.strategy.render(caret, self.budget)
-        self._refuse_control_tokens(texts_of(caret))
+        self._refuse_control_tokens(caret_texts(caret))
         return prompt
 
     def _question(self, question: Question) -> Prompt:
-        if not isinstance(self.strategy, AsksQuestions):
+        if not isinstance(self.strategy, QuestionStrategy):
             raise UnpromptableError(f"a question has no caret, and --prompt {self.strategy.name} wants one")
         # A strategy that reads choices off the first token asks other questions as text.
         budget = self.budget if question.choices else self._room(self.sampling.max_tokens)
@@ -227,15 +227,15 @@ class Asking:
         return worst_cost(self.client, self.price, prompt, samples, self.answer_tokens(prompt))
 
 
-def estimated(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """Return the estimated number of tokens of a text, without a tokenizer."""
     return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
 
 
-def tokens_of(client: ModelClient, text: str) -> int:
+def count_or_estimate_tokens(client: ModelClient, text: str) -> int:
     """Return the number of tokens of a text, counted by the model's own tokenizer, or estimated."""
     counted = client.count_tokens(text)
-    return estimated(text) if counted is None else counted
+    return estimate_tokens(text) if counted is None else counted
 
 
 def worst_cost(

@@ -11,7 +11,7 @@ import threading
 import warnings
 from collections.abc import Callable
 
-from caretbench.inspect.client.failures import one_line
+from caretbench.inspect.client.provider_errors import one_line
 from caretbench.redaction import redact
 
 _TALKATIVE = (
@@ -53,8 +53,8 @@ _lock = threading.Lock()
 _saved: dict[str, bool] = {}
 
 
-def hush(listener: Listener) -> None:
-    """Silence the libraries until as many calls of :func:`unhush`; ``listener`` receives their warnings."""
+def silence_logs(listener: Listener) -> None:
+    """Silence the libraries until as many calls of :func:`restore_logs`; ``listener`` receives their warnings."""
     with _lock:
         # What a provider sends in the wrong types is looked at all the same; pydantic would print parts of it.
         warnings.filterwarnings("ignore", message="Pydantic serializer warnings", category=UserWarning)
@@ -67,8 +67,8 @@ def hush(listener: Listener) -> None:
         _handler.listeners.append(listener)
 
 
-def unhush(listener: Listener) -> None:
-    """End what :func:`hush` began for this listener."""
+def restore_logs(listener: Listener) -> None:
+    """End what :func:`silence_logs` began for this listener."""
     with _lock:
         if listener not in _handler.listeners:
             return

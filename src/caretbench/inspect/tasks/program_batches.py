@@ -30,7 +30,7 @@ class _Waiting:
     future: Future[ExecutionResult]
 
 
-class Gatherer:
+class ProgramBatcher:
     """Runner of programs for many waiters; a program in flight for one is not started for another."""
 
     def __init__(self, executor: Callable[[], AnyExecutor], *, settling_s: float = SETTLING_S) -> None:

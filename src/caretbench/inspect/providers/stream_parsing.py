@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple
 
 from pydantic import JsonValue
 
-from caretbench.inspect.client.failures import BrokenAnswerError, ProviderError, again_after
-from caretbench.inspect.providers.shapes import AnswerPlaces, Shape, look
+from caretbench.inspect.client.provider_errors import BrokenAnswerError, ProviderError, is_retryable_status
+from caretbench.inspect.providers.endpoint_shapes import AnswerPaths, EndpointShape, value_at
 
 LARGEST_ANSWER = 16 << 20
 """Bytes of one answer, as sent; what is longer is no completion."""
@@ -20,7 +20,7 @@ LARGEST_ANSWER = 16 << 20
 _END = b"[DONE]"
 
 
-class Counts(NamedTuple):
+class TokenCounts(NamedTuple):
     """Token counts of a request by the server; ``input`` includes the cached ones."""
 
     input: int
@@ -29,7 +29,7 @@ class Counts(NamedTuple):
     reasoning: int | None = None
 
 
-class Choice:
+class PartialChoice:
     """Answer as it grows."""
 
     def __init__(self) -> None:
@@ -58,17 +58,17 @@ class Choice:
         return None if self.silent else self.text
 
 
-class Assembly:
+class AnswerAssembly:
     """Collector of the choices of one answer from its pieces."""
 
-    def __init__(self, shape: Shape, expected: int) -> None:
+    def __init__(self, shape: EndpointShape, expected: int) -> None:
         self._shape = shape
         self._expected = expected
         self._has_end = False
         self.ended = False
-        self.choices: dict[int, Choice] = {}
+        self.choices: dict[int, PartialChoice] = {}
         self.model: str | None = None
-        self.counts: Counts | None = None
+        self.counts: TokenCounts | None = None
 
     @property
     def begun(self) -> bool:
@@ -84,7 +84,7 @@ class Assembly:
         """Mark the answer as ended by the server."""
         self.ended = True
 
-    def add(self, piece: JsonValue, places: AnswerPlaces) -> None:
+    def add(self, piece: JsonValue, places: AnswerPaths) -> None:
         """Process one piece.
 
         Raises:
@@ -97,7 +97,7 @@ class Assembly:
         if isinstance(served := piece.get("model"), str) and served:
             self.model = served
         self._count(piece)
-        found = look(piece, places.choices) if places.choices else [piece]
+        found = value_at(piece, places.choices) if places.choices else [piece]
         if found is None:
             found = []
         if not isinstance(found, list):
@@ -105,42 +105,42 @@ class Assembly:
         for position, entry in enumerate(found):
             self._add_choice(entry, position, places)
 
-    def _add_choice(self, entry: JsonValue, position: int, places: AnswerPlaces) -> None:
+    def _add_choice(self, entry: JsonValue, position: int, places: AnswerPaths) -> None:
         if not isinstance(entry, dict):
             raise BrokenAnswerError(f"the server's answer holds {type(entry).__name__} in place of a choice")
-        index = look(entry, places.index)
+        index = value_at(entry, places.index)
         number = index if isinstance(index, int) and not isinstance(index, bool) else position
-        text, finish = look(entry, places.text), look(entry, places.finish)
+        text, finish = value_at(entry, places.text), value_at(entry, places.finish)
         if text is not None and not isinstance(text, str):
             raise BrokenAnswerError(f"the server's answer has no text at {places.text!r}")
         if finish is not None and not isinstance(finish, str):
             raise BrokenAnswerError(f"the server's answer has no word at {places.finish!r}")
-        choice = self.choices.setdefault(number, Choice())
+        choice = self.choices.setdefault(number, PartialChoice())
         if text is not None:
             choice.silent = False
         if text:
             choice.parts.append(text)
-        if finish and (places.done is None or look(entry, places.done)):
+        if finish and (places.done is None or value_at(entry, places.done)):
             choice.finish = finish
         self._has_end |= places.done is not None
-        choice.finished |= bool(finish) if places.done is None else bool(look(entry, places.done))
+        choice.finished |= bool(finish) if places.done is None else bool(value_at(entry, places.done))
         if finish in self._shape.interrupted:
             raise BrokenAnswerError(f"the server broke the answer off: {finish}")
 
     def _count(self, piece: JsonValue) -> None:
         places = self._shape.usage
         entering, leaving, cached, reasoning = (
-            _number(look(piece, place))
+            _number(value_at(piece, place))
             for place in (places.input, places.output, places.cached, places.reasoning)
         )
         if entering is not None and leaving is not None:
-            self.counts = Counts(entering, leaving, cached, reasoning)
+            self.counts = TokenCounts(entering, leaving, cached, reasoning)
 
-    def in_order(self) -> list[Choice]:
+    def in_order(self) -> list[PartialChoice]:
         """Return the received choices."""
         return [self.choices[number] for number in sorted(self.choices)]
 
-    def whole(self, *, streamed: bool) -> list[Choice]:
+    def whole(self, *, streamed: bool) -> list[PartialChoice]:
         """Return the choices, in order.
 
         Raises:
@@ -160,7 +160,7 @@ def _number(value: JsonValue) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-def told(error: JsonValue) -> str:
+def error_message(error: JsonValue) -> str:
     """Return the words of a server's error, whatever its form."""
     for _ in range(4):
         if not isinstance(error, dict):
@@ -172,13 +172,15 @@ def told(error: JsonValue) -> str:
 
 
 def _told(error: JsonValue) -> ProviderError:
-    code = _number(look(error, "code"))
+    code = _number(value_at(error, "code"))
     status = code if code is not None and 400 <= code < 600 else None
-    again = True if status is None else again_after(status)
-    return ProviderError(f"the server answered with an error: {told(error)}", status_code=status, again=again)
+    again = True if status is None else is_retryable_status(status)
+    return ProviderError(
+        f"the server answered with an error: {error_message(error)}", status_code=status, again=again
+    )
 
 
-def parse(data: bytes) -> JsonValue:
+def parse_json(data: bytes) -> JsonValue:
     """Return JSON of a server.
 
     Raises:
@@ -191,7 +193,7 @@ def parse(data: bytes) -> JsonValue:
     return value
 
 
-class Splitter:
+class StreamSplitter:
     """Splitter of a stream's bytes into its pieces.
 
     Only line feeds divide: JSON may hold U+2028 and its like as they are, at which text readers would cut.
@@ -230,13 +232,13 @@ class Splitter:
             yield data
 
 
-class Reader:
+class StreamReader:
     """Reader that feeds the bytes of one streamed answer to its assembly."""
 
-    def __init__(self, shape: Shape, assembly: Assembly) -> None:
+    def __init__(self, shape: EndpointShape, assembly: AnswerAssembly) -> None:
         self._shape = shape
         self._assembly = assembly
-        self._splitter = Splitter(shape.stream)
+        self._splitter = StreamSplitter(shape.stream)
         self._bytes = 0
 
     def feed(self, chunk: bytes) -> None:
@@ -258,7 +260,7 @@ class Reader:
             if self._shape.stream == "sse" and data.strip() == _END:
                 self._assembly.end()
             elif not self._assembly.ended:
-                self._assembly.add(parse(data), self._shape.chunk)
+                self._assembly.add(parse_json(data), self._shape.chunk)
 
 
 def check_size(size: int) -> None:

@@ -12,9 +12,9 @@ from pydantic import JsonValue
 
 from caretbench.errors import DataError, MachineError
 from caretbench.inspect.client.client import InspectClient
-from caretbench.inspect.client.facts import provider
-from caretbench.inspect.client.faults import clean, plain
-from caretbench.inspect.client.tokens import Tokenizer
+from caretbench.inspect.client.error_classification import plain_message, redact_line
+from caretbench.inspect.client.provider_facts import provider_facts
+from caretbench.inspect.client.tokenizer_file import TokenizerFile
 from caretbench.models import ClientOptions
 from caretbench.redaction import is_secret_name, redact
 
@@ -33,10 +33,10 @@ def open_client(spec: str, options: ClientOptions | None = None) -> InspectClien
     name, slash, rest = spec.partition("/")
     if not (name and slash and rest):
         raise ValueError(f"{spec!r} names no model: write PROVIDER/MODEL, for example openai/gpt-4o-mini")
-    known = provider(name)
+    known = provider_facts(name)
     if known.timeout_s is not None and "timeout_s" not in options.model_fields_set:
         options = options.model_copy(update={"timeout_s": known.timeout_s})
-    tokenizer = Tokenizer(options.tokenizer) if options.tokenizer is not None else None
+    tokenizer = TokenizerFile(options.tokenizer) if options.tokenizer is not None else None
     given = options.model_dump(mode="json", include=set(known.options), exclude_none=True)
     arguments: dict[str, Any] = given | options.model_args
     with _own_exception_hook():
@@ -99,14 +99,14 @@ def _one_clear_line(spec: str) -> Iterator[None]:
     except (DataError, MachineError):
         raise
     except (ValueError, TypeError) as error:
-        text = clean(str(error))
+        text = redact_line(str(error))
         if "not recognized" in text and "Model API" in text:
             text = f"there is no provider {spec.partition('/')[0]!r}"
         raise ValueError(f"{spec}: {text}") from None
     except Exception as error:
         if type(error).__name__ == "PrerequisiteError":
-            raise MachineError(f"{spec}: {plain(getattr(error, 'message', error))}") from None
-        raise MachineError(f"{spec}: {type(error).__name__}: {clean(str(error))}") from None
+            raise MachineError(f"{spec}: {plain_message(getattr(error, 'message', error))}") from None
+        raise MachineError(f"{spec}: {type(error).__name__}: {redact_line(str(error))}") from None
 
 
 def _identity(name: str, model: Model, options: ClientOptions) -> dict[str, JsonValue]:

@@ -6,25 +6,25 @@ from collections.abc import Callable
 from typing import Final, get_args
 
 from caretbench.models import ChatPrompt, FillPrompt, Prompt, PromptKind, TextPrompt
-from caretbench.plugins import Plugin, Version, installed, load, one_line
+from caretbench.plugins import Plugin, Version, installed_plugins, load_plugin, one_line
 from caretbench.problem import Caret
-from caretbench.prompts.strategy import Budget, Strategy, UnpromptableError
+from caretbench.prompts.strategy import PromptBudget, PromptStrategy, UnpromptableError
 
 STRATEGIES: Final = "caretbench.prompts"
 PREPROCESSORS: Final = "caretbench.preprocess"
 
 
-class PluggedStrategy(Strategy):
+class PluginStrategy(PromptStrategy):
     """Plug-in's strategy under the user's name for it; its errors are one line with that name."""
 
-    def __init__(self, plugin: Plugin, strategy: Strategy) -> None:
+    def __init__(self, plugin: Plugin, strategy: PromptStrategy) -> None:
         self.name = plugin.name
         self.version = plugin.version_of(strategy)
         self.kind = strategy.kind
         self._plugin = plugin
         self._strategy = strategy
 
-    def render(self, caret: Caret, budget: Budget) -> Prompt:
+    def render(self, caret: Caret, budget: PromptBudget) -> Prompt:
         """Return the plug-in's prompt.
 
         Raises:
@@ -41,7 +41,7 @@ class PluggedStrategy(Strategy):
         return prompt
 
 
-def plugged_strategy(plugin: Plugin) -> PluggedStrategy:
+def plugin_strategy(plugin: Plugin) -> PluginStrategy:
     """Return the strategy that a plug-in is, or returns when called.
 
     Raises:
@@ -58,7 +58,7 @@ def plugged_strategy(plugin: Plugin) -> PluggedStrategy:
         raise plugin.refuse(f"expected a prompt strategy, with `kind` and `render`, got {value!r:.80}")
     if kind not in get_args(PromptKind):
         raise plugin.refuse(f"its kind is {kind!r}; expected one of {', '.join(get_args(PromptKind))}")
-    return PluggedStrategy(plugin, value)
+    return PluginStrategy(plugin, value)
 
 
 class Preprocessor:
@@ -91,7 +91,7 @@ class Preprocessor:
 
 def preprocessors() -> tuple[str, ...]:
     """Return the names of the installed preprocessors; CaretBench has none of its own."""
-    return installed(PREPROCESSORS, ())
+    return installed_plugins(PREPROCESSORS, ())
 
 
 def preprocessor(name: str) -> Preprocessor:
@@ -102,7 +102,7 @@ def preprocessor(name: str) -> Preprocessor:
         PluginError: It cannot be used.
     """
     wanted = name.partition("@")[0]
-    plugin = load(PREPROCESSORS, wanted, ())
+    plugin = load_plugin(PREPROCESSORS, wanted, ())
     if plugin is not None:
         if isinstance(plugin.value, type) or not callable(plugin.value):
             raise plugin.refuse(f"expected a function from Caret to Caret, got {plugin.value!r:.80}")

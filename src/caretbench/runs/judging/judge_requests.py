@@ -6,24 +6,32 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from caretbench.files import Appender, write_rows
+from caretbench.files import RowAppender, write_rows
 from caretbench.judging.criteria import Criterion
 from caretbench.judging.parsing import parse
 from caretbench.judging.prompting import render
 from caretbench.models import ChatPrompt, FailureKind, ModelAnswer, ModelClient, Sampling
 from caretbench.problem import Judgement
-from caretbench.runs.asking import worst_cost
-from caretbench.runs.folder import JudgementKey, MissingJudgement, RunFolder
-from caretbench.runs.judging.subjects import Subject
+from caretbench.runs.judging.texts_to_judge import DistinctText
+from caretbench.runs.model_under_test import worst_cost
 from caretbench.runs.plans.prices import CostBudget, Price
-from caretbench.runs.stage import ErrorRows, Pending, Report, Stage, Tally, Work, storable
+from caretbench.runs.request_stage import (
+    ErrorFile,
+    PendingRequest,
+    ReportProgress,
+    RequestStage,
+    StageCounts,
+    StageRequests,
+    replace_surrogates,
+)
+from caretbench.runs.run_folder import JudgementKey, MissingJudgement, RunFolder
 
-Wanted = tuple[Subject, Sequence[int]]
+Wanted = tuple[DistinctText, Sequence[int]]
 """A text, and the numbers of the repeats in which it is to be judged."""
 
 
 @dataclass
-class Grader(Work[Subject]):
+class JudgeRequests(StageRequests[DistinctText]):
     """One grader under one criterion."""
 
     folder: RunFolder
@@ -34,16 +42,16 @@ class Grader(Work[Subject]):
     sampled: Sampling
     price: Price | None
 
-    def run(self, wanted: Sequence[Wanted], budget: CostBudget, report: Report) -> Tally:
+    def run(self, wanted: Sequence[Wanted], budget: CostBudget, report: ReportProgress) -> StageCounts:
         """Ask for all missing judgements, and again for unreadable ones."""
         paid = self._forget_faults({(subject.problem.id, subject.answer) for subject, _ in wanted})
         with (
-            Appender(self.folder.judgements_path) as rows,
-            ErrorRows(self.folder.judge_errors_path, MissingJudgement) as errors,
+            RowAppender(self.folder.judgements_path) as rows,
+            ErrorFile(self.folder.judge_errors_path, MissingJudgement) as errors,
         ):
             done = {row.key for row in self.folder.judgements()}
             missing = list(self._missing_parts(wanted, done, paid))
-            stage = Stage(self, budget, rows, errors, report)
+            stage = RequestStage(self, budget, rows, errors, report)
             stage.tally.wanted = sum(len(repeats) for _, repeats in wanted)
             stage.tally.stored = stage.tally.wanted - sum(len(repeats) for _, repeats, _ in missing)
             report(0, stage.tally)
@@ -53,7 +61,7 @@ class Grader(Work[Subject]):
 
     def _missing_parts(
         self, wanted: Sequence[Wanted], done: set[JudgementKey], paid: Mapping[JudgementKey, float | None]
-    ) -> Iterator[tuple[Subject, tuple[int, ...], float | None]]:
+    ) -> Iterator[tuple[DistinctText, tuple[int, ...], float | None]]:
         """Yield the missing judgements. One request asks for all repeats that are shown in the same order."""
         for subject, repeats in wanted:
             keys = {number: self._key(subject, number) for number in repeats}
@@ -69,20 +77,22 @@ class Grader(Work[Subject]):
                 if key in paid:
                     yield subject, (number,), paid[key]
 
-    def _request(self, subject: Subject, repeats: tuple[int, ...], paid: float | None) -> Pending[Subject]:
+    def _request(
+        self, subject: DistinctText, repeats: tuple[int, ...], paid: float | None
+    ) -> PendingRequest[DistinctText]:
         prompt: ChatPrompt = render(self.criterion, subject.problem, subject.text, repeats[0])
         identity = f"{subject.problem.id}#{subject.answer[:12]}#{repeats[0]}"
-        return Pending(identity, subject, repeats, prompt, paid=paid)
+        return PendingRequest(identity, subject, repeats, prompt, paid=paid)
 
     # --- the stage's questions ----------------------------------------------------------------------------------
 
-    def sampling(self, pending: Pending[Subject]) -> Sampling:
+    def sampling(self, pending: PendingRequest[DistinctText]) -> Sampling:
         """Return the chosen sampling; a new try has another seed, since the same one would repeat the answer."""
         if self.sampled.seed is None or pending.attempt == 1:
             return self.sampled
         return self.sampled.model_copy(update={"seed": self.sampled.seed + 1000 * (pending.attempt - 1)})
 
-    def worst_cost(self, pending: Pending[Subject]) -> float:
+    def worst_cost(self, pending: PendingRequest[DistinctText]) -> float:
         """Return the cost of answers in full length, each with the whole prompt."""
         if pending.prompt is None:
             return 0.0
@@ -90,7 +100,9 @@ class Grader(Work[Subject]):
             self.client, self.price, pending.prompt, len(pending.samples), self.sampled.max_tokens
         )
 
-    def row(self, pending: Pending[Subject], answer: ModelAnswer, cost: float | None) -> Judgement | None:
+    def row(
+        self, pending: PendingRequest[DistinctText], answer: ModelAnswer, cost: float | None
+    ) -> Judgement | None:
         """Return a line of ``judgements.jsonl``; None where the answer cannot be read and a try is left."""
         parsed = parse(self.criterion, answer.text)
         if parsed.fault is not None and pending.attempt < self.criterion.tries:
@@ -99,7 +111,7 @@ class Grader(Work[Subject]):
             **self._identity(pending, answer.sample),
             values=parsed.values,
             fault=parsed.fault,
-            text=storable(answer.text),
+            text=replace_surrogates(answer.text),
             attempts=pending.attempt,
             usage=answer.usage,
             cost=cost,
@@ -111,7 +123,12 @@ class Grader(Work[Subject]):
         return row.fault is not None
 
     def missing(
-        self, pending: Pending[Subject], sample: int, kind: FailureKind, message: str, attempts: int
+        self,
+        pending: PendingRequest[DistinctText],
+        sample: int,
+        kind: FailureKind,
+        message: str,
+        attempts: int,
     ) -> MissingJudgement:
         """Return a line of ``judge_errors.jsonl``."""
         return MissingJudgement(
@@ -120,11 +137,11 @@ class Grader(Work[Subject]):
 
     # --- rows ---------------------------------------------------------------------------------------------------
 
-    def _identity(self, pending: Pending[Subject], repeat: int) -> dict[str, Any]:
+    def _identity(self, pending: PendingRequest[DistinctText], repeat: int) -> dict[str, Any]:
         names = ("problem_id", "answer", "grader", "parameters", "criterion", "repeat")
         return dict(zip(names, self._key(pending.about, repeat), strict=True))
 
-    def _key(self, subject: Subject, repeat: int) -> JudgementKey:
+    def _key(self, subject: DistinctText, repeat: int) -> JudgementKey:
         identity = (subject.problem.id, subject.answer)
         return (*identity, self.name, self.parameters, self.criterion.key, repeat)
 
@@ -144,7 +161,7 @@ class Grader(Work[Subject]):
                 else:
                     yield row
 
-        with Appender(self.folder.judgements_path):  # holds the file, and repairs its end
+        with RowAppender(self.folder.judgements_path):  # holds the file, and repairs its end
             if any(again(row) for row in self.folder.judgements()):
                 write_rows(self.folder.judgements_path, kept())
         return paid

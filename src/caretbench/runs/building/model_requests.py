@@ -22,13 +22,13 @@ from caretbench.models import (
 )
 from caretbench.problem import SCHEMA_VERSION, Latency, Row, Usage
 from caretbench.redaction import redact
-from caretbench.runs.asking import worst_cost
-from caretbench.runs.building.config import BuildAsking
+from caretbench.runs.building.config import BuildModelsConfig
+from caretbench.runs.model_under_test import worst_cost
 from caretbench.runs.plans.prices import Price
-from caretbench.runs.stage import Pending, Work, storable
+from caretbench.runs.request_stage import PendingRequest, StageRequests, replace_surrogates
 from caretbench.suites.build_models import BuildRequest
 
-AskedKey = tuple[str, str, str, str, str]
+BuildAnswerKey = tuple[str, str, str, str, str]
 """Role, request, prompt, model, parameters."""
 
 
@@ -43,7 +43,7 @@ class _Question(Row):
     parameters: str
 
     @property
-    def key(self) -> AskedKey:
+    def key(self) -> BuildAnswerKey:
         """Unique key of the row."""
         return (self.role, self.request, self.prompt, self.model, self.parameters)
 
@@ -70,7 +70,7 @@ class MissingBuildAnswer(_Question):
     attempts: int = 1
 
 
-class AskedFiles:
+class AnswerFiles:
     """The two answer files of a build's folder."""
 
     def __init__(self, folder: Path) -> None:
@@ -84,29 +84,29 @@ class AskedFiles:
             DataError: a line is malformed.
         """
         if self.answers_path.exists():
-            yield from read_rows(self.answers_path, BuildAnswer, torn_tail=True)
+            yield from read_rows(self.answers_path, BuildAnswer, allow_partial_last_line=True)
 
 
 @dataclass(frozen=True)
-class BuildQuestion:
+class BuildModelRequest:
     """A request of a build as it is sent to one model."""
 
     request: BuildRequest
     prompt: Prompt
     sampling: Sampling
     settings: Mapping[str, JsonValue]
-    key: AskedKey
+    key: BuildAnswerKey
 
 
 @dataclass
-class BuildQuestions(Work[BuildQuestion]):
+class BuildStageRequests(StageRequests[BuildModelRequest]):
     """Questions of one role for its model."""
 
-    asking: BuildAsking
+    asking: BuildModelsConfig
     role: str
     client: ModelClient
     price: Price | None
-    answers: dict[AskedKey, BuildAnswer] = field(default_factory=dict)
+    answers: dict[BuildAnswerKey, BuildAnswer] = field(default_factory=dict)
     """The answers that came."""
 
     @property
@@ -114,20 +114,20 @@ class BuildQuestions(Work[BuildQuestion]):
         """Name of the model in the rows."""
         return self.asking.models[self.role].name
 
-    def of(self, requests: Iterable[BuildRequest]) -> list[BuildQuestion]:
+    def of(self, requests: Iterable[BuildRequest]) -> list[BuildModelRequest]:
         """Return the questions that requests make.
 
         Raises:
             ValueError: a key occurs twice, or the model does not take such prompts.
         """
-        found: dict[str, BuildQuestion] = {}
+        found: dict[str, BuildModelRequest] = {}
         for request in requests:
             if request.key in found:
                 raise ValueError(f"{self.role}: the request {request.key!r} occurs twice")
             found[request.key] = self._question(request)
         return list(found.values())
 
-    def _question(self, request: BuildRequest) -> BuildQuestion:
+    def _question(self, request: BuildRequest) -> BuildModelRequest:
         prompt = self._prompt(request.prompt)
         sampling = self.asking.sampled(request.sampling)
         client: dict[str, JsonValue] = {"model": redact(self.client.name), **self.client.identity}
@@ -137,7 +137,7 @@ class BuildQuestions(Work[BuildQuestion]):
         }
         prompt_hash = sha256_json(prompt.model_dump(mode="json"))[:16]
         key = (self.role, request.key, prompt_hash, self.model, sha256_json(settings)[:16])
-        return BuildQuestion(request, prompt, sampling, settings, key)
+        return BuildModelRequest(request, prompt, sampling, settings, key)
 
     def _prompt(self, prompt: Prompt | str) -> Prompt:
         if isinstance(prompt, str):
@@ -153,26 +153,28 @@ class BuildQuestions(Work[BuildQuestion]):
 
     # --- hooks of the stage -----------------------------------------------------------------------------------------
 
-    def sampling(self, pending: Pending[BuildQuestion]) -> Sampling:
+    def sampling(self, pending: PendingRequest[BuildModelRequest]) -> Sampling:
         """Return the question's sampling."""
         return pending.about.sampling
 
-    def worst_cost(self, pending: Pending[BuildQuestion]) -> float:
+    def worst_cost(self, pending: PendingRequest[BuildModelRequest]) -> float:
         """Return the cost of the whole prompt and a full answer."""
         return self.bound(pending.about)
 
-    def bound(self, question: BuildQuestion) -> float:
+    def bound(self, question: BuildModelRequest) -> float:
         """Return the most that the answer to a question can cost, in US dollars; zero where no price is known."""
         return worst_cost(self.client, self.price, question.prompt, 1, question.sampling.max_tokens)
 
-    def row(self, pending: Pending[BuildQuestion], answer: ModelAnswer, cost: float | None) -> BuildAnswer:
+    def row(
+        self, pending: PendingRequest[BuildModelRequest], answer: ModelAnswer, cost: float | None
+    ) -> BuildAnswer:
         """Return a line of ``asked.jsonl``."""
         question = pending.about
         row = BuildAnswer(
             **_identity(question),
             settings=question.settings,
-            text=storable(answer.text),
-            finish_reason=storable(answer.finish_reason),
+            text=replace_surrogates(answer.text),
+            finish_reason=replace_surrogates(answer.finish_reason),
             usage=answer.usage,
             cost=cost,
             latency=answer.latency,
@@ -181,7 +183,12 @@ class BuildQuestions(Work[BuildQuestion]):
         return row
 
     def missing(
-        self, pending: Pending[BuildQuestion], sample: int, kind: FailureKind, message: str, attempts: int
+        self,
+        pending: PendingRequest[BuildModelRequest],
+        sample: int,
+        kind: FailureKind,
+        message: str,
+        attempts: int,
     ) -> MissingBuildAnswer:
         """Return a line of ``errors.jsonl``."""
         del sample  # there is one
@@ -189,5 +196,5 @@ class BuildQuestions(Work[BuildQuestion]):
         return MissingBuildAnswer(**_identity(question), kind=kind, message=message, attempts=attempts)
 
 
-def _identity(question: BuildQuestion) -> dict[str, Any]:
+def _identity(question: BuildModelRequest) -> dict[str, Any]:
     return dict(zip(("role", "request", "prompt", "model", "parameters"), question.key, strict=True))

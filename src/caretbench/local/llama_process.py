@@ -1,8 +1,8 @@
-"""Child process that serves a local model: ``python -m caretbench.local.serve``.
+"""Child process that serves a local model: ``python -m caretbench.local.llama_process``.
 
 It reads one line of JSON on standard input (what to serve, and the key), writes one line of JSON on standard output
 once it listens on 127.0.0.1, and serves until its standard input ends, which it does however the parent dies. Started
-by :mod:`caretbench.local.server`; nothing of it is for use by hand.
+by :mod:`caretbench.local.llama_server`; nothing of it is for use by hand.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _die_with(parent: int, stream: TextIO) -> NoReturn:
 
 
 def parameters(order: dict[str, Any]) -> Any:
-    """Return llama.cpp's parameters for a request (the fields of :class:`caretbench.local.server.Setting`)."""
+    """Return llama.cpp's parameters for the fields of :class:`caretbench.local.llama_server.ServerSettings`."""
     import xllamacpp
 
     chosen = xllamacpp.CommonParams()

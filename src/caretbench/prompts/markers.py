@@ -38,13 +38,13 @@ def language_of(caret: Caret) -> Language:
         raise UnpromptableError(str(error.args[0])) from None
 
 
-def texts_of(caret: Caret) -> tuple[str, ...]:
+def caret_texts(caret: Caret) -> tuple[str, ...]:
     """Return all text that a prompt may show of a caret."""
     files = (text for file in caret.context for text in (file.path, file.text))
     return (caret.prefix, caret.suffix, caret.path or "", caret.instruction or "", *files)
 
 
-def marker(caret: Caret, language: Language) -> str:
+def caret_marker(caret: Caret, language: Language) -> str:
     """Return a comment of the language that marks the caret: ``/*[CARET]*/``, or with a number where that occurs.
 
     It occurs once where it is put between prefix and suffix, across their ends too, and nowhere else.
@@ -57,16 +57,16 @@ def marker(caret: Caret, language: Language) -> str:
 def _is_new(mark: str, caret: Caret) -> bool:
     program = caret.prefix + mark + caret.suffix
     alone = program.find(mark) == len(caret.prefix) == program.rfind(mark)
-    return alone and not any(mark in text for text in texts_of(caret))
+    return alone and not any(mark in text for text in caret_texts(caret))
 
 
-def fence(texts: Iterable[str]) -> str:
+def code_fence(texts: Iterable[str]) -> str:
     """Return backticks, more than any run of three or more in ``texts``."""
     longest = max((len(run) for text in texts for run in _BACKTICKS.findall(text)), default=2)
     return "`" * (longest + 1)
 
 
-def tags(names: Iterable[str], texts: Iterable[str]) -> Mapping[str, Tag]:
+def unique_tags(names: Iterable[str], texts: Iterable[str]) -> Mapping[str, Tag]:
     """Return pairs of tags by name, ``<prefix>`` and ``</prefix>``; all with a number that is new to ``texts``."""
     names, texts = tuple(names), tuple(texts)
     for number in count(1):
@@ -77,7 +77,7 @@ def tags(names: Iterable[str], texts: Iterable[str]) -> Mapping[str, Tag]:
     raise AssertionError  # pragma: no cover - a text does not hold every number
 
 
-def place(prefix: str) -> Place:
+def describe_position(prefix: str) -> Place:
     """Return a description of the place in its line of a caret after ``prefix``."""
     line = prefix.rpartition("\n")[2]
     if not line:
@@ -85,13 +85,13 @@ def place(prefix: str) -> Place:
     return "inside" if line.strip() else "indentation"
 
 
-def following(prefix: str, suffix: str) -> Following:
+def describe_suffix(prefix: str, suffix: str) -> Following:
     """Return a description of the text after a caret."""
     if not suffix.strip():
         return "nothing"
     if not suffix.partition("\n")[0].strip():
         return "line end"
-    return "next line" if place(prefix) == "line start" else "same line"
+    return "next line" if describe_position(prefix) == "line start" else "same line"
 
 
 def fence_word(path: str) -> str:
@@ -107,6 +107,6 @@ def fenced_files(files: Iterable[ContextFile]) -> list[dict[str, str]]:
     return [{"path": file.path, "text": file.text, "tag": fence_word(file.path)} for file in files]
 
 
-def commented(text: str, language: Language) -> str:
+def as_line_comments(text: str, language: Language) -> str:
     """Return ``text`` as line comments, each line with its line feed."""
     return "".join(f"{language.line_comment} {line}".rstrip() + "\n" for line in text.splitlines())

@@ -10,9 +10,9 @@ from pydantic import JsonValue
 
 from caretbench.errors import DataError
 from caretbench.files import sha256_json
-from caretbench.inspect.client.exchange import usage_of
+from caretbench.inspect.client.model_caller import usage_of
 from caretbench.problem import Completion, Latency
-from caretbench.runs.folder import ModelInfo
+from caretbench.runs.run_folder import ModelInfo
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalSample
@@ -35,16 +35,16 @@ def is_log(path: Path) -> bool:
     return path.suffix == ".json" and b'"eval"' in head and b'"version"' in head
 
 
-def read_log(path: Path, suite: str, data_hash: str) -> Log | None:
+def read_log(path: Path, suite: str, data_hash: str) -> InspectLog | None:
     """Return the log at a path, about a suite and a data hash; None where the path is no log.
 
     Raises:
         DataError: it cannot be read, is no log of ours, or is about other data.
     """
-    return Log(path, suite, data_hash) if is_log(path) else None
+    return InspectLog(path, suite, data_hash) if is_log(path) else None
 
 
-class Log:
+class InspectLog:
     """Log of one of our tasks; ``suite`` and ``data_hash`` are those it must be about.
 
     Raises:

@@ -61,7 +61,11 @@ def validate(
     path = verdicts_path(house.name, loaded.hash)
     if again and path.exists():
         dropped = {problem.id for problem in problems}
-        kept = [row for row in read_rows(path, Validity, torn_tail=True) if row.problem_id not in dropped]
+        kept = [
+            row
+            for row in read_rows(path, Validity, allow_partial_last_line=True)
+            if row.problem_id not in dropped
+        ]
         write_rows(path, kept)
     progress("problems", 0, len(problems))
     opened = partial(open_executor, workers, use_cache=True, engine=engine)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from caretbench.errors import MachineError
-from caretbench.inspect.client.failures import again_after, one_line
+from caretbench.inspect.client.provider_errors import is_retryable_status, one_line
 from caretbench.models import FailureKind
 from caretbench.redaction import redact
 
@@ -37,7 +37,7 @@ _HOPELESS: dict[int, Hopeless] = {
 
 
 @dataclass(frozen=True)
-class Fault:
+class RequestFault:
     """Fault of a try without an answer. ``again``: another try may succeed; ``retry_after``: the server's seconds.
 
     ``unstreamed``: a stream was asked for, and what came has no part of one.
@@ -52,7 +52,7 @@ class Fault:
     unstreamed: bool = False
 
 
-def chain(error: BaseException) -> Iterator[BaseException]:
+def exception_chain(error: BaseException) -> Iterator[BaseException]:
     """Return ``error`` and what caused it, the outermost first, whether the cause is meant to be shown or not."""
     seen: set[int] = set()
     current: BaseException | None = error
@@ -66,7 +66,7 @@ def chain(error: BaseException) -> Iterator[BaseException]:
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
     """Yield the links of the chain that are causes, not merely earlier exceptions."""
-    for link in chain(error):
+    for link in exception_chain(error):
         yield link
         if link.__cause__ is None and getattr(link, "last_attempt", None) is None:
             return
@@ -89,16 +89,16 @@ def _kind(own: object, names: Set[str], status: int | None, *, again: bool) -> F
     return "refused" if 400 <= status < 500 and not again else "provider"
 
 
-def fault_of(error: Exception, secrets: tuple[str, ...] = ()) -> Fault:
+def classify_error(error: Exception, secrets: tuple[str, ...] = ()) -> RequestFault:
     """Return the fault of ``error``. ``secrets`` are removed from the message, like all that looks like one."""
-    links = list(chain(error))
+    links = list(exception_chain(error))
     names = {type(link).__name__ for link in links}
     causes = {type(link).__name__ for link in _causes(error)}
     status = _first(links, _status)
     code = str(next((getattr(link, "code", None) for link in links if getattr(link, "code", None)), ""))
     own = next((link for link in links if getattr(link, "again", None) is not None), None)
     hopeless: Hopeless = _HOPELESS.get(status or 0, "no")
-    again = status is None or again_after(status)
+    again = status is None or is_retryable_status(status)
     if own is not None:
         again = bool(getattr(own, "again", False))
     elif causes & _MISSING or code in _NO_MONEY:
@@ -107,9 +107,9 @@ def fault_of(error: Exception, secrets: tuple[str, ...] = ()) -> Fault:
         again = False  # Inspect's word on the request itself: it would be said again
     if status is None and (names & _UNREACHABLE or any(map(_is_unreachable, links))):
         hopeless = "unless_answered"
-    return Fault(
+    return RequestFault(
         kind=_kind(own, names, status, again=again),
-        message=clean(_said(links, status), secrets),
+        message=redact_line(_said(links, status), secrets),
         again=again and hopeless != "surely",
         status=status,
         retry_after=_first(links, _retry_after),
@@ -118,7 +118,7 @@ def fault_of(error: Exception, secrets: tuple[str, ...] = ()) -> Fault:
     )
 
 
-def clean(text: str, secrets: tuple[str, ...] = ()) -> str:
+def redact_line(text: str, secrets: tuple[str, ...] = ()) -> str:
     """Return ``text`` in one line, without markup of terminals and without secrets."""
     for secret in secrets:
         text = text.replace(secret, "[redacted]")
@@ -147,11 +147,11 @@ def _is_unreachable(error: BaseException) -> bool:
 
 def _said(links: list[BaseException], status: int | None) -> str:
     """Return the message of the most informative exception: the one with the status, else the innermost shown."""
-    plain = [link for link in links if type(link).__name__ not in _WRAPPERS] or links[-1:]
+    unwrapped = [link for link in links if type(link).__name__ not in _WRAPPERS] or links[-1:]
     if status is not None:
-        knowing = next((link for link in plain if _status(link) is not None), plain[0])
+        knowing = next((link for link in unwrapped if _status(link) is not None), unwrapped[0])
         return f"HTTP {status}: {_words(knowing)}"
-    first = plain[0]
+    first = unwrapped[0]
     if getattr(first, "again", None) is not None:
         return _words(first)
     first = list(_causes(first))[-1]
@@ -164,7 +164,7 @@ def _said(links: list[BaseException], status: int | None) -> str:
     return text
 
 
-def plain(message: object) -> str:
+def plain_message(message: object) -> str:
     """Return a message of Inspect without the terminal's markup, redacted, in one line."""
     from rich.errors import MarkupError
     from rich.text import Text
@@ -173,12 +173,12 @@ def plain(message: object) -> str:
         text = Text.from_markup(str(message).replace("\n\n", ": ")).plain
     except MarkupError:
         text = str(message)
-    return clean(text).removeprefix("ERROR").lstrip(": ")
+    return redact_line(text).removeprefix("ERROR").lstrip(": ")
 
 
 def _words(error: BaseException) -> str:
     if type(error).__name__ == "PrerequisiteError":
-        return plain(getattr(error, "message", error))
+        return plain_message(getattr(error, "message", error))
     body = getattr(error, "body", None)
     if isinstance(body, dict):
         inner = body.get("error")

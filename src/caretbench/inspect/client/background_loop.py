@@ -20,7 +20,7 @@ Tasks = set["asyncio.Task[Any]"]
 _PATIENCE_S = 5.0
 
 
-class Background:
+class BackgroundLoop:
     """A running event loop. Tasks are in groups (plain sets) that are cancelled together."""
 
     def __init__(self, name: str) -> None:
@@ -102,7 +102,7 @@ _waiters: RunVar[anyio.CapacityLimiter] = RunVar("caretbench waiters")
 _workers: RunVar[anyio.CapacityLimiter] = RunVar("caretbench workers")
 
 
-async def result_of(future: Future[Result]) -> Result:
+async def await_future(future: Future[Result]) -> Result:
     """Return the result of ``future``; if the waiter is cancelled, the work goes on."""
     if future.done():
         return future.result()
@@ -110,7 +110,7 @@ async def result_of(future: Future[Result]) -> Result:
     return await anyio.to_thread.run_sync(future.result, abandon_on_cancel=True, limiter=limiter)
 
 
-async def computed(work: Callable[[], Result]) -> Result:
+async def run_in_thread(work: Callable[[], Result]) -> Result:
     """Return the result of ``work``; one call at a time, since parsers are not shared between threads."""
     return await anyio.to_thread.run_sync(work, limiter=_limiter(_workers, 1))
 

@@ -43,7 +43,7 @@ _INSTALL = "models on this machine need an engine: pip install 'caretbench[local
 _running: weakref.WeakSet[LlamaServer] = weakref.WeakSet()
 
 
-class Setting(BaseModel):
+class ServerSettings(BaseModel):
     """Settings with which a model is served."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -60,7 +60,7 @@ class Setting(BaseModel):
         return self.mode == "fast"
 
 
-def setting(
+def server_settings(
     header: GgufHeader,
     *,
     mode: Mode = "reproducible",
@@ -68,7 +68,7 @@ def setting(
     context_tokens: int | None = None,
     connections: int | None = None,
     uncut: bool = False,
-) -> Setting:
+) -> ServerSettings:
     """Return the serving settings of ``header``'s model.
 
     Args:
@@ -94,7 +94,7 @@ def setting(
     for what, value in (("threads", count), ("context_tokens", context), ("connections", slots)):
         if value < 1:
             raise ValueError(f"{what} {value}: expected 1 or more")
-    return Setting(mode=mode, threads=count, slots=slots, context_tokens=context)
+    return ServerSettings(mode=mode, threads=count, slots=slots, context_tokens=context)
 
 
 def physical_cores() -> int:
@@ -122,7 +122,7 @@ def _quota() -> int | None:
         return None
 
 
-def engine() -> str:
+def engine_version() -> str:
     """Return name and version of the engine, or raise MachineError where it is not installed."""
     if importlib.util.find_spec("xllamacpp") is None:
         raise MachineError(_INSTALL)
@@ -132,7 +132,7 @@ def engine() -> str:
 class LlamaServer:
     """Server of one model. Starts at the first :meth:`ensure`; safe to use from several threads."""
 
-    def __init__(self, path: Path, chosen: Setting) -> None:
+    def __init__(self, path: Path, chosen: ServerSettings) -> None:
         self.path = path
         self.setting = chosen
         self._key = secrets.token_urlsafe(32)
@@ -164,7 +164,7 @@ class LlamaServer:
         """
         return {
             "weights_sha256": weights_sha256(self.path),
-            "engine": engine(),
+            "engine": engine_version(),
             "mode": self.setting.mode,
             "slots": self.setting.slots,
             "threads": self.setting.threads,
@@ -189,7 +189,7 @@ class LlamaServer:
             return self._url
 
     def _start(self) -> None:
-        engine()
+        engine_version()
         read_gguf(self.path)  # a broken file is named in one line here; the library might crash
         self._release()  # what is left of one that crashed
         self._tail.clear()
@@ -201,7 +201,7 @@ class LlamaServer:
             **self.setting.model_dump(exclude={"mode"}),
         }
         process = subprocess.Popen(
-            [sys.executable, "-m", "caretbench.local.serve"],
+            [sys.executable, "-m", "caretbench.local.llama_process"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
             start_new_session=True,  # Ctrl-C is for the parent, which ends the server when it has stored what came
         )  # fmt: skip

@@ -11,12 +11,12 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
-from caretbench.files import DataError, describe, read_rows, write_atomically, write_rows
+from caretbench.files import DataError, describe_validation_error, read_rows, write_atomically, write_rows
 from caretbench.problem import (
     SCHEMA_VERSION,
     Completion,
     Judgement,
-    Missing,
+    MissingSample,
     Problem,
     Profile,
     Row,
@@ -184,7 +184,7 @@ class RunFolder:
         try:
             return Manifest.model_validate_json(self.manifest_path.read_bytes())
         except ValidationError as error:
-            raise DataError(f"{self.manifest_path}: {describe(error)}") from None
+            raise DataError(f"{self.manifest_path}: {describe_validation_error(error)}") from None
 
     def write_manifest(self, manifest: Manifest) -> None:
         """Replace the manifest."""
@@ -201,24 +201,24 @@ class RunFolder:
     def completions(self) -> Iterator[Completion]:
         """Yield the completions, one at a time."""
         if self.completions_path.exists():
-            yield from read_rows(self.completions_path, Completion, torn_tail=True)
+            yield from read_rows(self.completions_path, Completion, allow_partial_last_line=True)
 
-    def missing(self) -> Iterator[Missing]:
+    def missing(self) -> Iterator[MissingSample]:
         """Yield the missing samples, one at a time."""
         if self.errors_path.exists():
-            yield from read_rows(self.errors_path, Missing, torn_tail=True)
+            yield from read_rows(self.errors_path, MissingSample, allow_partial_last_line=True)
 
     def judgements(self) -> Iterator[Judgement]:
         """Yield the graders' judgements, one at a time."""
         if self.judgements_path.exists():
-            yield from read_rows(self.judgements_path, Judgement, torn_tail=True)
+            yield from read_rows(self.judgements_path, Judgement, allow_partial_last_line=True)
 
     def missing_judgements(self) -> Iterator[MissingJudgement]:
         """Yield the judgements that did not come, one at a time."""
         if self.judge_errors_path.exists():
-            yield from read_rows(self.judge_errors_path, MissingJudgement, torn_tail=True)
+            yield from read_rows(self.judge_errors_path, MissingJudgement, allow_partial_last_line=True)
 
     def scores(self) -> Iterator[Score]:
         """Yield the scores, one at a time."""
         if self.scores_path.exists():
-            yield from read_rows(self.scores_path, Score, torn_tail=True)
+            yield from read_rows(self.scores_path, Score, allow_partial_last_line=True)

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from inspect_ai.model import Model
 
 
-class Provider(BaseModel):
+class ProviderFacts(BaseModel):
     """Capabilities of one provider."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     accepts: frozenset[PromptKind] = frozenset({"chat"})
-    tells_probabilities: bool = False
+    returns_log_probabilities: bool = False
     """True if the log-probabilities of the likeliest first tokens can be requested."""
     together: bool = False
     """True if n samples by one request are honoured."""
@@ -35,15 +35,15 @@ class Provider(BaseModel):
 
 
 @cache
-def providers() -> Mapping[str, Provider]:
+def providers() -> Mapping[str, ProviderFacts]:
     """Return all providers that the table knows, by name."""
     text = resources.files(__package__).joinpath("providers.toml").read_text(encoding="utf-8")
-    return {name: Provider.model_validate(entry) for name, entry in tomllib.loads(text).items()}
+    return {name: ProviderFacts.model_validate(entry) for name, entry in tomllib.loads(text).items()}
 
 
-def provider(name: str) -> Provider:
+def provider_facts(name: str) -> ProviderFacts:
     """Return the facts of the provider ``name``; unknown ones take conversations."""
-    return providers().get(name, Provider())
+    return providers().get(name, ProviderFacts())
 
 
 class ModelFacts:
@@ -56,9 +56,9 @@ class ModelFacts:
     def __init__(self, model: Model) -> None:
         self.name = str(model)
         self._api: Any = model.api
-        known = provider(self.name.partition("/")[0])
+        known = provider_facts(self.name.partition("/")[0])
         self.accepts: frozenset[PromptKind] = known.accepts
-        self.tells_probabilities = known.tells_probabilities
+        self.returns_log_probabilities = known.returns_log_probabilities
 
     def _own(self, name: str, *arguments: object) -> Any:
         method = getattr(self._api, name, None)
@@ -93,6 +93,6 @@ class ModelFacts:
     @property
     def stop_texts(self) -> int | None:
         """Maximum number of stop texts of a request; None: any number."""
-        known = provider(self.name.partition("/")[0]).stop_texts
+        known = provider_facts(self.name.partition("/")[0]).stop_texts
         limit = getattr(self._api, "stop_texts", known)
         return limit if isinstance(limit, int) else None

@@ -8,22 +8,22 @@ import queue
 from collections import deque
 from collections.abc import Iterator
 
-from caretbench.inspect.client.background import Background, Tasks
-from caretbench.inspect.client.exchange import Call, Exchange, Outcome
-from caretbench.inspect.client.faults import Fault
+from caretbench.inspect.client.background_loop import BackgroundLoop, Tasks
+from caretbench.inspect.client.error_classification import RequestFault
+from caretbench.inspect.client.model_caller import CallOutcome, ModelCall, ModelCaller
 from caretbench.models import ModelFailure, ModelRequest
 
 
-class Flight:
+class CallsInFlight:
     """Calls of one ``submit``: waiting, in flight, completed."""
 
-    def __init__(self, background: Background, exchange: Exchange) -> None:
+    def __init__(self, background: BackgroundLoop, exchange: ModelCaller) -> None:
         self._background = background
         self._exchange = exchange
         self._tasks: Tasks = set()
-        self._landed: queue.SimpleQueue[tuple[Call, asyncio.Task[Outcome]]] = queue.SimpleQueue()
-        self._calls: list[Call] = []
-        self.waiting: deque[Call] = deque()
+        self._landed: queue.SimpleQueue[tuple[ModelCall, asyncio.Task[CallOutcome]]] = queue.SimpleQueue()
+        self._calls: list[ModelCall] = []
+        self.waiting: deque[ModelCall] = deque()
 
     @property
     def under_way(self) -> int:
@@ -40,9 +40,9 @@ class Flight:
         together = self._exchange.together and len(request.samples) > 1
         # A seed belongs to one sample: together, all but the first would have none of their own.
         if together and (request.sampling.seed is None):
-            self.waiting.append(Call(request, request.samples))
+            self.waiting.append(ModelCall(request, request.samples))
         else:
-            self.waiting.extend(Call(request, (sample,)) for sample in request.samples)
+            self.waiting.extend(ModelCall(request, (sample,)) for sample in request.samples)
 
     def launch(self) -> None:
         """Send the next call that waits."""
@@ -52,21 +52,21 @@ class Flight:
             self._tasks, self._exchange.ask(call), lambda task: self._landed.put((call, task))
         )
 
-    def landed(self) -> Outcome:
+    def landed(self) -> CallOutcome:
         """Wait for a call to end."""
         call, task = self._next_landed()
         self._calls.remove(call)
         outcome = task.result()
         if outcome.again:
-            self.waiting.extendleft(Call(call.request, (sample,)) for sample in reversed(outcome.again))
+            self.waiting.extendleft(ModelCall(call.request, (sample,)) for sample in reversed(outcome.again))
         return outcome
 
-    def _next_landed(self) -> tuple[Call, asyncio.Task[Outcome]]:
+    def _next_landed(self) -> tuple[ModelCall, asyncio.Task[CallOutcome]]:
         while True:
             with contextlib.suppress(queue.Empty):
                 return self._landed.get(timeout=1)  # without one, Windows hears of no Ctrl-C meanwhile
 
-    def abandon(self, fault: Fault) -> Iterator[ModelFailure]:
+    def abandon(self, fault: RequestFault) -> Iterator[ModelFailure]:
         """Cancel everything; return the calls that will not complete."""
         self.cancel()
         for call in [*self._calls, *self.waiting]:

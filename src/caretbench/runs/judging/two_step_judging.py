@@ -14,8 +14,8 @@ from caretbench.judging.answers import answer_key
 from caretbench.judging.criteria import Criterion
 from caretbench.judging.parsing import claims_in
 from caretbench.problem import Judgement, Problem
-from caretbench.runs.judging.grader import Wanted
-from caretbench.runs.judging.subjects import Subject
+from caretbench.runs.judging.judge_requests import Wanted
+from caretbench.runs.judging.texts_to_judge import DistinctText
 
 AFTER: Final = "after"
 """Field of a second step's settings that contains the parameters of the first."""
@@ -24,7 +24,9 @@ NOTHING: Final = answer_key("")
 """Empty answer: it makes no statements, and no judge is asked for them."""
 
 
-def wanted_of(criterion: Criterion, texts: Sequence[Subject], repeats: int | None) -> list[Wanted]:
+def requested_judgements(
+    criterion: Criterion, texts: Sequence[DistinctText], repeats: int | None
+) -> list[Wanted]:
     """Return the judgements of texts that a criterion asks for first; None: as often as it defines.
 
     Nobody is asked which statements the empty answer makes.
@@ -33,7 +35,7 @@ def wanted_of(criterion: Criterion, texts: Sequence[Subject], repeats: int | Non
     return [(text, range(count)) for text in texts if criterion.then is None or text.answer != NOTHING]
 
 
-def second_step(
+def second_step_judgements(
     first: Iterable[Judgement], wanted: Sequence[Wanted], problems: Mapping[str, Problem]
 ) -> list[Wanted]:
     """Return the distinct statements that a grader found, with the repeats in which it found them.
@@ -44,12 +46,12 @@ def second_step(
         problems: By id.
     """
     asked = {(subject.problem.id, subject.answer): set(repeats) for subject, repeats in wanted}
-    found: dict[tuple[str, str], tuple[Subject, set[int]]] = {}
+    found: dict[tuple[str, str], tuple[DistinctText, set[int]]] = {}
     for row in first:
         if row.repeat not in asked.get((row.problem_id, row.answer), ()):
             continue
         for claim in claims_in(row.text) if row.values else ():
             key = (row.problem_id, answer_key(claim))
-            subject = Subject(problems[row.problem_id], claim, key[1])
+            subject = DistinctText(problems[row.problem_id], claim, key[1])
             found.setdefault(key, (subject, set()))[1].add(row.repeat)
     return [(subject, sorted(repeats)) for subject, repeats in found.values()]

@@ -8,14 +8,14 @@ from typing import NamedTuple
 from caretbench.extraction.policies import Policy
 from caretbench.judging.answers import TextOf, answer_key, answer_texts, inserted_texts, plain_answer
 from caretbench.judging.caret_controls import DEFAULT_CONTROL_PROBLEMS, caret_controls, control_sample
-from caretbench.judging.criterion_choice import Part, parts
+from caretbench.judging.criterion_choice import CriterionProblems, problems_by_criterion
 from caretbench.judging.question_controls import question_control_sample, question_controls
 from caretbench.problem import Completion, Problem, Profile
-from caretbench.runs.folder import RunFolder
+from caretbench.runs.run_folder import RunFolder
 from caretbench.suites import baselines_of
 
 
-class Subject(NamedTuple):
+class DistinctText(NamedTuple):
     """One text at the caret of one problem, or of an answer to it; ``answer`` is its hash."""
 
     problem: Problem
@@ -23,7 +23,7 @@ class Subject(NamedTuple):
     answer: str
 
 
-def subjects(
+def distinct_texts(
     folder: RunFolder,
     problems: Sequence[Problem],
     policy: Policy,
@@ -32,7 +32,7 @@ def subjects(
     control_problems: int = DEFAULT_CONTROL_PROBLEMS,
     baselines: bool = False,
     asked: Callable[[Completion], bool] = lambda _completion: True,
-) -> tuple[list[Subject], int]:
+) -> tuple[list[DistinctText], int]:
     """Return the distinct texts to judge, and how many completions inserted them.
 
     Args:
@@ -46,13 +46,13 @@ def subjects(
     """
     chosen = {problem.id: problem for problem in problems}
     left_out = () if baselines else _baselines(folder)
-    found: dict[tuple[str, str], Subject] = {}
+    found: dict[tuple[str, str], DistinctText] = {}
     count = 0
     for completion, text, answer in inserted_texts(folder.completions(), chosen, policy, profile):
         if completion.model not in left_out and asked(completion):
             count += 1
             found.setdefault(
-                (completion.problem_id, answer), Subject(chosen[completion.problem_id], text, answer)
+                (completion.problem_id, answer), DistinctText(chosen[completion.problem_id], text, answer)
             )
     if control_problems:
         everything = folder.problems() if folder.problems_path.exists() else list(problems)
@@ -60,32 +60,32 @@ def subjects(
         for problem in control_sample(everything, control_problems):
             for text in texts[problem.id].values() if problem.id in chosen else ():
                 answer = answer_key(text)
-                found.setdefault((problem.id, answer), Subject(problem, text, answer))
+                found.setdefault((problem.id, answer), DistinctText(problem, text, answer))
     return list(found.values()), count
 
 
-def answer_subjects(
+def distinct_answers(
     folder: RunFolder,
-    part: Part,
+    part: CriterionProblems,
     profile: Profile,
     *,
     control_problems: int = DEFAULT_CONTROL_PROBLEMS,
     baselines: bool = False,
     text_of: TextOf = plain_answer,
-) -> tuple[list[Subject], int]:
-    """Return the distinct answers to a part's questions, and how many completions gave them; see :func:`subjects`.
+) -> tuple[list[DistinctText], int]:
+    """Return the distinct answers to a part's questions, and the number of completions with them.
 
     ``text_of`` gives what the judge sees of a raw answer. The baselines are the suite's, and those of the manifest.
     """
     chosen = {problem.id: problem for problem in part.problems}
     left_out = () if baselines else _baselines(folder)
-    found: dict[tuple[str, str], Subject] = {}
+    found: dict[tuple[str, str], DistinctText] = {}
     count = 0
     for completion, text, answer in answer_texts(folder.completions(), chosen, profile, text_of):
         if completion.model not in left_out:
             count += 1
             found.setdefault(
-                (completion.problem_id, answer), Subject(chosen[completion.problem_id], text, answer)
+                (completion.problem_id, answer), DistinctText(chosen[completion.problem_id], text, answer)
             )
     if control_problems:
         pool = control_pool(
@@ -95,13 +95,13 @@ def answer_subjects(
         for problem in question_control_sample(pool, control_problems):
             for text in texts[problem.id].values() if problem.id in chosen else ():
                 answer = answer_key(text)
-                found.setdefault((problem.id, answer), Subject(problem, text, answer))
+                found.setdefault((problem.id, answer), DistinctText(problem, text, answer))
     return list(found.values()), count
 
 
-def control_pool(problems: Sequence[Problem], part: Part, profile: Profile) -> list[Problem]:
+def control_pool(problems: Sequence[Problem], part: CriterionProblems, profile: Profile) -> list[Problem]:
     """Return the problems from which a part's controls are taken: all that its criterion judges, chosen or not."""
-    known = {entry.criterion.key: entry.problems for entry in parts(problems, profile)}
+    known = {entry.criterion.key: entry.problems for entry in problems_by_criterion(problems, profile)}
     return list(known.get(part.criterion.key, part.problems))
 
 
