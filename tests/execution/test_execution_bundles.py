@@ -264,7 +264,7 @@ def test_killed_build_leaves_no_bundle_and_is_cleaned_by_the_next(
         "from caretbench.execution import bundles\n"
         "from caretbench.execution.bundles import bundle_store\n"
         "bundle_store.write_atomically = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
-        f"bundles.build(bundles.bundle_spec({wheel_spec.name!r}))\n"
+        f"bundles.build_bundle(bundles.bundle_spec({wheel_spec.name!r}))\n"
     )
     killed = subprocess.run([sys.executable, "-c", script], check=False)
     assert killed.returncode == -9

@@ -161,7 +161,7 @@ def test_nothing_is_left_of_an_owner_that_was_killed(groups: MemoryGroups) -> No
         f"groups = MemoryGroups(Path({str(parent)!r}), 'cgroup-v1')\n"
         "with groups.group(64 << 20) as group:\n"
         "    import subprocess\n"
-        "    group.take(subprocess.Popen(['/bin/sleep', '300'], start_new_session=True).pid)\n"
+        "    group.add_process(subprocess.Popen(['/bin/sleep', '300'], start_new_session=True).pid)\n"
         "    print(groups._root, flush=True)\n"
         "    time.sleep(300)"
     )

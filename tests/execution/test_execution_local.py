@@ -28,7 +28,7 @@ class CountingRunner:
         self.batches: list[int] = []
         self.sandbox = SimpleNamespace(interrupt=lambda: None, resume=lambda: None)
 
-    def obstacle(self, _request: ExecutionRequest) -> str | None:
+    def skip_reason(self, _request: ExecutionRequest) -> str | None:
         return None
 
     def toolchain(self, language: str) -> Toolchain:

@@ -328,7 +328,7 @@ requests = (
     for n in range(40) if str(n) not in done
 )
 with (folder / "rows").open("a", buffering=1) as rows:
-    for result in WorkspaceExecutor(2, spaces=spaces, cache=ResultCache(folder / "cache")).submit(requests):
+    for result in WorkspaceExecutor(2, workspace_runner=spaces, cache=ResultCache(folder / "cache")).submit(requests):
         rows.write(f"{result.id} {result.status.value}\\n")
 spaces.close()
 """

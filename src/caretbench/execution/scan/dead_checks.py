@@ -14,7 +14,7 @@ from functools import lru_cache
 from caretbench.execution.scan import check_patterns
 from caretbench.execution.scan.exit_statements import ExitCertainty
 from caretbench.execution.scan.line_contexts import (
-    LineContext,
+    LineSyntax,
     LineContexts,
     checking_functions,
     line_contexts,
@@ -119,7 +119,7 @@ class _Program:
         self._reference = before + reference + after, language
         self._known, self._found = known, found
 
-    def hides(self, ours: LineContext, theirs: LineContext) -> bool:
+    def hides(self, ours: LineSyntax, theirs: LineSyntax) -> bool:
         """Return whether a line is hidden with the answer, and not with the reference."""
         if ours == theirs:
             return False
@@ -127,7 +127,7 @@ class _Program:
             self._for_checks(ours, theirs) and self._checks(ours.text)
         )
 
-    def _for_every_line(self, ours: LineContext, theirs: LineContext) -> bool:
+    def _for_every_line(self, ours: LineSyntax, theirs: LineSyntax) -> bool:
         return (
             (ours.in_string_or_comment and not theirs.in_string_or_comment)
             or (ours.unreachable and not theirs.unreachable)
@@ -140,7 +140,7 @@ class _Program:
             or self._in_another_function(ours, theirs)
         )
 
-    def _for_checks(self, ours: LineContext, theirs: LineContext) -> bool:
+    def _for_checks(self, ours: LineSyntax, theirs: LineSyntax) -> bool:
         return (
             ours.exit_certainty > theirs.exit_certainty
             or ours.program_functions() != theirs.program_functions()
@@ -149,7 +149,7 @@ class _Program:
             or (ours.throw_certainty > theirs.throw_certainty and self._is_caught(ours))
         )
 
-    def _in_another_function(self, ours: LineContext, theirs: LineContext) -> bool:
+    def _in_another_function(self, ours: LineSyntax, theirs: LineSyntax) -> bool:
         """Return whether the answer puts a line into functions that the program does not call."""
         opened, expected = ours.answer_functions(named_only=True), theirs.answer_functions(named_only=True)
         if len(opened) != len(expected):
@@ -168,7 +168,7 @@ class _Program:
         called = _CALLED.findall(line)
         return bool(called) and not checking_functions(*self._reference).isdisjoint(called)
 
-    def _is_caught(self, place: LineContext) -> bool:
+    def _is_caught(self, place: LineSyntax) -> bool:
         """Return whether the program catches exceptions of a line, around it or around a call of its function."""
         names = {re.escape(one.name) for one in place.functions if one.name}
         called = rf"\btry\b[^}}]{{0,400}}?\b(?:{'|'.join(sorted(names))})\s*\(" if names else None

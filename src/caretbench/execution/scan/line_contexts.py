@@ -50,7 +50,7 @@ class EnclosingFunction(NamedTuple):
     decorators: frozenset[str]
 
 
-class LineContext(NamedTuple):
+class LineSyntax(NamedTuple):
     """Syntactic context of a line: its ``text``, and the ``functions`` around it, the innermost first."""
 
     text: str
@@ -89,7 +89,7 @@ class LineContexts(NamedTuple):
     a syntax error.
     """
 
-    lines: tuple[LineContext, ...]
+    lines: tuple[LineSyntax, ...]
     answer_definitions: Mapping[str, int]
     parsed: bool
 
@@ -144,14 +144,14 @@ def _place(
     at: int,
     line: str,
     exits: dict[int, tuple[ExitCertainty, ExitCertainty]],
-) -> LineContext:
+) -> LineSyntax:
     climb = _Climb(program, at, exits)
     inner: tree_sitter.Node | None = None
     for node in _upwards(tree.root_node.descendant_for_byte_range(at, at + 1)):
         if not climb.passes(node, inner):
             break
         inner = node
-    return LineContext(
+    return LineSyntax(
         line,
         climb.in_string_or_comment,
         climb.unreachable,
