@@ -14,8 +14,8 @@ from functools import lru_cache
 from caretbench.execution.scan import check_patterns
 from caretbench.execution.scan.exit_statements import ExitCertainty
 from caretbench.execution.scan.line_contexts import (
-    LineSyntax,
     LineContexts,
+    LineSyntax,
     checking_functions,
     line_contexts,
 )
