@@ -70,7 +70,7 @@ def test_ranks_of_projects_differ() -> None:
 
 
 def test_commands_of_a_folder_are_those_of_its_language() -> None:
-    rows = [*language_commands(last=False), *language_commands(last=True)]
+    rows = [*language_commands(fallback=False), *language_commands(fallback=True)]
     assert all(row.languages and set(row.languages) <= set(project_tables()) for row in rows)
 
 
@@ -84,7 +84,7 @@ def test_a_table_goes_on_from_another_one() -> None:
     assert typed is not None
     assert typed.throw == script.throw
     assert (script.wrong_value, typed.wrong_value) == ("undefined", "undefined as any")
-    marks = [project_tables()[name].marks for name in ("javascript", "typescript")]
+    marks = [project_tables()[name].instrumentation for name in ("javascript", "typescript")]
     assert marks[0].call == marks[1].call
     assert marks[0].definition != marks[1].definition
 
