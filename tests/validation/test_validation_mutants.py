@@ -437,6 +437,7 @@ def test_rust_mutants() -> None:
     assert not _texts(main, "default_return")
 
 
+@pytest.mark.long
 def test_rust_mutants_compile_and_fail() -> None:
     texts = {f"{n} {mutant.name}": RUST.caret.prefix + mutant.text + RUST.caret.suffix
              for n, mutant in enumerate(mutants(RUST, 100))}  # fmt: skip

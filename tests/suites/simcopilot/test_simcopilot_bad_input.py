@@ -105,6 +105,7 @@ def build(engine: WorkspaceExecutor, root: Path, out: Path, command: str, **fiel
     return TaskBuilder(engine).build(root, TaskFolder(out), options)
 
 
+@pytest.mark.long
 def test_files_of_all_kinds_beside_each_other(engine: WorkspaceExecutor, tmp_path: Path) -> None:
     tests = "".join(TEST.format(path.removesuffix(".py"), said) for path, (_, said) in GOOD.items()).encode()
     good = {path: content for path, (content, _) in GOOD.items()}
