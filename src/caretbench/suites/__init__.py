@@ -127,13 +127,8 @@ def baselines_of_run(suite_name: object, manifest_baselines: Iterable[str] = ())
     from caretbench.suites.baselines import BASELINE_NAMES
 
     found = suite_of_run(suite_name)
-    return tuple(
-        dict.fromkeys(
-            ("reference", *found.baselines, *manifest_baselines)
-            if found
-            else (*BASELINE_NAMES, *manifest_baselines)
-        )
-    )
+    names = ("reference", *found.baselines) if found else BASELINE_NAMES
+    return tuple(dict.fromkeys((*names, *manifest_baselines)))
 
 
 def _plugged(plugin: Plugin) -> Suite:

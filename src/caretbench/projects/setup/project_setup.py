@@ -17,8 +17,8 @@ from caretbench.execution.workspaces.snapshot_archive import (
     PART_BYTES,
     PART_MB,
     RESULTS,
-    packing,
-    taken_over,
+    add_command_outputs,
+    packing_command,
 )
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
@@ -89,11 +89,11 @@ def with_setup_hint(
     snapshot: Snapshot,
     languages: Collection[str],
     checks: Sequence[CheckSettings],
-    finished_setup: str | None,
+    setup: str | None,
 ) -> str:
     """Return faults by name of check in one line, with advice if packages seem to be missing.
 
-    ``finished_setup`` is the setup command that was run, if any.
+    ``setup`` is the setup command that was run, if any.
     """
     message = "; ".join(f"{name}: {reason}" if name else reason for name, reason in faults.items())
     if ".gitmodules" in snapshot.entries and _NO_FILE.search(message):
@@ -103,8 +103,8 @@ def with_setup_hint(
         )
     if not _LACKS.search(message):
         return message
-    if finished_setup is not None:
-        return f"{message}; the setup that ran was `{finished_setup}`: name what is missing there"
+    if setup is not None:
+        return f"{message}; the setup that ran was `{setup}`: name what is missing there"
     command = setup_command(snapshot, languages, checks)
     if command is None:
         return message
@@ -143,7 +143,7 @@ def run_setup(
     request = WorkspaceRequest(
         id="setup",
         snapshot=project.snapshot.id,
-        command=packing(command),
+        command=packing_command(command),
         environment={"HOME": "/tmp/home"},  # noqa: S108  a path inside the sandbox
         bundle=bundle,
         network="index",
@@ -154,7 +154,7 @@ def run_setup(
     [result] = engine.submit([request])
     _check(result, command)
     try:
-        snapshot = taken_over(engine.spaces.store, project.snapshot, result.files)
+        snapshot = add_command_outputs(engine.workspace_runner.store, project.snapshot, result.files)
     except DataError as error:
         raise DataError(f"setup {command!r}: {error}") from None
     return StoredProject(snapshot, project.files, project.excluded)

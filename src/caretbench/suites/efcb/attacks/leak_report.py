@@ -76,12 +76,12 @@ class Leak(Row):
 
     @property
     def has_too_few_questions(self) -> bool:
-        """Whether the tier has too few questions to test."""
+        """Return whether the tier has too few questions to test."""
         return self.problems < MIN_QUESTIONS
 
     @property
     def exceeds_limit(self) -> bool:
-        """Whether a limit is exceeded."""
+        """Return whether a limit is exceeded."""
         tested = self.family == "shape" or not self.has_too_few_questions
         return self.kind == "limit" and tested and self.deviation > self.allowed + 1e-9
 
