@@ -295,7 +295,7 @@ def failing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, install: Install) -
         (lambda: preprocessor("failing:wrong")(CARET), "gave 7 where a Caret is expected"),
         (lambda: preprocessor("failing:number"), "expected a function from Caret to Caret, got 7"),
         (lambda: policy("failing:fail").apply("text", CARET), "failed on a text of 4 characters: IndexError"),
-        (lambda: policy("failing:wrong").apply("text", CARET), "gave 7 where a text is expected"),
+        (lambda: policy("failing:wrong").apply("text", CARET), "returned 7 instead of a text"),
         (lambda: policy("failing:number"), "expected a caretbench.extraction.Policy, or a function"),
         (lambda: policy("failing:gone"), "failing.py has no 'gone'"),
         (lambda: policy("not_there:gone"), "cannot be imported: ModuleNotFoundError"),

@@ -153,7 +153,7 @@ def _at(place: str) -> Plugin:
 def _installed(
     group: PluginGroup, ours: frozenset[str], _path: tuple[str, ...]
 ) -> tuple[MappingProxyType[str, EntryPoint], tuple[PluginError, ...]]:
-    """Return the usable entry points of a group by name, and the errors of the others. ``_path`` is only a cache key."""
+    """Return the usable entry points of a group by name, and the errors of the others (``_path``: cache key)."""
     found: dict[str, EntryPoint] = {}
     errors: list[PluginError] = []
     for point in sorted(entry_points(group=group), key=attrgetter("name")):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def align_columns(rows: Sequence[Sequence[str]], header: Sequence[str]) -> list[str]:
-    """Return the header and the rows as lines with aligned columns."""
+    """Return a table as lines of text with aligned columns, the header first."""
     table = [list(header), *[list(row) for row in rows]]
     widths = [max(len(row[column]) for row in table) for column in range(len(header))]
     return [

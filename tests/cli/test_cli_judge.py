@@ -209,7 +209,7 @@ def test_people_rate_the_same_texts(folder: RunFolder, graders: Graders, tmp_pat
     (folder.path / "human_ratings.jsonl").write_text("".join(f"{row.model_dump_json()}\n" for row in rated))
     done = Done(folder, "-m", "fake/a", "--no-controls")
     assert "not validated" not in done.out
-    assert "Graders beside people" in done.out
+    assert "Graders compared with people" in done.out
 
 
 def test_a_grader_behind_a_socket(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,7 +83,9 @@ def test_good_graders_pass_and_graders_that_guess_at_one_control_do_not(problems
 def test_the_reason_says_what_was_wrong() -> None:
     verdict = grader_acceptance(rated(120, 1.0, 0.25, 0.0), DESCRIPTION)
     assert verdict.state == "failed"
-    assert verdict.reason == "other-reference judged right in 30 of 120; empty judged right in 0 of 120"
+    assert (
+        verdict.reason == "other-reference judged correctly in 30 of 120; empty judged correctly in 0 of 120"
+    )
     assert grader_acceptance(rated(120, 1.0, 1.0, 1.0), DESCRIPTION) == ("accepted", "")
     assert grader_acceptance(rated(120, 1.0, 1.0, 1.0, names=SAID), CLAIMS).accepted
     missing = grader_acceptance(rated(120, 1.0, 1.0, 1.0, names=SAID), DESCRIPTION)

@@ -76,12 +76,12 @@ def test_a_criterion_of_ones_own(tmp_path: Path, make_problem: MakeProblem) -> N
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
-        ("$prefix|", "", "shows no prefix"),
-        ("$$5", "$reference", "unknown places: reference"),
-        ("$$5", "$ 5", "names no place"),
+        ("$prefix|", "", "no placeholder prefix"),
+        ("$$5", "$reference", "unknown placeholders: reference"),
+        ("$$5", "$ 5", "not a placeholder"),
         ('name = "brevity"\nversion', 'name = "devbench-quality"\nversion', "choose another"),
         ("maximum = 10", "maximum = 0", "maximum"),
-        ('name = "brevity"\nmaximum', 'name = "reasoning"\nmaximum', "none is 'reasoning'"),
+        ('name = "brevity"\nmaximum', 'name = "reasoning"\nmaximum', "none may be 'reasoning'"),
         ('form = "scores"', 'form = "stars"', "form"),
         ("[prompt]", "[prompt", "not TOML"),
     ],

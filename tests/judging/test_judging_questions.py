@@ -96,22 +96,22 @@ def test_context_files_stand_under_their_names(tmp_path: Path, make_problem: Mak
     own = criterion(str(path))
     found = sent(own, "clock", "x")
     assert found.endswith(f"{CHANGES['clock'][1]}|Describe the change.|x $")
-    with pytest.raises(TypeError, match="asks no question"):
+    with pytest.raises(TypeError, match="is not a question"):
         render(own, make_problem(), "x")
     with pytest.raises(TypeError, match="has no caret"):
         render(criterion("devbench-quality"), question_problem("reverse-qa", "clock"), "x")
     path.write_text(OWN.replace("$patch", "$issue"))
-    with pytest.raises(DataError, match="efcb/reverse-qa/clock: has no issue, which patchy@1 shows"):
+    with pytest.raises(DataError, match="efcb/reverse-qa/clock: has no issue, which patchy@1 needs"):
         sent(criterion(str(path)), "clock", "x")
 
 
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
-        ("$answer", "", "shows no answer"),
+        ("$answer", "", "no placeholder answer"),
         ("$patch", "$pair", "belong together"),
-        ('form = "scores"', 'form = "claims"', "what they are judged by then"),
-        ('form = "scores"', 'form = "number"\noverall = ["title"]', "overall names scores"),
+        ('form = "scores"', 'form = "claims"', "is required for the form claims"),
+        ('form = "scores"', 'form = "number"\noverall = ["title"]', "names of scores"),
         ('[prompt]', '[[scores]]\nname = "b"\nmaximum = 1\n[prompt]', ""),
         ('form = "scores"', 'form = "number"', ""),
     ],
@@ -220,10 +220,10 @@ def test_claims() -> None:
     [
         ('["a"]', "not an object"),
         ("{}", "has no claims"),
-        ('{"claims": "a"}', "no list of texts"),
-        ('{"claims": ["a", 1]}', "no list of texts"),
+        ('{"claims": "a"}', "not a list of texts"),
+        ('{"claims": ["a", 1]}', "not a list of texts"),
         ('{"claims": ["a", " "]}', "a claim is empty"),
-        ('{"claims": [], "verdict": 1}', "not asked for"),
+        ('{"claims": [], "verdict": 1}', "not requested"),
         (json.dumps({"claims": [str(number) for number in range(41)]}), "more than 40"),
         ("- a\n- b", "not a JSON object"),
     ],

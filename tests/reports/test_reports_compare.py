@@ -191,7 +191,7 @@ def test_one_model_asked_in_two_ways_is_compared_and_the_difference_said() -> No
     report = compare_runs(runs)
     assert report.overall[0].verdict == "b: m is better"
     assert report.notes[0] == (
-        "a: m and b: m were asked differently: sampling.temperature 0.2 and 0.8; prompt chat@1 and fim/starcoder@1."
+        "a: m and b: m had different settings: sampling.temperature 0.2 and 0.8; prompt chat@1 and fim/starcoder@1."
     )
 
 
@@ -205,5 +205,5 @@ def test_models_asked_in_one_way_need_no_such_note() -> None:
 def test_that_two_models_are_two_is_no_difference_in_asking() -> None:
     runs = [asked("a", 0.2, "chat@1", "p1"), asked("b", 0.8, "chat@1", "p2", ALL, model="other")]
     assert (
-        compare_runs(runs).notes[0] == "m and other were asked differently: sampling.temperature 0.2 and 0.8."
+        compare_runs(runs).notes[0] == "m and other had different settings: sampling.temperature 0.2 and 0.8."
     )

@@ -123,7 +123,7 @@ def test_shares_leave_the_infrastructure_out() -> None:
     assert [head for head in ended.heads if "Unresolved" in head] == ["Unresolved name"]
     assert [field.text for field in ended.rows[0]][:5] == ["m", "Python / infill", "4", "25.0%", "25.0%"]
     assert [field.text for field in exceptions.rows[0]] == ["m", "1", "0"]
-    assert "How answers ended" in to_markdown(summary)
+    assert "Outcomes by error class" in to_markdown(summary)
     spec = error_shares(summary.errors, error_titles(summary.columns))
     assert spec is not None
     assert spec["encoding"]["color"]["scale"]["domain"] == [
@@ -145,5 +145,5 @@ def test_the_page_shows_the_failures() -> None:
     frame, completions = run()
     summary = summarise(LoadedRun("r", {"suite": "s"}, PROBLEMS, completions, frame))
     page = render_html(summary, make_run(per_cell=1, samples=1), samples=0)
-    assert "How answers failed" in page
+    assert "Failures by error class" in page
     assert "Run-time exceptions by type" in page

@@ -1,4 +1,4 @@
-"""What the judges said: numbers worked out by hand, and the places where they show."""
+"""Judge scores: numbers worked out by hand, and their positions in reports."""
 
 import csv
 import io
@@ -262,7 +262,7 @@ def test_printed_scores_stand_beside_ours(run: LoadedRun, summary: Summary) -> N
     cell = next(cell for cell in column.strata["language"] if cell.labels["language"] == "java")
     assert java.ours == cell.scores["total"]
     shown = summary_tables(summary, published=True)[-1]
-    assert shown.title == f"Published judge scores beside ours ({NOT_VALIDATED})"
+    assert shown.title == f"Published judge scores and ours ({NOT_VALIDATED})"
     assert "Published judge scores" in render_html(summary, run, published=True, samples=0)
 
 
@@ -291,4 +291,4 @@ def test_a_run_without_judgements_has_none_of_this() -> None:
     run = make_run(per_cell=1, samples=1)
     assert run_caret_scores(run) == ()
     summary = summarise(run)
-    assert "What the judges said" not in render_html(summary, run, samples=0)
+    assert "Judge scores" not in render_html(summary, run, samples=0)

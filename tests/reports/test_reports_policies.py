@@ -92,7 +92,7 @@ def test_the_page_holds_the_policies_and_a_figure_for_each_language() -> None:
     assert 'id="policies"' in page
     assert "Python: pass@1 by mode and constructs" in page
     assert "m: pass@1 by mode and block" in page  # the heat map that was asked for
-    assert "As the paper prints it" in page
+    assert "± of the paper" in page
     heat = heat_map(summary.columns[0], "language / mode / constructs")
     assert heat is not None
     assert heat["layer"][0]["encoding"]["y"]["sort"] == ["Python / infill", "Python / suffix hidden"]

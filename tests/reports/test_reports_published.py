@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.reports.published import compare_with_published, names, published_numbers
+from caretbench.reports.published import compare_with_published, published_names, published_numbers
 from caretbench.reports.run_summary import summarise
 from caretbench.reports.sections.published import published_table
 from caretbench.reports.summary import Summary
@@ -32,7 +32,9 @@ def test_every_table_of_numbers_ships_with_the_package() -> None:
 
 
 def test_all_nine_models_have_a_name_of_ours() -> None:
-    assert {cell.model for cell in published_numbers("devbench")} == set(names("devbench")["models"].values())
+    assert {cell.model for cell in published_numbers("devbench")} == set(
+        published_names("devbench")["models"].values()
+    )
 
 
 def test_every_printed_cell_of_two_models_finds_ours(paper: Summary) -> None:
@@ -61,7 +63,7 @@ def test_default_similarities_stand_beside_nothing() -> None:
 def test_the_table_counts_what_agrees(paper: Summary) -> None:
     table = published_table(compare_with_published(paper))
     assert table is not None
-    assert "of 74 printed values" in table.caption
+    assert "of 74 published values" in table.caption
 
 
 def test_nothing_published_gives_no_table(paper: Summary) -> None:
@@ -78,12 +80,12 @@ def test_a_suite_may_bring_numbers_of_its_own(tmp_path: Path, monkeypatch: pytes
         encoding="utf-8",
     )
     monkeypatch.setattr(type(suite("efcb")), "published_folder", tmp_path)
-    names.cache_clear()
+    published_names.cache_clear()
     published_numbers.cache_clear()
     try:
         (cell,) = published_numbers("efcb")
         assert (cell.model, cell.metric, cell.value) == ("Model M", "pass@1", 0.125)
         assert published_numbers("devbench")
     finally:
-        names.cache_clear()
+        published_names.cache_clear()
         published_numbers.cache_clear()

@@ -12,7 +12,7 @@ from caretbench.reports.output.page import render_html
 from caretbench.reports.run_summary import summarise
 from caretbench.reports.sections.rate_charts import rates_by
 from caretbench.reports.sections.rates import stratum_table
-from caretbench.reports.strata import decided, strata_of
+from caretbench.reports.strata import has_verdicts, strata_of
 from caretbench.reports.summary import Summary
 from caretbench.suites.values import ORDINARY, Stratification
 from tests.support.questions import question_problems
@@ -45,7 +45,7 @@ def sizes(stratum) -> dict[str, int]:
 
 
 def test_what_is_only_judged_has_no_verdict() -> None:
-    found = {problem.label("task"): decided(problem) for problem in question_problems()}
+    found = {problem.label("task"): has_verdicts(problem) for problem in question_problems()}
     assert found == {"gmcq-easy": True, "mpr-gen": False, "reverse-qa": False, "reverse-qa-hallu": False}
 
 

@@ -59,8 +59,8 @@ def test_a_model_that_was_asked_in_two_ways_says_in_which() -> None:
         for score in verdicts("m", ids(PROBLEMS, *[["passed"]] * 6))
     ]
     summary = summary_of(scores, manifest={"models": models})
-    assert "m (p0) and m (p1) were asked differently: sampling.temperature 0.2 and 0.8." in summary.notes
-    assert not any("differently" in note for note in summary_of(scores).notes)
+    assert "m (p0) and m (p1) had different settings: sampling.temperature 0.2 and 0.8." in summary.notes
+    assert not any("different settings" in note for note in summary_of(scores).notes)
 
 
 def test_one_sample_gives_the_wilson_interval() -> None:

@@ -1,4 +1,4 @@
-"""What the answers took: numbers worked out by hand, and the places where they show."""
+"""Usage of models: numbers worked out by hand, and their positions in reports."""
 
 import csv
 import io

@@ -12,7 +12,7 @@ from caretbench.errors import MachineError
 from caretbench.extraction.policies import policy
 from caretbench.files import DataError, RowAppender
 from caretbench.judging.criteria import criterion
-from caretbench.judging.criterion_choice import Part
+from caretbench.judging.criterion_choice import CriterionProblems
 from caretbench.models import ModelRequest, Sampling
 from caretbench.problem import Completion, Judgement, Problem, Usage
 from caretbench.runs.judge import GradingResult, JudgingSettings, judge_part
@@ -51,7 +51,7 @@ def add(folder: RunFolder, problems: Sequence[Problem], answers: Sequence[str | 
 
 def judge(folder: RunFolder, *clients: FakeClient, **options: Any) -> GradingResult:
     criterion, sampling = options.pop("criterion", QUALITY), options.pop("sampling", None)
-    part = Part(criterion, tuple(options.pop("problems", None) or folder.problems()))
+    part = CriterionProblems(criterion, tuple(options.pop("problems", None) or folder.problems()))
     settings = JudgingSettings(policy("syntax"), **{"control_problems": 0} | options)
     return judge_part(folder, part, [(client.name, client) for client in clients], settings, sampling)
 

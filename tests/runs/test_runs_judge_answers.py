@@ -13,7 +13,7 @@ from caretbench.extraction.policies import policy
 from caretbench.files import RowAppender
 from caretbench.judging.answers import answer_key
 from caretbench.judging.criteria import criterion
-from caretbench.judging.criterion_choice import Part, parts
+from caretbench.judging.criterion_choice import CriterionProblems, problems_by_criterion
 from caretbench.models import ModelRequest
 from caretbench.problem import Completion, Problem, Profile
 from caretbench.reports.judged.judged_answers import JudgedAnswers, RatedAnswer
@@ -74,7 +74,7 @@ def judge(
     client = FakeClient(reply, name=name, accepts=["chat"])
     arguments: dict[str, Any] = {"control_problems": 0} | options
     profile = folder.manifest().profile
-    chosen = parts(folder.problems(), profile, arguments.pop("asked", None))
+    chosen = problems_by_criterion(folder.problems(), profile, arguments.pop("asked", None))
     changed = arguments.pop("changed", None)
     settings = JudgingSettings(policy("raw"), profile, **arguments)
     return judge_parts(folder, chosen, [(name, client)], settings, changed), client
@@ -90,22 +90,23 @@ def rows_of(folder: RunFolder, **options: Any) -> dict[tuple[str, str, int], Rat
 
 def test_checks_name_the_criterion_and_the_profile_decides(make_problem: MakeProblem) -> None:
     problems = [*question_problems(), make_problem()]
-    default = {part.criterion.key: len(part.problems) for part in parts(problems, "default")}
+    default = {part.criterion.key: len(part.problems) for part in problems_by_criterion(problems, "default")}
     assert default == {
         "efcb-masked@1": 3,
         "efcb-description@1": 3,
         "efcb-claims@1": 3,
         "devbench-quality@1": 1,
     }
-    paper = {part.criterion.key: len(part.problems) for part in parts(problems, "paper")}
+    paper = {part.criterion.key: len(part.problems) for part in problems_by_criterion(problems, "paper")}
     assert paper == {"efcb-similarity-paper@1": 6, "efcb-hallucination-paper@1": 3, "devbench-paper@1": 1}
-    own = parts(problems, "default", criterion("efcb-similarity-paper"))
+    own = problems_by_criterion(problems, "default", criterion("efcb-similarity-paper"))
     assert [len(part.problems) for part in own] == [9]  # no choices, no carets
-    assert [len(part.problems) for part in parts(problems, "paper", criterion("devbench-quality"))] == [1]
+    several = problems_by_criterion(problems, "paper", criterion("devbench-quality"))
+    assert [len(part.problems) for part in several] == [1]
     with pytest.raises(ValueError, match="judges the statements that another criterion finds"):
-        parts(problems, "default", criterion("efcb-claim-support"))
+        problems_by_criterion(problems, "default", criterion("efcb-claim-support"))
     with pytest.raises(KeyError, match="unknown criterion 'beauty'"):
-        parts([question_problem("reverse-qa", "cache", criterion="beauty")], "default")
+        problems_by_criterion([question_problem("reverse-qa", "cache", criterion="beauty")], "default")
 
 
 def test_every_task_is_judged_by_its_own(tmp_path: Path) -> None:
@@ -337,4 +338,9 @@ def test_without_an_answer_nothing_is_judged(tmp_path: Path) -> None:
     assert list(results) == ["efcb-masked@1"]
     client = FakeClient(honest, accepts=["chat"])
     with pytest.raises(NothingToJudgeError):
-        judge_part(part, Part(criterion("efcb-masked"), ()), [("j", client)], JudgingSettings(policy("raw")))
+        judge_part(
+            part,
+            CriterionProblems(criterion("efcb-masked"), ()),
+            [("j", client)],
+            JudgingSettings(policy("raw")),
+        )

@@ -11,7 +11,7 @@ import pytest
 from caretbench.extraction.policies import policy
 from caretbench.files import RowAppender
 from caretbench.judging.criteria import criterion
-from caretbench.judging.criterion_choice import Part
+from caretbench.judging.criterion_choice import CriterionProblems
 from caretbench.models import ModelRequest
 from caretbench.reports.judged.carets import folder_caret_scores
 from caretbench.runs.judge import JudgingSettings, judge_part
@@ -40,7 +40,7 @@ def test_nine_thousand_completions_take_2390_judgements(tmp_path: Path, devbench
         appender.append(*house.recorded(devbench_data / "completions", problems, ["gpt-4o"]))
     client = FakeClient(by_hash, window=8)
     started = time.process_time()
-    part = Part(criterion("devbench-quality"), loaded.problems)
+    part = CriterionProblems(criterion("devbench-quality"), loaded.problems)
     settings = JudgingSettings(policy("syntax"), control_problems=0)
     result = judge_part(folder, part, [("judge", client)], settings)
     spent = time.process_time() - started

@@ -1,7 +1,7 @@
-"""The end of the caret's block: what a text repeats of its surroundings goes, and what runs past the block.
+"""Steps of the policy ``block``: remove repeated surroundings, and cut a text at the end of the caret's block.
 
-Made for blocks of several lines inside real programs. It looks at what is shown alone: where the suffix is hidden, the
-block ends with its indentation in Python, elsewhere with the bracket that closes it. A right text stays as it is.
+For blocks of several lines inside real programs. Only the shown text is used: if the suffix is hidden, the block ends
+with its indentation in Python, and with the closing bracket in other languages. Correct texts are not changed.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from caretbench.syntax.parser import CharacterOffsets, encode, parse
 
 _CLOSERS = {"(": ")", "[": "]", "{": "}", "${": "}"}
 _CONTINUES = frozenset({"else", "catch", "finally", "while", "elif", "except", "case"})
-_SAYING_CHARACTERS = 20
-"""Repeated lines with fewer letters and digits than this may repeat by chance."""
+_MIN_REPEATED_CHARACTERS = 20
+"""Minimum number of letters and digits in repeated lines; shorter ones may repeat by chance."""
 
 
-def _says(line: str) -> bool:
+def _has_word(line: str) -> bool:
     return any(character.isalnum() for character in line)
 
 
-def _says_enough(lines: list[str]) -> bool:
+def _is_distinctive(lines: list[str]) -> bool:
     letters = sum(character.isalnum() for line in lines for character in line)
-    return sum(map(_says, lines)) >= 2 and letters >= _SAYING_CHARACTERS
+    return sum(map(_has_word, lines)) >= 2 and letters >= _MIN_REPEATED_CHARACTERS
 
 
 def without_prefix_repetition(text: str, surroundings: Surroundings) -> str:
-    """Return the text without whole lines at its beginning that repeat the end of the prefix.
+    """Return the text without lines at its beginning that repeat the end of the prefix.
 
-    Two lines that say something, or one that opens a block, or the begun line of the caret with at least two words.
-    What of the caret's line goes on stays.
+    Removed are two lines with words, one line that opens a block, or the beginning of the caret's line with at least
+    two words.
     """
     *whole, caret_line = surroundings.before.split("\n")
     begun = caret_line.strip()
@@ -53,8 +53,8 @@ def without_prefix_repetition(text: str, surroundings: Surroundings) -> str:
             if (first := _after_begun(head, shown, caret_line)) is not None:
                 return "\n".join([first, *rest])
             continue
-        opens = shown[-1].endswith((":", "{")) and _says(shown[-1])
-        if head == shown and (_says_enough(shown) or opens) and len(filled) > count:
+        opens = shown[-1].endswith((":", "{")) and _has_word(shown[-1])
+        if head == shown and (_is_distinctive(shown) or opens) and len(filled) > count:
             if caret_line:  # the caret's line has its indentation already
                 rest[0] = rest[0].removeprefix(caret_line)
             return "\n".join(rest)
@@ -62,7 +62,7 @@ def without_prefix_repetition(text: str, surroundings: Surroundings) -> str:
 
 
 def _after_begun(head: list[str], shown: list[str], caret_line: str) -> str | None:
-    """Return the last line of ``head`` without the caret's begun line, if ``head`` repeats it and ``shown``."""
+    """Return the last line of ``head`` without the text before the caret, if ``head`` repeats it and ``shown``."""
     *above, last = head
     begun = caret_line.strip()
     if above != shown or not last.startswith(begun) or (not shown and len(begun.split()) < 2):
@@ -72,9 +72,9 @@ def _after_begun(head: list[str], shown: list[str], caret_line: str) -> str | No
 
 
 def without_suffix_repetition(text: str, surroundings: Surroundings) -> str:
-    """Return the text up to where it goes on with the suffix that is shown, wherever that begins in the text.
+    """Return the text up to the first line from which it repeats the shown suffix.
 
-    Two lines must repeat; one line at the end of the text goes where the program is well formed only without it.
+    Two lines must repeat; a single line at the end is removed if the program is well formed only without it.
     """
     following = [line.strip() for line in surroundings.after.split("\n") if line.strip()]
     lines = text.split("\n")
@@ -87,9 +87,9 @@ def without_suffix_repetition(text: str, surroundings: Surroundings) -> str:
         )
         length = min(len(filled) - start, most) if run is None else run
         cut = with_final_newline("\n".join(lines[: filled[start - 1] + 1]), surroundings)
-        if length and _says_enough(following[:length]) and surroundings.parses_with(cut):
+        if length and _is_distinctive(following[:length]) and surroundings.parses_with(cut):
             return cut
-        ends_so = length == len(filled) - start and any(map(_says, stripped[start:]))
+        ends_so = length == len(filled) - start and any(map(_has_word, stripped[start:]))
         if ends_so and surroundings.parses_with(cut):
             return text if surroundings.parses_with(text) else cut
     return text
@@ -103,16 +103,16 @@ def _margin(line: str) -> int:
 
 
 def _columns(surroundings: Surroundings) -> list[int]:
-    """Return the columns where the first statement may stand, the nearest to the caret first."""
+    """Return the possible columns of the first statement, the most likely first."""
     *whole, caret_line = surroundings.before.split("\n")
     last = next((line for line in reversed(whole) if line.strip()), "")
     following = next((line for line in surroundings.after.split("\n")[1:] if line.strip()), "")
     unit = 4
     opens = last.rstrip().endswith(":")
-    wanted = [len(caret_line)] if caret_line else []
-    wanted += [_margin(last) + unit] if opens else [_margin(last)]
-    wanted += [_margin(following), _margin(last) + unit, max(0, _margin(last) - unit)]
-    return list(dict.fromkeys(wanted))
+    columns = [len(caret_line)] if caret_line else []
+    columns += [_margin(last) + unit] if opens else [_margin(last)]
+    columns += [_margin(following), _margin(last) + unit, max(0, _margin(last) - unit)]
+    return list(dict.fromkeys(columns))
 
 
 def _shifted(line: str, by: int) -> str:
@@ -122,7 +122,7 @@ def _shifted(line: str, by: int) -> str:
 
 
 def reindent(text: str, surroundings: Surroundings) -> str:
-    """Python: the text moved sideways as a whole, where the program is well formed only then; else the text."""
+    """Return Python text shifted to the right column, if the program is well formed only then; else the text."""
     caret_line = surroundings.before.rpartition("\n")[2]
     if surroundings.language != "python" or caret_line.strip() or surroundings.parses_with(text):
         return text
@@ -155,7 +155,7 @@ def _open_brackets(tree: tree_sitter.Tree, end: int) -> list[str]:
 
 def _follow(stack: list[str], token: tree_sitter.Node) -> None:
     if token.start_byte == token.end_byte:
-        return  # the parser's own, to make sense of what is unfinished
+        return  # a missing token that the parser inserted
     if token.type in _CLOSERS:
         stack.append(token.type)
     elif stack and token.type == _CLOSERS[stack[-1]]:
@@ -163,7 +163,7 @@ def _follow(stack: list[str], token: tree_sitter.Node) -> None:
 
 
 def _closing_end(text: str, surroundings: Surroundings) -> int | None:
-    """Return the character right after the bracket that closes the innermost construct that is open at the caret."""
+    """Return the index after the bracket that closes the innermost construct that is open at the caret."""
     before = encode(surroundings.before)
     tree = parse(before + encode(text), surroundings.language)
     tokens = list(tokens_between(tree, len(before), len(before) + len(encode(text))))
@@ -186,7 +186,7 @@ def _closing_end(text: str, surroundings: Surroundings) -> int | None:
 
 
 def _clause_end(text: str, surroundings: Surroundings) -> int | None:
-    """Python, the caret in a header: where a line stands no deeper than the header and is no clause of it."""
+    """Return the index at which Python text leaves the compound statement whose header contains the caret, or None."""
     column = _margin(surroundings.before.rpartition("\n")[2])
     position = 0
     for number, line in enumerate(text.split("\n")):
@@ -205,7 +205,7 @@ _HEADERS = (
 def cut_at_block_end(text: str, surroundings: Surroundings) -> str:
     """Return the text up to the end of the block or construct that is open at the caret.
 
-    With a suffix, brackets decide only where the program is not well formed with the whole text.
+    Outside Python, this applies only if the suffix is hidden; else see :func:`balance_brackets`.
     """
     if surroundings.language == "python":
         caret_line = surroundings.before.rpartition("\n")[2]
@@ -229,7 +229,7 @@ def cut_at_block_end(text: str, surroundings: Surroundings) -> str:
 
 
 def _cuts_at_brackets(text: str, surroundings: Surroundings) -> Iterator[str]:
-    """Yield the text before each bracket that it closes and did not open, the last first."""
+    """Yield the text before each closing bracket that it did not open, the last first."""
     offset = len(encode(surroundings.before))
     tree = parse(surroundings.program(text), surroundings.language)
     offsets = CharacterOffsets(text)
@@ -244,9 +244,9 @@ def _cuts_at_brackets(text: str, surroundings: Surroundings) -> Iterator[str]:
 
 
 def balance_brackets(text: str, surroundings: Surroundings) -> str:
-    """Return the text with the closing brackets that the program needs: surplus ones cut off, missing ones added.
+    """Return the text with balanced brackets: cut at surplus closing brackets, with missing ones added.
 
-    Where the program is well formed already, where the suffix is hidden, or where nothing helps, the text stays.
+    The text is returned unchanged if the program is well formed, if the suffix is hidden, or if nothing helps.
     """
     if surroundings.language == "python" or not surroundings.after.strip() or surroundings.parses_with(text):
         return text
@@ -262,5 +262,5 @@ def balance_brackets(text: str, surroundings: Surroundings) -> str:
 
 
 def longest_parsing_cut_with_suffix(text: str, surroundings: Surroundings) -> str:
-    """As :func:`~caretbench.extraction.cuts.longest_parsing_cut`, where a suffix is shown; else the text."""
+    """Return :func:`~caretbench.extraction.cuts.longest_parsing_cut` if a suffix is shown, else the text."""
     return longest_parsing_cut(text, surroundings) if surroundings.after.strip() else text

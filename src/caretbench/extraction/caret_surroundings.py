@@ -15,7 +15,7 @@ _LITERAL = ("comment", "string", "template_literal", "char", "text", "regex")
 
 
 class Surroundings(NamedTuple):
-    """The texts before and after the caret that a policy may look at, and their language."""
+    """Visible texts before and after the caret, and their language: the input of a policy."""
 
     before: str
     after: str
@@ -23,7 +23,7 @@ class Surroundings(NamedTuple):
 
     @classmethod
     def of(cls, caret: Caret, after: str | None = None) -> Surroundings:
-        """Return the surroundings of a caret; ``after`` stands in for a suffix that is not shown in full."""
+        """Return the surroundings of a caret; ``after`` replaces a suffix that is not shown in full."""
         name = language_named(caret.language).name
         return cls(caret.prefix, caret.suffix if after is None else after, name)
 
@@ -37,16 +37,18 @@ class Surroundings(NamedTuple):
 
     @property
     def needs_newline(self) -> bool:
-        """Return whether a text at the caret must end its last line itself, because the suffix begins a new one."""
+        """Return whether a text at the caret must end with a newline, because the suffix begins a new line."""
         at_line_start = not self.before or self.before.endswith("\n")
         return at_line_start and bool(self.after.strip()) and not self.after.startswith("\n")
 
 
 def within_literal(tree: tree_sitter.Tree, position: int) -> bool:
-    """Return whether byte ``position`` stands inside a string or comment, behind its beginning."""
+    """Return whether byte ``position`` is inside a string or comment."""
     node = tree.root_node.descendant_for_byte_range(max(0, position - 1), position)
     while node is not None:
-        ends_line = "comment" in node.type and node.end_byte == position  # which goes on until a newline
+        ends_line = (
+            "comment" in node.type and node.end_byte == position
+        )  # a line comment continues until a newline
         inside = node.start_byte < position < node.end_byte or (node.start_byte < position and ends_line)
         is_literal = any(word in node.type for word in _LITERAL)
         if inside and is_literal and not (ends_line and text_of(node).endswith(("*/", "\n"))):
@@ -56,7 +58,7 @@ def within_literal(tree: tree_sitter.Tree, position: int) -> bool:
 
 
 def caret_in_literal(surroundings: Surroundings, text: str) -> bool:
-    """Return whether the caret stands inside a string or comment, where prose and fences are as good as code."""
+    """Return whether the caret is inside a string or comment, where prose and fences are valid content."""
     position = len(encode(surroundings.before))
     trees = (parse(surroundings.program(middle), surroundings.language) for middle in (text, "\n", ""))
     return any(within_literal(tree, position) for tree in trees)

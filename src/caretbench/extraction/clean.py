@@ -1,8 +1,8 @@
-"""Take off what a chat model wraps around code: reasoning, fences, chatter. Code stays untouched.
+"""Removal of reasoning, fences and chatter that a chat model puts around code. Code is not changed.
 
-Every step here is conservative: a text without its mark is not even parsed, and nothing is taken off where
-the caret stands inside a string or comment, because there prose and fences are as good as code. (The exception is an
-answer that is one fenced block and nothing else, and names the language: that form is what prompts ask for.)
+Every step is conservative: nothing is removed if the caret is inside a string or comment, where prose and fences are
+valid content. (The exception is an answer that is a single fenced block with the name of the language, as prompts
+request.)
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CODE_MARKS = re.compile(r"[;{}=]|//|/\*|\w\(|^\s*(?:#|@|\*)|->|::")
 
 
 class CleanedText(NamedTuple):
-    """A text and what was taken off it, in words."""
+    """Cleaned text, and the names of the steps that changed it."""
 
     text: str
     steps: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ def _without_reasoning(text: str, surroundings: Surroundings) -> str:
 
 
 def _is_prose(line: str) -> bool:
-    """Return whether a line is clearly chatter: its first words, how it ends, no mark of code."""
+    """Return whether a line is clearly chatter, by its first words, its end, and no mark of code."""
     line = line.strip().lstrip("*_> ")
     if line.lower() in {"sure!", "certainly!", "absolutely!"}:
         return True
@@ -67,7 +67,7 @@ def _is_prose(line: str) -> bool:
 
 
 def _blocks(text: str, fences: list[re.Match[str]]) -> list[_Block]:
-    """Return the fenced blocks: a fence closes with at least as many marks and no word; the last may stay open."""
+    """Return the fenced blocks; a closing fence has at least as many marks and no word, and the last may be open."""
     found: list[_Block] = []
     opening: re.Match[str] | None = None
     for fence in fences:
@@ -81,7 +81,7 @@ def _blocks(text: str, fences: list[re.Match[str]]) -> list[_Block]:
     return found
 
 
-def _speaks(word: str, language: str) -> bool:
+def _names_language(word: str, language: str) -> bool:
     try:
         return not word or language_named(word).name == language
     except KeyError:
@@ -89,22 +89,21 @@ def _speaks(word: str, language: str) -> bool:
 
 
 def _chosen(text: str, fences: list[re.Match[str]], language: str) -> str:
-    """Return the code of the first block in the right language or without a language, else of the first block."""
+    """Return the code of the first block in the language or without a language, else of the first block."""
     head = text[: fences[0].start()]
     first_closes = len(fences) % 2 == 1 and not fences[0]["word"] and head.strip()
     if first_closes and not any(_is_prose(line) for line in head.splitlines()):
-        return head  # the prompt itself ended inside a fence, and the model closed it
+        return head  # the prompt ended inside a fence, which the model closed
     found = _blocks(text, fences)
-    return next((block.code for block in found if _speaks(block.word, language)), found[0].code)
+    return next((block.code for block in found if _names_language(block.word, language)), found[0].code)
 
 
 def _is_one_block(text: str, fences: list[re.Match[str]], language: str) -> bool:
-    """Return whether a text is one block that names the language, and nothing else.
+    """Return whether a text is a single fenced block with the name of the language, as prompts request.
 
-    So models answer that are asked for a fence. A comment that were nothing but a fenced example would look the
-    same, and does not occur.
+    A comment that is only a fenced example would look the same, but does not occur.
     """
-    if len(fences) != 2 or not fences[0]["word"] or not _speaks(fences[0]["word"], language):
+    if len(fences) != 2 or not fences[0]["word"] or not _names_language(fences[0]["word"], language):
         return False
     return not (text[: fences[0].start()] + text[fences[1].end() :]).strip()
 
@@ -116,8 +115,8 @@ def _without_fences(text: str, surroundings: Surroundings) -> str:
     ):
         return text
     if text[: fences[0].start()].strip():
-        # A fence further down may belong to a docstring or template of the code itself. (A leading one never does,
-        # although in JavaScript a fenced block happens to be a well-formed tagged template.)
+        # A later fence may belong to a docstring or template in the code. (A leading one never does, although in
+        # JavaScript a fenced block is a well-formed tagged template.)
         tree = parse(surroundings.program(text), surroundings.language)
         offset = len(encode(surroundings.before))
         if all(within_literal(tree, offset + len(encode(text[: fence.start()]))) for fence in fences):
@@ -149,13 +148,12 @@ _STEPS = (
 def clean(text: str, surroundings: Surroundings) -> CleanedText:
     """Remove reasoning spans, fences and a first line of chatter.
 
-    * Reasoning (``<think>``, ``<thinking>``, ``<reasoning>``) at the start goes; if it never ends, nothing
-      is left.
-    * Of fenced blocks the first whose word names the language of the problem, or that has no word, is
-      taken; else the first. A block that is never closed reaches to the end. The newline before the closing
-      fence goes, unless the caret stands at the start of a line and the suffix needs one.
-    * Without a fence, a first line that is clearly prose goes, if there is more and the program does not
-      parse.
+    * Reasoning (``<think>``, ``<thinking>``, ``<reasoning>``) at the start is removed; without an end, the result is
+      empty.
+    * Of fenced blocks, the first that names the language of the problem or no language is taken, else the first. An
+      open block extends to the end. The newline before the closing fence is removed, unless the caret is at the start
+      of a line and the suffix needs one.
+    * Without a fence, a first line that is clearly prose is removed, if there is more and the program does not parse.
     """
     steps = []
     for name, step in _STEPS:
@@ -167,11 +165,9 @@ def clean(text: str, surroundings: Surroundings) -> CleanedText:
 
 
 def strip_released_fence(text: str) -> str:
-    """What the released code did to a model's text: the lines of a closed fence that opens it.
+    """Return the content of a closed fence at the beginning of a text, as DevBench's released code does.
 
-    Only a text that begins with a fence is touched, and the block ends at the first line that is exactly
-    three backticks. The text so made never begins with that fence, so that doing it again changes nothing
-    in the data.
+    Other texts are returned unchanged. The block ends at the first line that is exactly three backticks.
     """
     if not text.strip().startswith("```"):
         return text

@@ -1,4 +1,4 @@
-"""Cuts of a text that runs on: by line, by block, and at the last place where the program parses."""
+"""Truncation of texts that are too long: after a line, at the end of a block, or where the program parses."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from caretbench.syntax.faults import is_well_formed
 from caretbench.syntax.parser import CharacterOffsets, encode, parse
 
 MAX_CUTS = 200
-"""At most so many places of one text are tried."""
+"""Maximum number of tried cuts of one text."""
 MAX_PARSED_BYTES = 3_000_000
-"""At most so many bytes are parsed for one text; the first few cuts are tried however long the program is."""
-_FEWEST_CUTS = 8
+"""Maximum number of bytes that are parsed for one text; a few cuts are tried for every length of the program."""
+_MIN_CUTS = 8
 
 
 def _ends(text: str) -> list[int]:
-    """Return the ends of lines that are not blank, newline excluded, without the end of the text itself."""
+    """Return the ends of lines that are not blank, without newlines and without the end of the text."""
     ends = []
     position = 0
     for line in text.split("\n")[:-1]:
@@ -30,12 +30,12 @@ def _ends(text: str) -> list[int]:
 
 
 def with_final_newline(text: str, surroundings: Surroundings) -> str:
-    """Return a cut text with the end of its last line, where the suffix needs one."""
+    """Return a cut text with a final newline, if the suffix needs one."""
     return text + "\n" if text and surroundings.needs_newline and not text.endswith("\n") else text
 
 
 def first_line(text: str, surroundings: Surroundings) -> str:
-    """Return the text up to the end of its first line that is not blank; a blank text stays."""
+    """Return the text up to the end of its first line that is not blank; a blank text is unchanged."""
     ends = _ends(text)
     return with_final_newline(text[: ends[0]], surroundings) if ends else text
 
@@ -57,7 +57,7 @@ def tokens_between(tree: tree_sitter.Tree, start: int, end: int) -> Iterator[tre
 def dedent_position(
     text: str, surroundings: Surroundings, tokens: list[tree_sitter.Node], offset: int
 ) -> int | None:
-    """Return the character at which a text leaves the indented block of its first statement, or None."""
+    """Return the index at which a text leaves the indented block of its first statement, or None."""
     caret_line = surroundings.before.rpartition("\n")[2]
     head = text.split("\n", 1)[0]
     continues_line = bool(caret_line.strip() and head.strip())
@@ -81,7 +81,7 @@ def dedent_position(
 
 
 def _unopened(text: str, tokens: list[tree_sitter.Node], offset: int) -> int | None:
-    """Return the character at which a text closes a bracket it did not open, or the end of the line before."""
+    """Return the index at which a text closes a bracket that it did not open, or the end of the line before."""
     depth = 0
     for token in tokens:
         depth += (token.type in {"(", "[", "{", "${"}) - (token.type in {")", "]", "}"})
@@ -94,7 +94,7 @@ def _unopened(text: str, tokens: list[tree_sitter.Node], offset: int) -> int | N
 
 
 def cut_to_same_block(text: str, surroundings: Surroundings) -> str:
-    """Return the text up to where it leaves the block of the caret: by indentation in Python, else by brackets."""
+    """Return the text up to the end of the caret's block: by indentation in Python, else by brackets."""
     offset = len(encode(surroundings.before))
     tree = parse(surroundings.program(text), surroundings.language)
     tokens = list(tokens_between(tree, offset, offset + len(encode(text))))
@@ -106,11 +106,11 @@ def cut_to_same_block(text: str, surroundings: Surroundings) -> str:
 
 
 def _candidates(ends: list[int], size: int) -> list[int]:
-    """Return the cuts to try, longest first; of too many the first ones are all kept and the later ones thinned out.
+    """Return the cuts to try, longest first; of too many, the later ones are thinned out.
 
-    A text that runs on goes wrong after its first statements, so that the right cut stands near the start.
+    The right cut is usually near the start.
     """
-    most = max(_FEWEST_CUTS, min(MAX_CUTS, MAX_PARSED_BYTES // max(size, 1)))
+    most = max(_MIN_CUTS, min(MAX_CUTS, MAX_PARSED_BYTES // max(size, 1)))
     if len(ends) <= most:
         return ends[::-1]
     dense = most * 3 // 4
@@ -120,7 +120,7 @@ def _candidates(ends: list[int], size: int) -> list[int]:
 
 
 def _edit(tree: tree_sitter.Tree, start: int, old_end: int, new_end: int, program: bytes) -> None:
-    """Tell ``tree`` that ``start`` to ``old_end`` of its ``program`` became ``start`` to ``new_end``."""
+    """Edit ``tree``: bytes ``start`` to ``old_end`` of its ``program`` become ``start`` to ``new_end``."""
 
     def point(position: int) -> tuple[int, int]:
         before = program[:position]
@@ -131,11 +131,11 @@ def _edit(tree: tree_sitter.Tree, start: int, old_end: int, new_end: int, progra
 
 
 def longest_parsing_cut(text: str, surroundings: Surroundings) -> str:
-    """Return the text itself if the program parses with it, else its longest line-wise beginning with which it does.
+    """Return the longest beginning of the text (in whole lines) with which the program parses.
 
-    If nothing parses the whole text stays: no cut could make that program run, and which cut has the fewest
-    errors is an accident of error recovery (and an unfinished prefix, or syntax newer than the grammar, has
-    errors with every text). A blank beginning is no answer, and never taken.
+    If there is none, the whole text is returned: no cut could make the program run, and the number of errors depends on
+    error recovery (an unfinished prefix, or syntax newer than the grammar, has errors with every text). A blank
+    beginning is never taken.
     """
     before, after = encode(surroundings.before), encode(surroundings.after)
     program = before + encode(text) + after
@@ -157,7 +157,7 @@ def longest_parsing_cut(text: str, surroundings: Surroundings) -> str:
 def without_suffix_overlap(text: str, surroundings: Surroundings) -> str:
     """Return the text without the longest run of whole lines at its end that repeats the beginning of the suffix.
 
-    At least one line that says something (a name or a number) must repeat; the text must not become blank.
+    At least one line with a letter or digit must repeat; the text must not become blank.
     """
     following = [line.strip() for line in surroundings.after.split("\n") if line.strip()]
     lines = text.split("\n")

@@ -1,7 +1,7 @@
-"""Named, versioned policies: from a model's raw text to the text that is inserted at the caret.
+"""Truncation policies: named, versioned rules from a model's raw text to the text inserted at the caret.
 
-A policy sees what the model was shown, never the reference answer or the tests. Its key (``syntax@1``)
-stands in every score; a change of behaviour needs a new version.
+A policy uses only the text that the model was shown, never the reference or the tests. Every score contains its key
+(``syntax@1``); a change of behaviour needs a new version.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _Step = Callable[[str, Surroundings], str]
 
 
 class ExtractedText(NamedTuple):
-    """The text for the caret, and what was done to the raw text, in words."""
+    """Text for the caret, and the names of the steps that changed the raw text."""
 
     text: str
     steps: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class ExtractedText(NamedTuple):
 
 @dataclass(frozen=True)
 class Policy:
-    """One way from raw text to inserted text; ``key`` is what stands in scores."""
+    """Truncation policy: ``steps`` from raw text to inserted text. With ``cleans``, :func:`clean` is the first step."""
 
     name: str
     version: Version
@@ -62,21 +62,21 @@ class Policy:
         return f"{self.name}@{self.version}"
 
     def apply(self, text: str, caret: Caret, after: str | None = None) -> ExtractedText:
-        """The text to insert at ``caret``.
+        """Return the text to insert at ``caret``.
 
-        ``after`` is the text that follows the caret, where it is known better than the shown suffix tells (a prompt
-        that was shortened to its budget). Hidden assertions do not belong into it.
+        ``after`` is the text after the caret, if it is longer than the shown suffix (a prompt that was shortened to its
+        budget). It must not contain hidden assertions.
         """
         return _apply(self, text, Surroundings.of(caret, after))
 
 
 @lru_cache(maxsize=16_384)
 def _apply(policy: Policy, text: str, surroundings: Surroundings) -> ExtractedText:
-    """Samples of one problem repeat each other, so the last results are kept."""
+    """Return the extracted text; cached, since samples of one problem are often equal."""
     done: list[str] = []
     if policy.cleans:
-        text, taken_off = clean(text, surroundings)
-        done += taken_off
+        text, removed = clean(text, surroundings)
+        done += removed
     for name, step in policy.steps:
         shorter = step(text, surroundings)
         if shorter != text:
@@ -173,20 +173,20 @@ POLICIES: Mapping[str, Policy] = MappingProxyType({entry.name: entry for entry i
 
 
 def policy_names() -> tuple[str, ...]:
-    """The names of all policies, those of installed plug-ins last."""
+    """Return the names of all policies; those of installed plug-ins are last."""
     return (*POLICIES, *installed_plugins(_GROUP, POLICIES))
 
 
 def policy(name: str = DEFAULT_POLICY) -> Policy:
-    """The policy with this name (``syntax``) or key (``syntax@1``), or that of a plug-in (``module:object`` too).
+    """Return the policy with this name (``syntax``) or key (``syntax@1``), or that of a plug-in (``module:object``).
 
     Raises:
         KeyError: no such policy, or not in this version; the message lists the known ones.
         PluginError: a plug-in cannot be used.
     """
-    wanted, _, _ = name.partition("@")
-    plugin = load_plugin(_GROUP, wanted, POLICIES)
-    found = POLICIES.get(wanted) if plugin is None else _of_plugin(plugin)
+    bare_name, _, _ = name.partition("@")
+    plugin = load_plugin(_GROUP, bare_name, POLICIES)
+    found = POLICIES.get(bare_name) if plugin is None else _of_plugin(plugin)
     if found is None or name not in {found.name, found.key}:
         keys = (*(entry.key for entry in _POLICIES), *installed_plugins(_GROUP, POLICIES))
         offered = "" if found is None else f" (there is {found.key})"
@@ -195,7 +195,7 @@ def policy(name: str = DEFAULT_POLICY) -> Policy:
 
 
 def _of_plugin(plugin: Plugin) -> Policy:
-    """A plug-in's policy under the name it was asked for by: a :class:`Policy`, or one step as a function."""
+    """Return a plug-in's policy under the requested name; a plug-in is a :class:`Policy` or one step as a function."""
     value = plugin.value
     if isinstance(value, Policy):
         steps = tuple((done, _Guarded(plugin, step)) for done, step in value.steps)
@@ -211,7 +211,7 @@ def _of_plugin(plugin: Plugin) -> Policy:
 
 @dataclass(frozen=True, eq=False)
 class _Guarded:
-    """A plug-in's step whose errors are one line that names it. Compared by identity: a step may not be hashable."""
+    """Step of a plug-in that reports errors in one line with its name. Compared by identity: it may be unhashable."""
 
     plugin: Plugin
     step: _Step
@@ -224,5 +224,5 @@ class _Guarded:
                 f"failed on a text of {len(text)} characters: {one_line(error)}"
             ) from error
         if not isinstance(shorter, str):
-            raise self.plugin.error(f"gave {shorter!r:.80} where a text is expected")
+            raise self.plugin.error(f"returned {shorter!r:.80} instead of a text")
         return shorter

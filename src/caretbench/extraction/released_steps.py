@@ -1,8 +1,8 @@
 """SimCopilot's released post-processing, in its three steps: cleaning, trimming repetitions, repairing.
 
-Reimplemented from a description of what the released code does, with its faults: it changes right answers, and is
-kept so that the paper's ablation can be repeated. The released code ran the tests after each step and reported the
-first text that passed; here each step is a policy of its own, and a best of three is for a summary to compute.
+Reimplemented from a description of the released code, with its faults: it changes correct answers, and is kept to
+repeat the paper's ablation. The released code ran the tests after each step and reported the first text that passed;
+here each step is a separate policy, and the report computes the best of three.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _MOST_WORDS, _FEWEST_SYMBOLS = 4, 2
 
 
 def clean_as_released(text: str, surroundings: Surroundings) -> str:
-    """Return the first fenced block that names the language, or what stands between the markers, as it is.
+    """Return the first fenced block that names the language, or the text between the markers, unchanged.
 
-    Without either, reasoning, fence lines, blank lines, comments and whatever does not look like code go.
+    Without either, remove reasoning, fence lines, blank lines, comments and lines that do not look like code.
     """
     entry = language_named(surroundings.language)
     words = "|".join(re.escape(word) for word in (entry.name, entry.fence, *entry.aliases))
@@ -73,10 +73,10 @@ def _collapsed(line: str) -> str:
 
 
 def trim_as_released(text: str, surroundings: Surroundings) -> str:
-    """Return the text between a line that stands anywhere in the prefix and one that stands anywhere in the suffix.
+    """Return the text between a line that occurs in the prefix and one that occurs in the suffix.
 
     One equal line is enough; then lines that are nearly equal to the last two of the prefix or the first two of the
-    suffix. Where the beginning would lie behind the end, only the end is cut; where nothing would be left, all stays.
+    suffix. If the beginning is after the end, only the end is cut; if nothing would remain, the text is unchanged.
     """
     lines = text.split("\n")
     ours = [_collapsed(line) for line in lines]
@@ -127,7 +127,7 @@ _COUNTERPARTS = {
 
 
 def repair_as_released(text: str, surroundings: Surroundings) -> str:
-    """Python: the text moved to the indentation that the last line of the prefix suggests. Else: brackets counted."""
+    """Return the text with the indentation of the prefix's last line (Python), or with balanced brackets (else)."""
     return (
         _reindented(text, surroundings)
         if surroundings.language == "python"
@@ -145,7 +145,7 @@ def _first_word(line: str) -> str:
 
 
 def _target(first: str, whole: Sequence[str]) -> int:
-    """Return the column that the first line should have."""
+    """Return the expected column of the first line."""
     filled = [line for line in whole if line.strip()]
     if not filled:
         return 0
@@ -186,7 +186,7 @@ def _balanced(text: str, surroundings: Surroundings) -> str:
 
 
 def _stripped(text: str, closing: str, surplus: int) -> str:
-    """Return the text without so many closing brackets at the ends of its lines, the last line first."""
+    """Return the text without ``surplus`` closing brackets at the ends of its lines, the last line first."""
     lines = text.split("\n")
     for number in range(len(lines) - 1, -1, -1):
         while surplus and lines[number].rstrip().endswith(closing):

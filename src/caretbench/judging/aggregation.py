@@ -1,8 +1,8 @@
-"""Aggregation of judgements to scores of instances, for points and intervals alike.
+"""Aggregation of judgements to scores of texts and instances.
 
-A text's score by one grader is the mean of the sums over its repeats; by several graders the mean of theirs, where
-all of them judged it. An instance's score is the mean over the model's samples that have one. Everything else in a
-report is a mean over instances.
+The score of a text by one grader is the mean of the sums over its repeats; by several graders the mean of theirs, if
+all of them judged it. The score of an instance is the mean over the model's samples with a score. Other numbers of a
+report are means over instances.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from caretbench.problem import Judgement
 TOTAL = "total"
 
 GraderKey = tuple[str, str]
-"""A grader's name and its parameters."""
+"""Name and parameters of a grader."""
 
 TextKey = tuple[str, str]
-"""A problem and an answer."""
+"""Problem id and answer hash of a text."""
 
 
 class TextScores(NamedTuple):
-    """One grader's scores of one text: the mean of each score, and of their sum as ``total``; the single sums."""
+    """Scores of one text by one grader: mean of each score, and of their sum as ``total``; the sum of each repeat."""
 
     means: Mapping[str, float]
     sums: tuple[float, ...]
@@ -38,7 +38,7 @@ class TextScores(NamedTuple):
 def scores_by_grader(
     judgements: Iterable[Judgement], criterion: str
 ) -> dict[GraderKey, dict[TextKey, TextScores]]:
-    """Return the scores of every judged text under one criterion, by grader; judgements with a fault do not count."""
+    """Return the scores of every judged text under one criterion, by grader; unreadable judgements do not count."""
     gathered: dict[GraderKey, dict[TextKey, list[Judgement]]] = defaultdict(lambda: defaultdict(list))
     for row in judgements:
         if row.criterion == criterion and row.values:
@@ -50,7 +50,7 @@ def scores_by_grader(
 
 
 def _text_scores(rows: Sequence[Judgement]) -> TextScores:
-    # Rounded, so that sums that are equal on paper have equal ranks.
+    # Rounded, so that mathematically equal sums have equal ranks.
     sums = tuple(round(math.fsum(row.values.values()), 9) for row in rows)
     means = {
         name: math.fsum(row.values.get(name, 0.0) for row in rows) / len(rows) for name in rows[0].values
@@ -59,7 +59,7 @@ def _text_scores(rows: Sequence[Judgement]) -> TextScores:
 
 
 def mean_over_graders(graders: Sequence[Mapping[TextKey, TextScores]]) -> dict[TextKey, TextScores]:
-    """Return the mean over the graders for texts that all of them judged, so that a missing one shifts no mean."""
+    """Return the mean over graders of every text that all of them judged."""
     if len(graders) == 1:
         return dict(graders[0])
     shared = set.intersection(*(set(texts) for texts in graders)) if graders else set()
@@ -76,7 +76,7 @@ def mean_over_graders(graders: Sequence[Mapping[TextKey, TextScores]]) -> dict[T
 def instance_scores(
     samples: Iterable[TextKey], texts: Mapping[TextKey, TextScores], name: str = TOTAL
 ) -> dict[str, float]:
-    """Return the score of every instance: the mean over the model's judged samples, repeated texts included."""
+    """Return the score of every instance: the mean over the model's judged samples, equal texts included."""
     found: dict[str, list[float]] = defaultdict(list)
     for problem, answer in samples:
         scores = texts.get((problem, answer))

@@ -15,7 +15,7 @@ from caretbench.metrics.correlation import pearson, spearman
 
 
 class PairAgreement(NamedTuple):
-    """Agreement of two graders, by their indices: correlations of their totals over the texts that both judged."""
+    """Agreement of two graders (by index): correlations of their totals over the texts that both judged."""
 
     first: int
     second: int
@@ -25,7 +25,7 @@ class PairAgreement(NamedTuple):
 
 
 class GraderAgreement(NamedTuple):
-    """Krippendorff's alpha (ordinal) over all graders and texts, and every pair."""
+    """Agreement of all graders: Krippendorff's alpha (ordinal), and the agreement of every pair."""
 
     alpha: float | None
     texts: int
@@ -62,7 +62,7 @@ def repeat_spread(texts: Mapping[TextKey, TextScores]) -> float | None:
 def separation(reference: Sequence[float], control: Sequence[float]) -> float | None:
     """Return the probability that a reference is rated above a control of any problem (area under the ROC curve).
 
-    Ties count half: 1 is perfect, 0.5 chance. Source: Mann and Whitney (1947). None where there is nothing to compare.
+    Ties count half: 1 is perfect, 0.5 chance. Source: Mann and Whitney (1947). None if there is nothing to compare.
     """
     if not reference or not control:
         return None
@@ -73,6 +73,6 @@ def separation(reference: Sequence[float], control: Sequence[float]) -> float | 
 
 
 def controls_in_order(means: Mapping[str, float]) -> bool:
-    """Return whether the controls' means are in the right order: the reference, the doubled one, the wrong ones."""
+    """Return whether the means of the controls are in the right order: reference, doubled reference, wrong answers."""
     wrong = max(means["other-reference"], means["empty"])
     return means["reference"] > means["reference-twice"] > wrong

@@ -1,4 +1,4 @@
-"""Judged texts: the text that a completion inserts or answers, and its hash."""
+"""Texts that judges see: the text that a completion inserts or answers, and its hash."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _BLANK_LINES = re.compile(r"\A(?:[^\S\n]*\n)+")
 
 
 def plain_answer(_problem: Problem, text: str, profile: Profile) -> str:
-    """Return an answer as a judge sees it where a suite has no rule of its own.
+    """Return an answer as a judge sees it, for suites without their own rule.
 
-    Under ``paper`` as it came, else without the reasoning before it, blank lines around it and blanks at its end.
+    Under ``paper`` it is the raw text, else the text without reasoning, blank lines around it and blanks at its end.
     """
     return (
         text
@@ -32,7 +32,7 @@ def plain_answer(_problem: Problem, text: str, profile: Profile) -> str:
 
 
 TextOf = Callable[[Problem, str, Profile], str]
-"""From a problem, its raw answer and the profile to what a judge sees of it."""
+"""Function from problem, raw answer and profile to the text that a judge sees."""
 
 
 class JudgedText(NamedTuple):
@@ -44,17 +44,17 @@ class JudgedText(NamedTuple):
 
 
 def answer_key(text: str) -> str:
-    """Return the name of a text in a judgement: its hash."""
+    """Return the hash of a text, which identifies it in judgements."""
     return sha256_text(text)
 
 
 def inserted_texts(
     completions: Iterable[Completion], problems: Mapping[str, Problem], policy: Policy, profile: Profile
 ) -> Iterator[JudgedText]:
-    """Return what every completion inserts, under one policy; problems without a caret are skipped.
+    """Yield the text that every completion inserts, under one policy; problems without a caret are skipped.
 
-    A null completion inserts nothing: it is judged as the empty text. A released row that holds an error message is no
-    completion, but under the paper profile, which judged the message.
+    A null completion is judged as the empty text. A released row with an error message is skipped, except under the
+    paper profile, which judged the message.
     """
     for completion, problem in _judged(completions, problems, profile):
         if isinstance(problem.shown, Caret):
@@ -70,13 +70,13 @@ def answer_texts(
     profile: Profile,
     text_of: TextOf = plain_answer,
 ) -> Iterator[JudgedText]:
-    """Return what every completion answers to a judged question; all others are skipped.
+    """Yield the answer of every completion to a judged question; other problems are skipped.
 
-    ``text_of`` is the suite's :meth:`caretbench.suites.base.Suite.judged_text`. References are never cut.
+    ``text_of`` is the suite's :meth:`caretbench.suites.base.Suite.judged_text`. References are never changed.
     """
     for completion, problem in _judged(completions, problems, profile):
-        asked = any(isinstance(check, CriterionCheck) for check in problem.checks)
-        if asked and isinstance(problem.shown, Question):
+        judged = any(isinstance(check, CriterionCheck) for check in problem.checks)
+        if judged and isinstance(problem.shown, Question):
             text = completion.text or ""
             if completion.model != REFERENCE:
                 text = text_of(problem, text, profile)
@@ -86,7 +86,7 @@ def answer_texts(
 def _judged(
     completions: Iterable[Completion], problems: Mapping[str, Problem], profile: Profile
 ) -> Iterator[tuple[Completion, Problem]]:
-    """Yield the completions of known problems, without errors that are no answers under the profile."""
+    """Yield the completions of known problems, without errors that do not count as answers under the profile."""
     for completion in completions:
         problem = problems.get(completion.problem_id)
         if problem is not None and (not completion.error or rules_of(profile).errors_are_answers):

@@ -1,4 +1,4 @@
-"""Synthetic controls: texts of known order, judged like any other text, to check a judge.
+"""Controls at carets: texts of known quality that are judged like any other text, to check a judge.
 
 ``reference`` is the reference, ``reference-twice`` the reference two times in a row, ``other-reference`` the
 reference of another problem in the same language, ``empty`` nothing. A judge that does not put the reference first
@@ -14,25 +14,25 @@ from caretbench.files import sha256_text
 from caretbench.problem import Caret, Problem
 
 CONTROLS = ("reference", "reference-twice", "other-reference", "empty")
-"""The controls, the best first; the last two have no order between them."""
+"""Names of the controls, the best first; the last two are equally bad."""
 
 DEFAULT_CONTROL_PROBLEMS = 120
-"""Number of problems whose controls tell the means apart to about 0.2 points, without costing more than the models."""
+"""Default number of problems with controls: enough to separate means that differ by about 0.2 points."""
 
 
 def caret_controls(problems: Sequence[Problem]) -> dict[str, dict[str, str]]:
-    """Return the controls' texts by problem and name. Problems without a caret have none.
+    """Return the texts of the controls by problem and name. Problems without a caret have none.
 
-    The other problem is the next one in an order that looks random and depends on the ids alone. A control that is the
-    same text as the reference is omitted (a problem that is alone in its language has no other).
+    The other problem is the next one of the language in the order of the hashes of the ids. A control with the same
+    text as the reference is omitted.
     """
     found: dict[str, dict[str, str]] = {}
-    for ring in _by_language(problems).values():
-        for place, problem in enumerate(ring):
+    for group in _by_language(problems).values():
+        for index, problem in enumerate(group):
             texts = {
                 "reference": problem.reference,
                 "reference-twice": _twice(problem.reference),
-                "other-reference": _other(ring, place),
+                "other-reference": _other(group, index),
                 "empty": "",
             }
             found[problem.id] = {
@@ -44,7 +44,7 @@ def caret_controls(problems: Sequence[Problem]) -> dict[str, dict[str, str]]:
 
 
 def control_sample(problems: Sequence[Problem], limit: int) -> list[Problem]:
-    """Return at most ``limit`` problems with a caret, as evenly over the languages as can be; always the same ones."""
+    """Return at most ``limit`` problems with a caret, balanced over languages; always the same ones."""
     return balanced_sample(_by_language(problems), limit)
 
 
@@ -54,30 +54,30 @@ def _by_language(problems: Sequence[Problem]) -> dict[tuple[str, ...], list[Prob
 
 
 def hash_ordered(problems: Iterable[Problem]) -> list[Problem]:
-    """Return problems in an order that looks random and depends on their ids alone."""
+    """Return problems in the order of the hashes of their ids."""
     return sorted(problems, key=lambda problem: sha256_text(problem.id))
 
 
 def problems_by_group(
     ordered: Iterable[Problem], group: Callable[[Problem], tuple[str, ...]]
 ) -> dict[tuple[str, ...], list[Problem]]:
-    """Return the problems of each group, in the order of all."""
-    rings: dict[tuple[str, ...], list[Problem]] = defaultdict(list)
+    """Return the problems of each group, in the order of ``ordered``."""
+    groups: dict[tuple[str, ...], list[Problem]] = defaultdict(list)
     for problem in ordered:
-        rings[group(problem)].append(problem)
-    return rings
+        groups[group(problem)].append(problem)
+    return groups
 
 
-def balanced_sample(rings: Mapping[tuple[str, ...], Sequence[Problem]], limit: int) -> list[Problem]:
-    """Return at most ``limit`` problems, as evenly over the groups as can be."""
-    turns = [(turn, name, problem) for name, ring in rings.items() for turn, problem in enumerate(ring)]
-    return [problem for _, _, problem in sorted(turns, key=lambda entry: entry[:2])[:limit]]
+def balanced_sample(groups: Mapping[tuple[str, ...], Sequence[Problem]], limit: int) -> list[Problem]:
+    """Return at most ``limit`` problems, balanced over the groups."""
+    ranked = [(rank, name, problem) for name, group in groups.items() for rank, problem in enumerate(group)]
+    return [problem for _, _, problem in sorted(ranked, key=lambda entry: entry[:2])[:limit]]
 
 
 def control_totals(
     texts: Mapping[str, Mapping[str, str]], totals: Mapping[tuple[str, str], float]
 ) -> dict[str, list[float]]:
-    """Return a grader's totals of every control over the problems of which it judged all, in one order of problems."""
+    """Return a grader's totals by control, over the problems of which it judged all controls."""
     whole = [
         problem
         for problem, named in sorted(texts.items())
@@ -90,7 +90,7 @@ def _twice(text: str) -> str:
     return text + ("" if text.endswith("\n") else "\n") + text if text else text
 
 
-def _other(ring: Sequence[Problem], place: int) -> str | None:
-    own = ring[place].reference
-    following = (ring[(place + step) % len(ring)].reference for step in range(1, len(ring)))
+def _other(group: Sequence[Problem], index: int) -> str | None:
+    own = group[index].reference
+    following = (group[(index + step) % len(group)].reference for step in range(1, len(group)))
     return next((text for text in following if text.strip() != own.strip()), None)

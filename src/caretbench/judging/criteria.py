@@ -1,4 +1,4 @@
-"""Criteria: a judge's prompts, scales, and the form of its answer. The texts are in ``templates/``."""
+"""Criteria: prompts for judges, scales, and forms of answers. CaretBench's are in ``templates/``."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from caretbench.models import Sampling
 from caretbench.problem import Row
 
 AnswerForm = Literal["scores", "final-sum", "number", "flag", "claims", "label"]
-"""Form of an answer, which decides how it is read.
+"""Form of a judge's answer, which decides how it is parsed.
 
 ``scores``: a JSON object with every score. ``number``: one number and nothing else; ``flag``: 1 or 0 and nothing else.
 ``claims``: a JSON object with a list of statements. ``label``: a JSON object that names the one score that gets 1.
-All strictly; ``final-sum``: as DevBench's released code reads.
+These are parsed strictly; ``final-sum`` is parsed as in DevBench's released code.
 """
 
 Subject = Literal["caret", "answer", "claim"]
-"""Kind of judged text: a text in its place, the answer to a question, or one statement that an answer makes."""
+"""Kind of judged text: a text at a caret, the answer to a question, or one statement of an answer."""
 
 _CARET_PLACEHOLDERS = frozenset({"language", "prefix", "completion", "suffix", "mark"})
 _SHOWN: Mapping[Subject, frozenset[str]] = {
@@ -37,12 +37,14 @@ _SHOWN: Mapping[Subject, frozenset[str]] = {
 }
 """Placeholders that a prompt must contain."""
 
-_DECIDES_NOTHING = frozenset(["about", "sampling", "subject", "repeats", "overall", "paper", "then", "only"])
-"""Fields that leave a judge's answer to a prompt as it is."""
+_NOT_IN_FINGERPRINT = frozenset(
+    ["about", "sampling", "subject", "repeats", "overall", "paper", "then", "only"]
+)
+"""Fields without influence on a judge's answer, which are not part of the fingerprint."""
 
 
 class Scale(Row):
-    """One score, from 0 to ``maximum``."""
+    """Scale of one score, from 0 to ``maximum``."""
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
     maximum: float = Field(gt=0, allow_inf_nan=False)
@@ -52,10 +54,10 @@ class Scale(Row):
 class PromptText(Row):
     """Prompt text with placeholders.
 
-    At a caret: ``$prefix``, ``$completion``, ``$suffix``, ``$language`` and ``$mark``. Of a question: ``$question``,
+    At a caret: ``$prefix``, ``$completion``, ``$suffix``, ``$language`` and ``$mark``. For a question: ``$question``,
     ``$shown`` (the question with its context files), ``$reference``, ``$answer``, ``$claim``, ``$mark``, and each
-    context file by its name without the ending (``$patch`` for ``patch.diff``). ``pair`` holds two parts that ``$pair``
-    means, in this order for even repeats and in the other one for odd ones.
+    context file by its name without suffix (``$patch`` for ``patch.diff``). ``$pair`` is replaced by the two parts of
+    ``pair``, in this order for even repeats and in reverse order for odd ones.
     """
 
     system: str | None = None
@@ -63,11 +65,11 @@ class PromptText(Row):
     pair: tuple[str, str] | None = None
 
     @model_validator(mode="after")
-    def _places_are_places(self) -> Self:
+    def _placeholders_are_valid(self) -> Self:
         if not all(Template(text).is_valid() for text in (self.user, *(self.pair or ()))):
-            raise ValueError("a dollar sign that names no place is written $$")
+            raise ValueError("a dollar sign that is not a placeholder must be written as $$")
         if ("pair" in Template(self.user).get_identifiers()) != (self.pair is not None):
-            raise ValueError("unknown places: pair; $pair and the two parts of a pair belong together")
+            raise ValueError("unknown placeholders: pair; $pair and the two parts of a pair belong together")
         return self
 
     @property
@@ -78,15 +80,15 @@ class PromptText(Row):
 
 
 class Criterion(Row):
-    """Criterion of a judge. The sum of its scores is the judge's score of a text, or the mean of ``overall``.
+    """Criterion of a judge. The score of a text is the sum of all scores, or the mean of those in ``overall``.
 
     Args:
         subject: Kind of judged text.
         repeats: Default number of judgements of each text.
-        overall: The scores whose mean is the score of a text; none: the sum of all is.
-        paper: The name of the criterion that is asked under the paper profile instead.
-        then: The name of the criterion by which each statement is judged that was found by this one.
-        only: ``passed``: ask about the completions that passed, and about no other; None: about all.
+        overall: Names of the scores whose mean is the score of a text; empty: the sum of all scores.
+        paper: Name of the criterion that replaces this one under the paper profile.
+        then: Name of the criterion that judges each statement found by this one.
+        only: ``passed``: judge only completions that passed; None: judge all.
     """
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")
@@ -109,28 +111,28 @@ class Criterion(Row):
     def _scores_are_distinct(self) -> Self:
         names = [scale.name for scale in self.scores]
         if len(set(names)) < len(names) or "reasoning" in names:
-            raise ValueError("the names of the scores are distinct, and none is 'reasoning'")
+            raise ValueError("names of scores must be distinct, and none may be 'reasoning'")
         if self.form in _ONE_SCORE and len(names) > 1:
-            raise ValueError(f"the form {self.form} has one score{_ONE_SCORE[self.form]}")
+            raise ValueError(f"the form {self.form} needs exactly one score{_ONE_SCORE[self.form]}")
         if set(self.overall) - set(names):
-            raise ValueError("overall names scores that there are")
+            raise ValueError("overall must contain names of scores")
         if (self.then is not None) != (self.form == "claims"):
             raise ValueError(
-                "a criterion that finds claims says what they are judged by then, and no other does"
+                "`then` (the criterion that judges each claim) is required for the form claims, and for no other"
             )
         return self
 
     @model_validator(mode="after")
-    def _places_are_known(self) -> Self:
+    def _placeholders_are_known(self) -> Self:
         found = self.prompt.placeholders
         if self.only is not None and self.subject != "caret":
             raise ValueError(
-                "only = 'passed' is for texts at carets: judges decide whether answers to questions pass"
+                "only = 'passed' is for texts at carets; answers to questions have no verdict before they are judged"
             )
         if self.subject == "caret" and found - _CARET_PLACEHOLDERS:
-            raise ValueError(f"unknown places: {', '.join(sorted(found - _CARET_PLACEHOLDERS))}")
+            raise ValueError(f"unknown placeholders: {', '.join(sorted(found - _CARET_PLACEHOLDERS))}")
         if lacking := _SHOWN[self.subject] - found:
-            raise ValueError(f"the prompt shows no {', '.join(sorted(lacking))}")
+            raise ValueError(f"the prompt has no placeholder {', '.join(sorted(lacking))}")
         return self
 
     @property
@@ -147,27 +149,27 @@ class Criterion(Row):
         return sum(scale.maximum for scale in self.scores)
 
     def value(self, scores: Mapping[str, float]) -> float:
-        """Return one number from the scores of a text: the mean of ``overall``, or the sum of all."""
+        """Return the score of a text from its scores: the mean of ``overall``, or the sum of all."""
         if self.overall:
             return math.fsum(scores[name] for name in self.overall) / len(self.overall)
         return math.fsum(scores[scale.name] for scale in self.scores)
 
     @property
     def order_count(self) -> int:
-        """Number of orders in which the texts are shown: repeats cycle through them."""
+        """Number of orders in which a pair is shown; repeats cycle through them."""
         return 1 if self.prompt.pair is None else 2
 
     @property
     def fingerprint(self) -> str:
-        """Hash of everything that decides the answers: part of the parameters of every judgement."""
-        value = self.model_dump(mode="json", exclude=set(_DECIDES_NOTHING))
+        """Hash of all fields that influence answers: part of the parameters of every judgement."""
+        value = self.model_dump(mode="json", exclude=set(_NOT_IN_FINGERPRINT))
         if self.prompt.pair is None:  # criteria that have none were stored without the field
             del value["prompt"]["pair"]
         return sha256_json(value)
 
     @property
     def json_schema(self) -> Mapping[str, JsonValue] | None:
-        """JSON schema of the answer, for providers that can enforce one; None if the answer is no JSON."""
+        """JSON schema of the answer, for providers that can enforce one; None if the answer is not JSON."""
         properties = _PROPERTIES[self.form](self.scores) if self.form in _PROPERTIES else None
         if properties is None:
             return None
@@ -197,10 +199,10 @@ def _label_properties(scores: Sequence[Scale]) -> dict[str, JsonValue]:
 
 
 CLAIMS: Final = "claims"
-"""The name of the list in an answer of the form ``claims``."""
+"""Name of the list in an answer of the form ``claims``."""
 
 VERDICT: Final = "verdict"
-"""The name of the label in an answer of the form ``label``."""
+"""Name of the label in an answer of the form ``label``."""
 
 _PROPERTIES: Mapping[AnswerForm, Callable[[Sequence[Scale]], dict[str, JsonValue]]] = {
     "scores": _score_properties,
@@ -215,7 +217,7 @@ _added: Final[list[Traversable]] = []
 
 @cache
 def criteria() -> Mapping[str, Criterion]:
-    """Return all criteria by name: CaretBench's, and those of suites with criteria of their own."""
+    """Return all criteria by name: CaretBench's, and those of suites."""
     folders = [resources.files("caretbench.judging").joinpath("templates"), *_added]
     found: dict[str, Criterion] = {}
     for folder in folders:
@@ -223,15 +225,13 @@ def criteria() -> Mapping[str, Criterion]:
             if file.name.endswith(".toml"):
                 entry = _parse(file.read_text("utf-8"), str(file))
                 if entry.name in found:
-                    raise DataError(
-                        f"{file}: there is a criterion {entry.name!r} already; choose another name"
-                    )
+                    raise DataError(f"{file}: a criterion {entry.name!r} exists already; choose another name")
                 found[entry.name] = entry
     return {name: found[name] for name in sorted(found)}
 
 
 def add_criteria(folder: Traversable) -> None:
-    """Register the criteria of a folder: one TOML file each, in the form of those in ``templates/``."""
+    """Register the criteria in a folder of TOML files, in the format of those in ``templates/``."""
     if folder not in _added:
         _added.append(folder)
         criteria.cache_clear()
@@ -242,7 +242,7 @@ def criterion(name: str) -> Criterion:
 
     Raises:
         KeyError: no such criterion, or not in this version; the message lists the known ones.
-        DataError: the file cannot be read or is no criterion.
+        DataError: the file cannot be read or is not a criterion.
     """
     if name.endswith(".toml"):
         return load_criterion(Path(name))
@@ -254,10 +254,10 @@ def criterion(name: str) -> Criterion:
 
 
 def load_criterion(path: Path) -> Criterion:
-    """Return a criterion of one's own from a TOML file in the form of those in ``templates/``.
+    """Return a user's criterion from a TOML file in the format of those in ``templates/``.
 
     Raises:
-        DataError: the file cannot be read, is no criterion, or takes a name of CaretBench's.
+        DataError: the file cannot be read, is not a criterion, or has the name of one of CaretBench's criteria.
     """
     try:
         text = path.read_text("utf-8")
@@ -267,17 +267,17 @@ def load_criterion(path: Path) -> Criterion:
         raise DataError(f"{path}: not UTF-8 ({error})") from None
     own = _parse(text, str(path))
     if own.name in criteria():
-        raise DataError(f"{path}: {own.name!r} is the name of a criterion of CaretBench's; choose another")
+        raise DataError(f"{path}: {own.name!r} is the name of one of CaretBench's criteria; choose another")
     return own
 
 
-def _parse(text: str, where: str) -> Criterion:
+def _parse(text: str, path: str) -> Criterion:
     try:
         value = tomllib.loads(text)
-        if isinstance(value.get("sampling"), dict):  # what is not said is not sent
+        if isinstance(value.get("sampling"), dict):  # unset options are not sent
             value["sampling"] = {"temperature": None, "top_p": None} | value["sampling"]
         return Criterion.model_validate(value)
     except tomllib.TOMLDecodeError as error:
-        raise DataError(f"{where}: not TOML ({error})") from None
+        raise DataError(f"{path}: not TOML ({error})") from None
     except ValidationError as error:
-        raise DataError(f"{where}: {describe_validation_error(error)}") from None
+        raise DataError(f"{path}: {describe_validation_error(error)}") from None

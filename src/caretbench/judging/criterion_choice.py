@@ -1,4 +1,4 @@
-"""Choice of a problem's criterion: named by its checks, or the profile's for a caret without one."""
+"""Criteria of a problem: those that its checks name, or at a caret without one the profile's."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from caretbench.problem import Caret, CriterionCheck, Problem, Profile
 from caretbench.profiles import rules_of
 
 
-class Part(NamedTuple):
+class CriterionProblems(NamedTuple):
     """Problems that are judged by one criterion."""
 
     criterion: Criterion
@@ -18,12 +18,12 @@ class Part(NamedTuple):
 
 
 def criteria_for(problem: Problem, profile: Profile) -> Iterator[Criterion]:
-    """Return the criteria of a problem; none for a choice.
+    """Yield the criteria of a problem; none for a multiple-choice problem.
 
-    Under ``paper`` the equivalent of the published criterion replaces the named one.
+    Under ``paper``, the criterion of the paper replaces the named one.
 
     Raises:
-        KeyError: a check names a criterion that is not known; the message lists the known ones.
+        KeyError: a check names an unknown criterion; the message lists the known ones.
     """
     named = [check.name for check in problem.checks if isinstance(check, CriterionCheck)]
     if not named and isinstance(problem.shown, Caret):
@@ -33,25 +33,29 @@ def criteria_for(problem: Problem, profile: Profile) -> Iterator[Criterion]:
         yield criterion(found.paper) if rules_of(profile).released_criterion and found.paper else found
 
 
-def parts(problems: Sequence[Problem], profile: Profile, asked: Criterion | None = None) -> list[Part]:
-    """Return the problems by criterion, in the order in which these come up; a problem may be in several parts.
+def problems_by_criterion(
+    problems: Sequence[Problem], profile: Profile, only: Criterion | None = None
+) -> list[CriterionProblems]:
+    """Return the problems of each criterion, in the order of first use; a problem may have several criteria.
 
-    ``asked`` is asked of all problems that a judge is asked about, as far as it is about problems of their kind.
+    With ``only``, this criterion replaces those of all judged problems of its kind (carets or questions).
 
     Raises:
-        ValueError: ``asked`` is about statements, which only another criterion finds.
+        ValueError: ``only`` is about statements, which another criterion must find first.
     """
-    if asked is not None and asked.subject == "claim":
-        raise ValueError(f"{asked.key} judges the statements that another criterion finds; ask for that one")
+    if only is not None and only.subject == "claim":
+        raise ValueError(
+            f"{only.key} judges the statements that another criterion finds; name that one instead"
+        )
     found: dict[str, tuple[Criterion, list[Problem]]] = {}
     for problem in problems:
-        wanted = list(criteria_for(problem, profile))
-        if asked is not None:
-            wanted = [asked] if wanted and _fits(asked, problem) else []
-        for entry in wanted:
+        criteria = list(criteria_for(problem, profile))
+        if only is not None:
+            criteria = [only] if criteria and _applies(only, problem) else []
+        for entry in criteria:
             found.setdefault(entry.key, (entry, []))[1].append(problem)
-    return [Part(entry, tuple(chosen)) for entry, chosen in found.values()]
+    return [CriterionProblems(entry, tuple(chosen)) for entry, chosen in found.values()]
 
 
-def _fits(asked: Criterion, problem: Problem) -> bool:
-    return (asked.subject == "caret") == isinstance(problem.shown, Caret)
+def _applies(criterion: Criterion, problem: Problem) -> bool:
+    return (criterion.subject == "caret") == isinstance(problem.shown, Caret)

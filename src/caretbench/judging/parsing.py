@@ -1,4 +1,4 @@
-"""Parsing of a judge's answer to scores, strictly or like DevBench's released code."""
+"""Parsing of judges' answers to scores, strictly or as in DevBench's released code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ParsedJudgement(NamedTuple):
 
 
 def parse(criterion: Criterion, text: str | None) -> ParsedJudgement:
-    """Read an answer as the criterion's form wants it."""
+    """Return the scores in an answer, parsed by the criterion's form."""
     if criterion.form == "final-sum":
         return _released(criterion, text or "")
     try:
@@ -39,7 +39,7 @@ class _Fault(Exception):  # noqa: N818  # never leaves this module
 
 
 def without_reasoning(text: str) -> str:
-    """Return an answer without the reasoning before it in tags."""
+    """Return an answer without leading reasoning in ``<think>`` tags."""
     return _REASONING.sub("", text, count=1)
 
 
@@ -51,11 +51,11 @@ def _answer_text(text: str) -> str:
 
 
 def _object(text: str) -> dict[str, Any]:
-    """Return the JSON object that is the whole answer, or the whole content of its only fence."""
+    """Return the JSON object that is the whole answer, or the content of its only fenced block."""
     answer = _answer_text(text)
     fenced = _FENCE.findall(answer)
     if not answer.startswith("{") and len(fenced) > 1:
-        raise _Fault("the answer holds several fences")
+        raise _Fault("the answer contains several fenced blocks")
     if not answer.startswith("{") and fenced:
         answer = fenced[0]
     try:
@@ -70,12 +70,12 @@ def _object(text: str) -> dict[str, Any]:
 def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
-        raise _Fault("a name stands twice in the answer")
+        raise _Fault("a name occurs twice in the answer")
     return value
 
 
 def _reject_constant(constant: str) -> NoReturn:
-    raise _Fault(f"{constant} is no score")
+    raise _Fault(f"{constant} is not a score")
 
 
 def _scores(criterion: Criterion, value: Mapping[str, Any]) -> dict[str, float]:
@@ -84,13 +84,13 @@ def _scores(criterion: Criterion, value: Mapping[str, Any]) -> dict[str, float]:
     if missing:
         raise _Fault(f"no score for {', '.join(missing)}")
     if set(value) - {*names, "reasoning"}:
-        raise _Fault("the answer holds names that were not asked for")
+        raise _Fault("the answer contains names that were not requested")
     return {scale.name: _score(scale.name, value[scale.name], scale.maximum) for scale in criterion.scores}
 
 
 def _score(name: str, value: object, maximum: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _Fault(f"{name} is no number")
+        raise _Fault(f"{name} is not a number")
     if not 0 <= value <= maximum:
         raise _Fault(f"{name} is not between 0 and {maximum:g}")
     return float(value)
@@ -101,7 +101,7 @@ def _only(value: Mapping[str, Any], name: str) -> Any:
     if name not in value:
         raise _Fault(f"the answer has no {name}")
     if set(value) - {name, "reasoning"}:
-        raise _Fault("the answer holds names that were not asked for")
+        raise _Fault("the answer contains names that were not requested")
     return value[name]
 
 
@@ -111,7 +111,7 @@ _ONE_NUMBER = re.compile(r"(?:0|[1-9][0-9]{0,2})(?:\.[0-9]+)?")
 
 
 def _number(criterion: Criterion, text: str) -> Mapping[str, float]:
-    """Return one number in range and nothing else: no ``8/10``, no ``Score: 8``, no sign, and nothing is clamped."""
+    """Return the number in an answer that is only a number in range: not ``8/10``, ``Score: 8`` or a sign."""
     answer, scale = _answer_text(text), criterion.scores[0]
     if not _ONE_NUMBER.fullmatch(answer):
         raise _Fault("the answer is not one number")
@@ -119,7 +119,7 @@ def _number(criterion: Criterion, text: str) -> Mapping[str, float]:
 
 
 def _flag(criterion: Criterion, text: str) -> Mapping[str, float]:
-    """Return 1 or 0; any other text is a fault."""
+    """Return 1 or 0 from an answer that is only that."""
     answer = _answer_text(text)
     if answer not in {"0", "1"}:
         raise _Fault("the answer is neither 0 nor 1")
@@ -127,7 +127,7 @@ def _flag(criterion: Criterion, text: str) -> Mapping[str, float]:
 
 
 def _claims(criterion: Criterion, text: str) -> Mapping[str, float]:
-    """Return the number of claims; their texts are read by :func:`claims_in`."""
+    """Return the number of claims; :func:`claims_in` returns their texts."""
     scale, count = criterion.scores[0], len(_statements(text))
     if count > scale.maximum:
         raise _Fault(f"there are more than {scale.maximum:g} claims")
@@ -146,7 +146,7 @@ def _label(criterion: Criterion, text: str) -> Mapping[str, float]:
 def _statements(text: str) -> tuple[str, ...]:
     found = _only(_object(text), CLAIMS)
     if not isinstance(found, list) or not all(isinstance(claim, str) for claim in found):
-        raise _Fault("the claims are no list of texts")
+        raise _Fault("the claims are not a list of texts")
     claims = [" ".join(claim.split()) for claim in found]
     if not all(claims):
         raise _Fault("a claim is empty")
@@ -154,7 +154,7 @@ def _statements(text: str) -> tuple[str, ...]:
 
 
 def claims_in(text: str | None) -> tuple[str, ...]:
-    """Return the distinct claims of an answer of the form ``claims``, blanks normalised; none if unreadable."""
+    """Return the distinct claims in an answer of the form ``claims``, with normalised blanks; empty if unreadable."""
     try:
         return _statements(text or "")
     except _Fault:
@@ -173,14 +173,14 @@ _HEADINGS = tuple(
         r"Score\s+for\s+Completion",
     )
 )
-"""Headings that may precede the total, in the order in which the released code looks for it."""
+"""Headings that may precede the total, in the search order of the released code."""
 
 
 def _released(criterion: Criterion, text: str) -> ParsedJudgement:
-    """Return the first number behind the first heading that is found, whatever its range.
+    """Return the first number after the first heading found, without a check of its range.
 
-    So ``8.`` is 8, ``4/5`` is 4, ``7.5.`` is none, a sub-score may be taken for the total, and a number behind bold
-    marks and a blank (``**Score:** 8``) is not found.
+    So ``8.`` is 8, ``4/5`` is 4, ``7.5.`` is not a number, a sub-score may be taken for the total, and a number after
+    bold marks and a blank (``**Score:** 8``) is not found.
     """
     for heading in _HEADINGS:
         found = heading.search(text)
@@ -190,7 +190,7 @@ def _released(criterion: Criterion, text: str) -> ParsedJudgement:
             value = float(found[1])
         except ValueError:
             return ParsedJudgement({}, f"{found[1]!r} is no number")
-        if math.isinf(value):  # hundreds of digits: no file of JSON can hold it
+        if math.isinf(value):  # hundreds of digits, which JSON cannot represent
             return ParsedJudgement({}, "the score is not finite")
         return ParsedJudgement({criterion.scores[0].name: value})
     return ParsedJudgement({}, "no score is found")

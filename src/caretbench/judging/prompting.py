@@ -1,6 +1,6 @@
 """Prompts for judges. A judge never sees tests, results or the author.
 
-Of a text at a caret it sees no reference either; an answer to a question may be shown next to the reference.
+For a text at a caret it does not see the reference either; an answer to a question may be shown with the reference.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ _MARK_LENGTH = 16
 
 
 def render(criterion: Criterion, problem: Problem, text: str, repeat: int = 0) -> ChatPrompt:
-    """Return the conversation that asks for a judgement of ``text``: at the caret of ``problem``, or as its answer.
+    """Return the prompt for a judgement of ``text``, at the caret of ``problem`` or as its answer.
 
-    ``repeat`` decides in which order a pair of texts is shown.
+    ``repeat`` decides the order in which a pair of texts is shown.
 
     Raises:
-        TypeError: the criterion is about a caret and the problem asks a question, or the other way round.
-        DataError: the problem has no context file of a name that the prompt shows.
+        TypeError: the criterion is about carets and the problem is a question, or the other way round.
+        DataError: the problem lacks a context file that the prompt names.
     """
     texts = _at_the_caret(problem, text) if criterion.subject == "caret" else _asked(problem, text)
     lacking = criterion.prompt.placeholders - {*texts, "mark"}
     if lacking:
-        raise DataError(f"{problem.id}: has no {', '.join(sorted(lacking))}, which {criterion.key} shows")
-    # In the order in which they are named below: the mark is a hash of it, and is in stored judgements' prompts.
-    shown = [entry for name, entry in texts.items() if name in criterion.prompt.placeholders - _WORDS]
+        raise DataError(f"{problem.id}: has no {', '.join(sorted(lacking))}, which {criterion.key} needs")
+    # In this order, since the mark is a hash of the texts and is part of the prompts of stored judgements.
+    shown = [entry for name, entry in texts.items() if name in criterion.prompt.placeholders - _UNFENCED]
     texts = {**texts, "mark": unused_mark(*shown)}
-    # One pass over each text of ours: a place's name inside a text that is shown stays as it is.
+    # Templates are substituted once: placeholders inside a shown text are kept.
     if criterion.prompt.pair is not None:
         parts = [Template(part).substitute(texts) for part in criterion.prompt.pair]
         texts["pair"] = "\n\n".join(parts if repeat % criterion.order_count == 0 else reversed(parts))
@@ -50,8 +50,8 @@ def render(criterion: Criterion, problem: Problem, text: str, repeat: int = 0) -
     )
 
 
-_WORDS = frozenset({"language"})
-"""Places that hold a word of ours, and no text to be fenced in."""
+_UNFENCED = frozenset({"language"})
+"""Placeholders for a single word, which is not fenced by the mark."""
 
 
 def _at_the_caret(problem: Problem, text: str) -> dict[str, str]:
@@ -67,7 +67,7 @@ def _at_the_caret(problem: Problem, text: str) -> dict[str, str]:
 def _asked(problem: Problem, text: str) -> dict[str, str]:
     question = problem.shown
     if not isinstance(question, Question):
-        raise TypeError(f"{problem.id} asks no question")
+        raise TypeError(f"{problem.id} is not a question")
     files: Mapping[str, str] = {PurePosixPath(file.path).stem: file.text for file in question.context}
     return {
         **files, "question": question.text, "shown": question_text(question),
@@ -76,15 +76,14 @@ def _asked(problem: Problem, text: str) -> dict[str, str]:
 
 
 def question_text(question: Question) -> str:
-    """Return the question with the files shown with it."""
+    """Return the text of a question with its context files."""
     return "\n\n".join([question.text, *(f"{file.path}:\n{file.text}" for file in question.context)])
 
 
 def unused_mark(*texts: str) -> str:
-    """Return a mark that occurs in none of the texts; the same texts get the same mark.
+    """Return a fence mark that occurs in none of the texts; the same texts get the same mark.
 
-    It is a hash of the texts, so that no text can hold the mark that closes it: to write it, one would have to know it
-    before.
+    It is a hash of the texts, so that no text can contain the mark that closes it.
     """
     count = 0
     while True:
@@ -95,9 +94,9 @@ def unused_mark(*texts: str) -> str:
 
 
 def grader_settings(criterion: Criterion, client: ModelClient, sampling: Sampling) -> dict[str, JsonValue]:
-    """Return the settings that decide a grader's answers; their hash is the ``parameters`` of its judgements."""
+    """Return the settings that influence a grader's answers; their hash is the ``parameters`` of its judgements."""
     identity: dict[str, JsonValue] = {"model": client.name}
-    # Rare fields are only there if set: the parameters of the other criteria stay those of stored judgements.
+    # Rare fields are added only if set, so that the parameters of stored judgements do not change.
     more: dict[str, JsonValue] = {}
     if criterion.subject != "caret":
         more["subject"] = criterion.subject

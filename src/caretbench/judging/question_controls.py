@@ -27,7 +27,7 @@ OTHER: Final = "other-reference"
 EMPTY: Final = "empty"
 
 HALLUCINATIONS: Final = frozenset({"claims", "flag"})
-"""Forms that ask whether a text contains false statements."""
+"""Forms of criteria about false statements."""
 
 _BY_FORM: Mapping[AnswerForm, tuple[str, ...]] = {
     "scores": (REFERENCE, OTHER, EMPTY),
@@ -38,17 +38,17 @@ _BY_FORM: Mapping[AnswerForm, tuple[str, ...]] = {
 
 
 def control_names(criterion: Criterion) -> tuple[str, ...]:
-    """Return the controls that check a criterion's judges, the best text first."""
+    """Return the names of the controls for a criterion, the best text first."""
     return _BY_FORM.get(criterion.form, ())
 
 
 def question_controls(problems: Sequence[Problem], criterion: Criterion) -> dict[str, dict[str, str]]:
-    """Return the controls' texts by problem and name; all ``problems`` are judged by ``criterion``.
+    """Return the texts of the controls by problem and name; all ``problems`` are judged by ``criterion``.
 
-    The other pull request is of the same task and, where there is one, of the same repository: the next in an order
-    that looks random and depends on the ids alone. Controls equal to the reference are omitted.
+    The other pull request is of the same task and, if possible, of the same repository: the next one in the order of
+    the hashes of the ids. Controls equal to the reference are omitted.
     """
-    wanted = control_names(criterion)
+    names = control_names(criterion)
     ordered = hash_ordered(problems)
     near, far = problems_by_group(ordered, _near), problems_by_group(ordered, _far)
     found = {}
@@ -62,7 +62,7 @@ def question_controls(problems: Sequence[Problem], criterion: Criterion) -> dict
         }
         found[problem.id] = {
             name: text
-            for name in wanted
+            for name in names
             if (text := texts[name]) is not None
             and (name == REFERENCE or text.strip() != problem.reference.strip())
         }
@@ -70,12 +70,12 @@ def question_controls(problems: Sequence[Problem], criterion: Criterion) -> dict
 
 
 def question_control_sample(problems: Sequence[Problem], limit: int) -> list[Problem]:
-    """Return at most ``limit`` problems, as evenly over tasks and repositories as possible; always the same."""
+    """Return at most ``limit`` problems, balanced over tasks and repositories; always the same ones."""
     return balanced_sample(problems_by_group(hash_ordered(problems), _near), limit)
 
 
 def _near(problem: Problem) -> tuple[str, ...]:
-    """Return the task and the repository of a problem, where it has them."""
+    """Return the task and the repository of a problem, or empty texts."""
     return tuple(problem.label(name) if name in problem.labels else "" for name in ("task", "repository"))
 
 
@@ -83,11 +83,11 @@ def _far(problem: Problem) -> tuple[str, ...]:
     return _near(problem)[:1]
 
 
-def _other(problem: Problem, ring: Sequence[Problem]) -> str | None:
-    """Return the reference of the ring's next problem from another pull request with a different text."""
-    place = next(index for index, entry in enumerate(ring) if entry.id == problem.id)
-    for step in range(1, len(ring)):
-        other = ring[(place + step) % len(ring)]
+def _other(problem: Problem, group: Sequence[Problem]) -> str | None:
+    """Return the reference of the next problem in the group from another pull request with a different text."""
+    start = next(index for index, entry in enumerate(group) if entry.id == problem.id)
+    for step in range(1, len(group)):
+        other = group[(start + step) % len(group)]
         if other.cluster != problem.cluster and other.reference.strip() != problem.reference.strip():
             return other.reference
     return None
@@ -103,7 +103,7 @@ def _false_claims() -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def _with_false_claim(problem: Problem) -> str | None:
-    """Return the reference and a statement without any word of patch or text; None if each might be true."""
+    """Return the reference with a false statement appended; None if every statement might be true of the patch."""
     known = " ".join(_sources(problem)).lower()
     claims = _false_claims()
     start = int(sha256_text(problem.id), 16) % len(claims)

@@ -1,1 +1,1 @@
-"""Numbers from outcomes: pass@k, similarities, sizes, intervals, paired tests, agreement. Pure functions."""
+"""Metrics as pure functions: pass@k, similarities, sizes, intervals, paired tests, agreement."""

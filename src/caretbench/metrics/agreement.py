@@ -8,12 +8,12 @@ import numpy as np
 
 
 def krippendorff_alpha(ratings: Sequence[Sequence[float | None]]) -> float | None:
-    """Return Krippendorff's ordinal alpha: 1 perfect, 0 as by chance, None where nothing can disagree.
+    """Return Krippendorff's ordinal alpha: 1 is perfect, 0 is chance, None if nothing can disagree.
 
     Source: Krippendorff, "Computing Krippendorff's alpha-reliability" (2011).
 
     Args:
-        ratings: A row for each rater, a column for each item; None where a rater gave none.
+        ratings: A row for each rater, a column for each item; None for a missing rating.
 
     Raises:
         ValueError: rows of different lengths, or ratings that are not finite.

@@ -1,4 +1,4 @@
-"""Binning of raw numbers into named parts, by quantiles or given bounds. Only summaries do this."""
+"""Binning of raw numbers by quantiles or fixed bounds, for summaries."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 
 
 def quantile_bounds(values: Sequence[float], parts: int = 3) -> tuple[float, ...]:
-    """Return the values that end each part but the last, so that the parts are as equal as ties allow.
+    """Return the upper bounds of all bins but the last, so that the bins are as equal as ties allow.
 
-    Each bound is one of the values (the inverted distribution function) and belongs to the lower part. Where ties make
-    two bounds equal, one of them goes, and so does a bound that leaves nothing above it.
+    Each bound is one of the values (the inverted distribution function) and belongs to the lower bin. Equal
+    bounds are merged, and a bound with no value above it is removed.
 
     Raises:
         ValueError: no values, or fewer than two parts.
@@ -26,12 +26,12 @@ def quantile_bounds(values: Sequence[float], parts: int = 3) -> tuple[float, ...
 
 
 def bin_of(value: float, bounds: Sequence[float]) -> int:
-    """Return the number of the part that holds ``value``, from 0; a bound belongs to the part below it."""
+    """Return the index of the bin that contains ``value``, from 0; a bound belongs to the bin below it."""
     return bisect_left(bounds, value)
 
 
 def bin_title(number: int, bounds: Sequence[float]) -> str:
-    """Return a part in words: ``up to 3``, ``above 3 up to 18``, ``above 18``; ``all`` where there are no bounds."""
+    """Return the title of a bin: ``up to 3``, ``above 3 up to 18``, ``above 18``; ``all`` if there are no bounds."""
     low = f"above {bounds[number - 1]:g}" if number else ""
     high = f"up to {bounds[number]:g}" if number < len(bounds) else ""
     return f"{low} {high}".strip() or "all"

@@ -1,7 +1,7 @@
 """Lines, tokens and cyclomatic complexity of problems by the syntax of their language (``default`` profile).
 
-Everything is read off one syntax tree of the whole program, so a caret inside a line or a string does no
-harm, and code outside functions, which most DevBench programs consist of, counts like any other. Within
+All numbers are computed on the syntax tree of the whole program, so the caret may be inside a line or a string, and
+code outside functions, of which most DevBench programs consist, counts too. Within
 functions the decisions agree with lizard's in C++ and Java; lizard leaves out C#'s ``foreach`` and all code
 outside functions, and counts Python's ``finally``, which decides nothing.
 """

@@ -79,8 +79,7 @@ def paper_statistics(
         prefix: Text before the caret.
         completion: The reference completion.
         suffix: Text after the caret.
-        assertions: Text that the released format keeps apart; counts in the totals, joined without a line
-            break.
+        assertions: Hidden assertions; they count in the totals and are joined without a line break.
         language: Name of the language, as the table of languages has it.
     """
     program = prefix + completion + suffix + assertions

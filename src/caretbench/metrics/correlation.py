@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 _FEWEST = 3
-"""Two points always lie on a line."""
+"""Minimum number of pairs: two points are always on a line."""
 
 
 class Correlation(NamedTuple):

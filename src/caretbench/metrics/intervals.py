@@ -1,4 +1,4 @@
-"""Confidence intervals of means over problems: Wilson for one sample a problem, else a seeded bootstrap."""
+"""Confidence intervals of means over problems: Wilson for one sample per problem, else a seeded bootstrap."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Method = Literal["wilson", "parametric", "percentile", "bca", "constant", "undef
 
 
 class Interval(NamedTuple):
-    """A confidence interval and how it was made; ``warning`` is a reason to trust it less.
+    """Confidence interval and its method; ``warning`` is a reason for which it may be unreliable.
 
-    ``undefined`` has NaN bounds: one unit does not determine the spread. ``constant`` has no width, because
-    all values are the same.
+    The method ``undefined`` has NaN bounds: one unit does not determine the spread. ``constant`` has no width, because
+    all values are equal.
     """
 
     low: float
@@ -37,7 +37,7 @@ def wilson(successes: float, trials: int, confidence: float = CONFIDENCE) -> Int
     Source: Wilson, "Probable inference, the law of succession, and statistical inference" (1927).
 
     Raises:
-        ValueError: no trials, or counts or a confidence that cannot be.
+        ValueError: no trials, impossible counts, or a confidence outside 0 to 1.
     """
     if trials < 1 or not 0 <= successes <= trials:
         raise ValueError(f"{successes} of {trials} is no proportion")
@@ -52,13 +52,13 @@ def wilson(successes: float, trials: int, confidence: float = CONFIDENCE) -> Int
 
 
 def parametric_bootstrap(successes: int, trials: int, *, seed: int, resamples: int = RESAMPLES) -> Interval:
-    """Return the interval of SimCoPilot's paper: coins with the observed rate are drawn; mean -+ z standard deviations.
+    """Return the interval of SimCoPilot's paper: the mean ± z standard deviations of simulated pass rates.
 
     The released code sets no seed. It treats problems as independent, and its bounds may leave the range from 0 to 1;
     for rates off the ends it agrees with Wald's interval to the printed digit.
 
     Raises:
-        ValueError: no trials, counts that cannot be, or no resamples.
+        ValueError: no trials, impossible counts, or no resamples.
     """
     if trials < 1 or not 0 <= successes <= trials:
         raise ValueError(f"{successes} of {trials} is no proportion")
@@ -89,16 +89,15 @@ def bootstrap_mean(
     method: BootstrapMethod = "bca",
     resamples: int = RESAMPLES,
 ) -> Interval:
-    """Return the bootstrap interval of the mean over problems; the same seed gives the same interval.
+    """Return the bootstrap interval of the mean over problems.
 
-    Values that are all 0 or all 1 have no spread to resample: Wilson's interval over the drawn units is
-    in, which for them is the honest one.
+    Values that are all 0 or all 1 have no spread to resample: the result is then Wilson's interval over the units.
 
     Args:
-        values: One value a problem, such as its pass rate over samples.
+        values: One value per problem, such as its pass rate over samples.
         seed: Random seed.
-        clusters: The source of each problem; whole sources are drawn.
-        overlap_groups: Drawn in place of the sources where these are fewer than 20, with a warning.
+        clusters: Source of each problem; whole sources are drawn.
+        overlap_groups: Drawn instead of the sources if there are fewer than 20 sources, with a warning.
         method: ``percentile``, or ``bca``, which corrects for bias and skewness (Efron 1987).
         resamples: Number of resamples.
 
@@ -119,7 +118,7 @@ def mean_interval(
     clusters: Sequence[str] | None = None,
     overlap_groups: Sequence[str | None] | None = None,
 ) -> Interval:
-    """Return the interval that fits the values: Wilson for yes-or-no values of independent problems, else bootstrap.
+    """Return the interval of a mean: Wilson for values 0 and 1 of independent problems, else bootstrap.
 
     Raises:
         ValueError: as :func:`bootstrap_mean`.
@@ -134,7 +133,7 @@ def mean_interval(
 def resampled_interval(
     units: ResamplingUnits, *, seed: int, method: BootstrapMethod = "bca", resamples: int = RESAMPLES
 ) -> Interval:
-    """Return the bootstrap interval of the mean over problems, given the units to draw.
+    """Return the bootstrap interval of the mean over problems, by drawing units.
 
     Raises:
         ValueError: fewer than one resample.

@@ -1,4 +1,4 @@
-"""Paired comparison of two runs on the same problems: tests, and the difference with its interval."""
+"""Paired comparison of two runs on the same problems: tests, and intervals of the difference."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Comparison(NamedTuple):
     """Mean over problems of the second run's score minus the first's."""
     interval: Interval
     p_value: float
-    """Two-sided; adjusted where :func:`with_holm` made the object."""
+    """Two-sided p value; adjusted in results of :func:`with_holm`."""
     method: TestMethod
     n: int
     """Number of problems."""
     distinguishable: bool
-    """True if p is below 1 - confidence *and* the interval excludes 0; a report notes it otherwise."""
+    """True if p is below 1 - confidence *and* the interval excludes 0."""
 
 
 def mcnemar_exact(only_first: int, only_second: int) -> float:
@@ -69,8 +69,8 @@ def compare(
 ) -> Comparison:
     """Compare two runs by their scores on the same problems, in the same order.
 
-    Yes-or-no scores of independent problems (one sample each) are tested by the exact McNemar test, all
-    others by flipping signs. The interval is a BCa bootstrap of the differences.
+    Scores 0 and 1 of independent problems (one sample each) are tested by the exact McNemar test, all others by random
+    sign flips. The interval is a BCa bootstrap of the differences.
 
     Raises:
         ValueError: no problems, values that are not finite, or sequences of different lengths.
@@ -108,12 +108,12 @@ def _distinguishable(p_value: float, interval: Interval) -> bool:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p values adjusted for their number (Holm), in the given order.
+    """Return p values adjusted for their number (Holm), in the same order.
 
     Source: Holm, "A simple sequentially rejective multiple test procedure" (1979).
 
     Raises:
-        ValueError: a value is no probability.
+        ValueError: a value is not a probability.
     """
     if not all(0 <= value <= 1 for value in p_values):
         raise ValueError("a p value lies between 0 and 1")
@@ -126,7 +126,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def with_holm(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """Return the comparisons with p values adjusted for their number; ``distinguishable`` follows from those."""
+    """Return the comparisons with p values adjusted for their number (Holm), and ``distinguishable`` accordingly."""
     adjusted = holm([comparison.p_value for comparison in comparisons])
     return [
         comparison._replace(p_value=p_value, distinguishable=_distinguishable(p_value, comparison.interval))

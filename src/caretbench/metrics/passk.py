@@ -19,7 +19,7 @@ def pass_at_k(samples: int, passed: int, k: int, *, any_of_fewer: bool = False) 
         any_of_fewer: With fewer than k samples, return 1 if any passed, as DevBench's released script does.
 
     Raises:
-        ValueError: fewer than k samples, or counts that cannot be.
+        ValueError: fewer than k samples, or impossible counts.
     """
     if not 0 <= passed <= samples:
         raise ValueError(f"{passed} of {samples} samples cannot have passed")
@@ -35,11 +35,11 @@ def pass_at_k(samples: int, passed: int, k: int, *, any_of_fewer: bool = False) 
 def pass_rates(
     counts: Sequence[tuple[int, int]], *, any_of_fewer: bool = False
 ) -> dict[int, list[float | None]]:
-    """Return pass@k of each problem, for every k up to the largest number of samples; None: problem excluded.
+    """Return pass@k of each problem, for every k up to the largest number of samples; None for an excluded problem.
 
     Args:
-        counts: The numbers of samples with a verdict, and of those that passed, by problem.
-        any_of_fewer: As in :func:`pass_at_k`; otherwise a problem with fewer than k samples has no part.
+        counts: Numbers of samples with a verdict, and of passed samples, by problem.
+        any_of_fewer: As in :func:`pass_at_k`; otherwise a problem with fewer than k samples is excluded.
     """
     most = max((samples for samples, _ in counts), default=0)
     return {

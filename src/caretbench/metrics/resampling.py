@@ -1,8 +1,8 @@
 """Units of resampling: single problems, or all problems of one source together.
 
-Problems that share a source rise and fall together, so drawing them one by one makes intervals too narrow.
-With few sources the resampling of sources is itself unreliable (too narrow again); then problems whose spans
-overlap are drawn together, and the result carries a warning.
+Results of problems from the same source are correlated, so drawing problems singly makes intervals too narrow. With
+few sources, resampling of sources is unreliable too; then problems whose spans overlap are drawn together, and the
+result has a warning.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 MIN_CLUSTERS = 20
-"""With fewer clusters than this, cluster-robust statistics are known to reject far too often."""
+"""Minimum number of clusters; with fewer, cluster-robust statistics reject far too often."""
 
-_CHUNK = 2_000_000
-"""Numbers drawn at a time: bounds the memory to a few tens of megabytes."""
+_BATCH_SIZE = 2_000_000
+"""Number of values drawn at a time, which limits memory to a few tens of megabytes."""
 
 _FEW_LEVELS = 64
 
 
 class ResamplingUnits(NamedTuple):
-    """Units that are drawn: the sum of values and the number of problems of each."""
+    """Units of resampling: the sum of values and the number of problems in each unit."""
 
     sums: Floats
     sizes: Floats
@@ -53,10 +53,10 @@ def units_of(
     """Group the values of problems into the units that are drawn.
 
     Args:
-        values: One value a problem.
-        clusters: The source of each problem; None draws single problems.
-        overlap_groups: The overlap group of each problem, None for one that overlaps with none. Used in place
-            of the clusters where there are fewer than :data:`MIN_CLUSTERS`.
+        values: One value per problem.
+        clusters: Source of each problem; None draws single problems.
+        overlap_groups: Overlap group of each problem, or None. Used instead of the clusters if there are fewer than
+            :data:`MIN_CLUSTERS`.
 
     Raises:
         ValueError: no values, values that are not finite, or sequences of different lengths.
@@ -94,7 +94,7 @@ def _keys(
 
 
 def resampled_means(units: ResamplingUnits, resamples: int, rng: np.random.Generator) -> Floats:
-    """Return means over problems of ``resamples`` draws of as many units as there are, with replacement."""
+    """Return the means over problems of ``resamples`` bootstrap samples of the units."""
     if not units.clustered:
         levels, counts = np.unique(units.sums, return_counts=True)
         if len(levels) <= _FEW_LEVELS:
@@ -103,7 +103,7 @@ def resampled_means(units: ResamplingUnits, resamples: int, rng: np.random.Gener
             few: Floats = drawn @ levels / units.number
             return few
     means = np.empty(resamples)
-    step = max(1, _CHUNK // units.number)
+    step = max(1, _BATCH_SIZE // units.number)
     for start in range(0, resamples, step):
         stop = min(start + step, resamples)
         index = rng.integers(0, units.number, size=(stop - start, units.number), dtype=np.int32)
@@ -115,7 +115,7 @@ def resampled_means(units: ResamplingUnits, resamples: int, rng: np.random.Gener
 
 
 def sign_flipped_sums(units: ResamplingUnits, resamples: int, rng: np.random.Generator) -> Floats:
-    """Return sums of ``resamples`` draws in which every unit's sum keeps or changes its sign with even chances."""
+    """Return the sums of ``resamples`` draws in which every unit's sum flips its sign with probability 1/2."""
     sizes, counts = np.unique(np.abs(np.round(units.sums, 12)), return_counts=True)
     if len(sizes) <= _FEW_LEVELS:
         # Units of one size flip independently, so their sum follows from how many keep their sign.
@@ -123,7 +123,7 @@ def sign_flipped_sums(units: ResamplingUnits, resamples: int, rng: np.random.Gen
         few: Floats = (2 * kept - counts) @ sizes
         return few
     sums = np.empty(resamples)
-    step = max(1, _CHUNK // units.number)
+    step = max(1, _BATCH_SIZE // units.number)
     for start in range(0, resamples, step):
         rows = min(step, resamples - start)
         bits = np.unpackbits(rng.integers(0, 256, size=-(-rows * units.number // 8), dtype=np.uint8))

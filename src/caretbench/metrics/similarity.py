@@ -18,30 +18,30 @@ from rapidfuzz import fuzz
 from rapidfuzz.distance import Levenshtein
 
 Pair = tuple[str | None, str]
-"""A completion, None where the provider answered nothing, and its reference."""
+"""Completion (None without an answer) and its reference."""
 
 _WORD = re.compile(r"\b\w+\b")
 _BLANKS = re.compile(r"\s\s+")
 _REMEMBERED = 1 << 14
-"""Results kept by each memory: a few tens of megabytes; samples of a problem repeat close together."""
+"""Number of cached results: a few tens of megabytes."""
 
 
 class PaperSimilarity(NamedTuple):
     """Similarity of one completion under the ``paper`` profile."""
 
     cosine: float
-    """Value for the first lines."""
+    """Cosine of the first lines."""
     line0_match: float
-    """1 if the first lines are equal; the script then takes any-of-n."""
+    """1 if the first lines are equal; the paper takes the maximum over samples."""
 
 
 class Similarity(NamedTuple):
     """Similarities of one completion under the ``default`` profile, each from 0 to 1."""
 
     cosine: float
-    """Value for the full texts."""
+    """Cosine of the full texts."""
     line0_match: float
-    """1 if the first lines are equal; to be averaged over samples."""
+    """1 if the first lines are equal; averaged over samples."""
     exact_match: float
     """1 if the texts are equal but for blanks around them."""
     indel_similarity: float
@@ -139,7 +139,7 @@ def _similarity(completion: str, reference: str) -> Similarity:
 def similarities(pairs: Iterable[Pair]) -> list[Similarity]:
     """Return the similarities of each pair of completion and reference; blanks around both are stripped.
 
-    No answer at all (None) scores 0 throughout; an empty answer to a blank reference is a right one.
+    A missing answer (None) scores 0 in all metrics; an empty answer to a blank reference is correct.
     """
     nothing = Similarity(0.0, 0.0, 0.0, 0.0, 0.0)
     return [

@@ -12,10 +12,9 @@ from caretbench.metrics.resampling import MIN_CLUSTERS
 
 
 def skill(score: float, floor: float) -> float | None:
-    """Return the share of the way from ``floor`` to 1 that ``score`` reaches; negative below the floor.
+    """Return the skill (score - floor) / (1 - floor); negative below the floor.
 
-    The form of chance-corrected scores such as Cohen's kappa. None where the floor is 1: nothing can be
-    told apart there.
+    Chance-corrected scores such as Cohen's kappa have the same form. None if the floor is 1.
     """
     return (score - floor) / (1 - floor) if floor < 1 else None
 
@@ -27,12 +26,12 @@ def skill_interval(
     *,
     seed: int,
 ) -> Interval:
-    """Return the percentile interval of the skill of means; a problem's score and floor are drawn together, by cluster.
+    """Return the bootstrap percentile interval of the skill of mean scores; whole clusters are drawn.
 
     Args:
-        scores: One value a problem, from 0 to 1.
+        scores: One value per problem, from 0 to 1.
         floors: Floor scores of the same problems.
-        clusters: The source of each problem; whole sources are drawn.
+        clusters: Source of each problem; whole sources are drawn.
         seed: Random seed.
 
     Raises:

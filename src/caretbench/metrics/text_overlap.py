@@ -1,7 +1,7 @@
 """Overlap of a text with its reference: chrF, ROUGE-L, and the overlap of words.
 
-Each is a number from 0 to 1. Unlike :mod:`caretbench.metrics.similarity` these tell what is missing (recall) from what
-is too much (precision), and they forgive another order of lines or words more than edits do.
+Each is a number from 0 to 1. Unlike :mod:`caretbench.metrics.similarity`, these separate missing items (recall) from
+surplus ones (precision), and a different order of lines or words costs less.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _FUNCTION_WORDS: Final = frozenset(
 
 
 class Overlap(NamedTuple):
-    """Overlap of two bags: ``precision`` of the answer's items, ``recall`` of the reference's, ``f1`` of both."""
+    """Overlap of two bags of items: ``precision`` of the answer, ``recall`` of the reference, ``f1`` of both."""
 
     precision: float
     recall: float
@@ -57,21 +57,21 @@ class Overlap(NamedTuple):
 def bag_overlap(answer: Iterable[str], reference: Iterable[str]) -> Overlap:
     """Return the overlap of two bags: an item that occurs twice counts twice. Two empty bags give 1 throughout.
 
-    Source: the token F1 of Rajpurkar et al., "SQuAD" (2016), of any things.
+    Source: the token F1 of Rajpurkar et al., "SQuAD" (2016), for items of any kind.
     """
     first, second = Counter(answer), Counter(reference)
     return Overlap.of((first & second).total(), first.total(), second.total())
 
 
 def words(text: str) -> list[str]:
-    """Return runs of letters and digits, lower-cased; an underscore parts words."""
+    """Return runs of letters and digits, lower-cased; an underscore separates words."""
     return _WORD.findall(text.lower())
 
 
 def content_words(text: str) -> list[str]:
     """Return the content words of a text: at least four letters, lower-cased, no English function words.
 
-    Identifiers are parted at underscores and humps (``maxPortRange``: port, range), so that prose and code meet.
+    Identifiers are split at underscores and capitals (``maxPortRange``: port, range), so that prose and code match.
     """
     found = _LETTERS.findall(_HUMPS.sub(" ", text))
     return [

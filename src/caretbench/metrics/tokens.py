@@ -1,9 +1,9 @@
-"""Token counts as DevBench's Table 4 has them, the same on every version of Python.
+"""Token counts as in DevBench's Table 4, the same on every version of Python.
 
 The released script counts with Python's ``tokenize`` whatever the language is, and with a regular expression
 where that fails. Up to Python 3.11 the module was a lenient line scanner; since 3.12 it is the compiler's own
-strict one and gives other counts. So the lenient rules are stated here: what is a token, what swallows the
-rest of a line, and when the scanner gives up. Only the *number* of tokens matters, so no token is ever built.
+strict one and gives other counts. So the lenient rules are implemented here. Only the *number* of tokens matters, so
+no token is built.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class _Scanner:
         return self.count + len(self.columns) - 1 + 1
 
     def _line(self, line: str) -> bool:
-        """Count one line; false where the scanner takes it for the end of the text."""
+        """Count the tokens of one line; return False at the end of the text."""
         position = 0
         if self.string_end is not None:
             match = self.string_end.match(line)

@@ -1,6 +1,6 @@
-"""Common parts of charts: Vega-Lite specifications, drawn by the page.
+"""Common parts of charts: Vega-Lite specifications, which the page draws.
 
-Colours are CSS variables of the page, so that one drawing follows dark, light and print.
+Colours are CSS variables of the page, so that one chart fits dark, light and print.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ BAD = tuple(f"var(--bad-{number})" for number in range(1, 13))
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
 
 _LETTER, _LEGEND_LABEL, _LEGEND_WIDTH = 7, 260, 420
-"""Pixels: a letter of a legend, its longest label, and the room for it in half a page."""
+"""Widths in pixels: of a letter in a legend, of its longest label, and of a legend in half a page."""
 
 
 def chart_of(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
-    """Return a chart over rows, which are part of its specification."""
+    """Return a chart of some rows, which become part of its specification."""
     data = alt.Data(values=list(rows))  # type: ignore[no-untyped-call]  # altair leaves this one untyped
     return alt.Chart(data)
 
@@ -40,7 +40,7 @@ def bars_with_intervals(base: alt.Chart, x: alt.X, colour: alt.Color) -> Any:
 
 
 def stacked_shares(rows: Sequence[Mapping[str, Any]], bar: alt.Y, part: alt.Color, title: str) -> Any:
-    """Return bars whose parts add up to one; rows hold ``share``, ``count`` and the part's ``place``."""
+    """Return stacked bars that add up to one; rows have ``share``, ``count`` and ``place`` (the order in a bar)."""
     share = alt.X(
         "share:Q",
         stack="zero",
@@ -67,7 +67,7 @@ def stacked_shares(rows: Sequence[Mapping[str, Any]], bar: alt.Y, part: alt.Colo
 
 
 def heat_map_marks(base: alt.Chart, share: str, number: alt.Text, size: float, corner: int) -> Any:
-    """Return fields coloured by the field ``share``, from 0 to 1, each with its number; gaps are as wide as corners."""
+    """Return the marks of a heat map: rectangles coloured by ``share`` (0 to 1) with a number in each."""
     scale = alt.Scale(domain=[0, 0.5, 1], range=["#b2442f", "#f1e6c8", "#1d6b57"], interpolate="lab")
     fields = base.mark_rect(cornerRadius=corner, stroke="transparent", strokeWidth=corner).encode(
         color=alt.Color(f"{share}:Q", scale=scale, legend=None)
@@ -80,10 +80,10 @@ def heat_map_marks(base: alt.Chart, share: str, number: alt.Text, size: float, c
 
 
 def model_colour(models: Sequence[str]) -> alt.Color:
-    """Return the encoding of models by colour; with a legend where there are several."""
+    """Return the encoding of models by colour; with a legend if there are several."""
     colours = [SERIES[place % len(SERIES)] for place in range(len(models))]
     scale = alt.Scale(domain=list(models), range=colours)
-    # Two charts are side by side: what does not fit into one's width goes to the next row.
+    # Two charts are side by side: a legend wider than one chart wraps to the next row.
     widest = max((min(len(name) * _LETTER, _LEGEND_LABEL) for name in models), default=0) + 2 * _LETTER
     legend = (
         alt.Legend(
@@ -102,7 +102,7 @@ def tooltips(plain: Mapping[str, str], numbers: Sequence[str], form: str = ".1%"
 
 
 def finished_spec(chart: Any, height: int | Mapping[str, int], description: str) -> Spec:
-    """Return the specification of a chart as wide as its place, with the page's colours and letters."""
+    """Return the specification of a chart as wide as its container, with the page's colours and fonts."""
     configured = (
         chart.properties(
             width="container",

@@ -28,14 +28,14 @@ from caretbench.reports.results.paper_intervals import (
     paper_table_layouts,
 )
 from caretbench.reports.results.problem_lists import ExcludedProblems, excluded_ids
-from caretbench.reports.strata import SEPARATOR, Stratum, decided, strata_of, stratum_name
+from caretbench.reports.strata import SEPARATOR, Stratum, has_verdicts, strata_of, stratum_name
 from caretbench.reports.summary import Column, RateCell
 from caretbench.suites import suite_of_run
 from caretbench.suites.base import Suite
 from caretbench.suites.values import Stratification
 
 STRATUM_RESAMPLES = 2000
-"""Bootstrap resamples for a stratum's interval, of which a run has hundreds; whole columns get the full number."""
+"""Number of bootstrap resamples for the interval of a stratum, of which a run has hundreds."""
 
 
 def columns_of(
@@ -51,14 +51,14 @@ def columns_of(
 
     Args:
         frame: The table of :func:`caretbench.reports.frame.build_frame`.
-        problems: The problems that the run was about; those without any row lower the coverage.
-        manifest: The run's manifest; ``seed`` seeds the bootstrap.
+        problems: Problems of the run; those without any row lower the coverage.
+        manifest: The run's manifest; ``seed`` is the random seed of the bootstrap.
         excluded_problems: Problems that count in no rate.
-        stratification: By which labels, and by which of them at once.
-        rates_only: Leave out similarities, and problems that are only judged: the suite has tables of its own for them.
+        stratification: Labels of the breakdowns.
+        rates_only: Omit similarities, and problems that are only judged, because the suite has its own tables for them.
     """
-    # A problem that is only judged has no part in rates; the suite's own tables break it down.
-    parted = [problem for problem in problems if decided(problem)] if rates_only else problems
+    # A problem that is only judged does not count in rates; the suite has its own tables for it.
+    parted = [problem for problem in problems if has_verdicts(problem)] if rates_only else problems
     strata = {
         profile: strata_of(parted, profile, stratification) for profile in frame["profile"].unique().to_list()
     }
@@ -66,9 +66,9 @@ def columns_of(
     names = model_titles(frame.select("model", "parameters").unique().iter_rows())
     baselines = baselines_in(manifest)
     seed, suite = int(manifest.get("seed") or 0), suite_of_run(manifest.get("suite"))
-    maker = _Maker(frame, problems, excluded_problems, names, seed, rates_only, baselines, suite)
+    maker = _ColumnBuilder(frame, problems, excluded_problems, names, seed, rates_only, baselines, suite)
     columns = [
-        maker.column(group, _wanted(group, strata, policies, stratification))
+        maker.column(group, _shown_strata(group, strata, policies, stratification))
         for group in sorted(
             frame.partition_by(*GROUP), key=lambda group: _group_order(group, policies, baselines)
         )
@@ -80,14 +80,14 @@ def columns_of(
     ]
     if stratification.printed_intervals:
         main, forms = stratum_name(stratification.main), paper_tables_in(columns, stratification)
-        columns = [_with_printed(column, main, forms, maker.seed) for column in columns]
+        columns = [_with_paper_intervals(column, main, forms, maker.seed) for column in columns]
     return tuple(columns)
 
 
 def paper_tables_in(
     columns: Sequence[Column], stratification: Stratification
 ) -> tuple[PaperTableLayout, ...]:
-    """Return the forms of the paper's tables whose strata the columns have."""
+    """Return the layouts of the paper's tables whose strata the columns have."""
     return tuple(
         paper_table_layouts(
             stratification.paper_tables, {name for column in columns for name in column.strata}
@@ -95,13 +95,13 @@ def paper_tables_in(
     )
 
 
-def _wanted(
+def _shown_strata(
     group: pl.DataFrame,
     strata: Mapping[str, Sequence[Stratum]],
     policies: Sequence[str],
     stratification: Stratification,
 ) -> Sequence[Stratum]:
-    """Return all strata; for a further policy only those by which it is compared with the first."""
+    """Return all strata; for a further policy only those of the comparison of policies."""
     found = strata[str(group["profile"][0])]
     if group["policy"][0] not in policies[1:]:
         return found
@@ -117,8 +117,8 @@ def _group_order(
     return (profile, rank, model.lower(), parameters, place, policy)
 
 
-def _with_printed(column: Column, main: str, forms: Sequence[PaperTableLayout], seed: int) -> Column:
-    """Return the column with the intervals that papers print, if one sample per problem makes them meaningful."""
+def _with_paper_intervals(column: Column, main: str, forms: Sequence[PaperTableLayout], seed: int) -> Column:
+    """Return the column with the papers' intervals, if there is one sample per problem."""
     if column.samples != 1:
         return column
 
@@ -139,7 +139,7 @@ def _with_printed(column: Column, main: str, forms: Sequence[PaperTableLayout], 
 
 
 @dataclass(frozen=True)
-class _Maker:
+class _ColumnBuilder:
     """Builder of columns, with the values that all columns of a run share."""
 
     frame: pl.DataFrame
@@ -154,7 +154,7 @@ class _Maker:
     def column(self, group: pl.DataFrame, strata: Sequence[Stratum]) -> Column:
         """Return the column of one model under one policy and profile."""
         model, parameters, policy, profile = (str(group[name][0]) for name in GROUP)
-        there = [problem for problem in self.problems if decided(problem)]
+        there = [problem for problem in self.problems if has_verdicts(problem)]
         excluded = excluded_ids(self.excluded_problems, profile)
         cells = self._cells(group, profile, excluded)
         eligible = cells.table.filter(pl.col("eligible"))
@@ -194,7 +194,7 @@ class _Maker:
         rows = group.with_columns(eligible=~pl.col("problem_id").is_in(list(excluded)))
         table = fold_problems(rows, known)
         if self.rates_only:
-            there = [problem.id for problem in self.problems if decided(problem)]
+            there = [problem.id for problem in self.problems if has_verdicts(problem)]
             table = table.filter(pl.col("problem_id").is_in(there))
         return _Cells(table, known, profile, self.seed)
 
@@ -228,7 +228,7 @@ class _Cells:
         pass_at = pass_estimates(eligible, self.profile, self.seed, resamples)
         failed, passed = None, None
         if 1 in pass_at and table.height:
-            judged = pass_at[1].problems  # of the eligible ones some may lack a verdict of ours
+            judged = pass_at[1].problems  # some eligible problems may have no verdict
             certain = pass_at[1].value * judged
             failed, passed = certain / table.height, (certain + table.height - judged) / table.height
         return RateCell(
@@ -253,6 +253,6 @@ def _has_baseline(frame: pl.DataFrame, name: str, profile: str) -> bool:
 
 
 def _passed_by_empty(frame: pl.DataFrame, profile: str) -> set[str]:
-    """Return the problems that an empty answer passes: they measure nothing."""
+    """Return the problems that an empty answer passes."""
     rows = frame.filter((pl.col("model") == "empty") & (pl.col("profile") == profile) & pl.col("passed"))
     return set(rows["problem_id"])

@@ -1,4 +1,4 @@
-"""Comparison of models and runs on the problems that both have verdicts for."""
+"""Comparison of models and runs on the problems for which both have verdicts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from caretbench.reports.results.identity import (
     settings_of,
 )
 from caretbench.reports.results.problem_lists import excluded_ids, find_excluded_problems
-from caretbench.reports.strata import SEPARATOR, Stratum, decided, strata_of
+from caretbench.reports.strata import SEPARATOR, Stratum, has_verdicts, strata_of
 from caretbench.suites.values import ORDINARY, Stratification
 from caretbench.versions import current_model
 
@@ -36,10 +36,10 @@ _TESTS = {"mcnemar_exact": "exact McNemar", "sign_flip_permutation": "paired per
 
 
 class ComparisonRow(ReportValue):
-    """One model against another on one part of the problems; rates and differences run from 0 to 1.
+    """Comparison of two models on one part of the problems; rates and differences run from 0 to 1.
 
-    ``difference`` is the second's pass@1 minus the first's. ``p_value`` is adjusted (Holm) for the number of tests of
-    its kind: overall ones among each other, strata among each other.
+    ``difference`` is the second model's pass@1 minus the first's. ``p_value`` is adjusted (Holm), separately for the
+    overall tests and for those of strata.
     """
 
     first: str
@@ -66,7 +66,7 @@ class ComparisonRow(ReportValue):
 
 
 class ComparisonReport(ReportValue):
-    """A comparison of runs. ``aligned`` lists what was made equal, or was allowed to differ, for it."""
+    """Comparison of runs. ``aligned`` lists the differences between the runs that were allowed."""
 
     schema_version: int = 1
     first: str
@@ -80,13 +80,13 @@ class ComparisonReport(ReportValue):
 
 @dataclass(frozen=True)
 class _Entry:
-    """One model of one run, folded to a share of passes per problem."""
+    """One model of one run, with its share of passing samples by problem."""
 
     name: str
     rates: pl.DataFrame
     model: str
     settings: Mapping[str, str] | None
-    """Settings of the model, if it was asked here."""
+    """Settings of the model; None for recorded answers."""
 
 
 def compare_runs(
@@ -101,25 +101,23 @@ def compare_runs(
     """Compare the models of one or more runs.
 
     Args:
-        runs: The runs; the first model of the first run is what all others are compared with.
-        models: Only these models (baselines too, when named); without it every model but the baselines.
+        runs: The runs; all models are compared with the first model of the first run.
+        models: Names of models or baselines to compare; by default all models.
         align: Allowed differences between the runs: ``data`` compares the problems that are equal in both, the others
-            compare in spite of the difference. The report states it.
+            compare in spite of the difference. The report lists them.
         every_pair: Compare every model with every other.
-        seed: Seeds the bootstrap and the permutations.
-        stratification: By which single labels parts of the problems are tested, and by which of them at once. A part
-            that contains all problems adds nothing and is omitted.
+        seed: Random seed of the bootstrap and the permutations.
+        stratification: Labels by which parts of the problems are tested. A part with all problems is omitted.
 
     Raises:
-        IncomparableError: what is compared only when ``align`` names it differs, or no problem has verdicts on both
-            sides.
-        DataError: fewer than two models are there to compare.
+        IncomparableError: the runs differ in a setting that ``align`` does not name, or have no common verdicts.
+        DataError: there are fewer than two models.
     """
     aligned = check_identity(runs, align)
     same = _equal_problems(runs) if len({identity_of(run)["data"] for run in runs}) > 1 else None
     entries = _several(runs, [*map(current_model, models)], same)
     pairs = list(combinations(entries, 2)) if every_pair else [(entries[0], entry) for entry in entries[1:]]
-    parted = [problem for problem in runs[0].problems if decided(problem)]
+    parted = [problem for problem in runs[0].problems if has_verdicts(problem)]
     strata = strata_of(parted, identity_of(runs[0])["profile"], stratification)
     tests = [test for first, second in pairs for test in _tests(first, second, seed, strata)]
     if same is not None:
@@ -132,7 +130,7 @@ def compare_runs(
         notes=(
             *(f"Aligned, {line}." for line in aligned),
             *selection_notes(runs),
-            *_asked_differently(pairs),
+            *_setting_differences(pairs),
             *_notes(runs, tests),
         ),
         overall=_adjusted([test for test in tests if test[0].scope == "all"]),
@@ -187,18 +185,15 @@ def _several(runs: Sequence[LoadedRun], models: Collection[str], same: set[str] 
     raise DataError(f"a comparison needs two models; found: {found}. Name more runs, or other --models")
 
 
-def _asked_differently(pairs: Iterable[tuple[_Entry, _Entry]]) -> Iterator[str]:
-    """Return the differences in settings between two models that were both asked here.
-
-    That is no obstacle (a model is asked as it wants to be), but a reader must know it.
-    """
+def _setting_differences(pairs: Iterable[tuple[_Entry, _Entry]]) -> Iterator[str]:
+    """Yield the differences in settings between two compared models."""
     for first, second in pairs:
         if first.settings is None or second.settings is None:
             continue
-        # Between models, other weights are no news.
+        # Weights and addresses are compared only for the same model.
         differing = differences(first.settings, second.settings, clients=first.model == second.model)
         if differing:
-            yield f"{first.name} and {second.name} were asked differently: {'; '.join(differing)}."
+            yield f"{first.name} and {second.name} had different settings: {'; '.join(differing)}."
 
 
 def _occurrences(runs: Sequence[LoadedRun], model: str) -> int:
@@ -263,8 +258,8 @@ def _adjusted(tests: Sequence[tuple[ComparisonRow, Comparison]]) -> tuple[Compar
 def _notes(runs: Sequence[LoadedRun], tests: Sequence[tuple[ComparisonRow, Comparison]]) -> Iterator[str]:
     strata = sum(row.scope != "all" for row, _ in tests)
     yield (
-        f"P values are adjusted by Holm's method: {len(tests) - strata} overall tests among each other, {strata} of "
-        "parts of the problems among each other. Intervals are 95% each, not adjusted."
+        f"P values are adjusted for the number of tests (Holm): {len(tests) - strata} overall tests, and separately "
+        f"{strata} tests of parts of the problems. Each 95% interval is for one row and not adjusted."
     )
     versions: dict[str, set[str]] = {}
     for run in runs:

@@ -1,7 +1,7 @@
-"""Estimates with intervals from the table of a run; one problem is one unit.
+"""Estimates with intervals from the table of a run.
 
-Rows are first folded to one line per problem (how many samples, how many passed, the similarities aggregated as the
-profile wants them); rates, means and intervals are then taken over problems, clustered where problems share a source.
+Rows are first aggregated to one row per problem: numbers of samples and passes, and similarities by the rule of the
+profile. Rates, means and intervals are then computed over problems, by cluster if problems share a source.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ReportValue(BaseModel):
 
 
 class SimilarityColumn(ReportValue):
-    """Column of one metric of the score rows: its name there, its fold over the samples, its titles."""
+    """Column of one similarity metric: the metric's name in score rows, its aggregation over samples, its title."""
 
     name: str
     metric: str
@@ -61,10 +61,10 @@ DEFAULT_COLUMNS = (
 
 
 def similarity_columns(metrics: list[str], *, first_lines: bool) -> tuple[SimilarityColumn, ...]:
-    """Return the similarity columns, given the metrics that the scores hold.
+    """Return the similarity columns for the metrics in the scores.
 
-    Those of first lines fold as DevBench's released code does (a line matches if any of the samples matches); the
-    others take means, and every further metric keeps its own name.
+    With ``first_lines``, samples are aggregated as in DevBench's released code (a line matches if any sample matches);
+    else all columns are means, and further metrics keep their names.
     """
     known = PAPER_COLUMNS if first_lines else DEFAULT_COLUMNS
     named = {column.metric for column in known}
@@ -94,7 +94,7 @@ class ReportedNumber(ReportValue):
 
     @classmethod
     def of(cls, interval: Interval, value: float, problems: int, scale: float = 1.0) -> ReportedNumber:
-        """Return a number with an interval of the same number divided by ``scale``."""
+        """Return a number with its interval; ``interval`` is multiplied by ``scale``."""
         defined = not math.isnan(interval.low)
         return cls(
             value=value,
@@ -111,7 +111,7 @@ class ReportedNumber(ReportValue):
 
 
 def fold_problems(rows: pl.DataFrame, columns: tuple[SimilarityColumn, ...]) -> pl.DataFrame:
-    """Return one line per problem: ``samples`` with a verdict, how many ``passes``, and the folded similarities."""
+    """Return one row per problem: numbers of ``samples`` with a verdict and of ``passes``, aggregated similarities."""
     folds = [
         (pl.col(column.metric).max() if column.fold == "any" else pl.col(column.metric).mean()).alias(
             column.name
@@ -165,7 +165,7 @@ def similarity_estimates(
 def mean_estimate(
     values: Sequence[float], problems: pl.DataFrame, seed: int, resamples: int = RESAMPLES
 ) -> ReportedNumber:
-    """Return the mean of one value per problem with the interval that fits (docs/metrics.md)."""
+    """Return the mean of one value per problem with its interval (docs/metrics.md)."""
     clusters, overlap_groups = problems["cluster"].to_list(), problems["overlap_group"].to_list()
     if len(set(clusters)) == len(values) and set(values) <= {0.0, 1.0}:
         interval = mean_interval(values, seed=seed, clusters=clusters, overlap_groups=overlap_groups)

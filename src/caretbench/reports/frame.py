@@ -1,7 +1,6 @@
-"""Table of a run's rows: a line per (problem, model, parameters, sample, policy, profile).
+"""Table of a run: one row per problem, model, parameters, sample, policy and profile.
 
-Everything in a report is computed from this table, so that a number in the terminal, in the CSV and in the page is
-one and the same number.
+All numbers of a report are computed from this table, so that terminal, CSV and page agree.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ from caretbench.suites import baselines_of
 from caretbench.validation.validity import GATE
 
 LABELS = ("language", "category", "mode")
-"""Labels by which every suite's numbers are broken down, where its problems carry them."""
+"""Labels by which the numbers of every suite are broken down, if its problems have them."""
 
 KEY = ("problem_id", "model", "parameters", "sample", "policy", "profile")
 GROUP = ("model", "parameters", "policy", "profile")
-"""Key of one column of a report: policies and profiles are never mixed."""
+"""Key of one column of a report; policies and profiles are never mixed."""
 
 FIXED_COLUMNS: Mapping[str, Any] = dict.fromkeys(
     (
@@ -41,15 +40,14 @@ FIXED_COLUMNS: Mapping[str, Any] = dict.fromkeys(
 ) | {
     "sample": pl.Int64, "valid": pl.Boolean, "counted": pl.Boolean, "passed": pl.Boolean, "flags": pl.List(pl.String),
 }  # fmt: skip
-"""Columns that every table has; one more is added for each similarity metric of the scores."""
+"""Columns of every table; each similarity metric of the scores adds one."""
 
 PARSED = "parses"
-"""The value of a score for whether the parser could read the program; its detail ``fault`` is the error. It
-is no metric: errors are counted by it."""
+"""Value of a score that is 1 if the program parses; its detail ``fault`` is the error. It is not a metric, but is used
+to classify errors."""
 
 METRIC_ALIASES: Mapping[str, str] = {"line0_cosine": "cosine", "line0_exact_match": "line0_match"}
-"""Metrics that the profiles name differently but that share one place of a report: ``paper`` takes the cosine of the
-first lines, ``default`` that of the full texts; the profile tells them apart."""
+"""Metrics of the ``paper`` profile (for first lines) that share a column with those of ``default`` (for full texts)."""
 
 _MESSAGE_KEYS = ("stderr", "stderr_tail", "diagnostics", "reason", "message")
 
@@ -64,30 +62,30 @@ class LoadedRun:
     completions: Sequence[Completion]
     frame: pl.DataFrame
     missing: Sequence[MissingSample] = ()
-    """Samples that were asked for and did not come."""
+    """Requested samples without an answer."""
     judgements: Sequence[Judgement] = ()
-    """Judgements without the graders' texts, except the statements that they found in answers."""
+    """Judgements; the graders' texts are kept only if they list statements of answers."""
     judgements_missing: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
     """Number of missing judgements by grader, parameters and criterion."""
     ratings: Sequence[HumanRating] = ()
     """Ratings of the same texts by people."""
     older_verdicts: int = 0
-    """Number of verdicts of the gate that an older gate gave."""
+    """Number of verdicts from an older version of the gate."""
 
     @cached_property
     def baselines(self) -> tuple[str, ...]:
-        """Names of the baselines, in the order in which they are shown."""
+        """Names of the baselines, in display order."""
         return baselines_in(self.manifest)
 
 
 def baselines_in(manifest: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of the baselines of a run's manifest, in the order in which they are shown."""
+    """Return the names of the baselines in a run's manifest, in display order."""
     stated = (info["model"] for info in manifest.get("models") or () if info.get("source") == "baseline")
     return baselines_of(manifest.get("suite"), stated)
 
 
 def load_run(folder: Path, problems: Sequence[Problem]) -> LoadedRun:
-    """Read a run's folder (manifest, completions, scores and, where there is one, the gate's verdicts).
+    """Return the content of a run's folder: manifest, completions, scores, judgements and verdicts of the gate.
 
     Raises:
         DataError: a file is missing or malformed, or a row names a problem that is not among ``problems``.
@@ -101,7 +99,7 @@ def load_run(folder: Path, problems: Sequence[Problem]) -> LoadedRun:
         raise DataError(f"{manifest_path}: expected a JSON object, found {type(manifest).__name__}")
     if not (folder / "scores.jsonl").exists():
         raise DataError(
-            f"{folder}: nothing is scored yet (no scores.jsonl in it); the command that began the run goes on with it"
+            f"{folder}: not scored yet (no scores.jsonl); repeat the command that began the run to continue it"
         )
     manifest = current_manifest(manifest)
     completions = list(read_rows(folder / "completions.jsonl", Completion, allow_partial_last_line=True))
@@ -130,12 +128,12 @@ def load_run(folder: Path, problems: Sequence[Problem]) -> LoadedRun:
 
 
 def missing_counts(folder: RunFolder) -> Counter[tuple[str, str, str]]:
-    """Return how many judgements did not come, by grader, parameters and criterion."""
+    """Return the number of missing judgements by grader, parameters and criterion."""
     return Counter((row.grader, row.parameters, row.criterion) for row in folder.missing_judgements())
 
 
 def read_verdicts(path: Path) -> tuple[dict[str, str], int]:
-    """Return the gate's verdict (``valid``, ``unverified``, ``invalid``) by problem, and how many are of an older gate.
+    """Return the gate's verdicts (``valid``, ``unverified``, ``invalid``) by problem, and the number of outdated ones.
 
     Raises:
         DataError: a row has no problem or no verdict.
@@ -156,13 +154,13 @@ def build_frame(
     """Return the table of a run.
 
     Args:
-        problems: All problems that a row may name.
-        scores: The score rows; rows of several scorers of one completion become one line.
-        verdicts: The gate's verdicts by problem; ``valid`` is null where there is none.
+        problems: Problems of the run.
+        scores: Score rows; rows of several scorers for one completion become one row of the table.
+        verdicts: Verdicts of the gate by problem; ``valid`` is null without one.
 
     Returns:
-        One line per completion, policy and profile. ``passed`` is true where every check scorer passed and null where
-        no verdict exists; ``status`` is that of the decisive check (:func:`caretbench.runs.verdict.decided_outcome`).
+        One row per completion, policy and profile. ``passed`` is true if all checks passed, and null without a
+        verdict; ``status`` is that of the decisive check (:func:`caretbench.runs.verdict.decided_outcome`).
 
     Raises:
         DataError: a score names an unknown problem.
@@ -200,15 +198,15 @@ def build_frame(
     return pl.DataFrame(rows, schema=schema).sort(KEY)
 
 
-def model_titles(asked: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """Return the names of models, with a few letters of the parameter hash where one was asked in several ways."""
-    keys = sorted(set(asked))
+def model_titles(models: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """Return the titles of models by name and parameters; names with several parameters get the start of the hash."""
+    keys = sorted(set(models))
     names = Counter(name for name, _ in keys)
     return {key: f"{key[0]} ({key[1][:8]})" if names[key[0]] > 1 else key[0] for key in keys}
 
 
 def metric_columns(frame: pl.DataFrame) -> list[str]:
-    """Return the similarity metrics that the table holds."""
+    """Return the similarity metrics of the table."""
     return [name for name in frame.columns if name not in FIXED_COLUMNS]
 
 
@@ -227,7 +225,7 @@ def _problem_columns(problem: Problem, verdicts: Mapping[str, str]) -> dict[str,
 
 
 def _check_columns(scores: Sequence[Score], *, executed: bool) -> dict[str, Any]:
-    """Return the verdict over all check scorers of one completion: a row without verdict outweighs a failure."""
+    """Return the verdict of all check scorers of one completion; a check without a verdict outweighs a failure."""
     checks = deciding_scores(scores, executed=executed)
     if not checks:
         return dict.fromkeys(("status", "counted", "passed", "stage", "message", "flags"))

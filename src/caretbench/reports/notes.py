@@ -14,34 +14,33 @@ from caretbench.validation.validity import GATE
 
 
 def older_gate_warnings(run: LoadedRun) -> Iterator[str]:
-    """Yield that verdicts of the gate are of an older one."""
+    """Yield a warning if verdicts come from an older version of the gate."""
     if run.older_verdicts:
         yield (
-            f"{run.older_verdicts} verdicts on problems are of an older gate (this one is version {GATE}): "
-            f"`caretbench validate {run.manifest.get('suite')}` decides them again, and scoring the run again takes "
-            "them over."
+            f"{run.older_verdicts} problems were validated by an older version of the gate (current: {GATE}). Run "
+            f"`caretbench validate {run.manifest.get('suite')}`, then score the run again."
         )
 
 
 def coverage_warnings(columns: Sequence[Column]) -> Iterator[str]:
-    """Yield the columns of which too few answers have a verdict."""
+    """Yield a warning for each column in which too few answers have a verdict."""
     for column in columns:
         if column.coverage is not None and column.coverage < COVERAGE_WANTED:
             yield (
                 f"{column.title} ({column.profile}): coverage {column.coverage:.1%} is below {COVERAGE_WANTED:.0%}; "
-                "the run has failed, its rates are not to be believed."
+                "the run has failed, and its rates are not reliable."
             )
 
 
 def parameter_difference_notes(columns: Sequence[Column], manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the differences between columns of one model, whose titles contain only a hash."""
+    """Yield the differences in settings between columns of the same model."""
     for first, second in pairwise(columns):
         if first.model != second.model or first.parameters == second.parameters:
             continue
         one = settings_of(manifest, first.model, first.parameters)
         other = settings_of(manifest, second.model, second.parameters)
         if one is not None and other is not None and (found := differences(one, other, clients=True)):
-            yield f"{first.title} and {second.title} were asked differently: {'; '.join(found)}."
+            yield f"{first.title} and {second.title} had different settings: {'; '.join(found)}."
 
 
 def interval_notes(columns: Sequence[Column]) -> Iterator[str]:
@@ -49,8 +48,8 @@ def interval_notes(columns: Sequence[Column]) -> Iterator[str]:
     if any(len(cells) > 1 for column in columns for cells in column.strata.values()):
         count = max(sum(len(cells) for cells in column.strata.values()) for column in columns)
         yield (
-            f"Intervals hold one at a time: of {count} strata per model about one in twenty misses its value "
-            "by chance. Use compare, which corrects for the number of tests (Holm), before calling strata different."
+            f"Each 95% interval is for one row. With {count} breakdowns per model, about one in twenty is off by "
+            "chance. To say that two rows differ, use `caretbench compare`, which corrects for this (Holm)."
         )
     warnings = {
         estimate.warning

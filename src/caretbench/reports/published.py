@@ -1,4 +1,4 @@
-"""Published numbers of the papers, next to ours."""
+"""Comparison of a run's numbers with the published numbers of the papers."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from caretbench.suites import suite_names
 CellT = TypeVar("CellT", RateCell, JudgedCell)
 
 JUDGE_METRIC = "judge_score"
-"""The name in ``names.toml`` of what a paper's judge gave."""
+"""Name of a paper's judge scores in ``names.toml``."""
 
 ROUNDING_SLACK = 1e-9
-"""Slack for binary fractions where a rounded value is compared with a printed one."""
+"""Tolerance for binary fractions in comparisons with rounded values."""
 
 
 class PublishedNumber(ReportValue):
-    """One number of a paper's table; ``scale`` brings it to our unit (percentages are 100)."""
+    """One number of a paper's table. ``printed`` is its text; ``scale`` is the divisor to our unit (percent: 100)."""
 
     table: str
     model: str
@@ -39,7 +39,7 @@ class PublishedNumber(ReportValue):
     scale: float
     low: float | None = None
     high: float | None = None
-    """The printed interval, in our unit."""
+    """Bounds of the printed interval, in our unit."""
 
     @property
     def value(self) -> float:
@@ -48,15 +48,15 @@ class PublishedNumber(ReportValue):
 
     @property
     def half_unit(self) -> float:
-        """Half a unit of the last printed digit, in our unit."""
+        """Half a unit of the last printed digit: the rounding error, in our unit."""
         return 0.5 * 10.0 ** -len(self.printed.partition(".")[2]) / self.scale
 
 
 class PublishedComparison(ReportValue):
-    """Printed number next to ours.
+    """Published number with the same number of this run (``ours``).
 
-    ``low`` and ``high`` bound what our number can be: for pass rates, if all problems excluded here failed or passed;
-    for similarities both are our number itself. ``agrees``: the printed value is a rounding of something between.
+    ``low`` and ``high`` are the bounds of our number: pass rates if all problems excluded here failed or passed; for
+    similarities both are our number. ``agrees``: the printed value, before rounding, can be between the bounds.
     """
 
     table: str
@@ -77,7 +77,7 @@ class PublishedComparison(ReportValue):
 
 
 class PublishedJudgeScore(ReportValue):
-    """Printed judge's score next to ours, by another grader, so that they need not agree."""
+    """Published judge score with that of this run (``ours``), which is by another grader and may differ."""
 
     table: str
     model: str
@@ -92,16 +92,16 @@ class PublishedJudgeScore(ReportValue):
 
 
 @cache
-def names(name: str) -> Mapping[str, Any]:
-    """Return the table of names of a suite; empty where nothing is published for it."""
-    entry = tomllib.loads(_folder(name).joinpath("names.toml").read_text("utf-8")).get(name, {})
+def published_names(suite: str) -> Mapping[str, Any]:
+    """Return the names that a suite's paper uses for models, metrics and labels; empty without published numbers."""
+    entry = tomllib.loads(_folder(suite).joinpath("names.toml").read_text("utf-8")).get(suite, {})
     return entry if isinstance(entry, Mapping) else {}
 
 
 @cache
 def published_numbers(suite: str) -> tuple[PublishedNumber, ...]:
-    """Return all printed numbers of a suite's paper that name a model and one stratum (or none)."""
-    metrics = names(suite).get("metrics", {})
+    """Return all published numbers of a suite that are for one model and at most one stratum."""
+    metrics = published_names(suite).get("metrics", {})
     file = _folder(suite).joinpath(f"{suite}.csv")
     if not metrics or not file.is_file():
         return ()
@@ -132,12 +132,14 @@ def _bound(row: Mapping[str, str], name: str) -> float | None:
 
 
 def compare_with_published(summary: Summary) -> tuple[PublishedComparison, ...]:
-    """Return every printed number for which this run has one too, table by table.
+    """Return the published numbers that this run has too, table by table.
 
-    Pass rates are next to the ``paper`` profile if the run has it, else next to the profile it has; similarities
-    only next to the ``paper`` profile, since the default ones measure something else.
+    Pass rates are compared with the ``paper`` profile if the run has it, else with its own profile; similarities only
+    with the ``paper`` profile, since the default ones measure something else.
     """
-    models = {name.lower(): printed for name, printed in names(summary.suite).get("models", {}).items()}
+    models = {
+        name.lower(): printed for name, printed in published_names(summary.suite).get("models", {}).items()
+    }
     profiles = {column.profile for column in summary.columns}
     wanted = next((name for name in PROFILES if name in profiles), PROFILES[-1])
     rows = [
@@ -183,8 +185,10 @@ def _column_rows(column: Column, printed_model: str, suite: str) -> Iterator[Pub
 
 
 def compare_judge_scores(summary: Summary) -> tuple[PublishedJudgeScore, ...]:
-    """Return every printed judge's score for which this run has one too, by all graders together."""
-    models = {name.lower(): printed for name, printed in names(summary.suite).get("models", {}).items()}
+    """Return the published judge scores that this run has too, with the mean of all graders here."""
+    models = {
+        name.lower(): printed for name, printed in published_names(summary.suite).get("models", {}).items()
+    }
     rows = [
         PublishedJudgeScore(
             table=printed.table,
@@ -212,10 +216,10 @@ def compare_judge_scores(summary: Summary) -> tuple[PublishedJudgeScore, ...]:
 def _find(
     overall: CellT, strata: Mapping[str, tuple[CellT, ...]], printed: PublishedNumber, suite: str
 ) -> CellT | None:
-    """Return our cell for a printed one, whatever the two call it."""
+    """Return our cell that corresponds to a published number."""
     if printed.label == "all":
         return overall
-    labels = names(suite).get("labels", {}).get(printed.stratum, {})
+    labels = published_names(suite).get("labels", {}).get(printed.stratum, {})
     cells = strata.get(printed.stratum, ())
     return next((cell for cell in cells if _same(cell.labels[printed.stratum], printed.label, labels)), None)
 

@@ -23,7 +23,7 @@ from caretbench.suites.values import ORDINARY, OwnChart, Stratification
 
 @dataclass(frozen=True)
 class ReportSource:
-    """Run with its stratification and its suite, if installed. Values that several sections need are computed once."""
+    """Loaded run with its stratification and its suite, if installed; computes values that several sections share."""
 
     run: LoadedRun
     stratification: Stratification = ORDINARY
@@ -41,7 +41,7 @@ class ReportSource:
 
     @cached_property
     def suite_tables(self) -> tuple[SuiteTable, ...]:
-        """Suite's own tables."""
+        """Tables that the suite computes itself."""
         if self.suite is None:
             return ()
         with naming(self.suite, "result_tables"):
@@ -50,7 +50,7 @@ class ReportSource:
 
     @property
     def suite_charts(self) -> tuple[OwnChart, ...]:
-        """Suite's own charts."""
+        """Charts that the suite computes itself."""
         if self.suite is None:
             return ()
         with naming(self.suite, "result_charts"):
@@ -66,7 +66,7 @@ class ReportSource:
 
     @cached_property
     def excluded(self) -> tuple[ExcludedProblems, ...]:
-        """Problems that count in no rate, by cause."""
+        """Excluded problems, by profile and cause."""
         return find_excluded_problems(self.run.frame, self.run.problems, self.run.manifest)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Loading and summarising of a run's folder, for reports, comparisons and the API."""
+"""Loading and summary of a run's folder, for reports, comparisons and the API."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from caretbench.suites.values import ORDINARY, Stratification
 
 
 def load_run_folder(folder: Path) -> LoadedRun:
-    """Return the rows of a run with its problems."""
+    """Return the content of a run's folder, with its problems."""
     files = RunFolder(folder)
     files.manifest()
     return load_run(folder, files.problems())
@@ -35,7 +35,7 @@ def suite_stratification(name: str) -> Stratification:
 
 
 def breakdown_labels(options: Sequence[str] | None, problems: Sequence[Problem]) -> list[tuple[str, ...]]:
-    """Return the labels that the options ``--by`` name, those of one option together.
+    """Return the labels of the options ``--by``, one tuple for each option.
 
     Raises:
         ValueError: no problem has such a label.
@@ -49,7 +49,7 @@ def breakdown_labels(options: Sequence[str] | None, problems: Sequence[Problem])
 
 
 def summarise_run(run: LoadedRun, by: Sequence[tuple[str, ...]] = ()) -> Summary:
-    """Return the numbers of a run; ``by`` names further labels to break them down by, alone or crossed."""
+    """Return the summary of a run; ``by`` names further labels for breakdowns, alone or crossed."""
     own = suite_of_run(run.manifest.get("suite"))
     return summarise(run, _extended(own.stratification if own else ORDINARY, by), own)
 
@@ -57,7 +57,7 @@ def summarise_run(run: LoadedRun, by: Sequence[tuple[str, ...]] = ()) -> Summary
 def summarise(
     run: LoadedRun, stratification: Stratification = ORDINARY, suite: Suite | None = None
 ) -> Summary:
-    """Return the numbers of a run; without its suite there are no tables of the suite's own."""
+    """Return the summary of a run; without ``suite`` it has no tables of the suite."""
     source = ReportSource(run, stratification, suite)
     fields: dict[str, Any] = {}
     for section in SECTIONS:
@@ -101,7 +101,7 @@ def write_html(
     published: bool = False,
     samples: int = 2000,
 ) -> Path:
-    """Write the page; return its path."""
+    """Write the HTML page of a report; return its path."""
     from caretbench.reports.output.page import render_html  # Altair and Jinja take long to import
 
     path = output or folder / "report.html"
@@ -110,18 +110,18 @@ def write_html(
 
 
 def failures(summary: Summary, fail_under: float | None) -> Iterator[str]:
-    """Return why the run counts as failed: too few verdicts, a withheld score, or a model below the wanted rate."""
+    """Yield the reasons for which a run has failed: few verdicts, a withheld score, a rate below ``fail_under``."""
     yield from coverage_warnings(summary.answers)
     yield from control_failures(summary.answers)
     yield from dict.fromkeys(
         f"{reason}; this run has failed" for table in summary.suite_tables for reason in table.withheld
     )
     if not summary.columns:
-        yield "no answer was scored: neither a program nor a measurement decides; this run has failed"
+        yield "no answer was scored, because no check could run; this run has failed"
     for column in summary.columns:
         if column.coverage is not None and column.coverage < COVERAGE_WANTED:
             absent = column.samples * summary.problems - column.completions
-            why = f" ({absent} answers are not there; --select chooses problems)" if absent > 0 else ""
+            why = f" ({absent} answers are missing; use --select to choose problems)" if absent > 0 else ""
             yield (
                 f"{column.title}: coverage {column.coverage:.1%} is below {COVERAGE_WANTED:.0%}{why}; "
                 "this run has failed"
@@ -134,4 +134,4 @@ def failures(summary: Summary, fail_under: float | None) -> Iterator[str]:
         elif rate.value < fail_under:
             yield f"{column.title}: pass@1 {rate.value:.3f} is below {fail_under}"
     if summary.manifest.get("executed") and all(column.coverage is None for column in summary.columns):
-        yield "no problem can be judged on this machine; the causes stand above"
+        yield "no problem can be scored on this machine; see the causes above"

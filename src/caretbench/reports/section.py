@@ -14,11 +14,11 @@ from caretbench.reports.summary import Column, Summary
 from caretbench.reports.tables import ReportTable
 
 Line = Mapping[str, object]
-"""A line of the CSV export: values by column."""
+"""Line of the CSV export: values by column."""
 
 
 class Chart(NamedTuple):
-    """A chart of a page. ``name`` is unique within its page part; ``spec`` is a Vega-Lite specification."""
+    """Chart of a page. ``name`` is unique within its page part; ``spec`` is a Vega-Lite specification."""
 
     name: str
     title: str
@@ -27,9 +27,9 @@ class Chart(NamedTuple):
 
 @dataclass(frozen=True)
 class PageBlock:
-    """A piece of a page part: heading, notes, charts, tables (with headings of ``level``), texts, lists, in this order.
+    """Block of a page part: heading, notes, charts, tables (with headings of ``level``), texts, lists, in this order.
 
-    The reader opens what is ``folded``; with ``opened`` it is open already.
+    A ``folded`` block can be opened by the reader; with ``opened`` it is open at first.
     """
 
     title: str = ""
@@ -47,7 +47,7 @@ class PageBlock:
 
 @dataclass(frozen=True)
 class PagePart:
-    """A part of a page with a heading and a place in its navigation; ``identity`` is its anchor."""
+    """Part of a page with a heading and an entry in the navigation; ``identity`` is its HTML anchor."""
 
     identity: str
     label: str
@@ -57,7 +57,7 @@ class PagePart:
 
 
 class ColumnGroup(NamedTuple):
-    """Columns of one profile and policy, which may share a table."""
+    """Columns with the same profile and policy, which share tables."""
 
     profile: str
     policy: str
@@ -66,7 +66,7 @@ class ColumnGroup(NamedTuple):
 
     @property
     def further(self) -> bool:
-        """Return whether the policy is one of those that are shown next to the run's own."""
+        """Return whether the policy is not the run's headline policy but a further one."""
         policies = self.summary.manifest.get("further_policies")
         return isinstance(policies, list) and self.policy in policies
 
@@ -92,18 +92,18 @@ class SectionPositions(NamedTuple):
 
 
 class Section:
-    """A section of a report. Every hook has a default.
+    """Base class of the sections of a report. Every hook has a default.
 
-    Sections about one profile and policy use the hooks whose names begin with ``group``.
+    Hooks whose names begin with ``group`` are called once for each profile and policy.
     """
 
     positions: ClassVar[SectionPositions] = SectionPositions()
     part: ClassVar[PagePart | None] = None
     """Anchor, label and heading of its part of the page."""
     published: ClassVar[bool] = False
-    """True if the section is shown only with published numbers."""
+    """True if the section is shown only on request (``--published``)."""
     group_block: ClassVar[str] = "details"
-    """The block of the page for its group tables: ``lead``, ``forms``, ``after`` or ``details``."""
+    """Block of the page for its group tables: ``lead``, ``forms``, ``after`` or ``details``."""
 
     def compute(self, source: ReportSource) -> Mapping[str, Any]:
         """Return values of fields of :class:`~caretbench.reports.summary.Summary`, by name."""
@@ -111,12 +111,12 @@ class Section:
         return {}
 
     def warnings(self, summary: Summary) -> Iterable[str]:
-        """Return reasons not to believe a number."""
+        """Return warnings about unreliable numbers."""
         del summary
         return ()
 
     def notes(self, summary: Summary) -> Iterable[str]:
-        """Return sentences that a reader must know."""
+        """Return notes that explain the numbers."""
         del summary
         return ()
 
@@ -136,7 +136,7 @@ class Section:
         return [PageBlock(tables=found)] if found else []
 
     def page(self, shown: PageSource) -> PagePart | None:
-        """Return its part of the page; None where there is nothing to show."""
+        """Return its part of the page; None if it is empty."""
         blocks = self.blocks(shown) if self.part else []
         return replace(self.part, blocks=blocks) if self.part and blocks else None
 
@@ -156,7 +156,7 @@ class Section:
 
 
 def groups(summary: Summary) -> tuple[ColumnGroup, ...]:
-    """Return the columns by profile and policy, in their order."""
+    """Return the columns by profile and policy, in their order in the summary."""
     found: dict[tuple[str, str], list[Column]] = {}
     for column in summary.columns:
         found.setdefault((column.profile, column.policy), []).append(column)

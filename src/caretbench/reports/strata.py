@@ -1,7 +1,7 @@
-"""Strata of a run's problems: by single labels, by several at once, by numbers cut into ranges.
+"""Strata of a run's problems: by one label or several crossed labels; numbers are binned into ranges.
 
-Problems keep raw numbers. They are cut when they are summarised: at the paper's bounds under the ``paper`` profile, at
-the terciles of the run's problems within each language under ``default``.
+Problems have raw numbers, which are binned only in summaries: at the paper's bounds under the ``paper`` profile, at the
+terciles of the run's problems in each language under ``default``.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from caretbench.suites.values import Stratification
 
 EVERY_LANGUAGE = "*"
 PRESET = "@paper"
-"""At the end of a label's name: cut at the paper's bounds whatever the profile is."""
+"""Suffix of a label's name for binning at the paper's bounds under every profile."""
 
 SEPARATOR = " / "
-"""Between the names of labels that are crossed."""
+"""Separator between the names of crossed labels."""
 
 Value = tuple[int, str]
-"""A label's value with its place among the others: parts of numbers have an order, words have none."""
+"""Sort index and text of a label's value; the index is 0 for words."""
 
 _NAMES: Mapping[int, tuple[Value, ...]] = {
     1: ((0, "all"),),
@@ -35,7 +35,7 @@ _NAMES: Mapping[int, tuple[Value, ...]] = {
 
 
 class StratumPart(NamedTuple):
-    """Problems that share these labels; ``order`` is their place in a table."""
+    """Problems with the same labels; ``order`` is the sort key of the part."""
 
     labels: Mapping[str, str]
     order: tuple[int, ...]
@@ -43,7 +43,7 @@ class StratumPart(NamedTuple):
 
 
 class Stratum(NamedTuple):
-    """Parts by one label or several; ``note`` describes how numbers were cut, and whether parts overlap."""
+    """Parts of the problems by one or several labels; ``note`` describes bins of numbers and overlapping parts."""
 
     name: str
     parts: tuple[StratumPart, ...]
@@ -51,24 +51,24 @@ class Stratum(NamedTuple):
 
 
 def label_title(name: str) -> str:
-    """Return a label's name in a report."""
+    """Return the name of a label as shown in a report."""
     return f"{name.removesuffix(PRESET)} (paper's bounds)" if name.endswith(PRESET) else name
 
 
 def stratum_name(names: Sequence[str]) -> str:
-    """Return the name of a stratum by these labels."""
+    """Return the name of a stratum: the titles of its labels."""
     return SEPARATOR.join(map(label_title, names))
 
 
-def decided(problem: Problem) -> bool:
-    """Return whether an answer is right or wrong; one that is only judged has no verdict, and no part in coverage."""
+def has_verdicts(problem: Problem) -> bool:
+    """Return whether answers get a verdict; a problem that is only judged does not, and does not count in coverage."""
     return any(not isinstance(check, CriterionCheck) for check in problem.checks)
 
 
 def strata_of(
     problems: Sequence[Problem], profile: str, stratification: Stratification
 ) -> tuple[Stratum, ...]:
-    """Return the strata of a run's problems, without those whose labels no problem has."""
+    """Return the strata of a run's problems; strata without problems are omitted."""
     wanted = [
         names
         for names in dict.fromkeys((*((name,) for name in stratification.labels), *stratification.crossed))
@@ -104,7 +104,7 @@ def _values(
     name: str, problems: Sequence[Problem], profile: str, stratification: Stratification
 ) -> tuple[Mapping[str, tuple[Value, ...]], str]:
     """Return the values of one label by problem, and a note for the reader."""
-    asked, name = name, name.removesuffix(PRESET)
+    label_name, name = name, name.removesuffix(PRESET)
     words: dict[str, tuple[Value, ...]] = {}
     numbers: dict[str, tuple[str, float]] = {}
     several = False
@@ -121,7 +121,7 @@ def _values(
         return words, f"A problem may count in several parts of {name.replace('_', ' ')}." if several else ""
     preset = (
         stratification.bounds.get(name, {})
-        if rules_of(profile_named(profile)).paper_bounds or asked != name
+        if rules_of(profile_named(profile)).paper_bounds or label_name != name
         else {}
     )
     bounds = _bounds(numbers, preset)
@@ -135,19 +135,19 @@ def _values(
 def _bounds(
     numbers: Mapping[str, tuple[str, float]], preset: Mapping[str, tuple[float, ...]]
 ) -> Mapping[str, tuple[float, ...]]:
-    """Return the bounds for each language's numbers; one that the preset lacks is cut at its own terciles."""
+    """Return the bounds by language: preset ones, else terciles of the language's numbers."""
     by_language: dict[str, list[float]] = defaultdict(list)
     for tongue, number in numbers.values():
         by_language[tongue].append(number)
-    given = preset.get(EVERY_LANGUAGE)
+    default = preset.get(EVERY_LANGUAGE)
     return {
-        tongue: preset[tongue] if tongue in preset else given or quantile_bounds(values)
+        tongue: preset[tongue] if tongue in preset else default or quantile_bounds(values)
         for tongue, values in sorted(by_language.items())
     }
 
 
 def _part(place: int, bounds: Sequence[float]) -> Value:
-    """Return a part's name and place: ``long`` is one part, even if languages have different numbers of parts."""
+    """Return index and name of a bin; ``long`` is the same bin, even if languages have different numbers of bins."""
     names = _NAMES.get(len(bounds) + 1)
     return names[place] if names else (place, f"part {place + 1}")
 

@@ -28,7 +28,7 @@ class RateCell(ReportValue):
     }
     labels: Mapping[str, str] = Field(default_factory=dict)
     order: tuple[int, ...] = ()
-    """Its place among the cells of its stratum, where their names alone do not tell."""
+    """Sort key of the cell in its stratum, if its name does not decide the order."""
     problems: int
     excluded: int
     pass_at: Mapping[int, ReportedNumber]
@@ -36,7 +36,7 @@ class RateCell(ReportValue):
     if_excluded_passed: float | None = None
     similarity: Mapping[str, ReportedNumber] = Field(default_factory=dict)
     paper_intervals: Mapping[str, ReportedNumber] = Field(default_factory=dict)
-    """pass@1 with the intervals that a paper prints, by method, where the suite wants them."""
+    """pass@1 with the intervals of papers, by method, if the suite requests them."""
 
     @property
     def name(self) -> str:
@@ -61,7 +61,7 @@ class Column(ReportValue):
     overall: RateCell
     strata: Mapping[str, tuple[RateCell, ...]]
     strata_notes: Mapping[str, str] = Field(default_factory=dict)
-    """Notes by stratum on the cuts of numbers and on overlapping parts."""
+    """Notes by stratum on bins of numbers and overlapping parts."""
     valid: RateCell | None = None
     net_of_empty: RateCell | None = None
     passed_by_empty: int = 0
@@ -71,10 +71,10 @@ class Column(ReportValue):
 
 
 class SuiteTable(ReportValue):
-    """Table of results that a suite computes itself for its own score; shown unchanged.
+    """Table of results that a suite computes itself; shown unchanged.
 
-    The first line of a cell is its text, what follows is shown below it, smaller. ``withheld``: the reasons why numbers
-    that were asked for are not in it.
+    The first line of a cell is its text, further lines are shown below in small print. ``withheld`` are the reasons
+    for which requested numbers are missing.
     """
 
     name: str
@@ -104,26 +104,26 @@ class Summary(ReportValue):
     discordant: tuple[DiscordantCase, ...] = ()
     discordant_totals: Mapping[str, int] = Field(default_factory=dict)
     usage: tuple[ModelUsage, ...] = ()
-    """Usage of the models that were asked here."""
+    """Usage of the models that were sampled in this run."""
     judged: tuple[CaretScores, ...] = ()
     """Judged texts at carets, by criterion."""
     answers: tuple[AnswerScores, ...] = ()
     """Judged answers to questions, by criterion."""
     best_of: tuple[BestOfThree, ...] = ()
-    """The paper's best of three, of models that were scored under its three steps."""
+    """Best of three steps of post-processing, of models that were scored under all three (SimCopilot)."""
     errors: tuple[ErrorColumn, ...] = ()
     """Error classes by model; empty if they were not examined."""
     flagged: tuple[FlaggedAnswers, ...] = ()
-    """Passes under suspicion, and the rates without them; empty where a run has no flags."""
+    """Flagged passes, and the rates without them; empty if a run has no flags."""
     suite_tables: tuple[SuiteTable, ...] = ()
-    """The suite's own tables of results."""
+    """Tables of results that the suite computes itself."""
     warnings: tuple[str, ...] = ()
     """Warnings about unreliable numbers."""
     main: str = "language / category"
     """Stratum by which policies are compared."""
     heat_maps: tuple[str, ...] = ("language / category",)
     paper_tables: tuple[PaperTableLayout, ...] = ()
-    """The paper's tables of results, in form."""
+    """Layouts of the paper's tables."""
     notes: tuple[str, ...] = ()
     manifest: Mapping[str, JsonValue] = Field(default_factory=dict)
 

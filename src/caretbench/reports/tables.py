@@ -1,4 +1,4 @@
-"""Tables as plain values, printed by the terminal, Markdown and the page."""
+"""Tables as plain values, shown by the terminal, Markdown and the page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NONE = "-"
 
 
 class Field(ReportValue):
-    """One field of a table: its text, what to sort by, and what a page may draw behind it."""
+    """One field of a table: its text, sort key, note below the text, number with interval, and tone (colour)."""
 
     text: str
     sort: float | str = ""
@@ -22,7 +22,7 @@ class Field(ReportValue):
 
 
 class ReportTable(ReportValue):
-    """A table with one text column first; the others contain numbers where ``numeric`` is true."""
+    """Table whose first column is text; ``numeric`` is true for columns of numbers."""
 
     title: str
     heads: tuple[str, ...]
@@ -32,12 +32,12 @@ class ReportTable(ReportValue):
 
 
 Cell = Field | str | float | None
-"""A field, or what makes a plain one: words, or a number that may be missing."""
+"""Field of a table, or the text or number for a plain one."""
 Cells = Sequence[Cell]
 
 
 def table_of(title: str, heads: Sequence[str], rows: Iterable[Cells], caption: str = "") -> ReportTable:
-    """Return a table; a column is numeric where all its fields are sorted by numbers."""
+    """Return a table; a column is numeric if all its sort keys are numbers."""
     fields = tuple(tuple(map(_field, row)) for row in rows)
     numeric = tuple(
         not any(isinstance(row[place].sort, str) for row in fields) for place in range(len(heads))
@@ -52,7 +52,7 @@ def _field(cell: Cell) -> Field:
 
 
 def present(found: Iterable[ReportTable | None]) -> list[ReportTable]:
-    """Return the tables that exist."""
+    """Return the tables that are not None."""
     return [table for table in found if table is not None]
 
 
@@ -111,7 +111,7 @@ def _range(estimate: ReportedNumber, digits: int, scale: float = 1.0) -> str:
 
 
 def display_label(stratum: str, value: str) -> str:
-    """Return a label as people read it: ``c_sharp`` is C#, and underscores are blanks."""
+    """Return the display text of a label's value: ``c_sharp`` is C#, and underscores are blanks."""
     if stratum == "language":
         try:
             return language(value).title
@@ -121,40 +121,40 @@ def display_label(stratum: str, value: str) -> str:
 
 
 def display_name(cell: RateCell) -> str:
-    """Return the labels of a cell as people read them."""
+    """Return the display text of a cell's labels."""
     return display_labels(cell.labels)
 
 
 def display_labels(labels: Mapping[str, str]) -> str:
-    """Return labels as people read them; ``all`` if there are none."""
+    """Return the display text of labels; ``all`` if there are none."""
     return " / ".join(display_label(stratum, value) for stratum, value in labels.items()) or "all"
 
 
 def display_stratum(name: str) -> str:
-    """Return a stratum's name as people read it: ``language and category``."""
+    """Return the display text of a stratum's name: ``language and category``."""
     *others, last = name.replace("_", " ").split(" / ")
     return f"{', '.join(others)} and {last}" if others else last
 
 
 def pass_columns(columns: Iterable[Column]) -> tuple[Column, ...]:
-    """Return the columns that hold verdicts."""
+    """Return the columns with verdicts."""
     return tuple(column for column in columns if column.overall.pass_at)
 
 
 def models_in(columns: Iterable[Column]) -> tuple[Column, ...]:
-    """Return the models that hold verdicts; the baselines where there is nothing else."""
+    """Return the models with verdicts; the baselines if there are none."""
     judged = pass_columns(columns)
     return tuple(column for column in judged if not column.baseline) or judged
 
 
 def strata_names(columns: Iterable[Column], *, crossed: bool = False) -> tuple[str, ...]:
-    """Return the strata by one label, or (``crossed``) those by several, in their order."""
+    """Return the names of strata by one label, or with ``crossed`` by several labels, in order."""
     names = dict.fromkeys(name for column in columns for name in column.strata)
     return tuple(name for name in names if (" / " in name) is crossed)
 
 
 def ordered_names(columns: Iterable[Column], stratum: str) -> list[str]:
-    """Return the names of a stratum's cells, as they are read: short before long, words by the alphabet."""
+    """Return the names of a stratum's cells in order: bins of numbers by size, words by the alphabet."""
     places = {
         display_name(cell): _place(cell) for column in columns for cell in column.strata.get(stratum, ())
     }
@@ -162,7 +162,7 @@ def ordered_names(columns: Iterable[Column], stratum: str) -> list[str]:
 
 
 def _place(cell: RateCell) -> tuple[tuple[int, str], ...]:
-    """Return a sort key by the first label, then the second: parts of numbers by size, words by the alphabet."""
+    """Return the sort key of a cell: for each label, bins of numbers by size, words by the alphabet."""
     order = cell.order or (0,) * len(cell.labels)
     names = (display_label(name, value).lower() for name, value in cell.labels.items())
     return tuple(zip(order, names, strict=True))

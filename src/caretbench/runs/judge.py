@@ -20,7 +20,7 @@ from caretbench.judging.answers import TextOf, plain_answer
 from caretbench.judging.caret_controls import DEFAULT_CONTROL_PROBLEMS
 from caretbench.judging.criteria import Criterion
 from caretbench.judging.criteria import criterion as find_criterion
-from caretbench.judging.criterion_choice import Part
+from caretbench.judging.criterion_choice import CriterionProblems
 from caretbench.judging.prompting import grader_settings
 from caretbench.models import ModelClient, Sampling
 from caretbench.problem import Completion, CompletionKey, Profile
@@ -75,7 +75,7 @@ class JudgingSettings:
     text_of: TextOf = plain_answer
     report: ReportStep = lambda _step, _added, _total: None
 
-    def texts(self, folder: RunFolder, part: Part, *, not_scored: bool = False) -> TextsToJudge:
+    def texts(self, folder: RunFolder, part: CriterionProblems, *, not_scored: bool = False) -> TextsToJudge:
         """Return the texts to judge in a part.
 
         Args:
@@ -120,7 +120,7 @@ class JudgingSettings:
 
 def judge_part(
     folder: RunFolder,
-    part: Part,
+    part: CriterionProblems,
     judges: Sequence[tuple[str, ModelClient]],
     settings: JudgingSettings,
     sampling: Sampling | None = None,
@@ -173,7 +173,7 @@ def judge_part(
 
 def judge_parts(
     folder: RunFolder,
-    parts: Sequence[Part],
+    parts: Sequence[CriterionProblems],
     judges: Sequence[tuple[str, ModelClient]],
     settings: JudgingSettings,
     changed: Mapping[str, float] | None = None,

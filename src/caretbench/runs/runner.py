@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from caretbench.execution.dispatcher import Dispatcher, open_executor
-from caretbench.judging.criterion_choice import Part
+from caretbench.judging.criterion_choice import CriterionProblems
 from caretbench.models import ClientOpener
 from caretbench.progress import Progress
 from caretbench.runs.clients import Clients
@@ -194,7 +194,7 @@ def _judge_and_score(
 def _judge(
     plan: ResolvedRun,
     clients: Clients,
-    parts: Mapping[RunSession, list[Part]],
+    parts: Mapping[RunSession, list[CriterionProblems]],
     budget: CostBudget,
     progress: Progress,
 ) -> list[str]:

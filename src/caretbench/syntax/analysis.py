@@ -25,7 +25,7 @@ from caretbench.syntax.types import Block, Nesting, ParseFault, Reference, Scope
 
 
 def parse_faults(root: tree_sitter.Node, source: SourceFile) -> tuple[ParseFault, ...]:
-    """Where a file does not fit the grammar, in the order of the text."""
+    """Return the parts of a file that do not fit the grammar, in text order."""
     found = []
     waiting = [root] if root.has_error else []
     while waiting:
@@ -38,7 +38,7 @@ def parse_faults(root: tree_sitter.Node, source: SourceFile) -> tuple[ParseFault
 
 @dataclass(eq=False)
 class FileAnalysis:
-    """What one file holds. All sequences are in the order of the text."""
+    """Scopes, blocks, comments, references and tests of one file. All sequences are in text order."""
 
     source: SourceFile
     scopes: tuple[Scope, ...]
@@ -62,7 +62,7 @@ class FileAnalysis:
         return [block.span.start for block in self.blocks]
 
     def _blocks_nested(self, kinds: frozenset[str] | None) -> tuple[list[int], Nesting]:
-        """Return the blocks of some kinds, and how they nest."""
+        """Return the indices of the blocks of some kinds, and the nesting of their spans."""
         if kinds not in self._nestings:
             numbers = [n for n, block in enumerate(self.blocks) if kinds is None or block.kind in kinds]
             self._nestings[kinds] = numbers, Nesting([self.blocks[n].span for n in numbers])
@@ -90,15 +90,15 @@ class FileAnalysis:
         return tuple(block for block in self.blocks[first:last] if wanted.contains(block.span))
 
     def enclosing_blocks(self, span: tuple[int, int], kinds: Set[str] | None = None) -> tuple[Block, ...]:
-        """Return the blocks that hold a span, outermost first.
+        """Return the blocks that contain a span, outermost first; by default those of all kinds.
 
-        All ``kinds`` are many: one block for every statement before the span in a list.
+        With all kinds there are many: each statement of a list begins a block that runs to the end of the list.
         """
         numbers, nesting = self._blocks_nested(None if kinds is None else frozenset(kinds))
         return tuple(self.blocks[numbers[index]] for index in sorted(nesting.enclosing(*span)))
 
     def enclosing_scopes(self, span: tuple[int, int]) -> tuple[Scope, ...]:
-        """Return the scopes that hold a span, the file's own first."""
+        """Return the scopes that contain a span, the file's own first."""
         return tuple(self.scopes[index] for index in self._scope_nesting.enclosing(*span))[::-1]
 
     def is_test(self, span: tuple[int, int]) -> bool:
@@ -108,10 +108,10 @@ class FileAnalysis:
     def comment_distance(
         self, position: int, *, counting: Literal["full_line", "any"] = "full_line"
     ) -> int | None:
-        """Lines from the end of the nearest comment before a byte to its line; None without one.
+        """Return the number of lines from the end of the nearest earlier comment to a byte; None without a comment.
 
         ``full_line`` counts comments that begin their line, block comments and docstrings, as the paper does; ``any``
-        those behind code, too.
+        also counts comments after code on the same line.
         """
         starts = self.source.line_starts
         line = self.source.line_at(position)
@@ -121,23 +121,23 @@ class FileAnalysis:
             if comment.end > position or (end == line and comment.start >= starts[line - 1]):
                 continue
             first = starts[self.source.line_at(comment.start) - 1]
-            stands_alone = not self.source.data[first : comment.start].strip()
-            if counting == "any" or comment.kind != "line" or stands_alone:
+            begins_line = not self.source.data[first : comment.start].strip()
+            if counting == "any" or comment.kind != "line" or begins_line:
                 return line - end
         return None
 
     def size(self, span: tuple[int, int]) -> BlockSize:
-        """Lines, tokens and cyclomatic complexity of a span."""
+        """Return lines, tokens and cyclomatic complexity of a span."""
         return self._sizes.size(span)
 
     def cyclomatic(self, span: tuple[int, int]) -> int:
-        """1 + the decisions in a span (McCabe 1976)."""
+        """Return the cyclomatic complexity of a span: 1 + its decisions (McCabe 1976)."""
         return self._sizes.cyclomatic(span)
 
 
 @dataclass(frozen=True, eq=False)
 class ProjectAnalysis:
-    """What the files of a project hold, by path."""
+    """Analyses of the files of a project, by path."""
 
     files: Mapping[str, FileAnalysis]
 
@@ -146,9 +146,9 @@ class ProjectAnalysis:
 
 
 def analyse(sources: Iterable[SourceFile]) -> ProjectAnalysis:
-    """Analyse the files of one project together; files that do not parse report their faults and stay in.
+    """Return the analysis of all files of a project. Files that do not parse are included, with their faults.
 
-    Files of several languages do not see each other's names, but for JavaScript and TypeScript.
+    Names resolve only within a language; JavaScript and TypeScript count as one.
 
     Raises:
         DataError: two files have the same path.

@@ -1,4 +1,4 @@
-"""The size of a block: lines, tokens, decisions; found once for a file, and then looked up."""
+"""Sizes of blocks: lines, tokens and decisions, computed once for each file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from caretbench.syntax.source import SourceFile
 
 
 class BlockSize(NamedTuple):
-    """Lines that a span touches, leaves of the tree without comments, and 1 + its decisions (McCabe 1976)."""
+    """Lines that a span touches, leaves of the tree without comments, and 1 + decisions (McCabe 1976)."""
 
     lines: int
     tokens: int
@@ -27,12 +27,11 @@ def _is_comment(kind: str) -> bool:
 
 
 class FileSizes:
-    """The sizes of the spans of a parsed file.
+    """Sizes of all spans of a parsed file.
 
-    Tokens belong to the span in which they begin. Decisions are branches, loops (comprehensions included), cases,
-    handlers, conditional expressions and short-circuit operators, as ``decisions.scm`` captures them; ``else``,
-    ``default`` and ``finally`` are none. The semicolon that ends a span of a single expression is not counted: stored
-    labels are without it.
+    A token belongs to the span in which it begins. Decisions are branches, loops (comprehensions included), cases,
+    handlers, conditional expressions and short-circuit operators, as ``decisions.scm`` captures them; not ``else``,
+    ``default`` and ``finally``. The semicolon after a single expression is not counted, as in stored labels.
     """
 
     def __init__(self, source: SourceFile, tree: tree_sitter.Tree) -> None:
@@ -41,7 +40,7 @@ class FileSizes:
 
     @cached_property
     def _tokens(self) -> array[int]:
-        """Where tokens begin, in the order of the text."""
+        """Start bytes of the tokens, in text order."""
         starts = array("Q")
         waiting = [self._tree.root_node]
         while waiting:
@@ -55,13 +54,13 @@ class FileSizes:
 
     @cached_property
     def _decisions(self) -> tuple[array[int], array[int]]:
-        """Where decisions begin, in the order of the text, and where each of them ends."""
+        """Start bytes of the decisions, in text order, and the end byte of each."""
         found = captures(self._tree.root_node, self._source.grammar, "decisions").get("decision", [])
         spans = sorted((node.start_byte, node.end_byte) for node in found)
         return array("Q", (start for start, _ in spans)), array("Q", (end for _, end in spans))
 
     def cyclomatic(self, span: tuple[int, int]) -> int:
-        """1 + the decisions in a span."""
+        """Return 1 + the number of decisions in a span."""
         starts, ends = self._decisions
         inside = range(bisect.bisect_left(starts, span[0]), bisect.bisect_left(starts, span[1]))
         return 1 + sum(ends[n] <= span[1] for n in inside)

@@ -1,7 +1,7 @@
-"""Blocks: every construct of a file that may become a hole, with what is needed to cut it out.
+"""Blocks: all constructs of a file that can be cut out as a completion task.
 
-The query ``blocks.scm`` names the kinds; tails of statement lists and single statements follow from the lists
-of statements that it captures.
+The query ``blocks.scm`` captures the kinds. Single statements and tails of statement lists are derived from the
+statement lists that it captures.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _ELIF: Final[dict[str, BlockKind]] = {"if_condition": "elif_condition", "if_body
 
 
 class StatementList(NamedTuple):
-    """The statements of one list, without comments; ``span`` is the node's around them."""
+    """Statements of one list, without comments. ``span`` is the span of the enclosing node."""
 
     span: Span
     statements: tuple[Span, ...]
 
 
 def statement_lists(root: tree_sitter.Node, language: str) -> list[StatementList]:
-    """Return all lists of statements, in the order of the text."""
+    """Return all statement lists, in text order."""
     found = captures(root, language, "blocks")
     skipped = {node.id for node in found.get("not_statement", [])}
     lists = []
@@ -81,7 +81,7 @@ def _is_elif(node: tree_sitter.Node, elifs: set[int]) -> bool:
 
 
 def _between(source: SourceFile, match: dict[str, list[tree_sitter.Node]], name: str) -> Span:
-    """Return the span from one node to another, or between two tokens, without the blanks at its ends."""
+    """Return the span from one node to another, or between two tokens, without leading and trailing blanks."""
     if f"{name}.first" in match:
         return Span(match[f"{name}.first"][0].start_byte, match[f"{name}.last"][-1].end_byte)
     first, last = match[f"{name}.open"][0].end_byte, match[f"{name}.close"][-1].start_byte
@@ -90,7 +90,7 @@ def _between(source: SourceFile, match: dict[str, list[tree_sitter.Node]], name:
 
 
 class _BlockBuilder:
-    """Makes blocks of spans; knows the file's lists of statements and its scopes."""
+    """Builder of blocks from spans, with the statement lists and scopes of the file."""
 
     def __init__(self, source: SourceFile, lists: list[StatementList], scopes: Nesting) -> None:
         self.source = source
@@ -101,12 +101,12 @@ class _BlockBuilder:
         self.edges = [({s.start for s in one.statements}, {s.end for s in one.statements}) for one in lists]
 
     def covers_statements(self, span: Span) -> bool:
-        """Return whether a span covers statements of a list exactly."""
+        """Return whether a span consists of whole statements of one list."""
         around = (self.edges[index] for index in self.nesting.enclosing(*span))
         return any(span.start in starts and span.end in ends for starts, ends in around)
 
     def content(self, span: Span) -> tuple[Span, int]:
-        """Return the statements in a body (or in the body within a clause), and how many they are."""
+        """Return the span of the statements in a body (or in the body within a clause), and their number."""
         one = self.by_span.get(span)
         if one is None:
             at = bisect.bisect_left(self.lists, span.start, key=lambda other: other.span.start)
@@ -131,7 +131,7 @@ class _BlockBuilder:
         return Block(kind, span, content, closing, closing_end, lines, aligned, count, enclosing)
 
     def _closing(self, span: Span, content: Span) -> tuple[str, int]:
-        """What closes the list of statements that the content ends."""
+        """Return the closing token of the statement list that the content ends, and the byte after that token."""
         index = self.nesting.innermost(*content)
         if index is None:
             return "", span.end
@@ -142,7 +142,7 @@ class _BlockBuilder:
         return "", content.end
 
     def statement_blocks(self, one: StatementList, is_function: bool) -> Iterator[Block]:
-        """Yield every statement, and every tail of two or more statements, or of a function."""
+        """Yield a block for every statement, and for every tail of two or more statements (functions: one or more)."""
         spans = one.statements
         end = spans[-1].end if spans else 0
         for number, span in enumerate(spans):
@@ -155,7 +155,7 @@ class _BlockBuilder:
 
 
 def find_blocks(root: tree_sitter.Node, source: SourceFile, scopes: Nesting) -> tuple[Block, ...]:
-    """Return all blocks of a file in the order of the text, larger ones first."""
+    """Return all blocks of a file in text order, larger ones first."""
     lists = statement_lists(root, source.grammar)
     maker = _BlockBuilder(source, lists, scopes)
     made = [maker.make(*found) for found in _constructs(root, source)]

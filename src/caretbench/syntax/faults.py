@@ -1,7 +1,7 @@
-"""Syntax faults of a whole program: errors of the grammar, and rules that grammars leave out.
+"""Syntax faults of a whole program: parse errors, and errors that the grammar does not detect.
 
-tree-sitter's Python grammar accepts empty blocks, wrong indentation and ``try`` without a handler; the query
-file ``faults.scm`` names the nodes that are looked at again here.
+tree-sitter's Python grammar accepts empty blocks, wrong indentation and ``try`` without a handler. The query file
+``faults.scm`` captures the nodes that are checked here in addition.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _HANDLERS = frozenset({"except_clause", "except_group_clause", "finally_clause"}
 
 
 def _badly_laid_out(body: tree_sitter.Node) -> bool:
-    """A block without a statement, or with statements that begin in different columns."""
+    """Return whether a block has no statement, or statements that begin in different columns."""
     statements = [child for child in body.named_children if child.type not in {"comment", "ERROR"}]
     if not statements:
         return body.type != "module"
@@ -33,7 +33,7 @@ def _badly_laid_out(body: tree_sitter.Node) -> bool:
 
 
 def _line_column(node: tree_sitter.Node) -> int:
-    """Return the column at which the statement that holds ``node`` begins."""
+    """Return the start column of the statement that contains ``node``."""
     statement: tree_sitter.Node | None = node
     while statement is not None and statement.parent is not None:
         if statement.parent.type in {"module", "block"}:
@@ -53,12 +53,12 @@ def _extra_faults(tree: tree_sitter.Tree, language: str) -> int:
 
 
 def layout_faults(tree: tree_sitter.Tree, language: str) -> int:
-    """The faults that are of layout alone: blocks without a statement, or with statements in different columns."""
+    """Return the number of layout faults: blocks without a statement, or with statements in different columns."""
     return sum(map(_badly_laid_out, captures(tree.root_node, language, "faults").get("body", [])))
 
 
 def fault_count(tree: tree_sitter.Tree, language: str) -> int:
-    """Return the number of faults of a program: error nodes, invented tokens, and what a grammar leaves out."""
+    """Return the number of faults of a program: error nodes, missing tokens, and errors beyond the grammar."""
     return error_count(tree) + _extra_faults(tree, language)
 
 

@@ -1,4 +1,4 @@
-"""Parsing with tree-sitter: grammars are loaded when first asked for, one parser per language and thread.
+"""Parsing with tree-sitter. Grammars are loaded on first use, with one parser per language and thread.
 
 A tree's positions count bytes of the UTF-8 text; :class:`Offsets` turns them into positions of the ``str``.
 """
@@ -21,7 +21,7 @@ _loading = threading.Lock()
 
 
 def encode(text: str) -> bytes:
-    """Return the UTF-8 bytes that trees count in; lone surrogates, which models do produce, are kept."""
+    """Return the UTF-8 bytes of a text, in which tree positions count; lone surrogates are kept."""
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -32,7 +32,7 @@ def text_of(node: tree_sitter.Node) -> str:
 
 @cache
 def dialects() -> Mapping[str, str]:
-    """Return the languages of the dialects that have a grammar of their own, by the dialect's name."""
+    """Return the language of every dialect that has its own grammar, by name of the dialect."""
     return {dialect: name for name, entry in languages().items() for dialect in entry.dialects}
 
 
@@ -45,7 +45,7 @@ def _load(name: str) -> tree_sitter.Language:
 
 
 def grammar_name(language: str) -> str:
-    """The name of what has a grammar of its own: a language (by name or alias), a dialect (``tsx``), or ``rust``.
+    """Return the name of a grammar: that of a language (by name or alias), or of a dialect (``tsx``).
 
     Raises:
         KeyError: the table has no such language.
@@ -74,7 +74,7 @@ def _parser(language: str) -> tree_sitter.Parser:
 
 
 def parse(text: str | bytes, language: str, *, old: tree_sitter.Tree | None = None) -> tree_sitter.Tree:
-    """Return the syntax tree of ``text``. It always exists: what does not fit the grammar stands in error nodes.
+    """Return the syntax tree of ``text``; parts that do not fit the grammar become error nodes.
 
     ``old`` is the edited tree of an earlier version of the text, to parse incrementally.
 
@@ -92,7 +92,7 @@ def has_error(tree: tree_sitter.Tree) -> bool:
 
 
 def error_count(tree: tree_sitter.Tree) -> int:
-    """Return the number of error nodes and of tokens that the parser had to invent."""
+    """Return the number of error nodes and of missing tokens that the parser inserted."""
     if not tree.root_node.has_error:
         return 0
     count = 0
@@ -105,7 +105,7 @@ def error_count(tree: tree_sitter.Tree) -> int:
 
 
 class CharacterOffsets:
-    """Turns positions of a text in bytes into positions in characters."""
+    """Conversion of byte positions of a text to character positions."""
 
     def __init__(self, text: str) -> None:
         self._ascii = text.isascii()
@@ -118,5 +118,5 @@ class CharacterOffsets:
             self._starts.append(position)
 
     def characters(self, position: int) -> int:
-        """Return the character that holds byte ``position``."""
+        """Return the index of the character that contains byte ``position``."""
         return position if self._ascii else bisect.bisect_right(self._starts, position) - 1

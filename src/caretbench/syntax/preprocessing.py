@@ -1,6 +1,6 @@
-"""A second try at files whose preprocessor a grammar cannot follow: the same bytes with lines blanked out.
+"""Parsing of files with preprocessor directives: directives that confuse the grammar are replaced by blanks.
 
-Positions stay what they are, so the tree of the masked text is a tree of the file.
+Positions do not change, so the tree of the masked text is also valid for the file.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def _blank(text: bytes) -> bytes:
 
 
 def mask_preprocessor(data: bytes) -> bytes:
-    """Return the text without conditional directives and all but their first branches, and without export macros."""
+    """Return the text with conditional directives, their later branches, and export macros replaced by blanks."""
     parts: list[bytes] = []
-    hidden: list[bool] = []  # per open condition: whether its first branch is over
+    hidden: list[bool] = []  # per open condition: True once its first branch has ended
     position = 0
     for found in _DIRECTIVE.finditer(data):
         text = data[position : found.start()]
@@ -51,7 +51,7 @@ def mask_preprocessor(data: bytes) -> bytes:
 
 
 def parse_file(source: SourceFile) -> tree_sitter.Tree:
-    """Return the tree of a file; of the masked text where that has fewer faults."""
+    """Return the tree of a file, or of its masked text if that has fewer parse errors."""
     tree = parse(source.data, source.grammar)
     if not language(source.language).preprocessed or (
         not tree.root_node.has_error and not _EXPORT.search(source.data)

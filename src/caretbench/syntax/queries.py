@@ -1,7 +1,7 @@
-"""Query files: what to look for in a tree, ``.scm`` files in the folders of :mod:`caretbench.languages`.
+"""Tree-sitter queries: ``.scm`` files in the folders of :mod:`caretbench.languages`.
 
-A file that begins with ``; inherits: FOLDER`` goes on from that folder's file of the same name: another language's, or
-``ecmascript``, which holds what JavaScript and TypeScript share.
+A file that begins with ``; inherits: FOLDER`` extends the file of the same name in that folder: that of another
+language, or of ``ecmascript``, which JavaScript and TypeScript share.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _compiled(language: str, name: str) -> tree_sitter.Query | None:
 
 
 def query_text(folder: str, name: str) -> str | None:
-    """Return a language's query file with what it inherits; None where there is none."""
+    """Return the text of a language's query file, inherited files included; None if there is no such file."""
     text = text_of(folder, f"{name}.scm")
     first = (text or "").partition("\n")[0]
     if not first.startswith(_INHERITS):
@@ -43,12 +43,12 @@ def _query(language: str, name: str) -> tree_sitter.Query | None:
 
 
 def captures(node: tree_sitter.Node, language: str, name: str) -> Captures:
-    """Nodes under ``node`` by capture name; empty where the language has no query file of this name."""
+    """Return the nodes under ``node`` by capture name; empty if the language has no query file of this name."""
     query = _query(language, name)
     return tree_sitter.QueryCursor(query).captures(node) if query else {}
 
 
 def matches(node: tree_sitter.Node, language: str, name: str) -> list[Captures]:
-    """Return one dictionary of captured nodes per match; empty where the language has no query file of this name."""
+    """Return one dictionary of captured nodes per match; empty if the language has no query file of this name."""
     query = _query(language, name)
     return [found for _, found in tree_sitter.QueryCursor(query).matches(node)] if query else []

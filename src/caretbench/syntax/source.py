@@ -1,4 +1,4 @@
-"""A file as it stands on the disk: bytes, language, lines. Nothing is normalised."""
+"""Source files as exact bytes, with their language and lines. Nothing is normalised."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ def _grammars_by_suffix() -> Mapping[str, str]:
 
 
 def language_of(path: str) -> str | None:
-    """Return the language that a file's suffix stands for, or None."""
+    """Return the language of a file by its suffix, or None."""
     return _by_suffix().get(PurePosixPath(path).suffix.lower())
 
 
 def grammar_of(path: str) -> str | None:
-    """Return the name of the grammar that reads a file, by its suffix; None where there is none.
+    """Return the name of the grammar of a file by its suffix, or None.
 
-    It is a language's, a dialect's (``tsx``), or that of a language that is parsed only (``ruby``).
+    It is the name of a language, of a dialect (``tsx``), or of a language that is only parsed (``ruby``).
     """
     suffix = PurePosixPath(path).suffix.lower()
     return _grammars_by_suffix().get(suffix) or language_of(path)
 
 
 class SourceFile:
-    """A program's file: ``path`` (relative, with ``/``), ``language``, ``data`` (its exact bytes).
+    """Source file: ``path`` (relative, with ``/``), ``language``, ``data`` (its exact bytes).
 
     Raises:
-        DataError: the bytes are no UTF-8 text, or the suffix stands for no language.
+        DataError: the bytes are not UTF-8 text, or no language has the suffix.
     """
 
     __slots__ = ("__dict__", "data", "language", "path")
@@ -67,12 +67,12 @@ class SourceFile:
             self.data.decode("utf-8", "strict" if isinstance(data, bytes) else "surrogatepass")
         except UnicodeDecodeError as error:
             raise DataError(
-                f"{path}: byte {error.start} is not UTF-8; convert the file or leave it out"
+                f"{path}: byte {error.start} is not UTF-8; convert the file or exclude it"
             ) from None
 
     @property
     def grammar(self) -> str:
-        """The name of the grammar: the language's, or that of its dialect (``tsx``)."""
+        """Name of the grammar: that of the language or of its dialect (``tsx``)."""
         return "tsx" if self.path.lower().endswith(".tsx") else self.language
 
     @classmethod
@@ -81,13 +81,13 @@ class SourceFile:
 
         Raises:
             OSError: it cannot be read.
-            DataError: it is no text of a known language.
+            DataError: it is not UTF-8 text of a known language.
         """
         return cls(path, (root / path).read_bytes(), language)
 
     @cached_property
     def line_starts(self) -> list[int]:
-        """The first byte of every line; CR, LF and CRLF all end a line, as an editor shows it."""
+        """Start byte of every line; CR, LF and CRLF all end a line, as in an editor."""
         starts = [0]
         data = self.data
         position = 0
@@ -100,12 +100,12 @@ class SourceFile:
         return starts
 
     def line_at(self, position: int) -> int:
-        """Return the line, from 1, that holds byte ``position``."""
+        """Return the number (from 1) of the line that contains byte ``position``."""
         return bisect.bisect_right(self.line_starts, position)
 
     @cached_property
     def _characters_before_lines(self) -> array[int] | None:
-        """Return how many characters stand before each line; None where every byte is one."""
+        """Return the number of characters before each line; None if the file is ASCII."""
         if self.data.isascii():
             return None
         ends = [*self.line_starts[1:], len(self.data)]
@@ -113,7 +113,7 @@ class SourceFile:
         return array("Q", accumulate((len(line) for line in lines), initial=0))
 
     def characters_before(self, position: int) -> int:
-        """Return how many characters stand before byte ``position``, at which one begins."""
+        """Return the number of characters before byte ``position``, which must be the first byte of a character."""
         counts = self._characters_before_lines
         if counts is None:
             return position
@@ -121,7 +121,7 @@ class SourceFile:
         return counts[line] + len(self.text((self.line_starts[line], position)))
 
     def lines_of(self, first: int, last: int) -> Span:
-        """Return the bytes of lines ``first`` to ``last`` (from 1, both included), line end included.
+        """Return the span of lines ``first`` to ``last`` (from 1, both included), line end included.
 
         Raises:
             ValueError: there are no such lines.

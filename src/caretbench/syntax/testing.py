@@ -1,4 +1,4 @@
-"""Test code by convention: files, classes, functions and calls, as ``tests.toml`` in a language's folder knows them."""
+"""Detection of test code by naming conventions (``tests.toml`` in a language's folder)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from caretbench.syntax.types import Block, Span
 
 
 class TestConventions(LanguageTable):
-    """The patterns of one language."""
+    """Patterns of test files, classes, functions and calls of one language."""
 
     __test__ = False  # pytest takes every class called Test… for one of its own
 
@@ -24,9 +24,9 @@ class TestConventions(LanguageTable):
     headers: tuple[re.Pattern[str], ...]
     calls: tuple[re.Pattern[str], ...]
     header_kinds: tuple[str, ...] = ("class",)
-    """Kinds of scopes that have headers, next to functions."""
+    """Kinds of scopes that have header lines, in addition to functions."""
     header_marks: tuple[str, ...] = ("@", "[")
-    """What lines of a header above a declaration begin with."""
+    """Prefixes of header lines above a declaration."""
 
 
 @cache
@@ -47,7 +47,7 @@ test_conventions.__test__ = False  # type: ignore[attr-defined]
 
 
 def is_test_path(path: str, language: str) -> bool:
-    """Return whether a file's path says that it holds tests."""
+    """Return whether the path is that of a test file."""
     return any(pattern.search(path) for pattern in test_conventions(language).paths)
 
 
@@ -56,7 +56,7 @@ def _whole(patterns: tuple[re.Pattern[str], ...], name: str) -> bool:
 
 
 def is_test_scope(names: NameScope, source: SourceFile) -> bool:
-    """Return whether a class or function is test code by its name, its bases or what stands above it."""
+    """Return whether a class or function is test code by its name, its bases or its decorators."""
     conventions = test_conventions(source.language)
     if names.kind in {"class", "interface"} and (
         _whole(conventions.classes, names.name)
@@ -70,7 +70,7 @@ def is_test_scope(names: NameScope, source: SourceFile) -> bool:
         return False
     line = source.line_at(names.start)
     header = [source.data[names.start : names.start + 400].decode("utf-8", "replace")]
-    while line > 1:  # decorators stand above a function
+    while line > 1:  # decorators are above a function
         line -= 1
         text = source.text(source.lines_of(line, line)).strip()
         if not text.startswith(conventions.header_marks):

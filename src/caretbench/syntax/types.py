@@ -1,4 +1,4 @@
-"""Types of an analysis: small and frozen. Every position counts bytes of the file; lines count from 1."""
+"""Immutable types of an analysis. Positions count bytes of the file; lines count from 1."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ CLASSES: Final = frozenset({"class", "interface"})
 
 
 class Span(NamedTuple):
-    """Bytes ``start`` up to, not including, ``end``."""
+    """Range of bytes from ``start`` up to, but not including, ``end``."""
 
     start: int
     end: int
 
     def contains(self, other: tuple[int, int]) -> bool:
-        """Return whether the other span lies inside this one, or is the same."""
+        """Return whether the other span is inside this one or equal to it."""
         return self.start <= other[0] and other[1] <= self.end
 
 
 class Scope(NamedTuple):
-    """A part of a file in which names live, with its whole declaration; ``name`` is empty where it has none."""
+    """Scope of names, such as a class or function, with its whole declaration; ``name`` may be empty."""
 
     kind: ScopeKind
     name: str
@@ -53,12 +53,12 @@ class Scope(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A candidate for a hole, or a construct around one.
+    """Construct that can be cut out as a completion task, or that encloses one.
 
-    ``span`` is the grammar node's; ``content`` the statements inside it, from the first's begin to the last's
-    end (the span itself where it holds none). ``closing`` is what closes the construct behind the content
-    (``}``, or nothing in Python) and ``closed`` the byte behind it. ``lines`` are the span's first and last.
-    ``enclosing`` are indices of :attr:`FileAnalysis.scopes`, outermost first.
+    ``span`` is the span of the grammar node. ``content`` are the statements inside it (the span itself if there are
+    none). ``closing`` is the token that closes the construct after the content (``}``, or nothing in Python), and
+    ``closing_end`` the byte after it. ``lines`` are the first and last line. ``aligned``: the span consists of whole
+    statements. ``enclosing`` are indices of :attr:`FileAnalysis.scopes`, outermost first.
     """
 
     kind: BlockKind
@@ -73,7 +73,7 @@ class Block(NamedTuple):
 
 
 class Definition(NamedTuple):
-    """A place that gives a name its meaning or its value; ``span`` is the name's."""
+    """Definition of a name: its declaration, or an assignment; ``span`` is the span of the name."""
 
     path: str
     name: str
@@ -83,12 +83,12 @@ class Definition(NamedTuple):
 
 
 class Reference(NamedTuple):
-    """The use of a name.
+    """Use of a name.
 
-    ``declaration`` is where the name was introduced, ``reaching`` the definitions whose value can arrive here
-    (all of them where the flow is not followed: names of an enclosing function, fields, other files).
-    ``library`` is the full name of what a library gives (``os.path.join``). ``is_member`` marks the name after
-    a dot, ``is_call`` a name that is called. ``files_crossed`` counts the files between use and declaration.
+    ``reaching`` are the definitions whose value can reach the use (all definitions for names of an enclosing function,
+    fields and other files, for which the flow is not computed). ``library`` is the full name in a library
+    (``os.path.join``). ``is_member``: the name is after a dot. ``files_crossed`` is the number of imports between use
+    and declaration.
     """
 
     path: str
@@ -106,13 +106,13 @@ class Reference(NamedTuple):
 
     @property
     def declaration_lines(self) -> int | None:
-        """Lines between the use and the declaration; None for other files, libraries and unknown names."""
+        """Number of lines between use and declaration; None for other files, libraries and unknown names."""
         found = self.declaration
         return abs(self.line - found.line) if found and found.path == self.path and not self.library else None
 
     @property
     def reaching_lines(self) -> int | None:
-        """Lines between the use and the nearest definition that reaches it; None as for the declaration."""
+        """Number of lines between the use and the nearest reaching definition; None as for the declaration."""
         if self.library:
             return None
         own = [found for found in self.reaching if found.path == self.path]
@@ -121,14 +121,14 @@ class Reference(NamedTuple):
 
 
 class ParseFault(NamedTuple):
-    """A part of a file that does not fit the grammar, or (an empty span) a token that is missing there."""
+    """Part of a file that does not fit the grammar, or (with an empty span) a missing token."""
 
     span: Span
     line: int
 
 
 class Nesting:
-    """Spans that nest or are disjoint. Indices are those of the sequence that was given."""
+    """Index of spans that are nested or disjoint. Results are indices of the sequence of spans."""
 
     def __init__(self, spans: Sequence[tuple[int, int]]) -> None:
         self._order = sorted(range(len(spans)), key=lambda index: (spans[index][0], -spans[index][1], index))
@@ -143,7 +143,7 @@ class Nesting:
             stack.append(number)
 
     def enclosing(self, start: int, end: int) -> Iterator[int]:
-        """Yield the spans that hold bytes ``start`` to ``end``, innermost first."""
+        """Yield the spans that contain bytes ``start`` to ``end``, innermost first."""
         number = bisect.bisect_right(self._starts, start) - 1
         while number >= 0:
             if self._ends[number] >= end:
@@ -151,5 +151,5 @@ class Nesting:
             number = self._parents[number]
 
     def innermost(self, start: int, end: int) -> int | None:
-        """Return the smallest span that holds bytes ``start`` to ``end``, or None."""
+        """Return the smallest span that contains bytes ``start`` to ``end``, or None."""
         return next(self.enclosing(start, end), None)

@@ -28,12 +28,12 @@ VERSION: Final = "controls@1"
 
 GOOD: Final = 0.85
 FALSE_REFUSAL: Final = 0.01
-"""The largest probability that a good grader fails by one criterion."""
+"""Maximum probability that a good grader fails under one criterion."""
 BAD: Final = 0.5
 FALSE_ACCEPTANCE: Final = 0.05
-"""The largest probability that a grader is accepted which is right about one control in ``BAD`` of the cases."""
+"""Maximum probability that a bad grader is accepted, one that is correct about a control with probability ``BAD``."""
 ORDER_EFFECT: Final = 0.25
-"""A share of the scale: what a text may gain at most by being shown first."""
+"""Maximum gain of a text from being shown first, as a share of the scale."""
 
 _FEWEST_ORDERED: Final = 10
 _DEVIATIONS: Final = 2.6  # 99 % of a normal distribution, both sides
@@ -50,29 +50,29 @@ class Acceptance(NamedTuple):
 
     @property
     def accepted(self) -> bool:
-        """Return whether a score may contain the grader's values."""
+        """Return whether scores may include the grader's values."""
         return self.state == "accepted"
 
 
 @cache
 def min_correct_controls(problems: int, controls: int) -> int:
-    """Return how often a grader must be right about one of several controls, over this number of problems."""
+    """Return the number of problems, of ``problems``, in which a grader must judge a control correctly."""
     return int(np.argmax(bdtr(np.arange(problems + 1), problems, GOOD) > FALSE_REFUSAL / controls))
 
 
 @cache
 def min_control_problems(controls: int) -> int:
-    """Return over how many problems each control must be judged so that a bad grader is told from a good one."""
+    """Return the number of problems for which each control must be judged to detect a bad grader."""
     last = 0
     for problems in range(1, 200):  # the probability falls with the problems, but not at every step
-        wanted = min_correct_controls(problems, controls)
-        if bdtrc(wanted - 1, problems, BAD) > FALSE_ACCEPTANCE:
+        required = min_correct_controls(problems, controls)
+        if bdtrc(required - 1, problems, BAD) > FALSE_ACCEPTANCE:
             last = problems
     return last + 1
 
 
 def grader_acceptance(found: Calibration, criterion: Criterion) -> Acceptance:
-    """Return the verdict on a grader by how it judged the controls of a criterion."""
+    """Return the verdict on a grader by its ratings of the controls of a criterion."""
     names = control_names(criterion)
     if not names:
         return Acceptance("unknown", "there are no controls for this criterion")
@@ -95,10 +95,10 @@ def _faults(found: Calibration, names: tuple[str, ...]) -> Iterator[str]:
         rating = found.controls.get(name)
         if rating is None:
             continue
-        problems = min(rating.problems, _LARGEST)  # a share that is known so well needs no more
+        problems = min(rating.problems, _LARGEST)  # more problems do not change the result
         right = rating.right * problems
         if right < min_correct_controls(problems, len(names)) - 1e-9:
-            yield f"{name} judged right in {round(rating.right * rating.problems)} of {rating.problems}"
+            yield f"{name} judged correctly in {round(rating.right * rating.problems)} of {rating.problems}"
     for name in names:
         rating = found.controls.get(name)
         if rating is None or rating.order_effect is None or rating.order_error is None:
@@ -129,7 +129,7 @@ def known_criterion(key: str) -> Criterion | None:
 
 
 def withheld_by_criterion(answers: JudgedAnswers) -> Mapping[str, str]:
-    """Return, by criterion, why scores by it are withheld; criteria whose graders are all accepted are not in it."""
+    """Return the reason for withholding scores, by criterion, for criteria with a grader that is not accepted."""
     found: dict[str, str] = {}
     for judged in answers.texts():
         verdicts = [(key, run_acceptance(answers, judged, key)) for key in judged.graders]
@@ -144,10 +144,10 @@ def withheld_by_criterion(answers: JudgedAnswers) -> Mapping[str, str]:
 
 
 def rejection_line(grader: str, criterion: str, verdict: Acceptance) -> str:
-    """Return the reason in one line, with grader and criterion."""
-    what = (
+    """Return one line with grader, criterion and the reason for rejection."""
+    reason = (
         f"fails its controls: {verdict.reason} (rule {VERSION})"
         if verdict.state == "failed"
         else verdict.reason
     )
-    return f"{grader} by {criterion}: {what}"
+    return f"{grader} by {criterion}: {reason}"

@@ -1,4 +1,4 @@
-"""Tables of judged answers to questions. Each title contains how far the scores are validated."""
+"""Tables of judged answers to questions. Each title contains the state of validation of the scores."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from caretbench.suites.values import REFUSED_MARK
 
 
 def answer_score_tables(judged: AnswerScores) -> Iterator[ReportTable]:
-    """Yield the tables of one criterion in the order in which they are read."""
+    """Yield the tables of one criterion in display order."""
     if judged.columns:
         yield _scores_table(judged)
         for stratum in STRATA:
@@ -65,7 +65,7 @@ def _scores_table(judged: AnswerScores) -> ReportTable:
     heads = (
         "Model", "Grader", f"Score ({_scale(judged)})",
         *(name.replace("_", " ").capitalize() for name in parts),
-        *(("False statements", "Say nothing") if counted else ()),
+        *(("False statements", "No statement") if counted else ()),
         "Instances", "Judged",
     )  # fmt: skip
     return table_of(
@@ -73,9 +73,9 @@ def _scores_table(judged: AnswerScores) -> ReportTable:
         heads,
         rows,
         (
-            "A number is a mean over instances, with its 95% interval over pull requests. What could not be judged "
-            "stands in no mean; below 98% judged the run has failed. An answer without a statement counts as one with "
-            f"a hallucination. {REFUSED_MARK}: the grader did not pass its controls."
+            "Numbers are means over instances, with 95% intervals over pull requests. Answers that could not be judged "
+            "are in no mean; below 98% judged the run has failed. An answer without a statement counts as a "
+            f"hallucination. {REFUSED_MARK}: the grader did not pass its controls."
         ),
     )
 
@@ -123,7 +123,7 @@ def _graders_table(judged: AnswerScores) -> ReportTable:
     ]
     return table_of(
         _title(judged, "Graders"),
-        ("Grader", "Texts", "Judgements", "Unreadable", "Asked again", "Missing", "Alpha", "Cost ($)"),
+        ("Grader", "Texts", "Judgements", "Unreadable", "Retried", "Missing", "Alpha", "Cost ($)"),
         rows,
         "Equal texts are judged once. Alpha: Krippendorff's (ordinal), between the graders.",
     )
@@ -145,8 +145,8 @@ def _consistency_table(judged: AnswerScores) -> ReportTable:
         ("Grader", "Texts", "Same", "Difference", "SD", "Alpha", "Order effect"),
         rows,
         (
-            "Of answers that were judged more than once. Order effect: what an answer gains by being shown before the "
-            "reference."
+            "For answers that were judged more than once. Order effect: the gain of an answer from being shown before "
+            "the reference."
         ),
     )
 
@@ -181,7 +181,7 @@ def _controls_table(judged: AnswerScores) -> ReportTable:
     return table_of(
         _title(judged, "Calibration by controls"),
         (
-            "Grader", "Control", "Mean", "Judged right", "Separation", "Problems", "Precision", "Recall", "Order",
+            "Grader", "Control", "Mean", "Correct", "Separation", "Problems", "Precision", "Recall", "Order",
             "Verdict",
         ),
         rows,

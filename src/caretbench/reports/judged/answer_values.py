@@ -1,10 +1,9 @@
-"""Values of judged answers: one for every answer, missing if it is not known.
+"""Values of judged answers, one for each answer and grader.
 
-A value is the mean over the repeats, and over several graders where all of them judged the answer. Of a criterion in
-two steps it is the share of the repeats in which the answer held a hallucination: a statement that neither the patch
-nor the author bears out, or that one of them contradicts. A repeat in which one was not judged has no verdict.
-An answer that makes no statement counts as one that holds a hallucination (:func:`hallucination`): the value asks
-whether the answer is a truthful description, which silence is not. ``says_nothing`` tells such answers apart.
+A value is the mean over the repeats, and over graders if all of them judged the answer. For a criterion in two steps it
+is the share of the repeats in which the answer contains a hallucination: a statement that neither patch nor author
+supports, or that one of them contradicts. A repeat in which a statement was not judged is omitted. An answer without
+statements counts as a hallucination (:func:`hallucination`), since it is no truthful description.
 """
 
 from __future__ import annotations
@@ -22,25 +21,25 @@ from caretbench.runs.judging.two_step_judging import AFTER, NOTHING
 from caretbench.runs.run_folder import ModelInfo
 
 FALSE_LABELS: Final = ("unsupported", "contradicted")
-"""The verdicts on a statement that make it a hallucination."""
+"""Labels of statements that are hallucinations."""
 
 RULE: Final = "judged-answers@2"
-"""Version of the way from judgements to values. 2: an answer without a statement has the value 1, not 0."""
+"""Version of the rule from judgements to values. 2: an answer without a statement has the value 1, not 0."""
 
 
 def hallucination(counts: Mapping[str, float]) -> float:
-    """Return 1 where an answer holds a hallucination, by its number of ``claims`` and of those with each verdict.
+    """Return 1 if an answer contains a hallucination, else 0; ``counts`` are the numbers of ``claims`` and of labels.
 
-    An answer without a statement gets 1. With 0, a model that is silent would be the most truthful one; without a
-    value, a model would be measured on the patches that it chose to describe.
+    An answer without a statement gets 1. With 0, a silent model would be the most truthful one; without a value, a
+    model would be measured only on the patches that it chose to describe.
     """
     return float(not counts["claims"] or any(counts.get(label, 0.0) > 0 for label in FALSE_LABELS))
 
 
 class TextValue(NamedTuple):
-    """One grader's values of one answer: one per repeat, and the mean of every part.
+    """Values of one answer by one grader: one per repeat, and the mean of every part.
 
-    ``parts`` are the sub-scores; of a criterion in two steps the number of statements (``claims``), by verdict.
+    ``parts`` are the sub-scores; for a criterion in two steps, the numbers of statements (``claims``) by label.
     """
 
     by_repeat: Mapping[int, float]
@@ -53,12 +52,12 @@ class TextValue(NamedTuple):
 
     @property
     def says_nothing(self) -> bool:
-        """Return whether the answer was split into statements and made none in any repeat."""
+        """Return whether no statement was found in the answer in any repeat."""
         return self.parts.get("claims") == 0.0
 
     @property
     def claim_rate(self) -> float | None:
-        """Share of the statements that are hallucinations; None if there are none, or they were not counted."""
+        """Share of the statements that are hallucinations; None without statements."""
         if not self.parts.get("claims"):
             return None
         return math.fsum(self.parts.get(label, 0.0) for label in FALSE_LABELS) / self.parts["claims"]
@@ -66,11 +65,11 @@ class TextValue(NamedTuple):
 
 _NO_CLAIMS: Final = {"claims": 0.0} | dict.fromkeys(FALSE_LABELS, 0.0)
 SILENT: Final = TextValue({0: hallucination(_NO_CLAIMS)}, _NO_CLAIMS)
-"""The value of the empty answer where statements are judged: nobody is asked about it."""
+"""Value of the empty answer for criteria about statements, for which no judge is called."""
 
 
 class JudgedTexts(NamedTuple):
-    """All answers that were judged by one criterion, as its judges' settings describe it."""
+    """All answers that were judged by one criterion, with the criterion's settings."""
 
     criterion: str
     form: str
@@ -78,26 +77,25 @@ class JudgedTexts(NamedTuple):
     two_steps: bool
     graders: Mapping[GraderKey, Mapping[TextKey, TextValue]]
     second: Mapping[GraderKey, tuple[str, ...]]
-    """The parameters of a grader's second steps."""
+    """Parameters of the second steps of a grader."""
 
     def value(self, grader: GraderKey | None, text: TextKey) -> TextValue | None:
-        """Return a grader's value of an answer; for grader None the mean of all, if all judged it."""
+        """Return a grader's value of an answer; for grader None the mean of all graders, if all judged it."""
         if self.two_steps and text[1] == NOTHING:
             return SILENT
         if grader is not None:
             return self.graders[grader].get(text)
         found = [texts[text] for texts in self.graders.values() if text in texts]
-        return _together(found) if found and len(found) == len(self.graders) else None
+        return _mean_of_graders(found) if found and len(found) == len(self.graders) else None
 
 
 def read_judged_texts(
     judgements: Iterable[Judgement], graders: Sequence[ModelInfo]
 ) -> tuple[JudgedTexts, ...]:
-    """Return the judged answers by criterion; texts at carets are passed over.
+    """Return the judged answers by criterion; texts at carets are skipped.
 
-    A criterion by which no answer has a value is there all the same, so that this is seen. A grader without any value
-    is in no mean with others, since a mean is of all graders: it may have been asked at a wrong address. The graders'
-    settings tell the scales and which steps belong together.
+    A criterion without any value is included, to make this visible. A grader without any value is ignored in means. The
+    graders' settings contain the scales and the links between first and second steps.
     """
     rows: dict[tuple[str, str], list[Judgement]] = defaultdict(list)
     for row in judgements:
@@ -129,9 +127,9 @@ def read_judged_texts(
     found = silent | found
     return tuple(
         JudgedTexts(
-            name, str(said["form"]), _maximum(said), "then" in said, dict(sorted(found[name].items())), second
+            name, str(info["form"]), _maximum(info), "then" in info, dict(sorted(found[name].items())), second
         )
-        for name, said in sorted(settings.items())
+        for name, info in sorted(settings.items())
     )
 
 
@@ -186,13 +184,13 @@ def _two_steps(first: Iterable[Judgement], second: Iterable[Judgement]) -> dict[
 
 
 def mean_parts(values: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return the mean of every part; one that a value lacks is 0 there."""
+    """Return the mean of every part; a missing part counts as 0."""
     names = dict.fromkeys(name for entry in values for name in entry)
     return {name: math.fsum(entry.get(name, 0.0) for entry in values) / len(values) for name in names}
 
 
-def _together(values: Sequence[TextValue]) -> TextValue:
-    """Return the mean of several graders; the repeats are the graders'."""
+def _mean_of_graders(values: Sequence[TextValue]) -> TextValue:
+    """Return the mean value of several graders, whose values take the place of repeats."""
     if len(values) == 1:
         return values[0]
     return TextValue(

@@ -1,6 +1,6 @@
-"""Numbers of judged answers to questions: scores by task and repository, coverage, and trust.
+"""Scores of judged answers to questions, by task and repository, with coverage and reliability of the graders.
 
-An instance's score is the mean over the samples that have a value; everything else is a mean over instances, with a
+The score of an instance is the mean over its samples that have a value; other numbers are means over instances, with a
 seeded bootstrap over pull requests (clusters). A missing value is in no mean and lowers coverage.
 """
 
@@ -24,7 +24,12 @@ from caretbench.reports.judged.acceptance import (
     run_acceptance,
 )
 from caretbench.reports.judged.answer_values import JudgedTexts, mean_parts
-from caretbench.reports.judged.instance_means import Instances, Missing, grader_counts, grader_human_agreement
+from caretbench.reports.judged.instance_means import (
+    Instances,
+    MissingCounts,
+    grader_counts,
+    grader_human_agreement,
+)
 from caretbench.reports.judged.judged_answers import ALL_GRADERS, JudgedAnswers, RatedAnswer, grader_title
 from caretbench.reports.judged.scores import (
     AnswerScoreColumn,
@@ -42,7 +47,7 @@ STRATA = ("task", "repository")
 
 
 def folder_answer_scores(folder: RunFolder, text_of: TextOf = plain_answer) -> tuple[AnswerScores, ...]:
-    """Return the numbers of every criterion about answers by which a run's folder was judged; it need not be scored."""
+    """Return the scores of answers in a run's folder, by criterion; the run need not be scored."""
     answers = JudgedAnswers.of(folder, text_of)
     return answer_scores_of(answers, missing=missing_counts(folder), people=read_ratings(folder))
 
@@ -57,14 +62,14 @@ def run_judged_answers(run: LoadedRun, text_of: TextOf = plain_answer) -> Judged
 
 
 def answer_scores_of(
-    answers: JudgedAnswers, *, missing: Missing | None = None, people: Sequence[HumanRating] = ()
+    answers: JudgedAnswers, *, missing: MissingCounts | None = None, people: Sequence[HumanRating] = ()
 ) -> tuple[AnswerScores, ...]:
-    """Return the same from loaded answers, with the number of missing judgements and people's ratings."""
+    """Return the scores of loaded answers, by criterion; ``people`` are ratings for validation."""
     return tuple(_judged(answers, judged, missing or {}, people) for judged in answers.texts())
 
 
 def _judged(
-    answers: JudgedAnswers, judged: JudgedTexts, missing: Missing, people: Sequence[HumanRating]
+    answers: JudgedAnswers, judged: JudgedTexts, missing: MissingCounts, people: Sequence[HumanRating]
 ) -> AnswerScores:
     several = len(judged.graders) > 1
     verdicts = {key: run_acceptance(answers, judged, key) for key in judged.graders}
@@ -73,15 +78,15 @@ def _judged(
         for key, verdict in verdicts.items()
         if not verdict.accepted
     }
-    together = [row for row in answers.rows() if row.criterion == judged.criterion]
-    apart = [row for row in answers.rows(by_grader=True) if row.criterion == judged.criterion]
+    combined = [row for row in answers.rows() if row.criterion == judged.criterion]
+    by_grader = [row for row in answers.rows(by_grader=True) if row.criterion == judged.criterion]
     return AnswerScores(
         criterion=judged.criterion,
         maximum=judged.maximum,
         hallucinations=judged.form in HALLUCINATIONS,
         profile=answers.profile,
-        columns=tuple(_columns(together, answers, refused)),
-        by_grader=tuple(_columns(apart, answers, refused)) if several else (),
+        columns=tuple(_columns(combined, answers, refused)),
+        by_grader=tuple(_columns(by_grader, answers, refused)) if several else (),
         graders=tuple(_trust(answers, judged, key, missing, verdicts[key]) for key in judged.graders),
         alpha=_alpha(judged) if several else None,
         people=tuple(_people(judged, people)),
@@ -89,7 +94,7 @@ def _judged(
 
 
 def coverage_warnings(found: Iterable[AnswerScores]) -> Iterator[str]:
-    """Return warnings on models with too few judged answers: their runs have failed."""
+    """Yield a warning for each model with too few judged answers."""
     for judged in found:
         for column in judged.columns:
             if column.failed:
@@ -100,13 +105,13 @@ def coverage_warnings(found: Iterable[AnswerScores]) -> Iterator[str]:
 
 
 def control_warnings(found: Iterable[AnswerScores]) -> Iterator[str]:
-    """Yield a line on each grader that did not pass its controls."""
+    """Yield a line for each grader that did not pass its controls."""
     for line in _refusals(found, ("failed", "too_few", "unknown")):
         yield f"{line}; its scores are marked {REFUSED_MARK}, and no EFCB score contains them"
 
 
 def control_failures(found: Iterable[AnswerScores]) -> Iterator[str]:
-    """Yield a line on each grader that failed its controls, and with it the run."""
+    """Yield a line for each grader that failed its controls."""
     for line in _refusals(found, ("failed",)):
         yield f"{line}; this run has failed"
 
@@ -161,20 +166,21 @@ def _means(rows: Sequence[RatedAnswer]) -> dict[str, float]:
 
 
 def _trust(
-    answers: JudgedAnswers, judged: JudgedTexts, key: GraderKey, missing: Missing, verdict: Acceptance
+    answers: JudgedAnswers, judged: JudgedTexts, key: GraderKey, missing: MissingCounts, verdict: Acceptance
 ) -> GraderTrust:
-    whose = {key} | {(key[0], after) for after in judged.second.get(key, ())}
-    rows = [row for row in answers.judgements if (row.grader, row.parameters) in whose]
-    asked = known_criterion(judged.criterion)
-    agreed = consistency(judged.graders[key], orders=asked.order_count if asked else 1)
-    rated = None if asked is None else calibration(judged, key, asked, answers.problems_of(judged.criterion))
+    keys = {key} | {(key[0], after) for after in judged.second.get(key, ())}
+    rows = [row for row in answers.judgements if (row.grader, row.parameters) in keys]
+    criterion = known_criterion(judged.criterion)
+    agreed = consistency(judged.graders[key], orders=criterion.order_count if criterion else 1)
+    problems = answers.problems_of(judged.criterion)
+    rated = None if criterion is None else calibration(judged, key, criterion, problems)
     return GraderTrust(
         grader=key[0],
         parameters=key[1],
         title=grader_title(key, judged),
         texts=len(judged.graders[key]),
         **grader_counts(rows),
-        missing=sum(count for asked, count in missing.items() if asked[:2] in whose),
+        missing=sum(count for missed, count in missing.items() if missed[:2] in keys),
         consistency=agreed._asdict(),
         controls={name: control._asdict() for name, control in rated.controls.items()} if rated else {},
         unjudged_controls=rated.unjudged if rated else 0,
@@ -195,15 +201,15 @@ def _alpha(judged: JudgedTexts) -> float | None:
 
 
 def _people(judged: JudgedTexts, people: Sequence[HumanRating]) -> Iterator[GraderHumanAgreement]:
-    asked = known_criterion(judged.criterion)
-    if asked is None:
+    criterion = known_criterion(judged.criterion)
+    if criterion is None:
         return
-    names = set(rated_scores(asked))
+    names = set(rated_scores(criterion))
     rows = []
     for row in people:
         values = {name: value for name, value in row.values.items() if value is not None}
         if set(values) == names == set(row.values):
-            total = values["hallucination"] if asked.then else asked.value(values)
+            total = values["hallucination"] if criterion.then else criterion.value(values)
             rows.append(row.model_copy(update={"values": {TOTAL: total}}))
     by_title = {
         grader_title(key, judged): {text: value.value for text, value in texts.items()}

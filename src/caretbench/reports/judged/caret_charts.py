@@ -1,4 +1,4 @@
-"""Charts of judged texts at carets: Figures 2 and 3 of DevBench in form."""
+"""Charts of judged texts at carets, like Figures 2 and 3 of DevBench."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from caretbench.reports.tables import display_label
 
 
 def overall_scores(judged: CaretScores) -> Spec | None:
-    """Return every model's score with its 95 % interval, best first; None where no model was judged."""
+    """Return every model's score with its 95 % interval, best first; None if no model was judged."""
     rows = [
         {
             "model": column.title,
@@ -52,7 +52,7 @@ def overall_scores(judged: CaretScores) -> Spec | None:
 
 
 def score_map(judged: CaretScores) -> Spec | None:
-    """Return a heat map of scores by language and category (down) and model (across), each field with its number."""
+    """Return a heat map of scores: language and category as rows, models as columns."""
     rows = [
         {
             "part": " / ".join(display_label(name, value) for name, value in cell.labels.items()),

@@ -1,4 +1,4 @@
-"""Tables of judged texts at carets. Each title contains how far the scores are validated."""
+"""Tables of judged texts at carets. Each title contains the state of validation of the scores."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from caretbench.reports.tables import (
 )
 
 _RULE = (
-    "An instance's score is the mean over samples, graders and repeats; a number here is a mean over instances, with "
-    "its 95% interval."
+    "The score of an instance is the mean over samples, graders and repeats. Numbers are means over instances, with "
+    "95% intervals."
 )
 _RELEASED_RULE = (
-    "As the released code does it: all is the unweighted mean of the means of the files (one for each language and "
-    "category), its interval is over all instances."
+    "As in the released code: All is the unweighted mean of the means of the files (one for each language and "
+    "category); its interval is over all instances."
 )
 
 
 def caret_score_tables(judged: CaretScores) -> Iterator[ReportTable]:
-    """Yield the tables of one criterion in the order in which they are read."""
+    """Yield the tables of one criterion in display order."""
     if judged.columns:
         yield _by_stratum(judged, judged.columns, "language")
         if len(judged.scores) > 1:
@@ -53,15 +53,15 @@ def caret_score_tables(judged: CaretScores) -> Iterator[ReportTable]:
         yield human_agreement_table(judged.criterion, judged.people)
 
 
-def _title(judged: CaretScores, what: str) -> str:
-    whose = ", answers that passed" if judged.only else ""
-    return f"{what}{whose}, {judged.criterion} ({judged.validity})"
+def _title(judged: CaretScores, subject: str) -> str:
+    answers = ", answers that passed" if judged.only else ""
+    return f"{subject}{answers}, {judged.criterion} ({judged.validity})"
 
 
 def _by_stratum(
-    judged: CaretScores, columns: Sequence[CaretScoreColumn], stratum: str, whose: str = ""
+    judged: CaretScores, columns: Sequence[CaretScoreColumn], stratum: str, grader: str = ""
 ) -> ReportTable:
-    """Return a table with models down and the values of one label across: Table 7 of DevBench in form."""
+    """Return a table with models as rows and the values of one label as columns, like Table 7 of DevBench."""
     values = sorted(
         {cell.labels[stratum] for column in columns for cell in column.strata.get(stratum, ())},
         key=lambda value: display_label(stratum, value).lower(),
@@ -78,7 +78,7 @@ def _by_stratum(
             )
         )
     heads = ("Model", "All", *(display_label(stratum, value) for value in values), "Judged")
-    title = _title(judged, f"Judge scores by {stratum}, 0 to {judged.maximum:g}{whose}")
+    title = _title(judged, f"Judge scores by {stratum}, 0 to {judged.maximum:g}{grader}")
     return table_of(title, heads, rows, _RELEASED_RULE if judged.released else _RULE)
 
 
@@ -116,12 +116,12 @@ def _graders_table(judged: CaretScores) -> ReportTable:
         "Texts",
         "Judgements",
         "Unreadable",
-        "Asked again",
+        "Retried",
         "Missing",
         "SD of repeats",
         "Cost ($)",
     )
-    caption = "Equal texts are judged once. What is unreadable after all tries is missing from the scores."
+    caption = "Equal texts are judged once. Judgements that are unreadable after all tries are missing in the scores."
     return table_of(_title(judged, "Graders"), heads, rows, caption)
 
 
@@ -164,7 +164,7 @@ def _pairs_table(judged: CaretScores) -> ReportTable:
     ]
     rows.append((ALL_GRADERS, NONE, None, None, digits_field(judged.alpha, ".3f"), judged.alpha_texts))
     heads = ("Grader", "And", "Pearson", "Spearman", "Krippendorff's alpha", "Texts")
-    caption = "Alpha is ordinal, over all texts that two graders judged: 1 is perfect, 0 as by chance."
+    caption = "Alpha is ordinal, over all texts that two graders judged: 1 is perfect, 0 is chance."
     return table_of(_title(judged, "Agreement of graders"), heads, rows, caption)
 
 
@@ -183,8 +183,8 @@ def human_agreement_table(criterion: str, people: Sequence[GraderHumanAgreement]
         for entry in people
     ]
     return table_of(
-        f"Graders beside people, {criterion}",
+        f"Graders compared with people, {criterion}",
         ("Grader", "Spearman", "Pearson", "Judge minus people", "Texts", "People", "Alpha of people"),
         rows,
-        "Of people the mean over the raters of a text. Alpha: Krippendorff's (ordinal), among the people.",
+        "People: the mean over the raters of a text. Alpha: Krippendorff's (ordinal), among the people.",
     )

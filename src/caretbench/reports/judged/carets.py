@@ -1,9 +1,9 @@
-"""Numbers of judged texts at carets: scores by model, language and category; calibration; agreement.
+"""Scores of judged texts at carets by model, language and category, with calibration and agreement of graders.
 
-One rule for points and intervals (:mod:`caretbench.judging.aggregation`): an instance's score is the mean over samples,
-graders and repeats; everything else is a mean over instances, and its interval a seeded bootstrap over the same
-instances. Only the released judge's overall score is what its code makes of it: the unweighted mean over the means of
-its files (one for each language and category), with the percentile bootstrap over all instances.
+The score of an instance is the mean over samples, graders and repeats (:mod:`caretbench.judging.aggregation`). Other
+numbers are means over instances, with a seeded bootstrap over the same instances. The overall score of the released
+judge is computed as in its code: the unweighted mean over the means of its files (one for each language and category),
+with the percentile bootstrap over all instances.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from caretbench.profiles import PROFILES, profile_named
 from caretbench.reports.frame import LoadedRun, baselines_in, missing_counts, model_titles
 from caretbench.reports.judged.instance_means import (
     Instances,
-    Missing,
+    MissingCounts,
     grader_human_agreement,
     grader_numbers,
 )
@@ -61,23 +61,23 @@ def caret_scores_of(
     judgements: Sequence[Judgement],
     manifest: Mapping[str, Any],
     *,
-    missing: Missing | None = None,
+    missing: MissingCounts | None = None,
     ratings: Sequence[HumanRating] = (),
     passed: Callable[[], Set[CompletionKey]] = frozenset,
 ) -> tuple[CaretScores, ...]:
-    """Return the numbers of every criterion that a run was judged by.
+    """Return the scores of a run by criterion.
 
-    Its manifest holds the policy that decides what completions insert, and each criterion's scales (``graders``).
-    ``passed`` returns the keys of completions that passed, for criteria that ask only about those.
+    The manifest contains the truncation policy and the scales of each criterion (``graders``). ``passed`` returns the
+    keys of completions that passed, for criteria that judge only those.
 
     Raises:
         KeyError: the run's policy is not known here.
     """
     known = {problem.id: problem for problem in problems}
-    # Judged answers to questions are elsewhere (reports/judged/answers.py).
-    asked = {problem.id for problem in problems if not isinstance(problem.shown, Caret)}
-    named = sorted({row.criterion for row in judgements if row.problem_id not in asked})
-    if not named:
+    # For judged answers to questions, see reports/judged/answers.py.
+    questions = {problem.id for problem in problems if not isinstance(problem.shown, Caret)}
+    criteria = sorted({row.criterion for row in judgements if row.problem_id not in questions})
+    if not criteria:
         return ()
     profile = profile_named(str(manifest.get("profile") or PROFILES[-1]))
     policy = find_policy(str(manifest["policy"]))
@@ -86,12 +86,12 @@ def caret_scores_of(
     }
     return tuple(
         _CriterionScores(name, known, answers, passed, judgements, manifest, missing or {}, ratings).judged()
-        for name in named
+        for name in criteria
     )
 
 
 def run_caret_scores(run: LoadedRun) -> tuple[CaretScores, ...]:
-    """Return the numbers of every criterion of a loaded run."""
+    """Return the scores of a loaded run by criterion."""
     return caret_scores_of(
         run.problems,
         run.completions,
@@ -113,7 +113,7 @@ def _passed(run: LoadedRun) -> Set[CompletionKey]:
 
 
 def folder_caret_scores(folder: RunFolder) -> tuple[CaretScores, ...]:
-    """Return the numbers of every criterion of a run's folder, which need not be scored."""
+    """Return the scores of a run's folder by criterion; the run need not be scored."""
     problems, manifest = folder.problems(), folder.manifest()
 
     def passed() -> Set[CompletionKey]:
@@ -133,7 +133,7 @@ def folder_caret_scores(folder: RunFolder) -> tuple[CaretScores, ...]:
 
 
 class _CriterionScores:
-    """Numbers of one criterion."""
+    """Computation of the scores of one criterion."""
 
     def __init__(
         self,
@@ -143,7 +143,7 @@ class _CriterionScores:
         passed: Callable[[], Set[CompletionKey]],
         judgements: Sequence[Judgement],
         manifest: Mapping[str, Any],
-        missing: Missing,
+        missing: MissingCounts,
         ratings: Sequence[HumanRating],
     ) -> None:
         self.criterion = criterion
@@ -157,10 +157,10 @@ class _CriterionScores:
         self.scales = {str(name): float(top) for name, top in settings.get("scores", {}).items()}
         self.released = settings.get("form") == "final-sum"
         self.only = settings.get("only")
-        asked = passed() if self.only else answers.keys()
+        included = passed() if self.only else answers.keys()
         self.samples: dict[tuple[str, str], list[TextKey]] = defaultdict(list)
         for key, answer in answers.items():
-            if key in asked:
+            if key in included:
                 self.samples[key[1], key[2]].append((key[0], answer))
         self.titles = model_titles(self._keys())
         self.instances = Instances(problems, int(manifest.get("seed") or 0), self.released)
@@ -183,7 +183,7 @@ class _CriterionScores:
         agreement = grader_agreement(list(self.graders.values())) if several else None
         titles = [self.titles[key] for key in self.graders]
         shared = mean_over_graders(list(self.graders.values())) if self.graders else {}
-        whose = ALL_GRADERS if several else next(iter(titles), "")
+        grader = ALL_GRADERS if several else next(iter(titles), "")
         return CaretScores(
             criterion=self.criterion,
             scores=self.scales,
@@ -191,7 +191,7 @@ class _CriterionScores:
             only=self.only,
             policy=str(self.manifest["policy"]),
             profile=str(self.manifest.get("profile") or "default"),
-            columns=tuple(self._columns(whose, shared)),
+            columns=tuple(self._columns(grader, shared)),
             by_grader=tuple(
                 column
                 for key, texts in self.graders.items()
@@ -223,7 +223,7 @@ class _CriterionScores:
             judged = sum(key in texts for key in answers)
             baseline = model in baselines
             if not judged or (baseline and judged < len(answers)):
-                continue  # some of a baseline's texts are those of models: no sample of it
+                continue  # a baseline of which only texts that models share were judged
             scores = instance_scores(answers, texts)
             yield CaretScoreColumn(
                 model=model,

@@ -1,4 +1,4 @@
-"""Computations for all judges: means over instances, parts by label, counts of judgements, agreement with people."""
+"""Means of judge scores over instances, counts of judgements, and agreement of graders with people."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from caretbench.reports.estimates import ReportedNumber
 from caretbench.reports.judged.scores import ControlNumbers, GraderHumanAgreement, GraderNumbers
 from caretbench.runs.judging.ratings import HumanRating, human_agreement
 
-Missing = Mapping[tuple[str, str, str], int]
-"""Numbers of judgements that did not come, by grader, parameters and criterion."""
+MissingCounts = Mapping[tuple[str, str, str], int]
+"""Numbers of missing judgements by grader, parameters and criterion."""
 
 
 @dataclass(frozen=True)
 class Instances:
     """Problems of a run, over which scores are averaged.
 
-    ``released``: all are independent, as in DevBench's released code; else they are resampled by cluster.
+    With ``released`` they count as independent, as in DevBench's released code; else they are resampled by cluster.
     """
 
     problems: Mapping[str, Problem]
@@ -36,7 +36,7 @@ class Instances:
     def estimate(
         self, scores: Mapping[str, float], maximum: float, resamples: int = RESAMPLES
     ) -> ReportedNumber:
-        """Return the mean over instances with its interval, made on the scale from 0 to 1."""
+        """Return the mean over instances with its interval; the bootstrap uses scores divided by ``maximum``."""
         order = sorted(scores)
         problems = [self.problems[identity] for identity in order]
         interval = bootstrap_mean(
@@ -52,7 +52,7 @@ class Instances:
     def parts(
         self, scores: Mapping[str, float], names: Sequence[str]
     ) -> list[tuple[tuple[str, ...], dict[str, float]]]:
-        """Return the scores by the values of some labels, sorted; problems that lack one are passed over."""
+        """Return the scores by the values of some labels, sorted; problems without one of them are skipped."""
         parts: dict[tuple[str, ...], dict[str, float]] = defaultdict(dict)
         for identity, score in scores.items():
             problem = self.problems[identity]
@@ -67,7 +67,7 @@ class Instances:
 
 
 def grader_counts(rows: Sequence[Judgement]) -> dict[str, Any]:
-    """Return how many judgements a grader gave, and their cost."""
+    """Return the numbers of a grader's judgements (all, unreadable, retried), and their cost."""
     costs = [row.cost for row in rows if row.cost is not None]
     return {
         "judgements": len(rows),
@@ -80,7 +80,7 @@ def grader_counts(rows: Sequence[Judgement]) -> dict[str, Any]:
 def grader_human_agreement(
     rows: Sequence[HumanRating], graders: Mapping[str, Mapping[TextKey, float]]
 ) -> Iterator[GraderHumanAgreement]:
-    """Yield the agreement of graders, by title, with people; without those that share fewer than three texts."""
+    """Yield the agreement of each grader with people; graders with fewer than three common texts are skipped."""
     for title, judged in graders.items():
         found = human_agreement(rows, judged)
         if found is not None:
@@ -95,7 +95,7 @@ def grader_numbers(
     problems: Mapping[str, Problem],
     missing: int,
 ) -> GraderNumbers:
-    """Return the numbers of one grader of texts at carets; its controls are made of the run's problems."""
+    """Return the numbers of one grader of texts at carets, with its ratings of the controls of the run's problems."""
     rows = [row for row in judgements if (row.grader, row.parameters) == key]
     answers = {
         problem: {name: answer_key(text) for name, text in named.items()}

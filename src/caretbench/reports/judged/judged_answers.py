@@ -1,4 +1,4 @@
-"""Judged answers of a run, one row for every completion, for aggregation by suites and reports."""
+"""Judged answers of a run: one row for each completion and criterion, for suites and reports."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ ALL_GRADERS: Final = "all graders"
 class RatedAnswer(NamedTuple):
     """One completion under one criterion. ``value`` runs from 0 to the criterion's ``maximum``.
 
-    It is None where it is missing: such a row is in no mean, and lowers coverage. For criteria about
-    hallucinations 1 is bad; ``says_nothing`` marks answers that make no statement, which have the value 1;
-    ``claim_rate`` is the share of an answer's statements that are hallucinations. ``repeats``: the values one by one.
+    It is None if it is missing: such a row is in no mean, and lowers coverage. For criteria about hallucinations 1 is
+    bad; ``says_nothing`` marks answers without statements, which have the value 1; ``claim_rate`` is the share of an
+    answer's statements that are hallucinations. ``repeats`` are the values of the repeats.
     """
 
     problem_id: str
@@ -43,9 +43,9 @@ class RatedAnswer(NamedTuple):
 
 @dataclass(frozen=True)
 class JudgedAnswers:
-    """Answers of a run to judged questions, read once.
+    """Judged answers of a run to questions.
 
-    ``text_of`` leads from a raw answer to what the judges saw, as it was when they were asked.
+    ``text_of`` returns the text that the judges saw of a raw answer.
     """
 
     problems: Mapping[str, Problem]
@@ -71,7 +71,7 @@ class JudgedAnswers:
         return read_judged_texts(self.judgements, self.graders)
 
     def problems_of(self, criterion: str) -> list[Problem]:
-        """Return the problems whose checks name a criterion (by its key), or, if none does, those judged by it."""
+        """Return the problems whose checks name a criterion (by its key), or if there are none, those judged by it."""
         named = [
             problem
             for problem in self.problems.values()
@@ -83,9 +83,9 @@ class JudgedAnswers:
         return [problem for problem in self.problems.values() if problem.id in judged]
 
     def rows(self, *, by_grader: bool = False) -> Iterator[RatedAnswer]:
-        """Yield every completion under every criterion of its problem: the mean of all graders, or each one's value.
+        """Yield a row for every completion and criterion, with the mean of all graders, or for each grader.
 
-        A baseline of whose answers only some were judged (because a model gave the same ones) has no rows.
+        A baseline is skipped if only some of its answers were judged (those that models gave too).
         """
         for judged in self.texts():
             problems = {problem.id: problem for problem in self.problems_of(judged.criterion)}
@@ -113,7 +113,7 @@ class JudgedAnswers:
 
 
 def grader_title(grader: GraderKey, judged: JudgedTexts) -> str:
-    """Return a grader's name, with the beginning of its parameters where it was asked in several ways."""
+    """Return the title of a grader: its name, with the start of the parameter hash if it has several parameters."""
     return model_titles(judged.graders)[grader]
 
 

@@ -1,4 +1,4 @@
-"""Value types of reports on judges: scores at carets and of answers to questions, calibration, agreement."""
+"""Types of judge scores in a report: scores at carets and of answers, calibration and agreement of graders."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ NOT_VALIDATED = "not validated against people"
 
 
 class JudgedCell(ReportValue):
-    """Scores over one part of the problems; ``total`` first, the sub-scores for the whole only."""
+    """Scores over one part of the problems: ``total``, and for all problems the sub-scores."""
 
     labels: Mapping[str, str] = Field(default_factory=dict)
     scores: Mapping[str, ReportedNumber]
 
 
 class CaretScoreColumn(ReportValue):
-    """One model's scores by one grader, or by all of them."""
+    """Scores of one model by one grader, or by all graders."""
 
     model: str
     parameters: str
@@ -31,15 +31,15 @@ class CaretScoreColumn(ReportValue):
     baseline: bool
     grader: str
     samples: int
-    """Completions that could be judged."""
+    """Number of completions that could be judged."""
     judged: int
-    """Those of them that have a score."""
+    """Number of these completions that have a score."""
     overall: JudgedCell
     strata: Mapping[str, tuple[JudgedCell, ...]]
 
 
 class ControlNumbers(ReportValue):
-    """Control, judged by one grader. Separation: the probability that a reference is rated above the control."""
+    """Ratings of one control by one grader. ``separation``: probability that a reference is rated above the control."""
 
     mean: float
     separation: float | None = None
@@ -48,36 +48,36 @@ class ControlNumbers(ReportValue):
 
 
 class GraderCounts(ReportValue):
-    """One grader, and how many judgements it gave."""
+    """Numbers of judgements of one grader."""
 
     grader: str
     parameters: str
     title: str
     texts: int
-    """Texts with a score."""
+    """Number of texts with a score."""
     judgements: int
     unreadable: int
-    """Judgements that could not be read after all tries."""
+    """Number of judgements that could not be read after all tries."""
     tried_again: int
-    """Judgements that took more than one try."""
+    """Number of judgements that took more than one try."""
     missing: int
-    """Judgements that did not come."""
+    """Number of missing judgements."""
     cost: float | None = None
 
 
 class GraderNumbers(GraderCounts):
-    """One grader of texts at carets: its repeats and controls."""
+    """Numbers of one grader of texts at carets, with its repeats and controls."""
 
     repeat_deviation: float | None = None
-    """Standard deviation of the sums that one text got in its repeats."""
+    """Pooled standard deviation of the sums over repeats for the same text."""
     control_problems: int = 0
     controls: Mapping[str, ControlNumbers] = Field(default_factory=dict)
     in_order: bool | None = None
-    """True if the controls' means are in the known order."""
+    """True if the controls' means are in the right order."""
 
 
 class GraderPair(ReportValue):
-    """Correlations of two graders' sums over the texts that both judged."""
+    """Agreement of two graders: correlations of their sums over the texts that both judged."""
 
     first: str
     second: str
@@ -99,18 +99,18 @@ class GraderHumanAgreement(ReportValue):
 
 
 class JudgedCriterion(ReportValue):
-    """Base of the numbers of one criterion, with their validation by people."""
+    """Base class of the scores by one criterion, with the validation by people."""
 
     people: tuple[GraderHumanAgreement, ...] = ()
 
     @property
     def validated(self) -> bool:
-        """Return whether people rated some of the judged texts."""
+        """Return whether people have rated some of the judged texts."""
         return bool(self.people)
 
     @property
     def validity(self) -> str:
-        """Short statement of how far the scores are validated, shown wherever they are."""
+        """State of validation in a few words, shown next to the scores."""
         if not self.people:
             return NOT_VALIDATED
         least = min(self.people, key=lambda entry: -1.0 if entry.spearman is None else entry.spearman)
@@ -119,15 +119,15 @@ class JudgedCriterion(ReportValue):
 
 
 class CaretScores(JudgedCriterion):
-    """All numbers of one criterion. ``columns`` are over all graders; ``by_grader`` is empty where there is one."""
+    """Scores at carets by one criterion. ``columns`` are over all graders; ``by_grader`` is empty with one grader."""
 
     criterion: str
     scores: Mapping[str, float]
-    """The maximum of every sub-score."""
+    """Maximum of every sub-score."""
     released: bool
-    """True if the criterion is read and aggregated as in DevBench's released code."""
+    """True if judgements are parsed and aggregated as in DevBench's released code."""
     only: str | None = None
-    """``passed`` where only answers that passed are judged: the others are neither samples nor missing."""
+    """``passed`` if only answers that passed are judged; others then count neither as samples nor as missing."""
     policy: str
     profile: str
     columns: tuple[CaretScoreColumn, ...]
@@ -145,7 +145,7 @@ class CaretScores(JudgedCriterion):
 
 
 class AnswerScoreColumn(ReportValue):
-    """One model under one criterion by one grader, or by all of them. ``value`` is the judge's score itself."""
+    """Scores of one model's answers by one grader, or by all graders. ``value`` is the mean score."""
 
     model: str
     parameters: str
@@ -154,14 +154,14 @@ class AnswerScoreColumn(ReportValue):
     rated: int
     value: ReportedNumber | None
     parts: Mapping[str, float] = Field(default_factory=dict)
-    """Means of the sub-scores, or of the number of statements by verdict."""
+    """Means of the sub-scores, or of the numbers of statements by label."""
     strata: Mapping[str, Mapping[str, ReportedNumber]] = Field(default_factory=dict)
     says_nothing: int = 0
-    """Answers that make no statement, where statements are judged."""
+    """Number of answers without a statement, for criteria about statements."""
     claim_rate: float | None = None
-    """The share of all statements that are hallucinations."""
+    """Share of all statements that are hallucinations."""
     refused: str = ""
-    """The reason why no score may contain the values; empty where the graders passed their controls."""
+    """Reason for which scores must not include the values; empty if the graders passed their controls."""
 
     @property
     def coverage(self) -> float:
@@ -175,7 +175,7 @@ class AnswerScoreColumn(ReportValue):
 
 
 class GraderTrust(GraderCounts):
-    """One grader of answers to questions: its agreement with itself, and with the known values of the controls."""
+    """Reliability of one grader of answers: consistency over repeats, and correctness on controls."""
 
     consistency: Mapping[str, float | None]
     controls: Mapping[str, Mapping[str, float | None]]
@@ -184,22 +184,22 @@ class GraderTrust(GraderCounts):
     recall: float | None
     in_order: bool | None
     state: State = "unknown"
-    """True if it passed its controls."""
+    """Verdict by the controls: ``accepted``, ``failed``, ``too_few`` or ``unknown``."""
     reason: str = ""
-    """Reason why it is not accepted."""
+    """Reason for which the grader is not accepted."""
 
 
 class AnswerScores(JudgedCriterion):
-    """All numbers of one criterion."""
+    """Scores of answers to questions by one criterion."""
 
     criterion: str
     rule: str = RULE
-    """Version of the way from judgements to values."""
+    """Version of the rule from judgements to values."""
     acceptance: str = VERSION
     """Version of the rule by which graders are accepted."""
     maximum: float
     hallucinations: bool
-    """True if the value is the share of answers with a hallucination, so that less is better."""
+    """True if the value is the share of answers with a hallucination (less is better)."""
     profile: str
     columns: tuple[AnswerScoreColumn, ...]
     by_grader: tuple[AnswerScoreColumn, ...] = ()

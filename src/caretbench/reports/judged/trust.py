@@ -1,4 +1,4 @@
-"""Trust in judges of answers: agreement with themselves, and with the known values of controls."""
+"""Reliability of judges of answers: consistency over repeats, and correctness on controls."""
 
 from __future__ import annotations
 
@@ -19,16 +19,15 @@ from caretbench.problem import Problem
 from caretbench.reports.judged.answer_values import JudgedTexts, TextValue
 
 TOP = 0.7
-"""Minimum share of the maximum at which a score counts a text as good as the reference: a grader is noisy."""
+"""Minimum share of the maximum that the reference must get."""
 
 
 class Consistency(NamedTuple):
     """Consistency of one grader, over the answers that it judged more than once.
 
-    ``same`` is the share of pairs of repeats with the same value, ``difference`` their mean distance, ``deviation`` the
-    pooled standard deviation, ``alpha`` Krippendorff's between the repeats (ordinal).
-    ``order_effect`` is what an answer gains by being shown first, before the reference, over the ``both_orders``
-    answers that were shown in either place.
+    ``same`` is the share of pairs of repeats with equal values, ``difference`` their mean distance, ``deviation`` the
+    pooled standard deviation, ``alpha`` Krippendorff's between the repeats (ordinal). ``order_effect`` is the mean gain
+    of an answer from being shown before the reference, over the ``both_orders`` answers shown in both orders.
     """
 
     texts: int
@@ -41,7 +40,7 @@ class Consistency(NamedTuple):
 
 
 def consistency(texts: Mapping[TextKey, TextValue], *, orders: int = 1) -> Consistency:
-    """Return the agreement of a grader's repeats, which cycle through this number of ``orders``."""
+    """Return the consistency of a grader's repeats, which cycle through ``orders`` orders of the texts."""
     several = [text.by_repeat for text in texts.values() if len(text.by_repeat) > 1]
     if not several:
         return Consistency(0, None, None, None, None)
@@ -74,12 +73,12 @@ def _gain(values: Mapping[int, float], orders: int) -> float | None:
 
 
 class ControlRating(NamedTuple):
-    """Ratings of one control by a grader. ``right`` is the share that is judged correctly, if that is known.
+    """Ratings of one control by a grader. ``right`` is the share of correct ratings.
 
-    The reference must get :data:`TOP` of the best score and hold no hallucination; the other controls of
-    hallucinations must be found out; a wrong answer must get less than half. ``separation`` is the probability that a
-    reference gets a better value than this control. ``order_effect``: what the control gains by being shown first, as a
-    share of the scale, and ``order_error`` its standard error; None where it was shown in one order.
+    Correct means: the reference gets at least :data:`TOP` of the maximum and no hallucination; other controls of
+    hallucinations are recognised; a wrong answer gets less than half. ``separation`` is the probability that a
+    reference gets a better value than this control. ``order_effect`` is the gain of the control from being shown first,
+    as a share of the scale, and ``order_error`` its standard error; None if it was shown in one order.
     """
 
     mean: float
@@ -93,7 +92,7 @@ class ControlRating(NamedTuple):
 class Calibration(NamedTuple):
     """Calibration of one grader by the controls. Precision and recall are those of hallucinations.
 
-    ``unjudged`` counts controls that the grader has not judged, of problems of which it judged some.
+    ``unjudged`` is the number of missing judgements of controls, for problems with at least two judged ones.
     """
 
     controls: Mapping[str, ControlRating]
@@ -106,7 +105,7 @@ class Calibration(NamedTuple):
 def calibration(
     judged: JudgedTexts, grader: GraderKey, criterion: Criterion, problems: Sequence[Problem]
 ) -> Calibration:
-    """Return how a grader judged its controls, which are made of all problems that are judged by the criterion."""
+    """Return the calibration of a grader by the controls of all problems that are judged by the criterion."""
     values, gains, unjudged = _gathered(judged, grader, criterion, problems)
     bad = judged.form in HALLUCINATIONS
     reference = [-value if bad else value for value in values.get(REFERENCE, ())]
@@ -131,7 +130,7 @@ def calibration(
 def _gathered(
     judged: JudgedTexts, grader: GraderKey, criterion: Criterion, problems: Sequence[Problem]
 ) -> tuple[dict[str, list[float]], dict[str, list[float]], int]:
-    """Return the values of all judged controls, their gains by being shown first, and the number of unjudged ones."""
+    """Return values and gains (from being shown first) of all judged controls, and the number of unjudged ones."""
     values: dict[str, list[float]] = {name: [] for name in control_names(criterion)}
     gains: dict[str, list[float]] = {name: [] for name in values}
     unjudged = 0
@@ -140,7 +139,7 @@ def _gathered(
             name: judged.graders[grader].get((problem, answer_key(text))) for name, text in texts.items()
         }
         there = {name: value for name, value in found.items() if value is not None}
-        # The reference may have been a model's answer: controls were asked for where others are there, too.
+        # The reference alone may be a model's answer; with a second judged text, controls were requested.
         if len(there) > 1:
             unjudged += len(found) - len(there)
             for name, value in there.items():
@@ -156,7 +155,7 @@ def _standard_error(values: Sequence[float]) -> float | None:
 
 
 def is_control_correct(name: str, value: float, maximum: float, *, bad: bool) -> bool:
-    """Return whether a control got the correct value; ``bad``: the value is a share of hallucinations."""
+    """Return whether a control got the correct value; with ``bad`` the value is a share of hallucinations."""
     if bad:
         return value < 0.5 if name == REFERENCE else value > 0.5
     return value >= TOP * maximum if name == REFERENCE else value < maximum / 2

@@ -1,4 +1,4 @@
-"""Table of judged values of answers to questions, to be joined to the scores of a run."""
+"""Table of judged values of answers to questions, for joining with the scores of a run."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _SCHEMA = {
 
 
 def judged_values(answers: JudgedAnswers) -> pl.DataFrame:
-    """Return one line for every completion judged by its problem's own criterion: the key and the judges' values.
+    """Return one row for every completion that was judged by a criterion of its problem.
 
-    ``judged`` is the mean of all graders on the criterion's scale (for hallucinations 0 to 1, 1 is bad), null where it
-    is missing. Answers without statements have the value 1 for hallucinations; ``says_nothing`` tells them apart.
-    ``withheld``: why no score may contain ``judged``, null where the graders passed their controls.
+    ``judged`` is the mean of all graders on the criterion's scale (for hallucinations 0 to 1, 1 is bad), or null.
+    Answers without statements have the value 1 for hallucinations; ``says_nothing`` marks them. ``withheld`` is the
+    reason for which scores must not include ``judged``, null if the graders passed their controls.
     """
     return pl.DataFrame(list(_lines(answers)), schema=_SCHEMA)
 

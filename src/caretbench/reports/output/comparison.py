@@ -17,7 +17,7 @@ from caretbench.reports.tables import (
 
 
 def comparison_tables(report: ComparisonReport) -> list[ReportTable]:
-    """Return the comparison as tables: overall, then by language and category; the report's notes belong to them."""
+    """Return the tables of a comparison: overall, then by strata."""
     found = [_table("Overall, on the problems with verdicts on both sides", report.overall)]
     for scope in dict.fromkeys(row.scope for row in report.strata):
         rows = [row for row in report.strata if row.scope == scope]

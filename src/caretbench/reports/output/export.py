@@ -23,7 +23,7 @@ def to_json(summary: Summary) -> str:
 
 
 def to_csv(summary: Summary) -> str:
-    """Return one line per model, scope and metric; rates run from 0 to 1, the scope names the counted problems."""
+    """Return one line per model, scope and metric; rates run from 0 to 1, ``scope`` is the set of counted problems."""
     stream = io.StringIO()
     writer = csv.DictWriter(stream, CSV_FIELDS, lineterminator="\n", restval="")
     writer.writeheader()

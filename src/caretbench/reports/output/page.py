@@ -33,10 +33,10 @@ def render_html(
     samples: int = DEFAULT_LIMIT,
     comparison: ComparisonReport | None = None,
 ) -> str:
-    """Return the report of one run as a page, with at most ``samples`` samples in its browser.
+    """Return the report of one run as an HTML page, with at most ``samples`` samples in its browser.
 
-    It is HTML without any outside resource: scripts, styles, charts and samples are in it, and its content security
-    policy lets nothing else run or load.
+    The page is self-contained: scripts, styles, charts and samples are embedded, and its content security policy blocks
+    everything else.
     """
     parts = [
         *([_comparison(comparison)] if comparison else []),
@@ -55,7 +55,7 @@ def render_html(
 
 
 def render_comparison(comparison: ComparisonReport) -> str:
-    """Return a comparison of runs as a page of its own, as self-contained as a report."""
+    """Return a comparison of runs as a self-contained HTML page."""
     return _render(f"Comparison with {comparison.first}", [_comparison(comparison)])
 
 
@@ -65,7 +65,7 @@ def _comparison(comparison: ComparisonReport) -> PagePart:
 
 
 def _group(identity: str, group: ColumnGroup) -> PagePart:
-    """Return everything about one profile and policy, in blocks by the sections' ``group_block``."""
+    """Return the page part of one profile and policy, in blocks by the sections' ``group_block``."""
     tables: dict[str, list[ReportTable]] = defaultdict(list)
     for section in SECTIONS:
         tables[section.group_block] += section.group_page_tables(group)
@@ -74,10 +74,10 @@ def _group(identity: str, group: ColumnGroup) -> PagePart:
         PageBlock(tables=tables["lead"]),
         PageBlock(charts=[chart for section in SECTIONS for chart in section.group_charts(group)]),
         PageBlock(
-            title="The paper's tables, in form", tables=tables["forms"], level=4, folded=True, opened=True
+            title="Tables in the paper's layout", tables=tables["forms"], level=4, folded=True, opened=True
         ),
         PageBlock(tables=tables["after"]),
-        PageBlock(title="The charts' numbers as tables", tables=tables["details"], level=4, folded=True),
+        PageBlock(title="Numbers of the charts as tables", tables=tables["details"], level=4, folded=True),
     ]
     return PagePart(identity, label, label, f"truncation policy {group.policy}", blocks)
 
@@ -112,7 +112,7 @@ def _render(
 
 
 def _drawn(part: PagePart) -> PagePart:
-    """Return the part without empty charts, each with the identity of its element."""
+    """Return the part without empty charts; each chart gets the id of its HTML element."""
     prefix = f"chart-{part.identity.removeprefix('group-')}"
 
     def charts(block: PageBlock) -> list[Chart]:
@@ -126,7 +126,7 @@ def _drawn(part: PagePart) -> PagePart:
 
 
 def manifest_facts(manifest: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the manifest as names and texts, nested names joined by dots; problem lists are elsewhere."""
+    """Yield the manifest as names and texts, with nested names joined by dots, without lists of problems."""
     for name, value in manifest.items():
         if not path and name == "left_out":
             continue
@@ -142,9 +142,9 @@ def manifest_facts(manifest: Mapping[str, Any], path: str = "") -> Iterator[tupl
 
 
 def _policy(scripts: Sequence[str]) -> str:
-    """Return the content security policy: only these scripts run (none of a completion), and nothing is loaded.
+    """Return the content security policy: only these scripts run, and nothing is loaded.
 
-    Vega compiles its expressions, which needs ``unsafe-eval``; it sets styles on the elements that it draws.
+    Vega compiles its expressions, which needs ``unsafe-eval``, and sets styles on the elements that it draws.
     """
     hashes = " ".join(f"'sha256-{_digest(script)}'" for script in scripts)
     return f"default-src 'none'; script-src {hashes} 'unsafe-eval'; style-src 'unsafe-inline'; img-src data:"

@@ -1,4 +1,4 @@
-"""Packed samples of a page's browser: identical completions and messages are stored once."""
+"""Data of the sample browser of a page; equal completions and messages are stored once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PREFIX_LENGTH, SUFFIX_LENGTH = 1200, 700
 TEXT_LENGTH, MESSAGE_LENGTH = 4000, 600
 
 DEFAULT_LIMIT = 10_000
-"""Entries of the browser unless asked otherwise; keeps a page below some ten megabytes."""
+"""Default number of entries in the browser, which keeps a page below about ten megabytes."""
 
 
 def pack_samples(
@@ -28,15 +28,14 @@ def pack_samples(
     limit: int = DEFAULT_LIMIT,
     baselines: Sequence[str] = NAMES,
 ) -> dict[str, Any]:
-    """Return the browser's data.
+    """Return the data of the sample browser.
 
-    Samples of one model with the same text and outcome for one problem become one entry that names the samples it
-    stands for. Models come before baselines and first samples of all problems before later ones, so that a limit thins
-    out evenly.
+    Samples of one model with the same text and outcome for one problem become one entry with their numbers. Models come
+    before baselines and first samples of all problems before later ones, so that a limit thins out evenly.
 
     Returns:
-        ``problems`` (what is shown of each), ``texts``, ``messages`` and ``entries``, which refer to them by place;
-        ``total`` counts the entries before the limit.
+        ``problems``, ``columns``, ``strings`` and ``entries``, which refer to the others by index; ``total`` is the
+        number of entries before the limit.
     """
     texts_by_key = {completion.key: completion.text for completion in completions}
     grouped: dict[tuple[Any, ...], dict[str, Any]] = {}
@@ -85,7 +84,7 @@ class _Pool:
     def _next(self) -> int:
         return len(self.strings)
 
-    def place(self, text: str | None) -> int | None:
+    def index(self, text: str | None) -> int | None:
         if text is None:
             return None
         place = self._places[text]
@@ -103,14 +102,14 @@ def _entry(
         places[row["problem_id"]],
         columns.index(tuple(row[name] for name in GROUP)),
         row["samples"],
-        pool.place(_cut(row["text"], TEXT_LENGTH)),
-        pool.place(row["status"]),
+        pool.index(_cut(row["text"], TEXT_LENGTH)),
+        pool.index(row["status"]),
         row["counted"],
         row["passed"],
-        pool.place(row["stage"]),
-        pool.place(_cut(row["message"], MESSAGE_LENGTH, tail=True)),
+        pool.index(row["stage"]),
+        pool.index(_cut(row["message"], MESSAGE_LENGTH, tail=True)),
         None if cosine is None else round(cosine, 3),
-        [pool.place(flag) for flag in row["flags"] or ()],
+        [pool.index(flag) for flag in row["flags"] or ()],
     ]
 
 
@@ -134,7 +133,7 @@ def _problem(problem: Problem) -> dict[str, Any]:
 
 
 def _cut(text: str | None, length: int, *, tail: bool = False) -> str | None:
-    """Return the text, shortened where it is too long for a page, with a mark that says so."""
+    """Return the text, shortened to ``length`` characters with a note."""
     if text is None or len(text) <= length:
         return text
     note = f"[… {len(text) - length} more characters …]"

@@ -17,7 +17,7 @@ from caretbench.reports.tables import Field, ReportTable
 
 
 def summary_tables(summary: Summary, *, published: bool = False) -> list[ReportTable]:
-    """Return the tables of a summary in the order in which they are read; cells of two labels are left to the page."""
+    """Return the tables of a summary in display order; crossed labels are shown only on the page."""
     sections = in_text(published=published)
     found = [
         group.named(table)
@@ -30,7 +30,7 @@ def summary_tables(summary: Summary, *, published: bool = False) -> list[ReportT
 
 
 def print_summary(summary: Summary, stream: TextIO | None = None, *, published: bool = False) -> None:
-    """Print a summary; ``stream`` is the standard output unless given."""
+    """Print a summary to ``stream``, by default the standard output."""
     notes = [f"Warning: {text}" for text in summary.warnings] + [f"Note: {text}" for text in summary.notes]
     print_tables(summary_tables(summary, published=published), notes, stream)
 
@@ -38,7 +38,7 @@ def print_summary(summary: Summary, stream: TextIO | None = None, *, published: 
 def print_tables(
     found: Sequence[ReportTable], notes: Iterable[str] = (), stream: TextIO | None = None
 ) -> None:
-    """Print tables and notes: framed on a terminal, as aligned plain lines elsewhere."""
+    """Print tables and notes: framed on a terminal, else as aligned plain lines."""
     console = Console(file=stream, highlight=False, soft_wrap=True)
     for table in found:
         if console.is_terminal:
@@ -77,7 +77,7 @@ def _styled(field: Field) -> Text:
 
 
 def plain_lines(table: ReportTable) -> str:
-    """Return the table as lines aligned by blanks, with the intervals in brackets."""
+    """Return the table as aligned lines, with the intervals in brackets."""
     body = [[_plain(field) for field in row] for row in table.rows]
     widths = [max(map(len, column)) for column in zip(table.heads, *body, strict=True)]
     lines = [

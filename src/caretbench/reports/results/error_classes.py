@@ -1,8 +1,8 @@
 """Classification of failed answers into fourteen error classes, the same in every language.
 
-The outcome decides first; then what the compiler said, the type of the exception, and whether the parser could read the
-program. Rules are in ``error_classes.toml``, patterns in ``errors.toml`` of a language's folder. ``harness_error`` is
-ours, and no part of a denominator.
+The outcome decides first, then the compiler's message, the type of the exception, and the parser. Rules are in
+``error_classes.toml``, patterns in ``errors.toml`` of a language's folder. ``harness_error`` is a fault of the machine
+and counts in no denominator.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class _Entry(BaseModel):
 
 
 class RuntimeErrors(LanguageTable):
-    """Runtime errors: a group of ``pattern`` is the exception's type; ``last``: the last match decides."""
+    """Pattern of exception messages; its groups match the exception's type. ``last``: the last match decides."""
 
     pattern: str
     last: bool = False
@@ -55,10 +55,11 @@ class _Rules(_Entry):
 
 
 class AnswerEvidence(NamedTuple):
-    """Executed answer with its evidence; ``text`` and ``parses`` are None if not examined.
+    """Evidence for the error class of an executed answer; ``text`` and ``parses`` are None if not examined.
 
-    ``outcome`` is a status of execution, or why there is no verdict; ``diagnostics`` is the text of the compiler or
-    type checker, ``output`` standard error or messages of failed tests; ``fault`` is the class of the parser's error.
+    ``outcome`` is a status of execution, or the reason for which there is no verdict; ``diagnostics`` is the text of
+    the compiler or type checker, ``output`` standard error or messages of failed tests; ``fault`` is the class of the
+    parse error.
     """
 
     language: str
@@ -83,19 +84,19 @@ def _errors(language: str) -> ErrorTable:
 
 
 def error_classes() -> tuple[str, ...]:
-    """Return all classes, in the order of the tables."""
+    """Return all error classes, in the order of the tables."""
     return _rules().order
 
 
 def class_title(name: str) -> str:
-    """Return a class in words; an exception's type stays as it is."""
+    """Return the title of an error class; the type of an exception is kept."""
     kind, _, detail = name.partition(":")
     title = _rules().titles[kind]
     return f"{title}: {detail.replace('_', ' ')}" if detail else title
 
 
 def class_of(evidence: AnswerEvidence) -> str:
-    """Return the class of an answer: a name of :func:`error_classes`, or ``runtime_exception:TYPE``."""
+    """Return the error class of an answer: a name of :func:`error_classes`, or ``runtime_exception:TYPE``."""
     known = _rules().outcomes.get(evidence.outcome)
     if known in ("pass", OURS):
         return known

@@ -1,4 +1,4 @@
-"""Error classes of each model's answers, the same in every language (the paper's Figure 8, in form)."""
+"""Numbers of answers by error class, for each model (like Figure 8 of SimCopilot's paper)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _PARTS = ("language", "mode")
 
 
 class ErrorPart(ReportValue):
-    """Error classes of the answers to one part of the problems; ``counts`` by class, exceptions with their types."""
+    """Numbers of answers by error class, for one part of the problems; exceptions are counted by type."""
 
     labels: Mapping[str, str]
     counts: Mapping[str, int]
     ours: int = 0
-    """Answers without a verdict for reasons that are not the model's: part of no share."""
+    """Number of answers without a verdict because of the machine; they count in no share."""
 
     @property
     def total(self) -> int:
@@ -38,7 +38,7 @@ class ErrorPart(ReportValue):
 
 
 class ErrorColumn(ReportValue):
-    """One model with one set of parameters, under one policy and profile, by language and mode."""
+    """Error classes of one model with one set of parameters, policy and profile, by language and mode."""
 
     model: str
     parameters: str
@@ -53,7 +53,7 @@ class ErrorColumn(ReportValue):
 
 
 def error_columns(frame: pl.DataFrame, completions: Iterable[Completion]) -> tuple[ErrorColumn, ...]:
-    """Return how every model's answers ended; completions tell blank answers and those that a token limit ended."""
+    """Return the error classes of every model; completions are needed to detect blank and truncated answers."""
     answers = {completion.key: completion for completion in completions}
     counts: dict[tuple[str, ...], dict[tuple[str, ...], Counter[str]]] = defaultdict(
         lambda: defaultdict(Counter)

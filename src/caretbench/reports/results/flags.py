@@ -1,8 +1,7 @@
 """Flagged passes: counts of suspicious answers, and the pass rate without them.
 
-A flag decides nothing (``scan/tamper.py``). What a reader wants to know is how far the number could fall if every
-suspicion were right: flagged passes are counted as failures there, not excluded, so that both rates are over the same
-problems.
+A flag is no verdict (``scan/tamper.py``). The second rate is a lower bound: it counts flagged passes as failures, not
+as excluded, so that both rates are over the same problems.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ class FlagCount(ReportValue):
 
 
 class FlaggedAnswers(ReportValue):
-    """Flags of one model, under one policy and one profile, over the problems that count in its rates."""
+    """Flagged answers of one model, under one policy and one profile, over the problems that count in its rates."""
 
     model: str
     parameters: str
@@ -41,7 +40,7 @@ class FlaggedAnswers(ReportValue):
     pass_at_1_without: ReportedNumber
     """The rate if every flagged pass were a failure."""
     kinds: Mapping[str, FlagCount]
-    """By flag; an answer with two flags counts in both."""
+    """Counts by flag; an answer with two flags counts in both."""
 
 
 def flagged_answers(
@@ -50,7 +49,7 @@ def flagged_answers(
     titles: Mapping[tuple[str, ...], str],
     seed: int,
 ) -> Iterator[FlaggedAnswers]:
-    """Yield the flags of every column with a title next to a flagged one; nothing where a run has no flags."""
+    """Yield the flagged answers of every column in ``titles``; nothing if a run has no flags."""
     marked = frame.filter(pl.col("flags").list.len() > 0)
     scanned = set(marked.select("policy", "profile").unique().iter_rows())
     for group, title in titles.items():

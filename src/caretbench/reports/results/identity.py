@@ -1,4 +1,4 @@
-"""Identity of a run, which must agree between compared runs, and the settings of its models."""
+"""Settings that must be equal in compared runs, and the settings of their models."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from caretbench.reports.frame import LoadedRun
 
 Alignable = Literal["data", "policy", "profile", "variants", "isolation"]
 ALIGNABLE: tuple[Alignable, ...] = ("data", "policy", "profile", "variants", "isolation")
-"""Settings that must agree between runs, and may be aligned by request."""
+"""Settings that must be equal in compared runs, unless the difference is allowed with ``--align``."""
 
 
 _LONGEST = 24
-"""Letters of a value that are shown."""
+"""Maximum number of shown characters of a value."""
 
 
 class IncomparableError(DataError):
@@ -22,7 +22,7 @@ class IncomparableError(DataError):
 
 
 def identity_of(run: LoadedRun) -> dict[str, str]:
-    """Return the settings that must agree, as texts to show."""
+    """Return the settings that must be equal in compared runs, as texts."""
     manifest = run.manifest
     data = manifest.get("data")
     isolation = manifest.get("isolation")
@@ -37,22 +37,26 @@ def identity_of(run: LoadedRun) -> dict[str, str]:
 
 
 def selection_notes(runs: Sequence[LoadedRun]) -> Iterator[str]:
-    """Yield how the problems of the runs were chosen, where that differs and is known."""
+    """Yield a note if the runs chose their problems with different options."""
     known = [(run.name, chosen) for run in runs if (chosen := run.manifest.get("selections"))]
     if any(chosen != known[0][1] for _, chosen in known):
-        said = (f"{name}: {' and '.join(map(_options, chosen))}" for name, chosen in known)
-        yield f"The runs chose their problems differently. {'; '.join(said)}. Only common problems are compared."
+        texts = (f"{name}: {' and '.join(map(_options, chosen))}" for name, chosen in known)
+        yield f"The runs chose their problems differently. {'; '.join(texts)}. Only common problems are compared."
 
 
 def _options(chosen: Mapping[str, Any]) -> str:
     names = {"select": "--select", "limit": "--limit", "per_cell": "--per-cell"}
     names |= {"seed": "--sample-seed"} if chosen.get("limit") else {}
-    given = (f"{flag} {chosen[name]}" for name, flag in names.items() if chosen.get(name) is not None)
-    return " ".join(given) or "all"
+    options = (f"{flag} {chosen[name]}" for name, flag in names.items() if chosen.get(name) is not None)
+    return " ".join(options) or "all"
 
 
 def check_identity(runs: Sequence[LoadedRun], align: Collection[Alignable]) -> list[str]:
-    """Return the differences that ``align`` allows; refuse all others."""
+    """Return the differences between runs that ``align`` allows.
+
+    Raises:
+        IncomparableError: there are other differences.
+    """
     first = identity_of(runs[0])
     refused: list[str] = []
     aligned: list[str] = []
@@ -66,14 +70,14 @@ def check_identity(runs: Sequence[LoadedRun], align: Collection[Alignable]) -> l
     if refused:
         options = " ".join(dict.fromkeys(f"--align {line.partition(':')[0]}" for line in refused))
         raise IncomparableError(
-            f"these runs are not comparable; {'; '.join(refused)}. Run one of them again, or compare in spite of it "
+            f"these runs are not comparable; {'; '.join(refused)}. Run one of them again, or allow the difference "
             f"with {options}"
         )
     return aligned
 
 
 def settings_of(manifest: Mapping[str, Any], model: str, parameters: str) -> dict[str, str] | None:
-    """Return the flat settings (``sampling.temperature``) of a model asked in this run; None for recorded ones."""
+    """Return the flattened settings (``sampling.temperature``) of a model of this run; None for recorded answers."""
     for info in manifest.get("models") or ():
         if (info.get("model"), info.get("parameters"), info.get("source")) == (model, parameters, "model"):
             return dict(_flattened(info.get("settings") or {}))
@@ -81,11 +85,11 @@ def settings_of(manifest: Mapping[str, Any], model: str, parameters: str) -> dic
 
 
 def context_titles(
-    manifest: Mapping[str, Any], asked: Iterable[tuple[str, str]]
+    manifest: Mapping[str, Any], models: Iterable[tuple[str, str]]
 ) -> Mapping[tuple[str, str], str]:
-    """Return titles of models that were asked several times, each time in another context: ``m (retrieval@2)``."""
+    """Return titles of models that were sampled with several contexts: ``m (retrieval@2)``."""
     by_model: dict[str, dict[str, str]] = {}
-    for model, parameters in asked:
+    for model, parameters in models:
         settings = settings_of(manifest, model, parameters)
         if settings is not None:
             by_model.setdefault(model, {})[parameters] = settings.get("context", "as_is")
@@ -98,7 +102,7 @@ def context_titles(
 
 
 def differences(first: Mapping[str, str], second: Mapping[str, str], *, clients: bool) -> list[str]:
-    """Return the differences, one text each; the client's identity (weights, address) only if ``clients``."""
+    """Return the differences between settings as texts; those of clients (weights, address) only with ``clients``."""
     return [
         f"{name} {_short(first.get(name))} and {_short(second.get(name))}"
         for name in dict.fromkeys((*first, *second))

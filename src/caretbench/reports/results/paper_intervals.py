@@ -1,4 +1,4 @@
-"""Numbers of a report in the form of a paper: its intervals, and the layouts of its tables."""
+"""Intervals and table layouts of papers, for comparison with their printed numbers."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from caretbench.reports.strata import PRESET, stratum_name
 from caretbench.suites.values import PaperTable
 
 PARAMETRIC, WILSON, BOOTSTRAP = "parametric", "wilson", "percentile"
-"""The paper's interval, Wilson's and the seeded bootstrap's: all three take every problem for independent."""
+"""Methods of intervals: the paper's, Wilson's and the seeded bootstrap's. All three assume independent problems."""
 
 
 class PaperTableLayout(ReportValue):
-    """Form of one table of a paper: its stratum and layout."""
+    """Layout of one table of a paper: title, stratum, and whether models are columns."""
 
     title: str
     stratum: str
     models_across: bool = False
 
 
-def paper_table_layouts(wanted: Sequence[PaperTable], there: Collection[str]) -> Iterator[PaperTableLayout]:
-    """Yield the forms whose stratum a run has; one already cut for the profile has no ``@paper`` in its name."""
-    for table in wanted:
+def paper_table_layouts(tables: Sequence[PaperTable], strata: Collection[str]) -> Iterator[PaperTableLayout]:
+    """Yield the layouts of the tables whose stratum a run has, by its name with or without ``@paper``."""
+    for table in tables:
         cut = tuple(name.removesuffix(PRESET) for name in table.labels)
         for labels in dict.fromkeys((table.labels, cut)):
-            if stratum_name(labels) in there:
+            if stratum_name(labels) in strata:
                 yield PaperTableLayout(
                     title=table.title, stratum=stratum_name(labels), models_across=table.models_across
                 )
@@ -38,7 +38,7 @@ def paper_table_layouts(wanted: Sequence[PaperTable], there: Collection[str]) ->
 def paper_interval_estimates(
     rate: ReportedNumber, seed: int, *, all_three: bool
 ) -> Mapping[str, ReportedNumber]:
-    """Return pass@1 with the intervals that papers print, by method; only the paper's unless all three are wanted."""
+    """Return pass@1 with the intervals of papers, by method: the parametric one, or all three."""
     passes, problems = round(rate.value * rate.problems), rate.problems
     found: dict[str, Interval] = {PARAMETRIC: parametric_bootstrap(passes, problems, seed=seed)}
     if all_three:

@@ -1,7 +1,7 @@
-"""Post-processing step by step, as SimCopilot's paper has it: best of three, and examples (Figures 6 and 7, in form).
+"""SimCopilot's post-processing step by step: best of three, and examples (like Figures 6 and 7 of the paper).
 
-Best of three is the step whose text passes the tests. The tests choose the text that they then judge, so the rate is
-too high; it is shown to compare with the paper, and nowhere else.
+Best of three counts an answer as passed if it passes after any step. The tests choose the text that they then check, so
+the rate is too high; it is shown only for comparison with the paper.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from caretbench.reports.frame import LoadedRun
 from caretbench.reports.results.problem_lists import ExcludedProblems, excluded_ids
 
 STEPS = ("simcopilot/clean", "simcopilot/trim", "simcopilot/repair")
-"""The policies that are the released steps, the first of them the paper's "without post-processing"."""
+"""Policies of the released steps; the first is the paper's "without post-processing"."""
 
-TITLE = "Best of three by test result (too high: the tests choose the text that they judge)"
+TITLE = "Best of three by test result (too high: the tests choose the text that they check)"
 
 
-_TITLES = ("1. What is no code goes", "2. Repeated lines go", "3. Indentation or brackets")
-_LOOKED_AT = 60
+_TITLES = ("1. Only code is kept", "2. Repeated lines removed", "3. Indentation or brackets repaired")
+_MAX_EXAMINED = 60
 _PREFIX_LINES, _SUFFIX_LINES, _LENGTH = 12, 6, 1500
 _MARK = "▮"
 """Placeholder of the answer in the shown texts."""
 
 
 class BestOfThree(ReportValue):
-    """Best of three of one model: pass@1 under each step alone, and if the tests choose among them."""
+    """Best of three of one model: pass@1 after each step, and if the tests choose the best step."""
 
     model: str
     parameters: str
@@ -44,7 +44,7 @@ class BestOfThree(ReportValue):
 def best_of_three(
     frame: pl.DataFrame, excluded_problems: Sequence[ExcludedProblems], seed: int
 ) -> Iterator[BestOfThree]:
-    """Yield the best of three of every model scored under all three steps, over samples with all verdicts."""
+    """Yield the best of three of every model that was scored under all three steps, over samples with all verdicts."""
     steps = frame.with_columns(step=pl.col("policy").str.split("@").list.first()).filter(
         pl.col("step").is_in(list(STEPS)) & pl.col("passed").is_not_null()
     )
@@ -83,7 +83,7 @@ def best_of_three(
 
 
 class ShownStep(NamedTuple):
-    """Text after one step, and whether it passed; None: it was not run."""
+    """Text after one step. ``passed`` is None if it was not run."""
 
     title: str
     text: str
@@ -91,16 +91,16 @@ class ShownStep(NamedTuple):
 
 
 class StepExample(NamedTuple):
-    """Example of one answer through all steps."""
+    """Example: the texts of one answer after each step."""
 
     title: str
     steps: tuple[ShownStep, ...]
 
 
 def step_examples(run: LoadedRun) -> tuple[StepExample, ...]:
-    """Return an example of each language and mode whose answers were scored under all three steps; no baselines.
+    """Return an example answer of a model for each language and mode that was scored under all three steps.
 
-    An answer that the last step made right is preferred, then one of which the steps made the most different texts.
+    Answers that pass only after the last step are preferred, then those with the most different texts.
     """
     problems = {problem.id: problem for problem in run.problems}
     answers = {completion.key: completion for completion in run.completions}
@@ -119,18 +119,18 @@ def step_examples(run: LoadedRun) -> tuple[StepExample, ...]:
             found.setdefault(part, []).append(((str(key[0]), str(key[1]), str(key[2]), int(key[3])), passed))
     examples = []
     for _, several in sorted(found.items()):
-        # Those that the steps made right come first; they are few, and applying the steps to all would take long.
+        # Repaired answers come first: they are few, and applying the steps to all would take long.
         several.sort(key=lambda entry: (entry[1][STEPS[0]], not entry[1][STEPS[-1]]))
-        told = (_told(problems[key[0]], answers[key], passed) for key, passed in several)
+        tried = (_example(problems[key[0]], answers[key], passed) for key, passed in several)
         best = max(
-            islice((entry for entry in told if entry is not None), _LOOKED_AT), key=_worth, default=None
+            islice((entry for entry in tried if entry is not None), _MAX_EXAMINED), key=_rank, default=None
         )
         if best is not None:
             examples.append(best)
     return tuple(examples)
 
 
-def _told(problem: Problem, answer: Completion, passed: Mapping[str, bool]) -> StepExample | None:
+def _example(problem: Problem, answer: Completion, passed: Mapping[str, bool]) -> StepExample | None:
     caret = problem.shown
     if not isinstance(caret, Caret) or answer.text is None:
         return None
@@ -138,18 +138,18 @@ def _told(problem: Problem, answer: Completion, passed: Mapping[str, bool]) -> S
     return StepExample(
         title=f"{answer.model}, {problem.id}",
         steps=(
-            ShownStep("What is shown", _around(caret)),
-            ShownStep("What the model wrote", _cut(answer.text)),
+            ShownStep("Prompt", _around(caret)),
+            ShownStep("Completion", _cut(answer.text)),
             *(
                 ShownStep(title, _cut(text), passed[step])
                 for title, text, step in zip(_TITLES, texts, STEPS, strict=True)
             ),
-            ShownStep("The reference", _cut(problem.reference)),
+            ShownStep("Reference", _cut(problem.reference)),
         ),
     )
 
 
-def _worth(example: StepExample) -> tuple[bool, int]:
+def _rank(example: StepExample) -> tuple[bool, int]:
     """Return whether the steps repaired the answer, and the number of different texts they produced."""
     first, *_, last = (step.passed for step in example.steps if step.passed is not None)
     return bool(last) and not first, len({step.text for step in example.steps[1:-1]})

@@ -16,7 +16,7 @@ NOT_RUNNABLE = {
     "skipped": "toolchain or declared need is missing here",
     "missing_dependency": "a dependency is missing here",
 }
-"""Causes by status where not one row of a problem got further."""
+"""Causes by status, for problems of which no row has another status."""
 
 SIMILAR = 0.9
 DISSIMILAR = 0.3
@@ -30,7 +30,7 @@ KIND_TITLES: Mapping[Kind, str] = {
 
 
 class ExcludedProblems(ReportValue):
-    """Problems excluded from one profile's rates for one cause; they are listed next to the score, never counted."""
+    """Problems excluded from the rates of one profile, with the cause."""
 
     profile: str
     cause: str
@@ -38,7 +38,7 @@ class ExcludedProblems(ReportValue):
 
 
 def excluded_ids(excluded_problems: Sequence[ExcludedProblems], profile: str) -> set[str]:
-    """Return the problems that count in no rate of a profile."""
+    """Return the ids of the problems that are excluded from all rates of a profile."""
     return {problem for entry in excluded_problems if entry.profile == profile for problem in entry.problems}
 
 
@@ -47,8 +47,8 @@ def find_excluded_problems(
 ) -> tuple[ExcludedProblems, ...]:
     """Return the problems excluded by the manifest (``left_out``: problem ids by cause) and by the rows.
 
-    A problem is excluded where its reference's row did not pass or where every row of it is ``skipped`` or lacks a
-    dependency that the reference needs too. The manifest's cause wins; a problem is listed once per profile.
+    A problem is excluded if its reference did not pass, or if every row of it is ``skipped`` or lacks a dependency. The
+    manifest's cause wins; a problem is listed once per profile.
     """
     known = {problem.id for problem in problems}
     declared = {
@@ -114,8 +114,7 @@ class DiscordantCases(ReportValue):
 def discordant_cases(frame: pl.DataFrame, limit: int) -> DiscordantCases:
     """Return the completions that fail at a cosine of at least 0.9, or pass at one of at most 0.3.
 
-    Each problem is listed once per model and kind (its first sample), the most extreme first, spread over models;
-    totals count all samples.
+    Each problem is listed once per model and kind (its first sample), the most extreme first; totals count all samples.
     """
     if "cosine" not in frame.columns:
         return DiscordantCases(listed=(), totals={})

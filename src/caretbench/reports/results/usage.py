@@ -1,7 +1,7 @@
 """Usage of each model: requests, tokens, cost, time, and missing samples.
 
-Answers that came by one request (n samples at once) share its tokens and its time: tokens are divided by the number
-of answers that share them, and a request's time counts once.
+Answers from one request (n samples at once) share its tokens and its time: tokens are divided by the number of answers,
+and the time of a request counts once.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ TOKENS: Mapping[str, str] = {
     "output_tokens": "Output tokens",
     "reasoning_tokens": "of them reasoning",
 }
-"""Kinds of tokens by the name of their field, as columns of a table; cached ones are part of the input."""
+"""Column heads of the kinds of tokens, by field name; cached tokens are part of the input."""
 
 
 class RequestTimes(ReportValue):
-    """Seconds over requests: the median and the 95th percentile (interpolated linearly)."""
+    """Times of requests in seconds: the median and the 95th percentile (linear interpolation)."""
 
     median_s: float
     percentile_95_s: float
@@ -35,41 +35,41 @@ class RequestTimes(ReportValue):
 
 
 class ModelUsage(ReportValue):
-    """Usage of one model with one set of parameters. None: the provider does not tell."""
+    """Usage of one model with one set of parameters. None: the provider does not report it."""
 
     model: str
     parameters: str
     title: str
     answers: int
     requests: int
-    """Requests that were answered; several answers may share one."""
+    """Number of answered requests; several answers may share one."""
     tries: int | None = None
-    """Tries of the answered requests, including repeated ones."""
+    """Number of tries of the answered requests, retries included."""
     input_tokens: int | None = None
     cached_tokens: int | None = None
     output_tokens: int | None = None
     reasoning_tokens: int | None = None
     cost: float | None = None
-    """US dollars, of the answers whose price is known."""
+    """Cost in US dollars of the answers whose price is known."""
     priced: int = 0
-    """Answers whose price is known."""
+    """Number of answers whose price is known."""
     first_token: RequestTimes | None = None
     last_token: RequestTimes | None = None
     finished: int = 0
-    """Answers of which it is known why they ended."""
+    """Number of answers with a known finish reason."""
     stopped_by_length: float | None = None
-    """Share of those that the token limit ended, from 0 to 1."""
+    """Share of finished answers that reached the token limit, from 0 to 1."""
     missing: Mapping[str, int] = Field(default_factory=dict)
-    """Samples that did not come, by kind."""
+    """Number of missing samples by kind of error."""
 
 
 def model_usage(
     completions: Iterable[Completion], missing: Iterable[MissingSample] = ()
 ) -> tuple[ModelUsage, ...]:
-    """Return the usage of every model that was asked here, by name; recorded answers and baselines have none."""
+    """Return the usage of every model that was sampled in this run, by name; not of recorded answers and baselines."""
     answered: dict[tuple[str, str], list[Completion]] = defaultdict(list)
     for row in completions:
-        if _was_asked(row):
+        if _was_sampled(row):
             answered[row.model, row.parameters].append(row)
     absent: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for failure in missing:
@@ -87,7 +87,7 @@ def model_usage(
     )
 
 
-def _was_asked(row: Completion) -> bool:
+def _was_sampled(row: Completion) -> bool:
     return any(
         value is not None for value in (row.prompt, row.usage, row.latency, row.cost, row.finish_reason)
     )
@@ -130,8 +130,7 @@ def _total(rows: Sequence[Completion], name: str) -> int | None:
 def _requests(rows: Sequence[Completion]) -> Iterator[Latency | None]:
     """Yield the time of every request.
 
-    Rows of one problem with the same usage and the same time are of one request, as far as the usage says that it is
-    shared; a request of which a sample is missing is still one.
+    Rows of one problem with equal shared usage and equal time are one request, even if one of its samples is missing.
     """
     together = Counter((row.problem_id, row.usage, row.latency) for row in rows)
     for (_, usage, latency), count in together.items():

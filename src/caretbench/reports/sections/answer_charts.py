@@ -1,4 +1,4 @@
-"""Charts of answers: shares of statuses, and of the classes of errors (SimCopilot's Figure 8, in form)."""
+"""Charts of answers: shares of statuses, and of error classes (like Figure 8 of SimCopilot's paper)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STATUS_ORDER = (
     "passed", "failed", "runtime_error", "compile_error", "type_error", "unresolved_import", "timeout", "oom",
     "output_limit", "incomplete", "missing_dependency", "skipped", "sandbox_error",
 )  # fmt: skip
-"""Passes first, failures of the model next, what is ours last."""
+"""Order of statuses in charts: passes, failures of the model, faults of the machine."""
 
 
 _MACHINE_FAULTS = {str(status) for status in Status if status.is_machine_fault}
@@ -54,9 +54,9 @@ def status_shares(columns: Sequence[Column]) -> Spec | None:
 
 
 def error_shares(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str]) -> Spec | None:
-    """Return a chart of the error classes' shares of failed answers: a bar for each model, language and mode.
+    """Return a chart of the shares of error classes in failed answers: a bar for each model, language and mode.
 
-    None where nothing failed.
+    None if nothing failed.
     """
     shown = {column.key: column for column in columns if column.key in titles}
     classes = [name for name in classes_present(tuple(shown.values())) if name != "pass"]
@@ -75,13 +75,13 @@ def error_shares(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...]
             ]  # fmt: skip
     if not rows:
         return None
-    return _stacked(rows, classes, "share of failures", "How answers failed: shares of the classes of errors")
+    return _stacked(rows, classes, "share of failures", "Shares of error classes in failed answers")
 
 
 def outcome_shares(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str]) -> Spec | None:
-    """Return a chart of all outcomes of each model, passes too, as shares: the paper's Figure 8, in form.
+    """Return a chart of the shares of all outcomes of each model, passes included (like the paper's Figure 8).
 
-    None where there is no verdict.
+    None if there are no verdicts.
     """
     shown = {column.key: column for column in columns if column.key in titles}
     classes = classes_present(tuple(shown.values()))
@@ -99,14 +99,16 @@ def outcome_shares(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ..
                 )  # fmt: skip
     if not rows:
         return None
-    return _stacked(rows, classes, "share of all answers", "How all answers ended, in classes of errors")
+    return _stacked(
+        rows, classes, "share of all answers", "Shares of outcomes of all answers, by error class"
+    )
 
 
 def _stacked(rows: Sequence[Mapping[str, Any]], classes: Sequence[str], axis: str, description: str) -> Spec:
-    """Return stacked bars of shares that add up to one, each class in its colour."""
+    """Return stacked bars of shares, one colour for each class."""
     names = [class_title(name) for name in classes]
     bad = iter(BAD * 2)
-    # The legend begins where the bars do: next to long names there is less room for it.
+    # The legend begins at the bars: next to long names there is less room for it.
     columns = 2 if max(len(str(row["bar"])) for row in rows) > 16 else 3
     colours = [GOOD if name == "pass" else next(bad) for name in classes]
     bar = alt.Y("bar:N", title=None, axis=name_axis(320))

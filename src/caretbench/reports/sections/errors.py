@@ -23,14 +23,14 @@ from caretbench.reports.tables import (
 )
 
 MAX_EXCEPTION_TYPES = 8
-"""Maximum number of exception types with a column of their own; the rest are others."""
+"""Maximum number of exception types with a column; all other types share one."""
 
 
 class ErrorsSection(Section):
     """Section of error classes by model, language and mode; only for programs, not for answers to questions."""
 
     def compute(self, source: ReportSource) -> Mapping[str, Any]:
-        """Return the classes by model, where the answers are at hand and some are programs."""
+        """Return the error classes by model, if the run has completions and problems that are programs."""
         run = source.run
         programs = any(not isinstance(problem.shown, Question) for problem in run.problems)
         if not programs or not run.completions:
@@ -47,12 +47,12 @@ class ErrorsSection(Section):
 
         errors, titles = group.summary.errors, error_titles(group.columns)
         outcomes = answer_charts.outcome_shares(errors, titles)
-        yield Chart("outcomes", "How all answers ended, by class", outcomes)
-        yield Chart("errors", "How answers failed", answer_charts.error_shares(errors, titles))
+        yield Chart("outcomes", "Outcomes of all answers", outcomes)
+        yield Chart("errors", "Failures by error class", answer_charts.error_shares(errors, titles))
 
 
 def error_titles(columns: Sequence[Column]) -> Mapping[tuple[str, ...], str]:
-    """Return the titles of the models among the columns of a report; of baselines where there is nothing else."""
+    """Return the titles of the models among the columns of a report; of the baselines if there are no models."""
     shown = [column for column in columns if not column.baseline] or columns
     return {(c.model, c.parameters, c.policy, c.profile): c.title for c in shown}
 
@@ -77,8 +77,8 @@ def error_tables(
         for column in shown
         for part in column.parts
     ]
-    caption = "Shares of the answers with a verdict; what the infrastructure failed at is no part of them."
-    ended = table_of("How answers ended", heads, rows, caption)
+    caption = "Shares of the answers with a verdict. Failures of the infrastructure are not counted."
+    ended = table_of("Outcomes by error class", heads, rows, caption)
     return tuple(present([ended, _exceptions(shown, titles)]))
 
 

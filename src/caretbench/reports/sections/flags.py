@@ -18,10 +18,10 @@ class FlagsSection(Section):
     """Section of flagged passes."""
 
     positions = SectionPositions(text=30, page=50, lines=20)
-    part = PagePart("flagged", "Flagged", "Passes under suspicion")
+    part = PagePart("flagged", "Flagged", "Flagged passes")
 
     def compute(self, source: ReportSource) -> Mapping[str, Any]:
-        """Return the flags by model; baselines are answers that no model gave, so they cannot cheat."""
+        """Return the flagged answers by model; baselines are no models and cannot cheat."""
         models = [column for column in source.columns if not column.baseline]
         titles = {tuple(getattr(column, name) for name in GROUP): column.title for column in models}
         return {"flagged": tuple(flagged_answers(source.run.frame, source.excluded, titles, source.seed))}
@@ -58,8 +58,8 @@ def _rates_table(flagged: Sequence[FlaggedAnswers]) -> ReportTable:
         for entry in flagged
     ]
     caption = (
-        "A flag is a suspicion: the answer holds something that an honest one has no use for and that the "
-        "reference answer does not hold. It decides nothing; the last column counts flagged passes as failures."
+        "A flag marks a suspicious answer: it contains something that an honest answer does not need and the "
+        "reference does not contain. Flags change no verdict; the last column counts flagged passes as failures."
     )
     return table_of("Flagged passes", heads, rows, caption)
 
@@ -79,7 +79,7 @@ def _kinds_table(flagged: Sequence[FlaggedAnswers]) -> ReportTable:
         for one in flagged
         for flag, count in one.kinds.items()
     ]
-    heads = ("Flag", "What the answer does", "Model", "Profile", "Policy", "Answers", "Passes")
+    heads = ("Flag", "Suspicious behaviour", "Model", "Profile", "Policy", "Answers", "Passes")
     return table_of("Flags by kind", heads, rows)
 
 

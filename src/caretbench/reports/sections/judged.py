@@ -1,4 +1,4 @@
-"""Section of judge scores: of texts at carets, and of answers to questions."""
+"""Section of judge scores, for texts at carets and for answers to questions."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class JudgeScoresSection(Section):
     """Section of scores by criterion, calibration and agreement of the graders."""
 
     positions = SectionPositions(text=50, page=30, lines=40)
-    part = PagePart("judged", "Judged", "What the judges said")
+    part = PagePart("judged", "Judged", "Judge scores")
 
     def compute(self, source: ReportSource) -> Mapping[str, Any]:
-        """Return the numbers of every criterion, about carets and about questions."""
+        """Return the scores of every criterion, for carets and for questions."""
         run = source.run
         answers = answer_scores_of(source.answers, missing=run.judgements_missing, people=run.ratings)
         return {"judged": run_caret_scores(run), "answers": answers}
@@ -34,7 +34,7 @@ class JudgeScoresSection(Section):
         yield from control_warnings(summary.answers)
 
     def notes(self, summary: Summary) -> Iterator[str]:
-        """Yield how far the scores are validated."""
+        """Yield the state of validation of the scores."""
         return judge_notes((*summary.judged, *summary.answers))
 
     def tables(self, summary: Summary) -> Iterator[ReportTable]:
@@ -93,23 +93,23 @@ def _charts(number: int, judged: CaretScores) -> list[Chart]:
 
 
 def judge_notes(judged: Sequence[CaretScores | AnswerScores]) -> Iterator[str]:
-    """Yield how far the scores are validated, and graders that do not know the controls' order."""
+    """Yield the state of validation of the scores, and graders that rate the controls in a wrong order."""
     for section in judged:
         if not section.validated:
             yield (
-                f"The scores by {section.criterion} are {NOT_VALIDATED}: they are opinions of "
-                f"{', '.join(grader.title for grader in section.graders)}. See how docs/judging.md validates a judge."
+                f"The scores by {section.criterion} are {NOT_VALIDATED}: nobody has compared "
+                f"{', '.join(grader.title for grader in section.graders)} with people. See docs/judging.md."
             )
         for grader in section.graders if isinstance(section, CaretScores) else ():
             if grader.in_order is False:
                 yield (
                     f"{grader.title} does not rate the controls in the order that is known to be right; its scores by "
-                    f"{section.criterion} measure something else than quality."
+                    f"{section.criterion} do not measure quality."
                 )
 
 
 def _caret_lines(judged: CaretScores) -> Iterator[Line]:
-    """Yield judge scores in points, each with how far they are validated."""
+    """Yield judge scores in points, each with its state of validation."""
     for column in (*judged.columns, *judged.by_grader):
         common = {
             "model": column.model, "parameters": column.parameters, "policy": judged.policy,
@@ -132,7 +132,7 @@ def _caret_lines(judged: CaretScores) -> Iterator[Line]:
 
 
 def _answer_lines(answers: AnswerScores) -> Iterator[Line]:
-    """Yield scores of answers to questions, each with how far they are validated."""
+    """Yield scores of answers to questions, each with its state of validation."""
     for column in (*answers.columns, *answers.by_grader):
         common = {
             "model": column.model, "parameters": column.parameters, "profile": answers.profile,

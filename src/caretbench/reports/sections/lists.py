@@ -1,4 +1,4 @@
-"""Sections of problem lists: excluded problems, and answers whose similarity misleads."""
+"""Sections of lists: excluded problems, and answers whose similarity and execution disagree."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from caretbench.reports.summary import Summary
 from caretbench.reports.tables import ReportTable, display_label, number_field, present, table_of, text_field
 
 LISTED_CASES = 40
-"""Maximum number of discordant cases of a kind that are listed; their total is always given."""
+"""Maximum number of listed cases of each kind; the total is always shown."""
 
 
 class ExcludedProblemsSection(Section):
     """Section of excluded problems, by cause."""
 
     positions = SectionPositions(text=40, page=60)
-    part = PagePart("left-out", "Left out", "What the rates leave out")
+    part = PagePart("excluded", "Excluded", "Excluded problems")
 
     def compute(self, source: ReportSource) -> Mapping[str, Any]:
         """Return the problems by profile and cause."""
@@ -33,7 +33,7 @@ class ExcludedProblemsSection(Section):
 
     def blocks(self, shown: PageSource) -> Sequence[PageBlock]:
         """Return the table, and all problems in a folded list."""
-        lists = PageBlock(title="All problems left out", folded=True, lists=shown.summary.excluded)
+        lists = PageBlock(title="All excluded problems", folded=True, lists=shown.summary.excluded)
         return [*super().blocks(shown), lists] if lists.lists else []
 
 
@@ -41,10 +41,10 @@ class DiscordantSection(Section):
     """Section of answers whose similarity and execution disagree; on the page only."""
 
     positions = SectionPositions(page=70)
-    part = PagePart("discordant", "Discordant", "Where similarity misleads")
+    part = PagePart("discordant", "Discordant", "Similarity and execution disagree")
 
     def compute(self, source: ReportSource) -> Mapping[str, Any]:
-        """Return the listed cases of models, and how many there are."""
+        """Return the listed cases of models, and their total numbers."""
         models = source.run.frame.filter(~pl.col("model").is_in(source.run.baselines))
         cases = discordant_cases(models, LISTED_CASES)
         return {"discordant": cases.listed, "discordant_totals": cases.totals}
@@ -56,13 +56,13 @@ class DiscordantSection(Section):
 
 
 def excluded_table(summary: Summary) -> ReportTable | None:
-    """Return problems without a part in the rates, by cause; None where there are none."""
+    """Return the table of excluded problems by cause; None if there are none."""
     if not summary.excluded:
         return None
     rows = [
         (entry.cause, entry.profile, len(entry.problems), _ids(entry.problems)) for entry in summary.excluded
     ]
-    return table_of("Problems left out, by cause", ("Cause", "Profile", "Problems", "Which"), rows)
+    return table_of("Excluded problems, by cause", ("Cause", "Profile", "Problems", "Ids"), rows)
 
 
 def _ids(problems: Sequence[str], shown: int = 6) -> str:

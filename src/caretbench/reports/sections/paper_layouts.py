@@ -1,4 +1,4 @@
-"""Sections of tables in the form of a paper: rates with its ±, parts and models in its layout."""
+"""Sections of tables in the layout of a paper: rates with the paper's ±, and its rows and columns."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from caretbench.reports.tables import (
 )
 
 _CAPTION = (
-    "The paper's ±: problems are taken for independent; ± 0.0 only says that all passed, or none. The number of "
-    "problems stands below each rate; where it is small, the paper prints N/A."
+    "± as in the paper, which assumes independent problems; ± 0.0 means that all passed, or none. The number of "
+    "problems is below each rate; if it is small, the paper prints N/A."
 )
 
 
 class PaperIntervalsSection(Section):
-    """Section of pass@1 with the intervals that papers print."""
+    """Section of pass@1 with the intervals of papers."""
 
     group_block = "lead"
 
@@ -41,17 +41,17 @@ class PaperIntervalsSection(Section):
 
 
 class PaperTablesSection(Section):
-    """Section of the paper's tables of results, in form; on the page only."""
+    """Section of tables in the layout of the paper's; on the page only."""
 
     group_block = "forms"
 
     def group_page_tables(self, group: ColumnGroup) -> Iterable[ReportTable]:
-        """Return the tables for which there are numbers."""
+        """Return the tables that have numbers."""
         return paper_tables(group.columns, group.summary.paper_tables)
 
 
 def paper_intervals_table(columns: Sequence[Column], main: str) -> ReportTable | None:
-    """Return pass@1 by the main labels with the intervals of three methods next to ours; None unless requested."""
+    """Return pass@1 by the main labels with our interval and those of three methods; None unless requested."""
     rows: list[Cells] = [
         (
             column.title,
@@ -68,18 +68,18 @@ def paper_intervals_table(columns: Sequence[Column], main: str) -> ReportTable |
         return None
     return table_of(
         f"pass@1 by {display_stratum(main)}, with the intervals of three methods",
-        ("Model", "Part", "Problems", "pass@1", "As the paper prints it", "Wilson", "Bootstrap"),
+        ("Model", "Part", "Problems", "pass@1", "± of the paper", "Wilson", "Bootstrap"),
         rows,
         (
-            "Below pass@1 stands the interval to be believed, over sources or groups of overlapping spans. The other "
-            "three take all problems for independent: the paper's ±, Wilson's and a seeded bootstrap's, as half their "
+            "The interval below pass@1 is the reliable one: it is over sources or groups of overlapping spans. The "
+            "other three assume independent problems: the paper's, Wilson's and a seeded bootstrap, as ± half the "
             "width."
         ),
     )
 
 
 def paper_tables(columns: Sequence[Column], forms: Sequence[PaperTableLayout]) -> tuple[ReportTable, ...]:
-    """Return the tables of a paper, in form; those without numbers are omitted."""
+    """Return the tables in the layout of a paper's; those without numbers are omitted."""
     shown = models_in(columns)
     return tuple(
         table
@@ -98,7 +98,7 @@ def _models_across(columns: Sequence[Column], form: PaperTableLayout) -> ReportT
 
 
 def _parts_across(columns: Sequence[Column], form: PaperTableLayout) -> ReportTable | None:
-    """Return a table with the stratum's last label down and the others across; with two labels, models down."""
+    """Return a table with the last label of the stratum as rows and the others as columns; models are rows too."""
     by_row: dict[str, dict[str, dict[str, RateCell]]] = {}
     places: dict[str, tuple[int, ...]] = {}
     for column in columns:

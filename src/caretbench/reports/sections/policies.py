@@ -1,4 +1,4 @@
-"""Section of the same answers under several policies, and of the paper's best of three."""
+"""Section of the same answers under several policies, and of SimCopilot's best of three."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from caretbench.reports.tables import (
     title_field,
 )
 
-_STEPS_ASIDE = "▮: where the answer goes; the paper's Figures 6 and 7, in form"
+_STEPS_ASIDE = "▮ marks the position of the answer; like Figures 6 and 7 of the paper"
 
 
 class PoliciesSection(Section):
@@ -39,11 +39,11 @@ class PoliciesSection(Section):
 
     positions = SectionPositions(text=10, page=20)
     part = PagePart(
-        "policies", "Policies", "With and without post-processing", "the same answers under several policies"
+        "policies", "Policies", "Post-processing policies", "the same answers under several policies"
     )
 
     def compute(self, source: ReportSource) -> Mapping[str, Any]:
-        """Return the paper's best of three, of models that were scored under its three steps."""
+        """Return the best of three, of models that were scored under SimCopilot's three steps."""
         return {"best_of": tuple(best_of_three(source.run.frame, source.excluded, source.seed))}
 
     def tables(self, summary: Summary) -> Iterable[ReportTable]:
@@ -52,7 +52,7 @@ class PoliciesSection(Section):
         return present([*(policies_table(summary, profile) for profile in profiles), best_of_table(summary)])
 
     def blocks(self, shown: PageSource) -> Sequence[PageBlock]:
-        """Return the tables, a chart for each model, examples of the steps, and the further policies one by one."""
+        """Return the tables, a chart for each model, examples of the steps, and details of further policies."""
         summary = shown.summary
         found = super().blocks(shown)
         if not found:
@@ -67,7 +67,7 @@ class PoliciesSection(Section):
         ]
         heading = [PageBlock(title="Post-processing step by step", aside=_STEPS_ASIDE)] if steps else []
         further = list(_further(summary))
-        details = PageBlock(title="The further policies one by one", tables=further, level=4, folded=True)
+        details = PageBlock(title="Details of further policies", tables=further, level=4, folded=True)
         return [*found, PageBlock(charts=charts), *heading, *steps, details]
 
 
@@ -81,7 +81,7 @@ def _further(summary: Summary) -> Iterator[ReportTable]:
 
 
 def policies_table(summary: Summary, profile: str) -> ReportTable | None:
-    """Return pass@1 under every policy side by side, in total and by the main labels; None with one policy."""
+    """Return pass@1 under every policy, in total and by the main labels; None with one policy."""
     columns = models_in(column for column in summary.columns if column.profile == profile)
     policies = [group.policy for group in groups(summary) if group.profile == profile]
     if len(policies) < 2 or not columns:
@@ -103,12 +103,12 @@ def policies_table(summary: Summary, profile: str) -> ReportTable | None:
         f"pass@1 of the same answers under {len(policies)} policies ({profile} profile)",
         ("Model", "Part", "Problems", *policies),
         rows,
-        f"{policies[0]} is the run's own policy, by which compare compares.",
+        f"{policies[0]} is the headline policy, which `caretbench compare` uses.",
     )
 
 
 def best_of_table(summary: Summary) -> ReportTable | None:
-    """Return the paper's post-processing step by step, and its best of three; None where no model has all three."""
+    """Return pass@1 after each step of the paper's post-processing, and best of three; None without such models."""
     if not summary.best_of:
         return None
     rows: list[Cells] = [

@@ -1,4 +1,4 @@
-"""Section of the suite's published numbers, next to ours."""
+"""Section that compares published numbers of the suite with those of the run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from caretbench.reports.tables import (
 
 
 class PublishedSection(Section):
-    """Section of printed numbers next to ours; only on request."""
+    """Section of published numbers with those of the run; only on request."""
 
     positions = SectionPositions(text=80, page=40)
     part = PagePart("published", "Published", "Published numbers")
@@ -38,7 +38,7 @@ class PublishedSection(Section):
 
 
 def published_table(rows: Sequence[PublishedComparison]) -> ReportTable | None:
-    """Return printed numbers next to ours; None if nothing is published for what was run."""
+    """Return the table of published numbers with those of the run; None without published numbers."""
     if not rows:
         return None
     fields = [
@@ -55,12 +55,12 @@ def published_table(rows: Sequence[PublishedComparison]) -> ReportTable | None:
         for row in rows
     ]
     agreeing = sum(row.agrees for row in rows)
-    heads = ("Table", "Model", "Part", "Metric", "Printed", "Ours", "Ours can be", "Printed lies inside")
+    heads = ("Table", "Model", "Part", "Metric", "Published", "Ours", "Range of ours", "Published inside")
     caption = (
-        f"{rows[0].profile} profile; {agreeing} of {len(rows)} printed values lie where ours can. Pass "
-        "rates can be what they would be if all problems left out here failed, or all passed."
+        f"{rows[0].profile} profile; {agreeing} of {len(rows)} published values are in the range of ours. The range "
+        "of a pass rate covers excluded problems: from all failed to all passed."
     )
-    return table_of("Published numbers beside ours", heads, fields, caption)
+    return table_of("Published numbers and ours", heads, fields, caption)
 
 
 def _part(row: PublishedComparison | PublishedJudgeScore) -> str:
@@ -93,11 +93,11 @@ def _judged_table(rows: Sequence[PublishedJudgeScore]) -> ReportTable | None:
         for row in rows
     ]
     return table_of(
-        f"Published judge scores beside ours ({', '.join(dict.fromkeys(row.validity for row in rows))})",
-        ("Table", "Model", "Part", "Criterion", "Grader here", "Printed", "Ours"),
+        f"Published judge scores and ours ({', '.join(dict.fromkeys(row.validity for row in rows))})",
+        ("Table", "Model", "Part", "Criterion", "Grader here", "Published", "Ours"),
         fields,
         (
-            "Not a reproduction: the paper's judge was o3-mini with a prompt of its own wording, and its judgements "
-            "are not published. Another grader or another wording gives other scores."
+            "Not a reproduction: the paper's judge was o3-mini with another prompt, and its judgements are not "
+            "published. Scores depend on grader and prompt."
         ),
     )

@@ -29,7 +29,7 @@ from caretbench.reports.tables import (
 )
 
 _SPLIT = "split(datum.label, ' ')"
-"""A label of several words, one below the other."""
+"""Expression that puts each word of a label on its own line."""
 
 
 def rates_by(columns: Sequence[Column], stratum: str) -> Spec | None:
@@ -113,7 +113,7 @@ def _without(cells: Sequence[RateCell], name: str, value: str) -> tuple[RateCell
 
 
 def heat_map(column: Column, stratum: str = "language / category") -> Spec | None:
-    """Return pass@1 of one model by a stratum's labels: the last across, the others down; None without cells."""
+    """Return a heat map of one model's pass@1: the last label as columns, the others as rows; None without cells."""
     cells = [cell for cell in column.strata.get(stratum, ()) if 1 in cell.pass_at]
     if not cells:
         return None
@@ -146,14 +146,14 @@ def heat_map(column: Column, stratum: str = "language / category") -> Spec | Non
 
 
 def _in_order(values: Iterable[tuple[tuple[int, ...], str]]) -> list[str]:
-    """Return texts by their places, then by the alphabet, each once."""
+    """Return each text once, sorted by index, then by the alphabet."""
     return list(
         dict.fromkeys(text for _, text in sorted(set(values), key=lambda pair: (pair[0], pair[1].lower())))
     )
 
 
 def similarity_against_passing(columns: Sequence[Column]) -> Spec | None:
-    """Return mean cosine against pass@1, a dot for each language and category of each model, r in the title."""
+    """Return a scatter plot of mean cosine and pass@1: a dot for each language and category of each model."""
     models = [column for column in pass_columns(columns) if not column.baseline]
     rows: list[dict[str, Any]] = []
     for column in models:

@@ -64,7 +64,7 @@ class PassRatesSection(Section):
         yield from interval_notes(summary.columns)
 
     def group_tables(self, group: ColumnGroup) -> Iterable[ReportTable]:
-        """Return the main table, where there are verdicts."""
+        """Return the main table, if there are verdicts."""
         judged = pass_columns(group.columns)
         return [headline(judged)] if judged else []
 
@@ -74,14 +74,14 @@ class PassRatesSection(Section):
 
 
 class StrataSection(Section):
-    """Section of pass@1 by single labels; by several at once on the page."""
+    """Section of pass@1 by single labels; on the page also by crossed labels."""
 
     def group_tables(self, group: ColumnGroup) -> Iterable[ReportTable]:
         """Return a table for each label."""
         return self._tables(group, strata_names(group.columns))
 
     def group_page_tables(self, group: ColumnGroup) -> Iterable[ReportTable]:
-        """Return a table for each label, and for labels that are crossed."""
+        """Return a table for each label and each combination of crossed labels."""
         columns = group.columns
         return self._tables(group, (*strata_names(columns), *strata_names(columns, crossed=True)))
 
@@ -112,7 +112,7 @@ class StatusesSection(Section):
         """Yield shares of the statuses."""
         from caretbench.reports.sections.answer_charts import status_shares  # Altair takes long to import
 
-        yield Chart("status", "How completions ended", status_shares(group.columns))
+        yield Chart("status", "Completions by status", status_shares(group.columns))
 
 
 class HeatMapsSection(Section):
@@ -132,13 +132,13 @@ class HeatMapsSection(Section):
 
 
 def headline(columns: Sequence[Column]) -> ReportTable:
-    """Return the main table, models first: pass rates on all and valid problems, net of the empty answer; coverage."""
+    """Return the main table: pass rates on all problems, on valid ones, and net of the empty answer; coverage."""
     most = max((max(column.overall.pass_at, default=1) for column in columns), default=1)
     heads = ["Model", "Samples", "pass@1"] + ([f"pass@{most}"] if most > 1 else [])
     valid = any(column.valid is not None for column in columns)
     net = any(column.net_of_empty is not None for column in columns)
     heads += (["pass@1, valid problems"] if valid else []) + (["pass@1, net of empty"] if net else [])
-    heads += ["Problems", "Left out", "Coverage"]
+    heads += ["Problems", "Excluded", "Coverage"]
     rows = []
     for column in columns:
         row: list[Cell] = [
@@ -150,7 +150,10 @@ def headline(columns: Sequence[Column]) -> ReportTable:
         row += [_part_rate(column.valid)] if valid else []
         row += [_part_rate(column.net_of_empty)] if net else []
         rows.append([*row, column.overall.problems, column.overall.excluded, share_field(column.coverage)])
-    caption = "95% intervals stand below the rates. Baselines are answers that no model gave."
+    caption = (
+        "95% intervals are below the rates. Baselines need no model: reference = the known right answer, empty = "
+        "nothing, stub = the least valid code, copy-context = copied lines."
+    )
     return table_of("Pass rates", heads, rows, caption)
 
 
@@ -164,7 +167,7 @@ def _part_rate(cell: RateCell | None) -> Field | None:
 def stratum_table(columns: Sequence[Column], stratum: str) -> ReportTable | None:
     """Return pass@1 by one label or two, a column for each model (baselines only if there are no models).
 
-    None where the problems lack the label.
+    None if the problems do not have the label.
     """
     judged = models_in(columns)
     names = ordered_names(judged, stratum)
@@ -225,7 +228,7 @@ def _scopes(column: Column) -> Iterator[tuple[str, RateCell]]:
 
 
 def _labels(cell: RateCell) -> dict[str, str]:
-    """Return the labels that have columns of their own, and the others as ``name=value; name=value``."""
+    """Return the labels that are columns of the export, and the others as ``name=value; name=value``."""
     own = {name: value for name, value in cell.labels.items() if name in LABELS}
     further = [f"{name}={value}" for name, value in cell.labels.items() if name not in own]
     return own | ({"labels": "; ".join(further)} if further else {})

@@ -22,7 +22,7 @@ class SimilarityMeansSection(Section):
     group_block = "after"
 
     def group_tables(self, group: ColumnGroup) -> Iterable[ReportTable]:
-        """Return one table, where the scores hold similarities."""
+        """Return one table, if the scores have similarities."""
         return present([similarity_table(group.columns)])
 
 
@@ -40,7 +40,7 @@ class SimilarityAgainstPassingSection(Section):
 
 
 def similarity_table(columns: Sequence[Column]) -> ReportTable | None:
-    """Return the similarity means of one profile; None where the scores hold none."""
+    """Return the table of mean similarities of one profile; None if the scores have none."""
     titles: dict[str, str] = {}
     for column in columns:
         titles |= column.similarity_titles
@@ -60,6 +60,6 @@ def similarity_table(columns: Sequence[Column]) -> ReportTable | None:
     ]
     heads = ("Model", *titles.values(), "r with pass rate")
     caption = (
-        "Over all problems, runnable here or not. r: Pearson, per problem, cosine against share of passes."
+        "Over all problems, excluded ones too. r: Pearson, over problems, of cosine and share of passes."
     )
     return table_of("Similarity to the reference", heads, rows, caption)

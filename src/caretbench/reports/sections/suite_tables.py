@@ -1,4 +1,4 @@
-"""Section of a suite's own tables."""
+"""Section of tables that a suite computes itself."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SuiteTablesSection(Section):
         tables = self.blocks(shown)
         source = ReportSource(shown.run, suite=suite_of_run(shown.summary.suite))
         charts = [
-            Chart(f"own-{place}", title, {"description": title} | dict(spec))
+            Chart(f"suite-{place}", title, {"description": title} | dict(spec))
             for place, (title, spec) in enumerate(source.suite_charts)
         ]
         if not (tables or charts):
@@ -41,7 +41,7 @@ class SuiteTablesSection(Section):
 
 
 def suite_table(entry: SuiteTable, baselines: Collection[str] = ()) -> ReportTable:
-    """Return a suite's own table; the names of baselines are marked in it."""
+    """Return a suite's table as a report table; the names of baselines are marked."""
     parts = [[text.partition("\n")[::2] for text in row] for row in entry.rows]
     numeric = [all(_numeric(row[place][0]) for row in parts) for place in range(len(entry.columns))]
     rows = tuple(

@@ -13,10 +13,10 @@ from caretbench.reports.tables import Cells, Field, ReportTable, number_field, p
 
 
 class UsageSection(Section):
-    """Section of requests, tokens, cost and time of the models that were asked here."""
+    """Section of requests, tokens, cost and time of the models that were sampled in this run."""
 
     positions = SectionPositions(text=70, page=80, lines=30)
-    part = PagePart("usage", "Usage", "What the answers took")
+    part = PagePart("usage", "Usage", "Requests, tokens, cost and time")
 
     def compute(self, source: ReportSource) -> Mapping[str, Any]:
         """Return the usage by model."""
@@ -51,7 +51,7 @@ def _requests_table(usage: Sequence[ModelUsage]) -> ReportTable | None:
     ]
     missing = (f"Missing: {kind}" for kind in kinds)
     heads = ("Model", "Requests", "Answers", "Tries", "Stopped by length", *missing)
-    caption = "Answered requests and their tries. A missing sample is asked for again by the next run."
+    caption = "Answered requests and their tries. The next run requests missing samples again."
     return table_of("Requests and answers", heads, rows, caption)
 
 

@@ -15,7 +15,7 @@ from caretbench.files import write_rows
 from caretbench.judging.answers import TextOf
 from caretbench.judging.caret_controls import DEFAULT_CONTROL_PROBLEMS
 from caretbench.judging.criteria import criterion as find_criterion
-from caretbench.judging.criterion_choice import Part, parts
+from caretbench.judging.criterion_choice import CriterionProblems, problems_by_criterion
 from caretbench.models import ClientOpener, ClientOptions, ModelClient, Sampling
 from caretbench.progress import Progress
 from caretbench.runs.generate import stored_cost
@@ -78,7 +78,9 @@ class JudgingPlan:
         suite = find_suite(self.manifest.suite)
         asked = find_criterion(config.criterion) if config.criterion else None
         problems = config.selection.of(suite, folder.problems())
-        self.parts: Sequence[Part] = parts(problems, self.manifest.profile, asked)
+        self.parts: Sequence[CriterionProblems] = problems_by_criterion(
+            problems, self.manifest.profile, asked
+        )
         if not self.parts:
             raise ValueError(
                 f"{asked.key} is not about the problems of this run"
@@ -99,7 +101,7 @@ class JudgingPlan:
         if config.local_only:
             refuse_remote(config.judges.values(), [config.options.base_url])
 
-    def texts(self, part: Part) -> TextsToJudge:
+    def texts(self, part: CriterionProblems) -> TextsToJudge:
         """Return the texts of a part."""
         return self._settings().texts(self.folder, part)
 

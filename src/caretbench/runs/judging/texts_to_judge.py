@@ -8,7 +8,7 @@ from typing import NamedTuple
 from caretbench.extraction.policies import Policy
 from caretbench.judging.answers import TextOf, answer_key, answer_texts, inserted_texts, plain_answer
 from caretbench.judging.caret_controls import DEFAULT_CONTROL_PROBLEMS, caret_controls, control_sample
-from caretbench.judging.criterion_choice import Part, parts
+from caretbench.judging.criterion_choice import CriterionProblems, problems_by_criterion
 from caretbench.judging.question_controls import question_control_sample, question_controls
 from caretbench.problem import Completion, Problem, Profile
 from caretbench.runs.run_folder import RunFolder
@@ -66,7 +66,7 @@ def distinct_texts(
 
 def distinct_answers(
     folder: RunFolder,
-    part: Part,
+    part: CriterionProblems,
     profile: Profile,
     *,
     control_problems: int = DEFAULT_CONTROL_PROBLEMS,
@@ -99,9 +99,9 @@ def distinct_answers(
     return list(found.values()), count
 
 
-def control_pool(problems: Sequence[Problem], part: Part, profile: Profile) -> list[Problem]:
+def control_pool(problems: Sequence[Problem], part: CriterionProblems, profile: Profile) -> list[Problem]:
     """Return the problems from which a part's controls are taken: all of its criterion, selected or not."""
-    known = {entry.criterion.key: entry.problems for entry in parts(problems, profile)}
+    known = {entry.criterion.key: entry.problems for entry in problems_by_criterion(problems, profile)}
     return list(known.get(part.criterion.key, part.problems))
 
 

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from caretbench.errors import DataError
 from caretbench.judging.criteria import criterion as find_criterion
-from caretbench.judging.criterion_choice import Part, parts
+from caretbench.judging.criterion_choice import CriterionProblems, problems_by_criterion
 from caretbench.models import ClientOptions, Sampling
 from caretbench.redaction import redact
 from caretbench.runs.plans.benchmark import Benchmark, baseline_names
@@ -132,14 +132,14 @@ class ResolvedRun:
             if not name.isprintable():
                 raise ValueError(f"the model's name {name!r} holds control characters; use -m NAME=SPEC")
 
-    def judged_parts(self, benchmark: Benchmark) -> list[Part]:
+    def judged_parts(self, benchmark: Benchmark) -> list[CriterionProblems]:
         """Return the problems of a benchmark to judge, by criterion.
 
         Raises:
             KeyError: no such criterion.
         """
         asked = find_criterion(self.config.criterion) if self.config.criterion else None
-        return parts(benchmark.problems, benchmark.profile, asked)
+        return problems_by_criterion(benchmark.problems, benchmark.profile, asked)
 
     def price(self, wanted: ModelPlan | JudgePlan) -> Price | None:
         """Return the price of a model's tokens.

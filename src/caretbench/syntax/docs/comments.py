@@ -1,4 +1,4 @@
-"""Comments and Python docstrings of a program, with their places."""
+"""Comments and Python docstrings of a program, with their positions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Comment(Row):
 
 
 class CommentMarks(NamedTuple):
-    """What opens a comment up to the end of its line, and what opens and closes another; empty where there is none."""
+    """Comment marks of a language: of line comments, and the two marks of block comments; may be empty."""
 
     line: str
     block: tuple[str, ...]
@@ -46,7 +46,7 @@ def _kind(text: str, language: str) -> CommentKind:
 
 
 def comments_in(tree: tree_sitter.Tree, language: str) -> list[Comment]:
-    """Comments and docstrings of a parsed program, in the order of the text."""
+    """Return the comments and docstrings of a parsed program, in text order."""
     found = captures(tree.root_node, language, "comments")
     everything = []
     for node in found.get("comment", []):
@@ -64,7 +64,7 @@ def comments_in(tree: tree_sitter.Tree, language: str) -> list[Comment]:
 
 
 def comments(text: str, language: str) -> list[Comment]:
-    """Comments and docstrings of a program, in the order of the text.
+    """Return the comments and docstrings of a program, in text order.
 
     Raises:
         KeyError: the table has no such language.

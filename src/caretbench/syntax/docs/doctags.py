@@ -53,7 +53,7 @@ _XML = re.compile(r"</?[A-Za-z][^>\n]*>")
 
 
 class DocumentationTags(NamedTuple):
-    """What a documentation text says of its declaration; ``text`` has lost its XML marks."""
+    """Parameters, return value and exceptions that a documentation text describes; ``text`` is without XML tags."""
 
     text: str
     parameters: tuple[str, ...]
@@ -70,7 +70,7 @@ def _is_rule(line: str) -> bool:
 
 
 def _sections(text: str) -> dict[str, list[str]]:
-    """Return the bodies of Google's (``Args:``) and NumPy's (underlined) sections, by what they are about."""
+    """Return the lines of Google's (``Args:``) and NumPy's (underlined) sections, by topic."""
     bodies: dict[str, list[str]] = {}
     lines = text.split("\n")
     current: list[str] | None = None
@@ -113,7 +113,7 @@ def _named(patterns: tuple[re.Pattern[str], ...], text: str) -> tuple[str, ...]:
 
 
 def read_tags(text: str) -> DocumentationTags:
-    """Take a documentation text (without comment marks) apart; names without a description do not count."""
+    """Return the tags of a documentation text without comment marks; names without a description do not count."""
     sections = _sections(text)
     parameters = _named(_PARAMETERS, text) + _entries(sections.get("parameters", []))
     throws = _named(_THROWS, text) + _entries(sections.get("throws", []))

@@ -1,4 +1,4 @@
-"""The documentation of a declaration: the docstring or documentation comment attached to it, taken apart."""
+"""Documentation of a declaration: its docstring or documentation comment, with the described parameters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from caretbench.syntax.docs.doctags import read_tags
 from caretbench.syntax.parser import encode, parse, text_of
 from caretbench.syntax.queries import matches
 
-# Nodes that only wrap a declaration: the comment stands before the outermost of them.
+# Nodes that only wrap a declaration: the comment is before the outermost of them.
 # (``function_definition`` of C++, around its declarator; Python nests functions in blocks.)
 _WRAPPERS = frozenset({
     "ambient_declaration", "assignment_expression", "decorated_definition", "declaration", "export_statement",
@@ -28,10 +28,10 @@ _WORD = re.compile(r"\w+(?:['\u2019-]\w+)*")
 
 
 class Documentation(Row):
-    """What is documented about one declaration.
+    """Documentation of one declaration.
 
-    ``text`` is the comment without its marks; ``parameters`` and ``throws`` are the names that have a
-    description of their own, in the order of the text; ``start`` and ``end`` count bytes of the program.
+    ``text`` is the comment without its marks; ``parameters`` and ``throws`` are the described names in text order;
+    ``returns`` is true if the return value is described; ``start`` and ``end`` count bytes of the program.
     """
 
     text: str
@@ -43,7 +43,7 @@ class Documentation(Row):
 
     @property
     def word_count(self) -> int:
-        """The number of words of the text, names and tags included."""
+        """Number of words of the text, names and tags included."""
         return len(_WORD.findall(self.text))
 
 
@@ -62,7 +62,7 @@ def _path(name: str, declaration: tree_sitter.Node, names: dict[int, str]) -> st
 
 
 def _anchor(declaration: tree_sitter.Node) -> tree_sitter.Node:
-    """Return the first node of what belongs to the declaration: modifiers, decorators and wrappers included."""
+    """Return the first node of a declaration, including decorators, attributes and wrappers."""
     node = declaration
     while node.parent is not None and node.parent.type in _WRAPPERS:
         node = node.parent
@@ -75,7 +75,7 @@ def _anchor(declaration: tree_sitter.Node) -> tree_sitter.Node:
 
 
 def _strip_marks(comment: str) -> str:
-    """Return a comment without its marks and the stars that lead its lines."""
+    """Return a comment without its marks and the stars at the beginning of lines."""
     if comment.startswith("/*"):
         body = re.sub(r"^/\*+!?<?|\*+/$", "", comment)
         lines = [re.sub(r"^\s*\*(?!\*) ?", "", line) for line in body.split("\n")]
@@ -95,9 +95,9 @@ def _docstring(node: Comment) -> str:
 
 
 def _before(anchor: int, source: bytes, everything: list[Comment], *, plain: bool) -> list[Comment]:
-    """Return the comments that end right before byte ``anchor``: one block, or a run of line comments.
+    """Return the comments that end right before byte ``anchor``: one block comment, or consecutive line comments.
 
-    Where plain comments document, a blank line parts them from what follows.
+    If plain comments count (``plain``), a blank line ends the search.
     """
     run: list[Comment] = []
     for comment in reversed([comment for comment in everything if comment.end <= anchor]):
@@ -122,7 +122,7 @@ def _attached(
     *,
     plain: bool,
 ) -> tuple[str, Comment, Comment] | None:
-    """Text, first and last comment of the documentation, or None."""
+    """Return text, first and last comment of the documentation, or None."""
     body = declaration.child_by_field_name("body")
     strings = [comment for comment in everything if comment.kind == "docstring"]
     if body is not None:
@@ -144,11 +144,11 @@ def _attached(
 def documentation_of(source: str, language: str, name: str) -> Documentation | None:
     """Return the documentation attached to the declaration (function, method, class, …) called ``name``.
 
-    Plain comments count in Go alone; docstrings, ``/** */``, ``/*! */``, ``///`` and ``//!`` do. Decorators,
-    annotations, ``export`` and ``template`` may stand between the comment and the declaration.
+    Docstrings, ``/** */``, ``/*! */``, ``///`` and ``//!`` count, in Go also plain comments. Decorators, annotations,
+    ``export`` and ``template`` may be between the comment and the declaration.
 
-    ``Outer.name`` or ``Outer::name`` asks for the one inside ``Outer``. Where several declarations have the name, the
-    first documented one counts. None where there is no such declaration, or no documentation.
+    ``Outer.name`` or ``Outer::name`` is the declaration inside ``Outer``. Of several declarations with the name, the
+    first documented one is taken. None if there is no such declaration, or no documentation.
     """
     tree = parse(source, language)
     data = encode(source)

@@ -1,6 +1,6 @@
-"""The constructs that branch, repeat, catch and leave, as edges of a flow.
+"""Control-flow edges of branches, loops, ``try`` statements and jumps.
 
-The words are those of :mod:`caretbench.syntax.names.node_roles`; no grammar is known here.
+Nodes are known by the roles of :mod:`caretbench.syntax.names.node_roles`, so that the code fits every grammar.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from caretbench.syntax.names.symbols import FlowGraph, type_name
 
 
 class ControlFlow(ABC):
-    """What a walk does at constructs of control; the walk itself says how nodes are visited."""
+    """Base class of a tree walk: handles control-flow constructs. Subclasses define how nodes are visited."""
 
     flow: FlowGraph
     marks: dict[str, set[int]]
@@ -22,15 +22,15 @@ class ControlFlow(ABC):
 
     @abstractmethod
     def _visit(self, node: tree_sitter.Node) -> None:
-        """Read a node."""
+        """Visit a node."""
 
     @abstractmethod
     def _children(self, node: tree_sitter.Node) -> None:
-        """Read a node's children in the order of evaluation."""
+        """Visit a node's children in the order of evaluation."""
 
     @abstractmethod
     def _parts(self, node: tree_sitter.Node) -> list[tuple[str, tree_sitter.Node]]:
-        """Return a node's children with what they are to it."""
+        """Return a node's children, each with its role in the node."""
 
     @abstractmethod
     def _text(self, node: tree_sitter.Node) -> str:
@@ -43,7 +43,7 @@ class ControlFlow(ABC):
         flow.continue_in(flow.block(*ends, flow.current))
 
     def _branches(self, node: tree_sitter.Node, ends: list[int]) -> None:
-        """Condition and bodies; on return the current block is where no branch has been taken."""
+        """Visit condition and bodies. Afterwards the current block is the one in which no branch was taken."""
         flow = self.flow
         for part, child in self._parts(node):
             if part in {"body", "else"}:
@@ -57,10 +57,10 @@ class ControlFlow(ABC):
             else:
                 self._visit(child)
 
-    def _visit_all(self, parts: list[tuple[str, tree_sitter.Node]], wanted: set[str]) -> None:
-        """Read those of a node's parts that are called so, in their order."""
+    def _visit_all(self, parts: list[tuple[str, tree_sitter.Node]], roles: set[str]) -> None:
+        """Visit those of a node's parts that have one of the roles, in order."""
         for part, child in parts:
-            if part in wanted:
+            if part in roles:
                 self._visit(child)
 
     def _loop(self, node: tree_sitter.Node) -> None:
@@ -194,6 +194,6 @@ class ControlFlow(ABC):
         self._leave(node, self.flow.continues)
 
     def _leave(self, node: tree_sitter.Node, targets: list[int]) -> None:
-        """A jump with a label may lead to any construct around it."""
+        """Add the edges of a jump; one with a label may lead to the end of any enclosing construct."""
         labelled = any(child.is_named for child in node.children)
         self.flow.jump([*(targets if labelled else targets[-1:]), *self.flow.finals[-1:]])

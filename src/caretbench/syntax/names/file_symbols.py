@@ -1,7 +1,7 @@
-"""One walk over a tree, in the order of evaluation: scopes, names, and the flow between them.
+"""Symbols of one file, collected in one walk over its tree in the order of evaluation.
 
-The walker knows the words of :mod:`caretbench.syntax.names.node_roles` and no grammar. Names are resolved after the
-walk, when every declaration is known.
+The walk depends on the roles of :mod:`caretbench.syntax.names.node_roles` and on no grammar. Names are resolved after
+the walk, when every declaration is known.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from caretbench.syntax.names.symbols import (
 from caretbench.syntax.source import SourceFile
 from caretbench.syntax.types import CLASSES, FUNCTIONS, Binding, ScopeKind
 
-# Deeper than this, a tree is read as one flat row of names: only generated text nests so far.
+# Below this depth, which only generated text reaches, a subtree is read as a flat list of names.
 MAX_DEPTH = 300
 
 _OPENED: Final = frozenset({"class", "interface", "namespace"})
@@ -39,7 +39,7 @@ _DECLARED: Final[dict[str, Binding]] = {
     "declare.interface": "interface",
     "declare.namespace": "module",
 }
-_TARGETS: Final[dict[str, Binding | None]] = {  # None: what it is depends on the scope it lands in
+_TARGETS: Final[dict[str, Binding | None]] = {  # None: depends on the scope of the declaration
     "target.write": None,
     "target.update": None,
     "target.local": None,
@@ -56,7 +56,7 @@ _TARGETS: Final[dict[str, Binding | None]] = {  # None: what it is depends on th
 
 
 class FileSymbols(ControlFlow):
-    """The names of one file: ``scopes``, ``uses``, ``sites`` (with the scope each was written in), ``flows``."""
+    """Symbols of one file: scopes, uses, definitions (``written``, with their scopes) and flow graphs."""
 
     def __init__(self, source: SourceFile, root: tree_sitter.Node) -> None:
         self.source = source
@@ -109,10 +109,10 @@ class FileSymbols(ControlFlow):
 
     @property
     def namespaces(self) -> list[NameScope]:
-        """The scopes of namespaces."""
+        """Scopes of namespaces."""
         return [scope for scope in self.scopes if scope.kind == "namespace"]
 
-    # what is visited, and in which order
+    # order of visits
 
     def _visit(self, node: tree_sitter.Node) -> None:
         if node.id in self._outer_done:
@@ -142,7 +142,7 @@ class FileSymbols(ControlFlow):
         self._depth -= 1
 
     def _children(self, node: tree_sitter.Node) -> None:
-        """All children: what is written after what is read, what is deferred last."""
+        """Visit all children: reads first, then writes, then deferred nodes."""
         children = node.children
         targets = []
         deferred = []
@@ -170,7 +170,7 @@ class FileSymbols(ControlFlow):
         self._types = types
 
     def _note_constructed(self, value: tree_sitter.Node) -> None:
-        """``x = C()`` and ``new C()`` say of what type x is."""
+        """Note the type of a constructed value: ``x = C()``, ``new C()``."""
         for child in value.children:
             if child.id in self.marks["constructed"] and (name := type_name(self._text(child))) is not None:
                 self._types = (*self._types, name)
@@ -190,7 +190,7 @@ class FileSymbols(ControlFlow):
         return self.source.data[node.start_byte : node.end_byte].decode("utf-8", "surrogatepass")
 
     def _skip(self, node: tree_sitter.Node) -> None:
-        """Nothing in here is a name."""
+        """Skip a node without names."""
 
     # names
 
@@ -214,9 +214,9 @@ class FileSymbols(ControlFlow):
         written: str | None = None,
         before: tuple[NameUse | str, ...] | None = None,
     ) -> tuple[NameUse | str, ...]:
-        """Return the names of ``a.b.c``; the first is a use of its own where it is a name.
+        """Return the names of ``a.b.c``; the first name is also recorded as a use.
 
-        ``before`` is what stands before a member that holds the rest of a path, as ``b::c`` in ``a::b::c``.
+        ``before`` is the path before a nested member, such as ``b::c`` in ``a::b::c``.
         """
         path: tuple[NameUse | str, ...] = before or ("",)
         for part, child in self._parts(node):
@@ -238,7 +238,7 @@ class FileSymbols(ControlFlow):
         return path
 
     def _member_name(self, node: tree_sitter.Node, path: tuple[NameUse | str, ...]) -> str:
-        """Return the use of a member; of ``b<T>`` the first name is the member, the rest is read."""
+        """Return the key of a member; in ``b<T>`` the first name is the member, and the rest is visited."""
         name = node
         while name.named_child_count:
             for child in name.named_children[1:]:
@@ -262,7 +262,7 @@ class FileSymbols(ControlFlow):
         return ("",)
 
     def _is_self(self, node: tree_sitter.Node) -> bool:
-        """Python's first parameter of a method, by its customary names."""
+        """Return whether a name is Python's ``self`` or ``cls`` inside a class."""
         return self._text(node) in self.rules.self_names and self.scope.enclosing_scope(CLASSES) is not None
 
     def _site(self, node: tree_sitter.Node, binding: Binding) -> DefinitionSite:
@@ -280,7 +280,7 @@ class FileSymbols(ControlFlow):
         self.flow.add(site)
 
     def _target(self, node: tree_sitter.Node, part: str) -> None:
-        """What is written to: names in patterns; of ``a[i]`` and ``a.b`` only parts are read."""
+        """Record the targets of a write: names, also in patterns. In ``a[i]`` and ``a.b`` the object is read."""
         word = self.structure.get(node.id)
         is_name = word is None and node.is_named and not node.child_count  # `#size`, `size` of a field
         if word == "identifier" or (part == "target.field" and is_name):
@@ -348,7 +348,7 @@ class FileSymbols(ControlFlow):
             self._visit(child)
 
     def _in_block(self, node: tree_sitter.Node, handler: Callable[[tree_sitter.Node], object]) -> None:
-        """With a scope for the names of a loop's header, a switch's cases, a try's resources."""
+        """Visit a node in a block scope: for names of a loop header, switch cases or resources of a ``try``."""
         outer = self.scope
         self.scope = NameScope("block", "", node.start_byte, node.end_byte, outer)
         self.scopes.append(self.scope)
@@ -360,10 +360,10 @@ class FileSymbols(ControlFlow):
         return "method" if kind == "function" and self.scope.kind in CLASSES else kind
 
     def _header(self, node: tree_sitter.Node, inner: NameScope) -> list[tree_sitter.Node]:
-        """Names, bases and owner of a scope; what its header says (defaults, annotations) is read outside.
+        """Read names, bases and owner of a scope; defaults and annotations are visited in the outer scope.
 
         Returns:
-            The nodes with the scope's own name, which are not visited inside of it.
+            Nodes of the scope's own name, which are not visited inside the scope.
         """
         names: list[tree_sitter.Node] = []
         waiting = list(reversed(node.children))

@@ -1,4 +1,4 @@
-"""Resolution of module names to files of the project, and the names that files see of each other."""
+"""Index of the project's modules: from module names to files, and the names that each file exports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _family(file: FileSymbols) -> str:
 
 
 class ModuleIndex:
-    """The files of a project by the names under which others import them."""
+    """Index of a project's files by the names under which other files import them."""
 
     def __init__(self, files: list[FileSymbols]) -> None:
         self._paths = {file.source.path: file for file in files}
@@ -43,7 +43,7 @@ class ModuleIndex:
                 self._add_to_package(file)
 
     def _add_dotted(self, file: FileSymbols) -> None:
-        """``src/a/b.py`` is ``a.b``: every tail of the path; the shortest path comes first."""
+        """Add a Python file under every tail of its path (``src/a/b.py``: ``a.b``); the shortest path wins."""
         parts = list(PurePosixPath(file.source.path).with_suffix("").parts)
         if parts and parts[-1] == "__init__":
             parts.pop()
@@ -53,7 +53,7 @@ class ModuleIndex:
             self._folders.update(".".join(parts[start:end]) for start in range(end))
 
     def _add_to_package(self, file: FileSymbols) -> None:
-        """Types by package; namespaces of C# are one package, so a type is found by its simple name."""
+        """Add a file's types to its package. All namespaces of C# count as one package."""
         package = file.package if file.rules.modules == "package" else f"\0{_family(file)}"
         known = self._packages.setdefault(package, {})
         for name, variable in self.exported_names(file).items():
@@ -62,7 +62,7 @@ class ModuleIndex:
                 self._parts.setdefault((package, name), []).append((file, variable))
 
     def exported_names(self, file: FileSymbols) -> dict[str, Variable]:
-        """What other files can see of a file: its own names and those of its namespaces."""
+        """Return the names that other files can see: the file's own and those of its namespaces."""
         path = file.source.path
         if path not in self._exports:
             seen: dict[str, Variable] = {}
@@ -76,7 +76,7 @@ class ModuleIndex:
         return self._exports[path]
 
     def wildcard_imports(self, file: FileSymbols) -> tuple[FileSymbols, ...]:
-        """Return the files that a file imports whole, and those that they import so, nearest first."""
+        """Return the files that a file imports with a wildcard, directly or indirectly, nearest first."""
         path = file.source.path
         if path not in self._reachable:
             found: dict[str, FileSymbols] = {}
@@ -92,7 +92,7 @@ class ModuleIndex:
         return self._reachable[path]
 
     def implicit_type(self, file: FileSymbols, name: str) -> tuple[FileSymbols, Variable] | None:
-        """Return a type that a file sees without an import by name: of its package, or one imported whole."""
+        """Return a type that is visible without an import by name: of the file's package or a wildcard import."""
         kind = file.rules.modules
         if kind == "namespace":
             return self._packages.get(f"\0{_family(file)}", {}).get(name)
@@ -108,7 +108,7 @@ class ModuleIndex:
         return self._parts.get((f"\0{_family(file)}", name), [])
 
     def qualified_type(self, file: FileSymbols, name: str) -> tuple[FileSymbols, Variable, list[str]] | None:
-        """Return a type by its full name, with the names behind it (``a.b.Type.member``)."""
+        """Return a type by its full name, and the rest of the path (``member`` in ``a.b.Type.member``)."""
         parts = name.split(".")
         if file.rules.modules == "namespace":
             found = self._packages.get(f"\0{_family(file)}", {}).get(parts[-1])
@@ -126,11 +126,11 @@ class ModuleIndex:
         return module + symbol if module.endswith(".") else f"{module}.{symbol}"
 
     def is_package(self, file: FileSymbols, module: str) -> bool:
-        """Return whether the name is a folder of the project that has no file of its own."""
+        """Return whether the name refers to a folder of the project without a file of its own."""
         return file.rules.modules == "dotted" and module in self._folders
 
     def find_file(self, file: FileSymbols, module: str) -> FileSymbols | None:
-        """Return the project's file that ``walk``'s file means by this name, or None for a library."""
+        """Return the project's file that a module name refers to in ``file``, or None for a library."""
         kind = file.rules.modules
         if kind == "dotted":
             return self._find_dotted(file, module)

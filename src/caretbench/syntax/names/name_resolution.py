@@ -1,4 +1,4 @@
-"""From names to variables within one file: where a name is declared, by the scope rules of its language."""
+"""Name resolution within one file: from uses to variables, by the scope rules of the language."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from caretbench.syntax.names.symbols import (
 )
 from caretbench.syntax.types import CLASSES, FUNCTIONS, Binding
 
-_LANDED: Final[dict[str, Binding]] = {
+_BINDING_BY_SCOPE: Final[dict[str, Binding]] = {
     "file": "global",
     "namespace": "global",
     "class": "field",
@@ -27,7 +27,7 @@ _LANDED: Final[dict[str, Binding]] = {
 def _declaring_scope(
     file: FileSymbols, site: DefinitionSite, scope: NameScope, part: str
 ) -> NameScope | None:
-    """Return the scope that a definition belongs to; None where it writes to a name that is declared nowhere."""
+    """Return the scope that a definition belongs to; None for a write to an undeclared name."""
     rules = file.rules
     if site.name in scope.globals:
         return file.file_scope
@@ -52,7 +52,7 @@ def _declaring_scope(
 
 
 def find_variable(file: FileSymbols, name: str, scope: NameScope) -> Variable | None:
-    """Return the variable that a name means where it is used, or None."""
+    """Return the variable that a name refers to in a scope, or None."""
     if name in scope.hoisting_scope(through=file.rules.through_on_write).globals:
         return file.file_scope.symbols.get(name)
     current: NameScope | None = scope
@@ -84,9 +84,9 @@ def _declare(
 
 
 def resolve_names(file: FileSymbols) -> None:
-    """Give every site and use of the file its variable, and every use what reaches it.
+    """Set the variable of every site and use of a file, and the definitions that reach every use.
 
-    Declarations come before what merely writes, so that a variable's first site is its declaration.
+    Declarations are processed before plain writes, so that the first site of a variable is its declaration.
     """
     late = []
     for site, scope, part, types, target in file.written:
@@ -97,9 +97,9 @@ def resolve_names(file: FileSymbols) -> None:
         ):
             late.append((site, scope, part, types))
             continue
-        _land(file, site, scope, part, types, target)
+        _declare_site(file, site, scope, part, types, target)
     for site, scope, part, types in late:
-        _land(file, site, scope, part, types, None)
+        _declare_site(file, site, scope, part, types, None)
     for site, scope, types in file.members:
         around = scope.enclosing_scope(CLASSES)
         if around is not None:
@@ -115,7 +115,7 @@ def resolve_names(file: FileSymbols) -> None:
 
 
 def _variable(file: FileSymbols, use: NameUse) -> Variable | None:
-    """Return the variable of a use that is no member."""
+    """Return the variable of a use that is not a member."""
     found = find_variable(file, use.key, use.scope)
     if found is None and use.key != use.name:  # a method that was imported by its name
         imported = find_variable(file, use.name, use.scope)
@@ -124,7 +124,7 @@ def _variable(file: FileSymbols, use: NameUse) -> Variable | None:
 
 
 def _add_other_flows(file: FileSymbols) -> None:
-    """Let what a function inside writes, at a time unknown, reach the uses outside of it."""
+    """Add definitions in other functions to ``reaching``: the time at which they are executed is unknown."""
     elsewhere: dict[tuple[Variable, FlowGraph], tuple[DefinitionSite, ...]] = {}
     for use in file.uses:
         if use.reaching and use.variable is not None:
@@ -134,7 +134,7 @@ def _add_other_flows(file: FileSymbols) -> None:
             use.reaching += elsewhere[key]
 
 
-def _land(
+def _declare_site(
     file: FileSymbols,
     site: DefinitionSite,
     scope: NameScope,
@@ -146,7 +146,7 @@ def _land(
     if home is None or (home.kind in CLASSES and site.key == home.name):
         return  # a constructor has the name of its class, which is found around it
     if part.startswith("target.") and target is None and site.binding == "local":
-        site.binding = _LANDED.get(home.kind, "local")
+        site.binding = _BINDING_BY_SCOPE.get(home.kind, "local")
     elif site.binding == "function" and home.kind in CLASSES:
         site.binding = "method"
     variable = _declare(home, site, target, types)

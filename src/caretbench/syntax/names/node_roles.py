@@ -1,7 +1,7 @@
-"""Roles of syntax nodes in the analysis (``roles.scm``), and the imports of a file (``imports.scm``).
+"""Roles of syntax nodes (``roles.scm``), and the imports of a file (``imports.scm``).
 
-A capture ``is.X`` says what a node is (a scope, a branch, a loop, …), ``as.X`` what it is to the node around
-it (a target, a body, a callee, …), ``mark.X`` adds a property. The walker knows these words and no grammar.
+A capture ``is.X`` is the kind of a node (a scope, a branch, a loop, …), ``as.X`` its role in the parent node (a
+target, a body, a callee, …), ``mark.X`` a property. The analysis depends on these roles and on no grammar.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MARKS: Final = frozenset({
 
 
 class NodeRoles:
-    """The roles of one tree's nodes, by node id."""
+    """Roles of the nodes of one tree, by node id."""
 
     __slots__ = ("marks", "parts", "structure")
 
@@ -65,7 +65,7 @@ def _precedence(capture: str) -> int:
 
 
 class FileImports(NamedTuple):
-    """The nodes whose names imports bind, with what to; modules imported whole; the file's own package."""
+    """Imports of a file: target by node of the bound name, wildcard modules, and the file's own package."""
 
     bound: dict[int, ImportTarget]
     wildcards: list[str]
@@ -73,10 +73,10 @@ class FileImports(NamedTuple):
 
 
 def file_imports(root: tree_sitter.Node, source: SourceFile) -> FileImports:
-    """What the imports of a file bind.
+    """Return the imports of a file.
 
-    The query ``imports.scm`` captures ``@name`` (what is bound), ``@module``, ``@symbol`` (of the module) and
-    ``@wildcard``; or the file's own ``@package``. ``@dotted`` is an import that binds the first part of a module
+    The query ``imports.scm`` captures ``@name`` (the bound name), ``@module``, ``@symbol`` (of the module) and
+    ``@wildcard``; or the file's own ``@package``. ``@dotted`` is an import that binds the first part of a module name.
     """
     bound: dict[int, ImportTarget] = {}
     wildcards: list[str] = []

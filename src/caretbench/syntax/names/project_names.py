@@ -1,4 +1,4 @@
-"""Across files: what imports lead to, and the members of classes and modules."""
+"""Name resolution across files: targets of imports, and members of classes and modules."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _MAX_HOPS = 8
 
 
 class ResolvedName(NamedTuple):
-    """What a name means: a variable of a project's file, a whole file, or a library's name.
+    """Target of a name: a variable of a project's file, a whole file, or a library's name.
 
-    ``files`` counts the borders of files on the way; -1 stands for a folder of the project.
+    ``files_crossed`` is the number of imports followed; -1 means a folder of the project.
     """
 
     file: FileSymbols | None = None
@@ -26,7 +26,7 @@ class ResolvedName(NamedTuple):
 
 
 class ProjectNames:
-    """All files of a project, walked and resolved each on its own; links what lies in different files."""
+    """Names of all files of a project. Each file is resolved alone first; this class links them."""
 
     def __init__(self, files: list[FileSymbols]) -> None:
         self.files = {file.source.path: file for file in files}
@@ -34,7 +34,7 @@ class ProjectNames:
         self._foreign: dict[tuple[str, str], ResolvedName | None] = {}
 
     def resolve_use(self, file: FileSymbols, use: NameUse) -> ResolvedName | None:
-        """What a use means, or None where that is unknown (or built in)."""
+        """Return the target of a use; None if it is unknown or built in."""
         if use.path:
             place = self._member_path(file, use)
         elif use.variable is not None and not (
@@ -55,10 +55,10 @@ class ProjectNames:
         parts = library.removeprefix("node:").replace("::", ".").replace("/", ".").split(".")
         return any(".".join(parts[:count]) in known for count in range(1, len(parts) + 1))
 
-    # what imports lead to
+    # --- imports ------------------------------------------------------------------------------------------------
 
     def _followed(self, place: ResolvedName) -> ResolvedName:
-        """Through imports to what they import."""
+        """Return the target after following imports."""
         for _ in range(_MAX_HOPS):
             if place.variable is None or place.variable.target is None or place.file is None:
                 return place
@@ -97,7 +97,7 @@ class ProjectNames:
         return ResolvedName(module, symbol, None, files_crossed + 1)
 
     def _exported(self, file: FileSymbols, name: str) -> Variable | None:
-        """Return the variable of this name that a file declares itself or hands on."""
+        """Return the variable of this name that a file declares or re-exports."""
         variable = self.modules.exported_names(file).get(name)
         if variable is None:
             for other in self.modules.wildcard_imports(file):
@@ -106,7 +106,7 @@ class ProjectNames:
         return variable
 
     def _unimported(self, file: FileSymbols, name: str) -> ResolvedName | None:
-        """Return a name that the file does not declare: of a module imported whole, its package, the library."""
+        """Return the target of a name that the file does not declare: of a wildcard import, package or library."""
         key = (file.source.path, name)
         if key not in self._foreign:
             self._foreign[key] = self._find_unimported(file, name)
@@ -125,7 +125,7 @@ class ProjectNames:
     # members
 
     def _class_around(self, file: FileSymbols, scope: NameScope | None) -> ResolvedName | None:
-        """Return the class whose members a scope sees, as ``Place(walk, …)`` with the class's own variable unset."""
+        """Return the class whose members are visible in a scope."""
         while scope is not None:
             if scope.kind in CLASSES:
                 return ResolvedName(file, _opened(scope))
@@ -135,7 +135,7 @@ class ProjectNames:
         return None
 
     def _inherited(self, file: FileSymbols, use: NameUse) -> ResolvedName | None:
-        """Return a member used without a dot, of a class around or of its bases."""
+        """Return a member that is used without a dot, of an enclosing class or its bases."""
         if not file.rules.class_scope_visible:
             return None
         scope: NameScope | None = use.scope
@@ -222,7 +222,7 @@ class ProjectNames:
         own: bool = True,
         hops: int = 0,
     ) -> ResolvedName | None:
-        """Return a member of a class, or of the classes that it is derived from."""
+        """Return a member of a class or of its base classes."""
         if own and (found := scope.symbols.get(name)) is not None:
             return ResolvedName(file, found, None, files_crossed)
         if hops > _MAX_HOPS:
@@ -263,7 +263,7 @@ class ProjectNames:
 
 
 def _opened(scope: NameScope) -> Variable:
-    """Return a variable that stands for a class without one of its own (an anonymous one, too)."""
+    """Return a placeholder variable for a class scope, which may be anonymous."""
     variable = Variable(scope.name, "class", scope.parent or scope)
     variable.inner_scope = scope
     return variable

@@ -16,11 +16,11 @@ from caretbench.syntax.names.symbols import DefinitionSite, FlowEvent, FlowGraph
 MAX_BITS = 4_000_000_000
 
 DefinitionBits = dict[Variable, tuple[int, list[DefinitionSite]]]
-"""By variable: the number of its first bit, and its definitions."""
+"""Number of the first bit of each variable, and its definitions."""
 
 
 def solve_reaching_definitions(flow: FlowGraph) -> None:
-    """Give every use of a variable of a flow the definitions that reach it."""
+    """Set ``reaching`` of every use in a flow graph: the definitions that reach it."""
     own = _number(flow)
     count = sum(len(sites) for _, sites in own.values())
     if count * len(flow.blocks) > MAX_BITS:
@@ -34,7 +34,7 @@ def solve_reaching_definitions(flow: FlowGraph) -> None:
 
 
 def _number(flow: FlowGraph) -> DefinitionBits:
-    """Return the first bit of every variable of a flow, with its definitions; each knows its place in them."""
+    """Return the first bit and the definitions of every variable of a flow graph; set their ``index``."""
     sites: dict[Variable, list[DefinitionSite]] = {}
     for block in flow.blocks:
         for event in block:
@@ -55,7 +55,7 @@ def _number(flow: FlowGraph) -> DefinitionBits:
 
 
 def _entries(flow: FlowGraph, own: DefinitionBits) -> list[int]:
-    """Return the state in front of every block."""
+    """Return the state at the start of every block."""
     born = [0] * len(flow.blocks)
     killed = [0] * len(flow.blocks)
     for number, block in enumerate(flow.blocks):
@@ -84,7 +84,7 @@ def _entries(flow: FlowGraph, own: DefinitionBits) -> list[int]:
 
 
 def _solve(block: list[FlowEvent], entry: int, own: DefinitionBits) -> None:
-    """Give every use of a block the definitions that reach it, from the state in front of it."""
+    """Set ``reaching`` of every use in a block, from the state at its start."""
     state: dict[Variable, int] = {}
     for event in block:
         variable = event.variable

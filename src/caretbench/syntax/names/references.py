@@ -1,4 +1,4 @@
-"""From uses to references: what is bound, where it comes from, what reaches it."""
+"""References of a file: every use of a name with its binding, origin and reaching definitions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BODIES: Final = frozenset({
 
 
 class DefinitionTable:
-    """The definitions of a project's files, each made once."""
+    """Cache of the definitions of a project's files, so that each object exists once."""
 
     def __init__(self, files: Mapping[str, FileSymbols]) -> None:
         self._walks = files
@@ -44,14 +44,14 @@ class DefinitionTable:
         return made
 
     def of_variable(self, file: FileSymbols, variable: Variable) -> tuple[Definition, ...]:
-        """Return all definitions of a variable, in the order of the text."""
+        """Return all definitions of a variable, in text order."""
         made = self._all.get(variable)
         if made is None:
             made = self._all[variable] = self.at_sites(file, variable.sites)
         return made
 
     def at_sites(self, file: FileSymbols, sites: Sequence[DefinitionSite]) -> tuple[Definition, ...]:
-        """Return the definitions at some sites, in the order of the text."""
+        """Return the definitions at some sites, in text order."""
         return tuple(self.at(file, site) for site in sorted(sites, key=lambda site: site.start))
 
 
@@ -74,7 +74,7 @@ def _outermost_function(scope: NameScope | None) -> NameScope | None:
 
 
 def _origin(use: NameUse, site: DefinitionSite, bodies: Nesting, body_spans: list[Span]) -> Origin:
-    """Return how near the definition of the same file is."""
+    """Return the origin of a definition in the same file: same block, function, class or file."""
     body = bodies.innermost(use.start, use.end)
     function = _outermost_function(use.scope)
     if body is not None and body_spans[body].contains((site.start, site.end)):
@@ -90,7 +90,7 @@ def _origin(use: NameUse, site: DefinitionSite, bodies: Nesting, body_spans: lis
 def find_references(
     file: FileSymbols, project: ProjectNames, definitions: DefinitionTable, blocks: tuple[Block, ...]
 ) -> tuple[Reference, ...]:
-    """Return the references of one file, in the order of the text."""
+    """Return the references of one file, in text order."""
     body_spans = [block.span for block in blocks if block.kind in _BODIES]
     bodies = Nesting(body_spans)
     found = []
@@ -163,7 +163,7 @@ def _to_library(
     use: NameUse,
     place: ResolvedName,
 ) -> Reference:
-    """Return a library's name, or a package of the project that is only a folder (then ``library`` stays empty)."""
+    """Return the reference to a library, or to a folder of the project (with empty ``library``)."""
     own = use.variable.sites if use.variable is not None and not use.path else []
     is_folder = place.files_crossed < 0
     library = place.library or ""

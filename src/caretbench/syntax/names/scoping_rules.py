@@ -1,4 +1,4 @@
-"""Name rules of a language that no query can express: ``traits.toml`` in its folder."""
+"""Scoping rules of a language that no query can express: ``traits.toml`` in its folder."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from caretbench.languages.table_reader import LanguageTable, read_table
 
 
 class ScopingRules(LanguageTable):
-    """The rules of one language.
+    """Scoping rules of one language.
 
-    ``self_names`` are customary names of the object itself; ``class_scope_visible``: methods see members
-    without a dot; ``writing_declares``: where writing to an unknown name creates it; ``through_*``: scopes
-    that a written name (``write``), a plain declaration (``local``) or a hoisted one passes outwards;
-    ``stdlib`` are the first parts of the standard library's module names; ``modules``: how a module's name
-    leads to a file; ``block_scopes``: loops and blocks have names of their own; ``separate_methods``: a
-    method may have the name of a variable; ``known``: names of the standard library by their modules.
+    ``self_names`` are customary names of the object itself. ``class_scope_visible``: methods see members without a dot.
+    ``writing_declares``: the scope in which a write to an unknown name declares it. ``through_*``: kinds of scopes that
+    a written name (``write``), a plain declaration (``local``) or a hoisted one passes on its way outwards. ``stdlib``:
+    first parts of the standard library's module names. ``modules``: the way from a module name to a file.
+    ``block_scopes``: loops and blocks have scopes. ``separate_methods``: a method and a variable may share a name.
+    ``known``: names of the standard library by module.
     """
 
     self_names: frozenset[str] = frozenset()
@@ -38,7 +38,7 @@ class ScopingRules(LanguageTable):
 
     @cached_property
     def known_names(self) -> Mapping[str, str]:
-        """The module of every name that is known without an import."""
+        """Module of every name that is known without an import."""
         return {name: module for module, names in self.known.items() for name in names}
 
 

@@ -1,4 +1,4 @@
-"""Names while a file is being read: scopes, variables, the places that define and use them, and the control flow."""
+"""Symbol tables of a file: scopes, variables, their definitions and uses, and the control-flow graph."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from caretbench.syntax.types import Binding, ScopeKind
 
 
 class ImportTarget(NamedTuple):
-    """What an import binds a name to: a module, or ``symbol`` of a module."""
+    """Target of an import: a module, or ``symbol`` of a module."""
 
     module: str
     symbol: str | None
@@ -18,9 +18,9 @@ class ImportTarget(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class DefinitionSite:
-    """A place that defines a name.
+    """Position at which a name is defined.
 
-    ``key`` is the name under which a scope keeps it, ``index`` counts within its flow, for the solver.
+    ``key`` is its name in the scope's table, ``index`` its number among the variable's definitions in the flow graph.
     """
 
     name: str
@@ -36,7 +36,7 @@ class DefinitionSite:
 
 @dataclass(slots=True, eq=False)
 class NameUse:
-    """A place that uses a name; ``path`` are the names before it where it is a member (``self.a.b``)."""
+    """Position at which a name is used; ``path`` are the names before a member (``self.a.b``)."""
 
     name: str
     key: str
@@ -55,8 +55,8 @@ class NameUse:
 class Variable:
     """One name of one scope.
 
-    ``types`` are the names of its declared or constructed types, ``inside`` the scope that it opens (a
-    class), ``target`` what an import bound it to.
+    ``types`` are the names of its declared or constructed types, ``inner_scope`` the scope of a class, ``target`` the
+    target of an import.
     """
 
     name: str
@@ -71,10 +71,10 @@ class Variable:
 
 @dataclass(slots=True, eq=False)
 class NameScope:
-    """A scope with its names.
+    """Scope with its symbol table.
 
-    ``bases`` are the names of what a class is derived from, ``owner`` the class of a method that stands
-    outside of it, ``wildcards`` the modules imported whole.
+    ``bases`` are the names of base classes, ``owner`` is the class of a method that is defined outside of it,
+    ``wildcards`` are the modules that are imported with a wildcard.
     """
 
     kind: ScopeKind
@@ -90,27 +90,27 @@ class NameScope:
     wildcards: list[str] = field(default_factory=list)
 
     def hoisting_scope(self, *, through: frozenset[str]) -> NameScope:
-        """Return the nearest scope outwards, this one included, whose kind is not in ``through``."""
+        """Return the nearest enclosing scope, this one included, whose kind is not in ``through``."""
         scope = self
         while scope.kind in through and scope.parent is not None:
             scope = scope.parent
         return scope
 
     def enclosing_scope(self, kinds: frozenset[str]) -> NameScope | None:
-        """Return the nearest scope of one of these kinds, this one included, or None."""
+        """Return the nearest enclosing scope of one of these kinds, this one included, or None."""
         scope: NameScope | None = self
         while scope is not None and scope.kind not in kinds:
             scope = scope.parent
         return scope
 
     def in_separate_method(self) -> bool:
-        """Return whether this is inside a method that stands outside of its class."""
+        """Return whether this scope is in a method that is defined outside of its class."""
         return self.owner is not None or (self.parent is not None and self.parent.in_separate_method())
 
 
 @dataclass(slots=True, eq=False)
 class VariableDeletion:
-    """The end of a variable (``del``)."""
+    """Deletion of a variable (``del``)."""
 
     use: NameUse
     variable: Variable | None = None
@@ -120,7 +120,7 @@ FlowEvent = NameUse | DefinitionSite | VariableDeletion
 
 
 class FlowGraph:
-    """The control-flow graph of one function, or of a file's own statements."""
+    """Control-flow graph of one function, or of the top-level statements of a file."""
 
     __slots__ = ("_catchers", "blocks", "breaks", "continues", "current", "finals", "followers")
 
@@ -134,7 +134,7 @@ class FlowGraph:
         self._catchers: list[int] = []
 
     def block(self, *before: int) -> int:
-        """Return a new block that follows the given ones."""
+        """Return a new block with edges from some blocks."""
         self.blocks.append([])
         self.followers.append([])
         new = len(self.blocks) - 1
@@ -143,35 +143,35 @@ class FlowGraph:
         return new
 
     def link(self, before: int, after: int) -> None:
-        """Let one block follow another."""
+        """Add an edge."""
         self.followers[before].append(after)
 
     def continue_in(self, block: int) -> None:
-        """Write on in this block."""
+        """Continue in this block."""
         self.current = block
 
     def jump(self, targets: list[int]) -> None:
-        """Leave for one of the targets; what follows in the text is reached from nowhere."""
+        """Add edges to the targets; the code after the jump begins an unreachable block."""
         for target in targets:
             self.link(self.current, target)
         self.current = self.block()
 
     def enter_try(self, catcher: int) -> None:
-        """From here on, every point may also go on at ``catcher``."""
+        """Begin a ``try``: from here on, control may pass to ``catcher`` at any point."""
         self._catchers.append(catcher)
         self.link(self.current, catcher)
         self.current = self.block(self.current)
 
     def leave_try(self) -> None:
-        """End the latest guard."""
+        """End the innermost ``try``."""
         self.link(self.current, self._catchers.pop())
 
     def throw(self) -> None:
-        """Leave for the nearest guard, or the function."""
+        """Jump to the nearest handler, or out of the function."""
         self.jump(self._catchers[-1:])
 
     def add(self, event: FlowEvent) -> None:
-        """Let something happen; behind a definition an exception may leave with the new value."""
+        """Append an event; after a definition an exception may carry the new value to a handler."""
         if self._catchers and not isinstance(event, NameUse):
             self.link(self.current, self._catchers[-1])
             self.current = self.block(self.current)

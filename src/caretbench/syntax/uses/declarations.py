@@ -1,14 +1,13 @@
-"""Declarations of a piece of code with their scopes: which names can be used at a place, and of which kind they are.
+"""Declarations of a code fragment with their scopes and kinds: the names that can be used at a position.
 
-The piece may be a fragment. It is a reading of the text alone: members of other files and inherited names are unknown.
-The words of the query file ``scopes.scm``:
+Only the fragment is analysed: members of other files and inherited names are unknown. Captures of the query file
+``scopes.scm``:
 
-* ``scope``: what a declaration in it ends with.
-* The name, by its role: ``parameter``, ``local`` (every variable), ``comprehended`` (used before it is named),
+* ``scope``: a node at whose end the declarations in it end.
+* The name, by its role: ``parameter``, ``local`` (every variable), ``comprehended`` (used before its declaration),
   ``field``, ``constant``, ``function``, ``typename``, ``import``.
-* ``type``: the type that is written for it, or what a function returns. ``parameters``: those of a function.
-  ``value``: what a variable begins with; ``values``: a list of these, as the names are one. ``until``: behind it, and
-  not before, the name can be used.
+* ``type``: the declared type, or the return type of a function. ``parameters``: those of a function. ``value``: the
+  initial value; ``values``: a list of initial values for a list of names. ``until``: the name can be used after it.
 """
 
 from __future__ import annotations
@@ -33,10 +32,10 @@ _LISTS: Final = frozenset({"expression_list", "pattern_list", "tuple_pattern", "
 class Declaration(NamedTuple):
     """One declared name.
 
-    It can be used from byte ``usable`` to ``end``; ``begin`` to ``end`` is its scope. ``kind`` is its type, or what
-    tells of it (``call:open``); empty where nothing does; of a function, what it returns. ``alias`` is the variable
-    whose value it has from the beginning. ``assigned``: it has a value from the beginning. ``parameters`` are the types
-    of a function's, and so many of them are ``required``. ``constant``: it may not be assigned.
+    It can be used from byte ``usable_from`` to ``end``; its scope is ``scope_start`` to ``end``. ``kind`` is its type
+    (of a function, the return type), or the origin of its value (``call:open``); it may be empty. ``alias`` is the
+    variable that it is initialised with. ``assigned``: it has an initial value. ``parameters`` are the types of a
+    function's parameters, of which ``required`` is the number without a default. ``constant``: it cannot be assigned.
     """
 
     name: str
@@ -54,7 +53,7 @@ class Declaration(NamedTuple):
 
 
 class DeclarationIndex:
-    """The declarations of a tree, by name and by place."""
+    """Index of the declarations of a tree, by name and by position."""
 
     def __init__(self, root: tree_sitter.Node, grammar: str) -> None:
         found: dict[int, Declaration] = {}
@@ -76,11 +75,11 @@ class DeclarationIndex:
             self._by_name[one.name].append(one)
 
     def by_name(self, name: str) -> Sequence[Declaration]:
-        """Return the declarations of a name, in the order of the text."""
+        """Return the declarations of a name, in text order."""
         return self._by_name.get(name, ())
 
     def resolve(self, name: str, position: int) -> Declaration | None:
-        """Return the declaration that a name at a place belongs to, the innermost and latest, or None."""
+        """Return the declaration that a name refers to at a position (the innermost and latest), or None."""
         inside = [
             one
             for one in self._by_name.get(name, ())
@@ -92,7 +91,7 @@ class DeclarationIndex:
         return max(before, key=lambda one: (one.scope_start, one.start))
 
     def visible_variables(self, position: int) -> list[Declaration]:
-        """Return the variables that can be used at a place and have a value there, each name once."""
+        """Return the variables that can be used at a position and have a value there, each name once."""
         found: dict[str, Declaration] = {}
         for one in self.all:
             if one.scope_start <= position < one.end and one.role in (
@@ -144,7 +143,7 @@ class DeclarationIndex:
             )
 
     def _scope(self, node: tree_sitter.Node, role: str) -> tree_sitter.Node | None:
-        """Return the node that a declaration ends with; of functions and types, the one around that which they name."""
+        """Return the scope of a declaration; for functions and types, the scope around their own."""
         outside = role in ("function", "typename")
         parent = node.parent
         while parent is not None:
@@ -172,13 +171,13 @@ class DeclarationIndex:
 
 
 def _names(parent: tree_sitter.Node, node: tree_sitter.Node) -> bool:
-    """Return whether a node is in the part of a scope that names it."""
+    """Return whether a node is part of the name of a scope."""
     by_name = parent.child_by_field_name("name") or parent.child_by_field_name("declarator")
     return by_name is not None and by_name.start_byte <= node.start_byte < by_name.end_byte
 
 
 def _merged(one: Declaration, other: Declaration) -> Declaration:
-    """Return the same name, matched twice: by its type, and by its value."""
+    """Return one declaration for a name that was matched twice, by its type and by its value."""
     return one._replace(
         kind=one.kind or other.kind,
         usable_from=max(one.usable_from, other.usable_from),
@@ -189,7 +188,7 @@ def _merged(one: Declaration, other: Declaration) -> Declaration:
 
 
 def _value_of(name: tree_sitter.Node, values: tree_sitter.Node) -> tuple[tree_sitter.Node | None, str]:
-    """Return the value of one of several names, and a mark for its place where one call gives all values."""
+    """Return the value of one of several names, and a mark for its index if one call returns all values."""
     around = name.parent
     names = around.named_children if around is not None and around.type in _LISTS else [name]
     index = next((number for number, one in enumerate(names) if one.start_byte == name.start_byte), 0)
@@ -204,7 +203,7 @@ def _value_of(name: tree_sitter.Node, values: tree_sitter.Node) -> tuple[tree_si
 
 
 def _parameters(node: tree_sitter.Node) -> tuple[tuple[str, ...], int]:
-    """Return the types of parameters as they are written (empty where they are not), and how many must be given."""
+    """Return the declared types of parameters (empty if not declared), and the number of required ones."""
     found: list[str] = []
     required = 0
     for child in node.named_children:
@@ -215,7 +214,7 @@ def _parameters(node: tree_sitter.Node) -> tuple[tuple[str, ...], int]:
         written = child.child_by_field_name("type")
         names = child.children_by_field_name("name") if child.type == "parameter_declaration" else [child]
         text = text_of(written) if written is not None else ""
-        # A parameter that may be many is as good as any number of them.
+        # A variadic parameter counts as any number of parameters.
         many = (
             bool(re.match(r"\*|\.\.\.|params\b|&\w+$", text_of(child)))
             or "..." in text
@@ -232,7 +231,7 @@ def _parameters(node: tree_sitter.Node) -> tuple[tuple[str, ...], int]:
 
 
 def _is_constant(node: tree_sitter.Node) -> bool:
-    """Return whether the name is declared with a word that forbids to assign it."""
+    """Return whether the name is declared as constant."""
     parent = node.parent
     for _ in range(3):
         if parent is None:

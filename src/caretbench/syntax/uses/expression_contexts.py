@@ -1,7 +1,7 @@
-"""Contexts of expressions: a short text for the place that an expression takes, the same where the same must fit.
+"""Contexts of expressions: short texts that describe the position of an expression.
 
-Two expressions in the same context (``arg:open:0:2``, the first of two arguments of ``open``) need the same kind of
-value. Contexts are told from the shape of the tree, for all grammars alike.
+Expressions in the same context (``arg:open:0:2``, the first of two arguments of ``open``) need the same kind of value.
+Contexts are derived from the shape of the tree, in the same way for all grammars.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MEMBERS: Final = {
     "member_binding_expression": "name", "method_reference": "", "generic_function": "function",
     "conditional_access_expression": "", "template_function": "name",
 }  # fmt: skip
-"""The nodes that join a receiver and a name, and the field of the name."""
+"""Nodes of member accesses, and the field of the member's name in each."""
 OBJECTS: Final = (
     "object", "operand", "expression", "argument", "value", "receiver", "path", "scope", "condition",
 )  # fmt: skip
@@ -77,7 +77,7 @@ _LISTS: Final = frozenset({
     "list", "array", "tuple", "array_initializer", "initializer_list", "array_expression", "initializer_expression",
     "set", "literal_value", "literal_element",
 })  # fmt: skip
-# What becomes of the value, by the kind of node around it, where that alone tells.
+# Use of the value by the kind of the parent node, if that alone decides it.
 _BOUND: Final = {
     **dict.fromkeys(
         (*_STATEMENTS, "block", "body_statement", "statement_list", "statement_block"), "stmt"
@@ -92,7 +92,7 @@ _LONGEST: Final = 80
 
 
 class ExpressionUse(NamedTuple):
-    """An expression that a name is the head of (``a.b`` and ``a.b(c)`` for ``b``), its call if any, and its context."""
+    """Expression that ends in a name (``a.b`` and ``a.b(c)`` for ``b``), its call if any, and its context."""
 
     expression: tree_sitter.Node
     call: tree_sitter.Node | None
@@ -100,12 +100,12 @@ class ExpressionUse(NamedTuple):
 
     @property
     def is_specific(self) -> bool:
-        """Return whether what is seen in the same context fits here."""
+        """Return whether the context is specific enough that expressions in it can be exchanged."""
         return not self.expression_context.startswith(("other", "target", "iterated", "spread"))
 
 
 def expression_use(node: tree_sitter.Node) -> ExpressionUse:
-    """Return the expression of a name."""
+    """Return the expression that ends in a name, with its context."""
     call: tree_sitter.Node | None = None
     expression = node
     while (parent := expression.parent) is not None:
@@ -126,7 +126,7 @@ def expression_use(node: tree_sitter.Node) -> ExpressionUse:
 
 
 def arguments_of(call: tree_sitter.Node) -> list[tree_sitter.Node] | None:
-    """Return the arguments of a call; None where it is written without any list of them."""
+    """Return the arguments of a call; None if it has no argument list."""
     held = call.child_by_field_name("arguments")
     if held is None:
         held = next((child for child in call.named_children if child.type in ARGUMENTS), None)
@@ -136,7 +136,7 @@ def arguments_of(call: tree_sitter.Node) -> list[tree_sitter.Node] | None:
 
 
 def callee_of(call: tree_sitter.Node) -> str:
-    """Return the last name of what is called."""
+    """Return the last part of the called name."""
     for field in _CALLEES:
         found = call.child_by_field_name(field)
         if found is not None:
@@ -147,7 +147,7 @@ def callee_of(call: tree_sitter.Node) -> str:
 
 # Long: one case for each kind of node around an expression, in the order of precedence.
 def expression_context(node: tree_sitter.Node) -> str:
-    """Return the context of an expression; ``other`` where nothing is known of it."""
+    """Return the context of an expression; ``other`` if it is unknown."""
     parent = node.parent
     if parent is None:
         return "other"
@@ -212,8 +212,8 @@ def _declared(node: tree_sitter.Node, parent: tree_sitter.Node) -> str:
     written = parent.child_by_field_name("type") or (
         around.child_by_field_name("type") if around is not None else None
     )
-    told = plain_type(text_of(written)) if written is not None else ""
-    return f"init:{told}" if told else f"init of {_short(named)}:{parent.start_byte}"
+    type_name = plain_type(text_of(written)) if written is not None else ""
+    return f"init:{type_name}" if type_name else f"init of {_short(named)}:{parent.start_byte}"
 
 
 def _bound(node: tree_sitter.Node, parent: tree_sitter.Node) -> str:
@@ -268,7 +268,7 @@ def _operand(node: tree_sitter.Node, parent: tree_sitter.Node) -> str:
 
 
 def operator_of(node: tree_sitter.Node) -> str:
-    """Return the operator of an expression with two operands; empty where there are several."""
+    """Return the operator of a binary expression; empty if it has several operators."""
     field = node.child_by_field_name("operator")
     if field is not None:
         return field.type

@@ -1,15 +1,15 @@
-"""The identifiers of a piece of code: which are uses, in which syntactic place, and what around them has no order.
+"""Identifiers of a code fragment: uses of names, their syntactic positions, and the unordered groups around them.
 
-The piece may be a fragment, a hunk of a patch for instance: what does not parse there is no use. The words of the query
-file ``identifiers.scm``:
+The fragment may be a hunk of a patch; names in parts that do not parse are not uses. Captures of the query file
+``identifiers.scm``:
 
-* ``identifier``: a token that is a name. ``declared``: names in there are declared, imported or annotations; ``skip``:
-  text, or names of the language itself. Neither are uses.
-* ``called``, ``member`` (behind a dot), ``object`` (before one), ``key`` (of a literal or an argument), ``type``: the
-  place. Other names stand in a plain place. ``loose``: a token of a macro, whose place its neighbours tell.
-* ``function``: what parameters and locals belong to.
-* ``unordered``: the order of its parts says nothing, or little: statements, keyed literals, sets. ``symmetric``: an
-  operator that does not tell its operands apart; operands of a chain of the same operator are parts alike.
+* ``identifier``: a token that is a name. ``declared``: declarations, imports and annotations; ``skip``: text, or names
+  of the language itself. Names in either are not uses.
+* ``called``, ``member`` (after a dot), ``object`` (before one), ``key`` (of a literal or an argument), ``type``: the
+  syntactic position. Other names have the position ``plain``. ``loose``: a token of a macro; its neighbours decide.
+* ``function``: the owner of parameters and locals.
+* ``unordered``: nodes whose parts have no, or little, order: statements, keyed literals, sets. ``symmetric``: an
+  operator whose operands can be exchanged; operands of a chain of the same operator form one group.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from caretbench.syntax.queries import captures
 from caretbench.syntax.types import Span
 
 _PLACES: Final = ("called", "member", "object", "key", "type")
-# Names of elements come in twos, and their attributes are not what else may stand there.
+# Element names come in pairs, and attribute names cannot be exchanged with other names.
 _TAGS: Final = frozenset({
     "jsx_opening_element", "jsx_closing_element", "jsx_self_closing_element", "jsx_attribute",
 })  # fmt: skip
@@ -35,8 +35,9 @@ _AFTER: Final = {".": "object", "::": "object"}
 class Identifier(NamedTuple):
     """One name in the text; ``start`` and ``end`` count bytes.
 
-    ``place`` is empty where the name is no use; two uses with the same place can be exchanged without a change of the
-    syntax. ``function`` is the outermost function around it (0: none), ``around`` the things without an order.
+    ``syntactic_position`` is empty if the name is not a use; two uses with the same position can be exchanged without a
+    change of the syntax. ``function`` is the outermost enclosing function (0: none), ``unordered_groups`` are the
+    numbers of the groups in :attr:`Identifiers.group_parts` that contain it.
     """
 
     name: str
@@ -49,9 +50,9 @@ class Identifier(NamedTuple):
 
 
 class Identifiers(NamedTuple):
-    """What a piece of code names, in the order of the text.
+    """Identifiers of a code fragment, in text order.
 
-    ``parts`` are the parts of each thing without an order, by the numbers that ``Identifier.around`` gives.
+    ``group_parts`` are the parts of each unordered group, by its number; ``errors`` is the number of parse errors.
     """
 
     names: tuple[Identifier, ...]
@@ -60,7 +61,7 @@ class Identifiers(NamedTuple):
 
 
 def naming_style(name: str) -> str:
-    """Return how a name is written, which says in many languages what it may be: private, exported, constant, plain."""
+    """Return the writing style of a name: ``constant``, ``upper``, ``lower``, or its prefix (``_``, ``@``, ``$``)."""
     if name[0] in "_@$:":
         return name[: len(name) - len(name.lstrip("_@$:"))]
     if len(name) > 1 and "_" in name and name.isupper():
@@ -110,7 +111,7 @@ class _Reader:
             if identity in tokens:
                 self._add(node, usable, function, unordered_groups)
                 continue
-            if identity in functions and not function:  # what is inside of a function sees its names
+            if identity in functions and not function:  # nested functions see the names of the outermost one
                 function = node.start_byte + 1
             if identity in self._unordered:
                 unordered_groups = (
@@ -128,7 +129,7 @@ class _Reader:
         return len(self._parts) - 1
 
     def _continues(self, node: tree_sitter.Node, symmetric: set[int]) -> bool:
-        """Return whether the node is an operand of the same operator: its parts are those of the whole chain."""
+        """Return whether the node is an operand of the same operator, so that both belong to one chain."""
         parent = node.parent
         return parent is not None and parent.id in symmetric and _operator(parent) == _operator(node)
 

@@ -1,4 +1,4 @@
-"""Kinds of values as far as a text shows them: of literals, of what a variable begins with, of written types."""
+"""Kinds of values that are visible in the text: of literals, initial values and declared types."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ _COMPARISONS: Final = frozenset(
     {"==", "!=", "<", ">", "<=", ">=", "===", "!==", "&&", "||", "not", "!", "in"}
 )
 _WRAPPERS: Final = frozenset({"parenthesized_expression", "unary_expression", "await_expression", "await"})
-_UNTOLD: Final = re.compile(
+_INFERRED: Final = re.compile(
     r"(?:const\s+|final\s+)?(?:var|auto|decltype\(auto\)|any|unknown|_|dynamic)\s*[&*]*"
 )
 
 
 def kind_of_value(node: tree_sitter.Node) -> str:
-    """Return ``int``, ``string``, ``null``, ``list`` … for a literal, ``name`` for a name, and nothing for the rest."""
+    """Return ``int``, ``string``, ``null``, ``list`` … for a literal, ``name`` for a name, else the empty text."""
     kind = _LITERALS.get(node.type)
     if kind is not None:
         return kind
@@ -63,20 +63,20 @@ def kind_of_value(node: tree_sitter.Node) -> str:
 
 
 def is_function(node: tree_sitter.Node) -> bool:
-    """Return whether a value is a function without a name."""
+    """Return whether a value is an anonymous function."""
     return node.type in _FUNCTIONS
 
 
 def plain_type(text: str) -> str:
-    """Return a written type without what does not change it; nothing where the writer lets the compiler find it."""
+    """Return a declared type as ``type:NAME``; empty if it is absent or inferred (``var``, ``auto``)."""
     bare = re.sub(r"\s+", " ", text.strip().removeprefix(":").removeprefix("->").strip())
-    if _UNTOLD.fullmatch(bare):
+    if _INFERRED.fullmatch(bare):
         return ""
     return f"type:{bare}" if bare else ""
 
 
 def _child(node: tree_sitter.Node, *fields: str) -> tree_sitter.Node | None:
-    """Return the child in the first of these fields that has one."""
+    """Return the child in the first of these fields that is present."""
     return next((found for field in fields if (found := node.child_by_field_name(field)) is not None), None)
 
 
@@ -86,7 +86,7 @@ def _kind_of_literal(literal: str, grammar: str) -> str:
 
 
 def inferred_kind(node: tree_sitter.Node, grammar: str) -> str:
-    """Return what tells the kind of a variable that begins with this value: a type, a literal, a call."""
+    """Return the kind of a variable by its initial value: a type, a literal or a call; empty if unknown."""
     while node.type in _WRAPPERS and len(node.named_children) == 1 and not _operator(node):
         node = node.named_children[0]
     literal = kind_of_value(node)
