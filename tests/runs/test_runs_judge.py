@@ -15,7 +15,7 @@ from caretbench.judging.criteria import criterion
 from caretbench.judging.criterion_choice import CriterionProblems
 from caretbench.models import ModelRequest, Sampling
 from caretbench.problem import Completion, Judgement, Problem, Usage
-from caretbench.runs.judge import GradingResult, JudgingSettings, judge_part
+from caretbench.runs.judge import JudgingResult, JudgingSettings, judge_part
 from caretbench.runs.judging.texts_to_judge import distinct_texts
 from caretbench.runs.plans.prices import CostBudget, Price
 from caretbench.runs.run_folder import DataInfo, Manifest, RunFolder
@@ -49,7 +49,7 @@ def add(folder: RunFolder, problems: Sequence[Problem], answers: Sequence[str | 
         )
 
 
-def judge(folder: RunFolder, *clients: FakeClient, **options: Any) -> GradingResult:
+def judge(folder: RunFolder, *clients: FakeClient, **options: Any) -> JudgingResult:
     criterion, sampling = options.pop("criterion", QUALITY), options.pop("sampling", None)
     part = CriterionProblems(criterion, tuple(options.pop("problems", None) or folder.problems()))
     settings = JudgingSettings(policy("syntax"), **{"control_problems": 0} | options)

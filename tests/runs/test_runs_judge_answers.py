@@ -17,7 +17,7 @@ from caretbench.judging.criterion_choice import CriterionProblems, problems_by_c
 from caretbench.models import ModelRequest
 from caretbench.problem import Completion, Problem, Profile
 from caretbench.reports.judged.judged_answers import JudgedAnswers, RatedAnswer
-from caretbench.runs.judge import GradingResult, JudgingSettings, NothingToJudgeError, judge_part, judge_parts
+from caretbench.runs.judge import JudgingResult, JudgingSettings, NothingToJudgeError, judge_part, judge_parts
 from caretbench.runs.judging.two_step_judging import NOTHING
 from caretbench.runs.run_folder import DataInfo, Manifest, ModelInfo, RunFolder
 from tests.support.fakes import FakeClient, Reply, failure
@@ -70,7 +70,7 @@ def judge(
     reply: Callable[[ModelRequest, int], Reply] = honest,
     name: str = "fake/judge",
     **options: Any,
-) -> tuple[dict[str, GradingResult], FakeClient]:
+) -> tuple[dict[str, JudgingResult], FakeClient]:
     client = FakeClient(reply, name=name, accepts=["chat"])
     arguments: dict[str, Any] = {"control_problems": 0} | options
     profile = folder.manifest().profile
@@ -124,7 +124,7 @@ def test_every_task_is_judged_by_its_own(tmp_path: Path) -> None:
     again, silent = judge(folder)
     assert silent.asked == []
     assert folder.judgements_path.read_bytes() == before
-    assert again["efcb-claims@1"].wanted == 9
+    assert again["efcb-claims@1"].requested == 9
 
 
 def test_both_orders_are_asked_and_requests_are_not_mixed(tmp_path: Path) -> None:

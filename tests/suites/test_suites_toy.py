@@ -213,7 +213,7 @@ def test_its_build_refuses_models_and_spends_no_more_than_it_may(verb: LoadedRun
         assert not (work / "refused").exists()
         money = (*sums, "--prices", "prices.toml", "--connections", "1", "--max-cost")
         done = verb(*money, "61", status=1)
-        assert "1 of 2 answers missing (budget 1)" in done.stderr
+        assert "1 of 2 answers are missing (budget 1)" in done.stderr
         assert len(server.requests) == 1
         verb(*money, "62")
         assert len(server.requests) == 2

@@ -154,7 +154,8 @@ class StoredBuildModels:
 
     def _complaint(self, work: BuildStageRequests, tally: StageCounts) -> str:
         kinds = ", ".join(f"{kind} {count}" for kind, count in tally.missing.most_common())
-        line = f"{work.role}, {work.model}: {tally.missing.total()} of {tally.requested} answers missing ({kinds}): "
+        count = f"{tally.missing.total()} of {tally.requested}"
+        line = f"{work.role}, {work.model}: {count} answers are missing ({kinds}): "
         if set(tally.missing) == {"budget"}:
             line += "the rest of --max-cost does not cover one more answer; raise it to continue"
         else:
