@@ -23,20 +23,20 @@ import numpy as np
 from caretbench.files import read_rows
 from caretbench.problem import Problem
 from caretbench.sources.pull_request import PullRequest
-from caretbench.suites.efcb.attacks.attackers import Attackers, AttackersFile, Round
-from caretbench.suites.efcb.attacks.floors import Attacked, attacked, credit
-from caretbench.suites.efcb.attacks.leaks import Leak, leak_report
-from caretbench.suites.efcb.attacks.plausibility import code_lines, lines_apart, tokens
+from caretbench.suites.efcb.attacks.code_likelihood import code_lines, split_shared_lines, tokenize
+from caretbench.suites.efcb.attacks.floor_attacks import AttackQuestion, credit, to_attack_question
+from caretbench.suites.efcb.attacks.leak_report import Leak, leak_report
+from caretbench.suites.efcb.attacks.learned_attackers import AttackerRound, AttackersFile, LearnedAttackers
 from caretbench.suites.efcb.efcb_score import HARD
-from caretbench.suites.efcb.output.folder import EfcbFolder
-from caretbench.suites.efcb.rendering import render
+from caretbench.suites.efcb.output.build_folder import EfcbFolder
+from caretbench.suites.efcb.rendering import render_patch
 
 MOST_ITEMS = 3_000_000
 ORDER = 5
 HASHES = 1 << 14
 FOLDS = 5
 
-Asked = list[tuple[Attacked, int]]
+Asked = list[tuple[AttackQuestion, int]]
 
 
 class Grams:
@@ -76,7 +76,7 @@ def others(asked: Asked, pulls: Sequence[PullRequest]) -> dict[str, list[str]]:
     """For each repository the code lines of the other repositories' changes, turn by turn."""
     by_repository: dict[str, list[str]] = defaultdict(list)
     for pull in sorted(pulls, key=lambda pull: pull.key):
-        by_repository[pull.repo] += code_lines(render(pull).text)
+        by_repository[pull.repo] += code_lines(render_patch(pull).text)
     return {
         name: [
             line
@@ -96,7 +96,7 @@ def by_grams(
     return [
         [
             sum(models[question.repository].log_likelihood(split(line)) for line in lines)
-            for lines in lines_apart(question.choices)[1]
+            for lines in split_shared_lines(question.choices)[1]
         ]
         for question, _ in asked
     ]
@@ -114,10 +114,10 @@ def by_lzma(asked: Asked) -> list[list[float]]:
     ]
 
 
-def hashed(question: Attacked) -> np.ndarray:
+def hashed(question: AttackQuestion) -> np.ndarray:
     """Runs of one to four characters in the lines that not all choices have, less their mean, a row for each choice."""
     found = np.zeros((len(question.choices), HASHES), dtype=np.float32)
-    for row, lines in enumerate(lines_apart(question.choices)[1]):
+    for row, lines in enumerate(split_shared_lines(question.choices)[1]):
         for line in lines:
             even = " ".join(line.split())
             for size in range(1, 5):
@@ -188,8 +188,8 @@ def main() -> None:
     given = None
     if chosen.attackers:
         file = AttackersFile.model_validate_json(chosen.attackers.read_text())
-        rounds = [Round.of(row) for row in file.rounds]
-        given = Attackers((*rounds[:-1],), rounds[-1])
+        rounds = [AttackerRound.from_parameters(row) for row in file.rounds]
+        given = LearnedAttackers((*rounds[:-1],), rounds[-1])
     by_tier: dict[tuple[str, str, str], list[Leak]] = defaultdict(list)
     for leak in leak_report(problems, pulls, given):
         by_tier[leak.task, leak.tier, leak.query].append(leak)
@@ -202,11 +202,11 @@ def main() -> None:
             for problem in sorted(problems, key=lambda problem: problem.id)
             if problem.labels["task"] == HARD
             and not problem.labels.get("rotation")
-            and (found := attacked(problem)) is not None
+            and (found := to_attack_question(problem)) is not None
         ]
         known = others(asked, pulls)
         attacks = {
-            "5-gram of other repositories": by_grams(asked, known, tokens),
+            "5-gram of other repositories": by_grams(asked, known, tokenize),
             "bytes of other repositories": by_grams(asked, known, lambda text: text.strip().encode()),
             "LZMA (not seen by the selection)": by_lzma(asked),
             "perceptron on characters (not seen)": by_perceptron(asked),

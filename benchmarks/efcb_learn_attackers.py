@@ -22,25 +22,25 @@ from caretbench.files import read_rows, write_atomically
 from caretbench.sources.git_mining import MiningPeriod, mine_git
 from caretbench.sources.pull_request import PullRequest
 from caretbench.sources.source_files import SourceFilesByRepository
-from caretbench.suites.efcb.attacks.attackers import (
-    SURE,
-    Attackers,
+from caretbench.suites.efcb.attacks.code_likelihood import CodeModels
+from caretbench.suites.efcb.attacks.edit_sites import edit_differences
+from caretbench.suites.efcb.attacks.learned_attackers import (
+    MAX_LOG_ODDS,
+    AttackerRound,
     AttackersFile,
-    LearnedRound,
-    Round,
-    Sample,
-    chances_to_pass,
-    change_weights,
+    EditSample,
+    LearnedAttackers,
+    RoundParameters,
+    edit_weights,
+    keep_probabilities,
 )
-from caretbench.suites.efcb.attacks.learners import Linear, Trees
-from caretbench.suites.efcb.attacks.line_context import Numbers
-from caretbench.suites.efcb.attacks.line_features import FEATURES
-from caretbench.suites.efcb.attacks.plausibility import Backgrounds
-from caretbench.suites.efcb.attacks.sites import edit_differences
-from caretbench.suites.efcb.edits.patches import Patch
-from caretbench.suites.efcb.filtering import accepted
-from caretbench.suites.efcb.rendering import render
-from caretbench.suites.efcb.seeding import rng
+from caretbench.suites.efcb.attacks.learners import BoostedTrees, LinearLearner
+from caretbench.suites.efcb.attacks.line_context import FloatArray
+from caretbench.suites.efcb.attacks.line_features import FEATURE_NAMES
+from caretbench.suites.efcb.change_filters import filter_changes
+from caretbench.suites.efcb.edits.editable_patch import EditablePatch
+from caretbench.suites.efcb.rendering import render_patch
+from caretbench.suites.efcb.seeding import seeded_random
 
 ROUNDS: Final = 2
 """Rounds that select, before one that corrects them by other repositories."""
@@ -66,27 +66,27 @@ LATER: Final = Size(linear_penalty=20.0, trees=80, depth=3, rate=0.1, penalty=40
 """Of rounds that see what passed: little is left to learn, and few edits count."""
 
 
-def learn_round(differences: Numbers, importance: Numbers, size: Size = LATER) -> Round:
+def learn_round(differences: FloatArray, importance: FloatArray, size: Size = LATER) -> AttackerRound:
     """Learners of differences, each the right reading less the wrong one."""
-    linear = Linear.learn(differences, importance, penalty=size.linear_penalty)
-    trees = Trees.learn(
+    linear = LinearLearner.fit(differences, importance, penalty=size.linear_penalty)
+    trees = BoostedTrees.fit(
         differences,
         importance,
         linear.score(differences),
-        trees=size.trees,
+        tree_count=size.trees,
         depth=size.depth,
-        rate=size.rate,
+        learning_rate=size.rate,
         penalty=size.penalty,
-        every=size.every,
+        feature_stride=size.every,
     )
-    return Round(linear, trees)
+    return AttackerRound(linear, trees)
 
 
-def row(one: Round) -> LearnedRound:
+def row(one: AttackerRound) -> RoundParameters:
     """A round as numbers."""
-    return LearnedRound.model_validate(
+    return RoundParameters.model_validate(
         {
-            "trust": one.trust,
+            "odds_factor": one.odds_factor,
             "linear_sizes": one.linear.scale.sizes.tolist(),
             "linear_weights": one.linear.weights.tolist(),
             "tree_sizes": one.trees.scale.sizes.tolist(),
@@ -97,7 +97,9 @@ def row(one: Round) -> LearnedRound:
     )
 
 
-def learned(samples: Sequence[Sample], unseen: Sequence[Sample] = (), rounds: int = ROUNDS) -> Attackers:
+def learned(
+    samples: Sequence[EditSample], unseen: Sequence[EditSample] = (), rounds: int = ROUNDS
+) -> LearnedAttackers:
     """Attackers from edits of several repositories.
 
     What a round lets pass, and how far its scores can be trusted, is told by learners of the same round that did not
@@ -109,35 +111,37 @@ def learned(samples: Sequence[Sample], unseen: Sequence[Sample] = (), rounds: in
             where they have not learned; without them the judge learns from ``samples``, too.
         rounds: Those that select and learn from ``samples``.
     """
-    passes = [np.ones(len(sample.changes)) for sample in samples]
-    found: list[Round] = []
+    passes = [np.ones(len(sample.change_numbers)) for sample in samples]
+    found: list[AttackerRound] = []
     for number in range(rounds):
         one, passes = _next_round(samples, passes, LATER if number else FIRST)
         found.append(one)
     if unseen:
-        samples, passes = unseen, [chances_to_pass(found, sample.differences) for sample in unseen]
+        samples, passes = unseen, [keep_probabilities(found, sample.differences) for sample in unseen]
         one, passes = _next_round(samples, passes, LATER)
         found.append(one)
-    return Attackers(tuple(found), _next_round(samples, passes, LATER)[0])
+    return LearnedAttackers(tuple(found), _next_round(samples, passes, LATER)[0])
 
 
 def _next_round(
-    samples: Sequence[Sample], passes: Sequence[Numbers], size: Size
-) -> tuple[Round, list[Numbers]]:
+    samples: Sequence[EditSample], passes: Sequence[FloatArray], size: Size
+) -> tuple[AttackerRound, list[FloatArray]]:
     """Return a round learned on edits with these chances to pass, and the chances after it."""
-    weights = [change_weights(sample, chances) for sample, chances in zip(samples, passes, strict=True)]
+    weights = [edit_weights(sample, chances) for sample, chances in zip(samples, passes, strict=True)]
     unseen = _unseen_scores(samples, weights, size)
     trust = _trust(np.concatenate(unseen), np.concatenate(weights))
     after = [
-        chances * np.exp(-np.clip(trust * scores, 0.0, SURE))
+        chances * np.exp(-np.clip(trust * scores, 0.0, MAX_LOG_ODDS))
         for chances, scores in zip(passes, unseen, strict=True)
     ]
-    return _learned(samples, weights, size)._replace(trust=trust), after
+    return _learned(samples, weights, size)._replace(odds_factor=trust), after
 
 
-def _unseen_scores(samples: Sequence[Sample], weights: Sequence[Numbers], size: Size) -> list[Numbers]:
+def _unseen_scores(
+    samples: Sequence[EditSample], weights: Sequence[FloatArray], size: Size
+) -> list[FloatArray]:
     """The scores of each sample's edits by learners that did not see the repository."""
-    found: list[Numbers] = [np.zeros(0)] * len(samples)
+    found: list[FloatArray] = [np.zeros(0)] * len(samples)
     for fold in range(min(_FOLDS, len(samples))):
         others = [place for place in range(len(samples)) if place % _FOLDS != fold] or [0]
         one = _learned([samples[place] for place in others], [weights[place] for place in others], size)
@@ -146,38 +150,40 @@ def _unseen_scores(samples: Sequence[Sample], weights: Sequence[Numbers], size: 
     return found
 
 
-def _trust(scores: Numbers, weights: Numbers) -> float:
+def _trust(scores: FloatArray, weights: FloatArray) -> float:
     """Return the factor by which scores are the likeliest odds."""
     losses = [float((np.log1p(np.exp(-trust * scores)) * weights).sum()) for trust in _TRUSTS]
     return _TRUSTS[int(np.argmin(np.round(losses, 6)))]
 
 
-def _learned(samples: Sequence[Sample], weights: Sequence[Numbers], size: Size) -> Round:
+def _learned(samples: Sequence[EditSample], weights: Sequence[FloatArray], size: Size) -> AttackerRound:
     together = np.concatenate([*weights])
     scale = together.sum() / max(float((together**2).sum()), 1e-12)  # as many rows as they are worth
     return learn_round(np.concatenate([sample.differences for sample in samples]), together * scale, size)
 
 
-def sample(name: str, clone: Path, folder: Path, changes: int, edits: int) -> Sample:
+def sample(name: str, clone: Path, folder: Path, changes: int, edits: int) -> EditSample:
     """The edits of a clone's newest accepted changes; counted once for a folder."""
     kept = folder / f"{name.replace('/', '+')}.npz"
     if not kept.exists():
         records = folder / f"{name.replace('/', '+')}.jsonl"
         mine_git(clone, records, MiningPeriod(limit=3000), name=name)
         pulls = list(read_rows(records, PullRequest))
-        backgrounds = Backgrounds(pulls)
+        backgrounds = CodeModels(pulls)
         rows: list[np.ndarray] = []
         numbers: list[int] = []
-        newest = sorted(accepted(pulls, "default").pulls, key=lambda pull: pull.merge_order)[:changes]
+        newest = sorted(filter_changes(pulls, "default").pulls, key=lambda pull: pull.merge_order)[:changes]
         with SourceFilesByRepository({name: clone}) as trees:
             for number, pull in enumerate(newest):
-                patch = Patch(render(pull), trees.file_reader(pull))
-                drawn = patch.edits(rng(0, "learn attackers", f"{pull.repo} {pull.merge_sha}"), edits)
-                rows.append(edit_differences(patch, drawn, backgrounds.without(pull.repo, pull)))
+                patch = EditablePatch(render_patch(pull), trees.file_reader(pull))
+                drawn = patch.draw_edits(
+                    seeded_random(0, "learn attackers", f"{pull.repo} {pull.merge_sha}"), edits
+                )
+                rows.append(edit_differences(patch, drawn, backgrounds.excluding(pull.repo, pull)))
                 numbers += [number] * len(drawn)
         np.savez(kept, differences=np.concatenate(rows), changes=np.array(numbers, dtype=np.int64))
     with np.load(kept) as found:
-        return Sample(found["differences"], found["changes"])
+        return EditSample(found["differences"], found["changes"])
 
 
 def main() -> None:
@@ -196,22 +202,22 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = chosen.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        counted: list[dict[str, Sample]] = []
+        counted: list[dict[str, EditSample]] = []
         for clones in (chosen.clones, chosen.unseen):
             counted.append({})
             for name, clone in sorted(entry.split("=", 1) for entry in clones):
                 if name not in chosen.without:
                     one = sample(name, Path(clone).expanduser(), folder, chosen.changes, chosen.edits)
-                    print(name, len(one.changes), "edits", flush=True)  # noqa: T201 - a script
-                    if len(one.changes):
+                    print(name, len(one.change_numbers), "edits", flush=True)  # noqa: T201 - a script
+                    if len(one.change_numbers):
                         counted[-1][name] = one
     if chosen.output:
         found = learned(*([*samples.values()] for samples in counted))
         file = AttackersFile(
-            features=FEATURES,
+            features=FEATURE_NAMES,
             learned_on=tuple(counted[0]),
             corrected_on=tuple(counted[1]),
-            rounds=tuple(row(one) for one in (*found.rounds, found.judge)),
+            rounds=tuple(row(one) for one in (*found.rounds, found.evaluation_round)),
         )
         write_atomically(chosen.output, file.model_dump_json() + "\n")
 

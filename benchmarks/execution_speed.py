@@ -36,7 +36,7 @@ from caretbench.execution.toolchains.csharp import find_sdk
 from caretbench.execution.toolchains.java import public_class
 from caretbench.execution.toolchains.typescript import COMPILER_BUNDLE, find_typescript
 from caretbench.execution.types import CompileResult, ExecutionRequest, Limits
-from caretbench.suites import suite
+from caretbench.suites import load_suite
 
 WARM_UP = 8  # other programs before the first that counts: warm workers and compile servers come up
 LIMITS = Limits(wall_s=300, compile_wall_s=300, cpu_s=300, memory_mb=2048, pids=256, tmp_mb=512, nofile=1024)
@@ -155,7 +155,7 @@ def show(language: str, rows: Sequence[Row], seconds: float) -> None:
 
 def main(data: str, programs: int, languages: Sequence[str]) -> None:
     """One table."""
-    devbench = suite("devbench")
+    devbench = load_suite("devbench")
     problems = devbench.load(data).problems
     columns = ["language", "ours", "compiling", "limit", "rest", "plain", "released", "ours, mean", "took"]
     sys.stdout.write(f"| {' | '.join(columns)} |\n|{len(columns) * ' --- |'}\n")

@@ -26,7 +26,7 @@ from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.toolchains import compile_server
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
-from caretbench.suites import suite
+from caretbench.suites import load_suite
 
 LANGUAGES = ("python", "javascript", "typescript", "java", "cpp", "csharp")
 
@@ -44,11 +44,11 @@ class ColdSandbox(Sandbox):
 
 def samples(data: str, count: int, seed: int, languages: Sequence[str]) -> list[ExecutionRequest]:
     """Distinct programs, as many from each language."""
-    devbench = suite("devbench")
+    devbench = load_suite("devbench")
     loaded = devbench.load(data)
     problems = {problem.id: problem for problem in loaded.problems}
     programs: dict[str, dict[str, ExecutionRequest]] = {language: {} for language in languages}
-    for number, completion in enumerate(devbench.recorded(Path(data), problems, ())):
+    for number, completion in enumerate(devbench.recorded_completions(Path(data), problems, ())):
         request = devbench.request(problems[completion.problem_id], completion.text, "default")
         if request is not None and request.language in programs:
             known = programs[request.language]

@@ -18,7 +18,7 @@ from caretbench.extraction.policies import policy
 from caretbench.problem import Completion
 from caretbench.runs.run_folder import RunFolder
 from caretbench.runs.score import ScoringStage
-from caretbench.suites import suite
+from caretbench.suites import load_suite
 
 
 class InstantExecutor:
@@ -37,13 +37,13 @@ class InstantExecutor:
 
 def main(data: Path, wanted: int) -> None:
     """Score ``wanted`` recorded completions, repeated as further samples where there are fewer."""
-    house = suite("devbench")
+    house = load_suite("devbench")
     problems = house.load(str(data)).problems
     by_id = {problem.id: problem for problem in problems}
 
     def completions() -> Iterator[Completion]:
         for turn in count():
-            for row in house.recorded(data, by_id, []):
+            for row in house.recorded_completions(data, by_id, []):
                 yield row.model_copy(update={"sample": row.sample + 1000 * turn})
 
     with tempfile.TemporaryDirectory() as folder:

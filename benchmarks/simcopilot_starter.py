@@ -10,11 +10,11 @@ from pathlib import Path
 
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.files import write_rows
-from caretbench.projects.running import file_splice, take_projects
-from caretbench.projects.setup.commands import checks_of
+from caretbench.projects.answer_requests import file_splice, store_projects
+from caretbench.projects.setup.command_detection import project_checks
 from caretbench.projects.setup.settings import read_settings
 from caretbench.suites.simcopilot.folder import TaskFolder
-from caretbench.suites.simcopilot.starter import projects, starter_task, tasks_path
+from caretbench.suites.simcopilot.starter import sample_projects, starter_task, starter_tasks_path
 
 
 def main() -> None:
@@ -22,12 +22,12 @@ def main() -> None:
     folder, store = TaskFolder(Path(sys.argv[1])), SnapshotStore()
     manifest = folder.manifest()
     problems = folder.problems()
-    take_projects([(manifest.snapshot, folder.snapshot_path(manifest.snapshot))], store)
+    store_projects([(manifest.snapshot, folder.snapshot_path(manifest.snapshot))], store)
     snapshot = store.get(manifest.snapshot)
-    settings = read_settings(projects()[manifest.project])
-    checks = checks_of(snapshot, manifest.languages, settings=settings.checks)
+    settings = read_settings(sample_projects()[manifest.project])
+    checks = project_checks(snapshot, manifest.languages, settings=settings.checks)
     rows = [starter_task(one, snapshot.read(file_splice(one).path), checks) for one in problems]
-    path = tasks_path(manifest.project)
+    path = starter_tasks_path(manifest.project)
     path.parent.mkdir(exist_ok=True)
     write_rows(path, rows)
     sys.stdout.write(f"{path}: {len(rows)} tasks\n")

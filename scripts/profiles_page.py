@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from caretbench.suites import suite
+from caretbench.suites import load_suite
 from caretbench.suites.profile_tables import profiles_page
 
 OURS = ("devbench", "simcopilot", "efcb")
 
 if __name__ == "__main__":
     page = Path(__file__).parents[1] / "docs" / "profiles.md"
-    page.write_text(profiles_page(map(suite, OURS)), encoding="utf-8")
+    page.write_text(profiles_page(map(load_suite, OURS)), encoding="utf-8")

@@ -21,7 +21,7 @@ from caretbench.problem import Caret
 from caretbench.prompts import choose, preprocessor, preprocessors, strategies, strategy
 from caretbench.prompts.strategy import PromptBudget, UnpromptableError
 from caretbench.runs.model_under_test import ModelUnderTest
-from caretbench.suites import suite
+from caretbench.suites import load_suite
 from tests.support.fakes import FakeClient
 
 ROOT = Path(__file__).parents[1]
@@ -72,7 +72,7 @@ def entry_points_of(pyproject: str) -> str:
 
 
 def check_the_example(preprocess: str, prompt: str, cut: str) -> None:
-    problem = suite("devbench").load("starter").problems[0]
+    problem = load_suite("devbench").load("starter").problems[0]
     long = problem.model_copy(update={"shown": Caret(language="python", prefix="a = 1\n" * 50 + "total = ")})
     client = FakeClient(lambda _request, _sample: "```python\ntotal = 1 + 1\n```", accepts=["chat"])
     under_test = ModelUnderTest("m", client, choose(client, prompt), preprocess=[preprocessor(preprocess)])
@@ -109,7 +109,7 @@ def test_the_example_of_the_page_works_when_it_is_installed(install: Install) ->
 
 def test_a_policy_beside_the_user_scores_from_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "tidy.py").write_text(page_blocks()["python"])
-    problem = suite("devbench").load("starter").problems[0]
+    problem = load_suite("devbench").load("starter").problems[0]
     row = {"problem_id": problem.id, "model": "m", "text": f"```\n{problem.reference}\n```"}
     (tmp_path / "recorded.jsonl").write_text(json.dumps(row) + "\n")
     command = [

@@ -33,9 +33,9 @@ def load_suite(name: str) -> Suite:
     Raises:
         KeyError: no such suite; the message lists the known ones.
     """
-    from caretbench.suites import suite
+    from caretbench.suites import load_suite
 
-    return suite(name)
+    return load_suite(name)
 
 
 def run(

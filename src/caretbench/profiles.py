@@ -122,9 +122,7 @@ class ProfileRules:
         default=False,
         said=("at the paper's bounds", "at terciles of the data, within each language"),
     )
-    policy = ProfileRule(
-        "Truncation policy where none is named", paper="released", default="syntax", by_suite=True
-    )
+    policy = ProfileRule("Default truncation policy", paper="released", default="syntax", by_suite=True)
     criterion = ProfileRule(
         "Criterion for judges of answers at carets", paper="devbench-paper", default="devbench-quality"
     )

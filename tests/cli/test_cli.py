@@ -14,7 +14,7 @@ from caretbench import cli
 from caretbench.cli.common import escape_control_characters
 from caretbench.execution.sandbox.bubblewrap import find_bubblewrap
 from caretbench.runs.run_folder import RunFolder
-from caretbench.suites import suite
+from caretbench.suites import load_suite
 from caretbench.suites.selection import Selection, parse_select
 from caretbench.text_tables import align_columns
 from tests.support.command_run import in_own_process
@@ -282,14 +282,14 @@ def test_selections_are_parsed() -> None:
     assert parse_select("language=python|java, category=api_usage") == {
         "language": ("python", "java"), "category": ("api_usage",),
     }  # fmt: skip
-    house = suite("devbench")
+    house = load_suite("devbench")
     problems = house.load("starter").problems
-    chosen = Selection("language=c++,category=code_purpose_understanding").of(house, problems)
+    chosen = Selection("language=c++,category=code_purpose_understanding").apply(house, problems)
     assert {problem.id.rpartition("/")[0] for problem in chosen} == {"cpp/code_purpose"}
     with pytest.raises(ValueError, match="no problem is left"):
-        Selection("mode=nothing").of(house, problems)
+        Selection("mode=nothing").apply(house, problems)
     with pytest.raises(ValueError, match="no problem has the id nothing"):
-        Selection(f"id=nothing|{problems[0].id}").of(house, problems)
+        Selection(f"id=nothing|{problems[0].id}").apply(house, problems)
 
 
 def test_columns_are_aligned() -> None:

@@ -15,9 +15,9 @@ import pytest
 
 from caretbench.files import write_rows
 from caretbench.sources.pull_request import read_pull_requests
-from caretbench.suites.efcb import construction
-from caretbench.suites.efcb.attacks.leaks import leak_report
-from caretbench.suites.efcb.output.folder import EfcbFolder
+from caretbench.suites.efcb import problem_building
+from caretbench.suites.efcb.attacks.leak_report import leak_report
+from caretbench.suites.efcb.output.build_folder import EfcbFolder
 from tests.support.command_run import CommandRun
 from tests.support.efcb_changes import changes, write_history
 from tests.support.git_repository import DAY, EPOCH, History, git
@@ -58,14 +58,14 @@ def test_a_clone_becomes_all_five_tasks(built: tuple[CommandRun, EfcbFolder]) ->
     assert done.code == 0, done.err
     attacks = [line for line in done.out.splitlines() if line.startswith(("limit  ", "floor  "))]
     assert 0 < max(map(len, attacks), default=0) <= 120, "the table fits a terminal"
-    manifest = folder.manifest()
+    manifest = folder.read_manifest()
     assert manifest.changes == {"widgets": 14}
     assert manifest.skipped == {"root": 1}
-    assert "the organisation of widgets is unknown. To name it: git -C" in done.err
-    assert {problem.label("task") for problem in folder.problems()} == {
+    assert "the organisation of widgets is unknown. To set it: git -C" in done.err
+    assert {problem.label("task") for problem in folder.read_problems()} == {
         "gmcq-easy", "gmcq-hard", "mpr-gen", "reverse-qa", "reverse-qa-hallu",
     }  # fmt: skip
-    assert f"{len(folder.problems())} problems" in done.out
+    assert f"{len(folder.read_problems())} problems" in done.out
     shown = [line for line in done.out.splitlines() if "gmcq" not in line and str(folder.path) not in line]
     assert all(len(line) < 150 for line in shown)
 
@@ -85,7 +85,7 @@ def test_a_patch_of_20_mb_is_cut_and_left_out_and_the_rest_goes_on(
 def test_bytes_that_are_no_utf_8_are_asked_about(built: tuple[CommandRun, EfcbFolder]) -> None:
     _, folder = built
     (pull,) = [pull for pull in read_pull_requests([folder.pull_requests_path]) if pull.number == 91]
-    shown = [problem.shown for problem in folder.problems() if problem.cluster.endswith(pull.merge_sha)]
+    shown = [problem.shown for problem in folder.read_problems() if problem.cluster.endswith(pull.merge_sha)]
     assert shown
     assert any("pre\ufffdo7" in one.model_dump_json() for one in shown)
 
@@ -100,7 +100,7 @@ def test_the_same_command_gives_the_same_bytes(built: tuple[CommandRun, EfcbFold
     assert [path.read_bytes() for path in paths] == before
     numbers: dict[str, Any] = json.loads(again.out)
     assert numbers["fit"] is True
-    assert sum(numbers["problems"].values()) == len(folder.problems())
+    assert sum(numbers["problems"].values()) == len(folder.read_problems())
 
 
 def test_the_papers_tables_about_the_data(built: tuple[CommandRun, EfcbFolder]) -> None:
@@ -118,7 +118,7 @@ def test_the_papers_tables_about_the_data(built: tuple[CommandRun, EfcbFolder]) 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "nothing to read: give a clone"),
+        ((), "no source: give a clone"),
         (("--task", "gmcq"), "--task 'gmcq': expected gmcq-easy, gmcq-hard"),
         (("--profile", "papre"), "--profile 'papre': expected paper or default"),
         (("--since", "yesterday"), "'yesterday' is no date (2026-01-31)"),
@@ -155,7 +155,7 @@ def test_a_shallow_clone_is_said(clone: Path, tmp_path: Path) -> None:
     shallow = tmp_path / "shallow"
     git(tmp_path, "clone", "--quiet", "--bare", "--depth", "4", f"file://{clone}", str(shallow))
     done = CommandRun(shallow, *REVERSE, "--until", "2024-01-31", "-o", tmp_path / "tasks")
-    assert "the clone is shallow: what is older is not there" in done.err
+    assert "the clone is shallow: older commits are missing" in done.err
     whole = CommandRun(shallow, *REVERSE, "-o", tmp_path / "whole")
     assert "shallow boundary" in whole.err
     assert whole.code == 0, whole.err
@@ -178,13 +178,13 @@ def test_a_limit_that_is_passed_fails_the_build(
             for leak in leak_report(*arguments)
         ]
 
-    monkeypatch.setattr(construction, "leak_report", leaking)
+    monkeypatch.setattr(problem_building, "leak_report", leaking)
     easy = (records, "--task", "gmcq-easy", "-o", tmp_path / "tasks")
     done = CommandRun(*easy)
     folder = EfcbFolder(tmp_path / "tasks")
     assert done.code == 1
     assert "1.000!" in done.out
-    assert "beyond chance and 3 standard errors: longest in gmcq-easy" in done.err
+    assert "above chance by more than 3 standard errors: longest in gmcq-easy" in done.err
     assert not folder.problems_path.exists()
     assert folder.candidates_path.exists()
     listed = CommandRun("--data", folder.path, verb=("list", "efcb"))

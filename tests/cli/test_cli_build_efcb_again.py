@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.files import write_rows
-from caretbench.suites.efcb.output.folder import EfcbFolder
+from caretbench.suites.efcb.output.build_folder import EfcbFolder
 from tests.support.command_run import CommandRun
 from tests.support.efcb_changes import Written, changes, write_history
 from tests.support.git_repository import DAY, EPOCH, History
@@ -43,8 +43,8 @@ def test_other_options_do_not_replace_a_build(
     before = contents(tasks)
     done = CommandRun(records, *other, "-o", tasks)
     assert done.told
-    assert f"{tasks}: holds 8 problems of another build ({difference}" in done.err
-    assert "give another folder with -o, or remove this one" in done.err
+    assert f"{tasks}: contains 8 problems of another build ({difference}" in done.err
+    assert "use another folder with -o, or remove this one" in done.err
     assert len(done.err.splitlines()) == 1
     assert contents(tasks) == before
 
@@ -98,7 +98,7 @@ def test_problems_of_another_suite_stay(records: Path, tmp_path: Path) -> None:
             (tasks / "manifest.json").write_text(manifest)
         done = CommandRun(records, *REVERSE, "-o", tasks)
         assert done.told
-        assert f"{tasks}: holds problems" in done.err
+        assert f"{tasks}: contains problems" in done.err
         assert "give another folder with -o" in done.err
         assert (tasks / "problems.jsonl").read_text() == "{}\n"
 
@@ -129,7 +129,7 @@ def test_a_failure_keeps_what_was_mined(
     def failing(*_arguments: object, **_named: object) -> None:
         raise ValueError("the disk is full, say")
 
-    monkeypatch.setattr("caretbench.suites.efcb.build.build_tasks", failing)
+    monkeypatch.setattr("caretbench.suites.efcb.build.build_problems", failing)
     assert CommandRun(history.folder, "-o", tmp_path / "tasks").told
     assert len(EfcbFolder(tmp_path / "tasks").pull_requests_path.read_text().splitlines()) == 3
 
@@ -145,7 +145,7 @@ def test_the_name_of_the_repository_is_part_of_what_is_drawn(tmp_path: Path) -> 
                 stream.write(f'[remote "origin"]\n\turl = {address}\n')
         tasks = tmp_path / f"tasks-{number}"
         assert CommandRun(history.folder, "--task", "gmcq-easy", "-o", tasks).code == 0
-        found.append([problem.model_dump_json() for problem in EfcbFolder(tasks).problems()])
+        found.append([problem.model_dump_json() for problem in EfcbFolder(tasks).read_problems()])
     assert found[1] == found[2]
     assert [json.loads(one)["reference"] for one in found[0]] != [
         json.loads(one)["reference"] for one in found[1]
@@ -178,8 +178,8 @@ def test_a_repository_without_a_grammar_says_why_it_has_no_questions(tmp_path: P
 @pytest.mark.parametrize(
     ("remote", "numbered", "remedy"),
     [
-        ("https://github.com/owner/name", True, "--github owner/name reads it"),
-        ("", True, "--github OWNER/NAME reads it"),
+        ("https://github.com/owner/name", True, "--github owner/name reads them"),
+        ("", True, "--github OWNER/NAME reads them"),
         ("https://gitlab.com/owner/name", True, ""),
         ("https://github.com/owner/name", False, ""),
     ],
@@ -196,8 +196,8 @@ def test_missing_descriptions_that_cost_many_changes_have_a_remedy(
     done = CommandRun(history.folder, *REVERSE, "-o", tmp_path / "tasks")
     name = "owner/name" if remote else "widgets"
     [line] = [line for line in done.err.splitlines() if "missing description" in line]
-    assert line.startswith(f"{name}: 2 of 10 changes are refused for a missing description alone")
-    assert line.endswith(remedy or "a missing description alone")
+    assert line.startswith(f"{name}: 2 of 10 changes are rejected only for a missing description")
+    assert line.endswith(remedy or "for a missing description")
     assert "only this filter" in done.out
 
 

@@ -16,7 +16,7 @@ from caretbench.models import ClientOptions
 from caretbench.problem import Completion, Usage
 from caretbench.runs.judging.ratings import HumanRating
 from caretbench.runs.run_folder import DataInfo, Manifest, RunFolder
-from caretbench.suites import suite
+from caretbench.suites import load_suite
 from tests.support.fakes import FakeClient, failure
 from tests.support.model_server import ModelServer, answer, error
 
@@ -49,7 +49,7 @@ def graders(monkeypatch: pytest.MonkeyPatch) -> Graders:
 @pytest.fixture
 def folder(tmp_path: Path) -> RunFolder:
     """A run of two problems in two languages, three completions each, two of them the same text; not scored."""
-    house = suite("devbench")
+    house = load_suite("devbench")
     loaded = house.load("starter")
     chosen = [
         next(problem for problem in loaded.problems if problem.caret.language == language)

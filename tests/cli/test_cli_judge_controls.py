@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 from caretbench import cli
 from caretbench.problem import ChoiceCheck, Completion, Question
 from caretbench.runs.run_folder import DataInfo, Manifest, RunFolder
-from caretbench.suites.efcb.construction import build
 from caretbench.suites.efcb.options import EfcbOptions
-from caretbench.suites.efcb.output.folder import EfcbFolder
+from caretbench.suites.efcb.output.build_folder import EfcbFolder
+from caretbench.suites.efcb.problem_building import build_problems
 from tests.support.efcb_changes import records
 from tests.support.model_server import ModelServer, Recorded
 from tests.support.rule_judges import constant, drawn, noisy, noisy_verdict, rating
@@ -56,7 +56,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 def tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Five tasks of 36 changes of two repositories; the choices are made up, since no judge sees them."""
     pulls = records(24)
-    built = build(pulls, EfcbOptions(), tuple(JUDGED), attacked=False)
+    built = build_problems(pulls, EfcbOptions(), tuple(JUDGED), with_leak_report=False)
     choices = [
         problem.model_copy(
             update={
@@ -76,7 +76,7 @@ def tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     made = EfcbFolder(tmp_path_factory.mktemp("tasks"))
     problems = [*built.problems, *choices]
-    made.write(built.manifest(pulls, (), {}), problems, built.rejected, (), fit=True)
+    made.write_build(built.make_manifest(pulls, (), {}), problems, built.rejected, (), fit=True)
     return made.path
 
 
@@ -92,7 +92,7 @@ def called(*arguments: str | Path) -> tuple[int, str, str]:
 
 def judged(tasks: Path, path: Path, grader: Grader, task: str, *more: str) -> tuple[int, dict[str, Any], str]:
     """Judge one task's answers; gives status, section, and what was said."""
-    folder, problems = RunFolder(path), EfcbFolder(tasks).problems()
+    folder, problems = RunFolder(path), EfcbFolder(tasks).read_problems()
     path.mkdir()
     folder.write_manifest(
         Manifest(
@@ -183,7 +183,9 @@ def test_a_score_with_a_grader_that_always_says_4_is_withheld_everywhere(tasks: 
     path = tmp_path / "run"
     code, out, err = run(tasks, path, constant(4))
     assert code == 1
-    reason = "openai/gpt-4.1-mini by efcb-description@1: fails its controls: reference judged right in 0 of"
+    reason = (
+        "openai/gpt-4.1-mini by efcb-description@1: fails its controls: reference judged correctly in 0 of"
+    )
     assert "the EFCB score is withheld" in err
     assert reason in err
     score = own(path, "efcb-score")
@@ -219,6 +221,7 @@ def test_a_score_with_a_grader_that_always_says_4_is_withheld_everywhere(tasks: 
     assert reason in page
 
 
+@pytest.mark.long
 def test_a_score_with_a_good_grader_is_given(tasks: Path, tmp_path: Path) -> None:
     path = tmp_path / "run"
     code, _, err = run(tasks, path, TRUE)

@@ -15,7 +15,7 @@ from caretbench.judging.criteria import load_criterion
 from caretbench.models import ClientOptions, ModelRequest
 from caretbench.runs.model_under_test import prompt_text
 from caretbench.runs.run_folder import RunFolder
-from caretbench.suites import suite
+from caretbench.suites import load_suite
 from tests.support.fakes import FakeClient
 
 pytestmark = pytest.mark.skipif(bubblewrap.find_bubblewrap() is None, reason="bubblewrap is not installed")
@@ -33,7 +33,7 @@ user = "How short? $prefix|$completion|$suffix"
 """
 TWO = ("--select", "language=python,category=low_context")
 RIGHT, WRONG = sorted(
-    (problem for problem in suite("devbench").load("starter").problems
+    (problem for problem in load_suite("devbench").load("starter").problems
      if (problem.label("language"), problem.label("category")) == ("python", "low_context")),
     key=lambda problem: problem.id,
 )  # fmt: skip

@@ -19,6 +19,7 @@ from caretbench.execution.types import ExecutionResult, Status
 from caretbench.files import cache_folder
 from tests.support.attack_table import GOOD, NO_VERDICT, Attack, run, tables
 from tests.support.compiled_programs import need_toolchain
+from tests.support.language_rows import language_rows
 
 pytestmark = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
 
@@ -85,7 +86,7 @@ def _contained(attack: Attack, result: ExecutionResult) -> None:
         assert "held" in result.stdout.text, (result.status, result.stderr.text)
 
 
-@pytest.mark.parametrize(("language", "attack"), ROWS, ids=_identity)
+@pytest.mark.parametrize(("language", "attack"), language_rows(ROWS), ids=_identity)
 def test_an_attack_is_contained_and_classified(language: str, attack: Attack, places: dict[str, str]) -> None:
     result = _results(language, places)[attack.name]
     _contained(attack, result)
@@ -93,7 +94,7 @@ def test_an_attack_is_contained_and_classified(language: str, attack: Attack, pl
     assert result.status in attack.statuses, said
 
 
-@pytest.mark.parametrize(("language", "attack"), PAPER_ROWS, ids=_identity)
+@pytest.mark.parametrize(("language", "attack"), language_rows(PAPER_ROWS), ids=_identity)
 def test_an_attack_under_paper(language: str, attack: Attack, places: dict[str, str]) -> None:
     result = _results(language, places, "paper")[attack.name]
     _contained(attack, result)
@@ -108,13 +109,13 @@ def test_what_may_pass_is_flagged(language: str, attack: Attack) -> None:
         assert found, "a forged pass without a flag"
 
 
-@pytest.mark.parametrize("language", TABLES)
+@pytest.mark.parametrize("language", language_rows(TABLES))
 def test_good_programs_beside_attacks_pass(language: str, places: dict[str, str]) -> None:
     results = _results(language, places)
     assert [results[f"{GOOD}-{number}"].status for number in range(2)] == [Status.PASSED] * 2
 
 
-@pytest.mark.parametrize("language", TABLES)
+@pytest.mark.parametrize("language", language_rows(TABLES))
 def test_nothing_that_was_started_is_left(language: str, places: dict[str, str]) -> None:
     _results(language, places)
     deadline = time.monotonic() + 10

@@ -123,6 +123,7 @@ def test_paper_takes_exit_status_0_for_a_pass() -> None:
     }
 
 
+@pytest.mark.long
 def test_bounds() -> None:
     need_toolchain("go")
     programs = {

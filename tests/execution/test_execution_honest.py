@@ -12,6 +12,7 @@ from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.types import ExecutionResult, Status
 from tests.support.compiled_programs import need_toolchain, run_programs
 from tests.support.honest_table import HonestProgram, honest_tables, run_honest
+from tests.support.language_rows import language_rows
 
 pytestmark = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
 
@@ -35,7 +36,7 @@ def _result(language: str, program: HonestProgram, profile: Literal["default", "
     return _results[language, profile][program.name]
 
 
-@pytest.mark.parametrize(("language", "program"), ROWS, ids=_identity)
+@pytest.mark.parametrize(("language", "program"), language_rows(ROWS), ids=_identity)
 def test_an_honest_program_has_its_status(language: str, program: HonestProgram) -> None:
     result = _result(language, program, "default")
     said = (result.diagnostics, result.reason, result.stderr.text[-2000:])
@@ -43,7 +44,7 @@ def test_an_honest_program_has_its_status(language: str, program: HonestProgram)
     assert program.shows in result.stderr.text
 
 
-@pytest.mark.parametrize(("language", "program"), PASSING, ids=_identity)
+@pytest.mark.parametrize(("language", "program"), language_rows(PASSING), ids=_identity)
 def test_it_passes_by_the_plain_command_too(language: str, program: HonestProgram) -> None:
     result = _result(language, program, "paper")
     assert result.status is Status.PASSED, (result.diagnostics, result.stderr.text[-2000:])
@@ -75,7 +76,7 @@ _FAILS = {
 }
 
 
-@pytest.mark.parametrize("language", _FAILS)
+@pytest.mark.parametrize("language", language_rows(_FAILS))
 def test_a_stack_trace_shows_nothing_of_the_harness(language: str) -> None:
     ran = {}
     for profile in ("default", "paper"):

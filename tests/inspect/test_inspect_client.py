@@ -578,6 +578,7 @@ with ModelServer([answer("x")] + [silence()] * 9) as server:
 """
 
 
+@pytest.mark.long
 def test_an_interruption_ends_a_waiting_client_without_noise():
     done = subprocess.run(
         [sys.executable, "-W", "default::ResourceWarning", "-c", INTERRUPTED],

@@ -14,7 +14,7 @@ from caretbench.inspect.tasks.suite_tasks import inspect_task
 from caretbench.problem import ChoiceCheck, Completion, Problem
 from caretbench.reports.run_summary import load_run_folder, summarise_run
 from caretbench.runs.run_folder import RunFolder
-from caretbench.suites import suite
+from caretbench.suites import load_suite
 from tests.support.efcb_changes import build_tasks
 from tests.support.inspect_runs import answering, numbers, run
 
@@ -28,7 +28,7 @@ def tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def problems(tasks: Path) -> dict[str, Problem]:
-    found = suite("efcb").load(str(tasks)).problems
+    found = load_suite("efcb").load(str(tasks)).problems
     chosen: dict[str, Problem] = {}
     for task in dict.fromkeys(problem.label("task") for problem in found):
         members = [problem for problem in found if problem.label("task") == task]
@@ -84,6 +84,7 @@ def rows_of(folder: RunFolder, problems: dict[str, Problem]) -> dict[tuple[str, 
     return rows
 
 
+@pytest.mark.long
 def test_row_by_row_the_same(log: EvalLog, folders: list[RunFolder], problems: dict[str, Problem]) -> None:
     theirs = {}
     for sample in read_eval_log(log.location).samples or []:

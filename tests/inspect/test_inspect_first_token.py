@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from caretbench.inspect.client.first_token import likeliest_letter, log_probabilities
 from caretbench.models import ModelAnswer, ModelFailure, ModelRequest, Sampling, TextPrompt
-from caretbench.suites.efcb.answers import released, strict
+from caretbench.suites.efcb.choice_answers import parse_as_released, parse_strictly
 from tests.support.inspect_clients import TEXT, client_on
 from tests.support.model_server import Behaviour, ModelServer, error
 
@@ -87,15 +87,15 @@ def test_each_of_several_samples_is_read(monkeypatch):
 def test_equally_likely_letters_are_no_answer(monkeypatch):
     found = answer(monkeypatch, Behaviour(text=" A", logprobs=completions(" A", logs(_A=0.4, _C=0.4))))
     assert found.text == "equally likely: A, C"
-    assert strict(found.text).choice is None
-    assert released(found.text).choice is None
+    assert parse_strictly(found.text).choice is None
+    assert parse_as_released(found.text).choice is None
 
 
 def test_where_no_letter_is_told_the_answer_is_what_was_written(monkeypatch):
     told = completions(" the", logs(_the=0.5, _a=0.4))
     found = answer(monkeypatch, Behaviour(text=" the", finish="length", logprobs=told))
     assert (found.text, found.finish_reason, found.log_probabilities) == (" the", "length", {})
-    assert strict(found.text).choice is None
+    assert parse_strictly(found.text).choice is None
 
 
 @pytest.mark.parametrize(
@@ -152,6 +152,6 @@ def test_no_letter_is_guessed(tokens):
     told = log_probabilities(tokens, LETTERS)
     assert set(told) == {token.strip() for token, _ in tokens} - {"x"}
     if told:
-        answer = strict(likeliest_letter(told)).letter
+        answer = parse_strictly(likeliest_letter(told)).letter
         best = [letter for letter, value in told.items() if value == max(told.values())]
         assert answer == (best[0] if len(best) == 1 else None)

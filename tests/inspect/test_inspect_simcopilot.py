@@ -8,7 +8,7 @@ from inspect_ai.log import read_eval_log
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.inspect.tasks.inspect_logs import InspectLog
 from caretbench.inspect.tasks.suite_tasks import inspect_task
-from caretbench.suites import suite
+from caretbench.suites import load_suite
 from tests.support.inspect_runs import answering, numbers, run
 
 simcopilot = inspect_task("simcopilot")
@@ -16,7 +16,7 @@ simcopilot = inspect_task("simcopilot")
 
 @pytest.fixture(scope="module")
 def house():
-    return suite("simcopilot").load("starter")
+    return load_suite("simcopilot").load("starter")
 
 
 def test_the_context_is_shown_and_stands_in_the_settings(house, tmp_path: Path) -> None:

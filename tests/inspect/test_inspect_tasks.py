@@ -14,7 +14,7 @@ from caretbench.inspect.tasks.suite_tasks import inspect_task
 from caretbench.problem import Completion
 from caretbench.reports.run_summary import load_run_folder, summarise_run
 from caretbench.runs.run_folder import RunFolder
-from caretbench.suites import suite
+from caretbench.suites import load_suite
 from tests.support.inspect_runs import answering, numbers, run
 
 devbench = inspect_task("devbench")
@@ -30,9 +30,9 @@ SELECT = "id=" + "|".join(IDS)
 
 def answer(identity: str, epoch: int) -> str:
     """Right, nearly right, wrong and empty, so that every problem has another rate."""
-    reference = {problem.id: problem.reference for problem in suite("devbench").load("starter").problems}[
-        identity
-    ]
+    reference = {
+        problem.id: problem.reference for problem in load_suite("devbench").load("starter").problems
+    }[identity]
     place = IDS.index(identity)
     if epoch <= place:
         return reference
@@ -193,7 +193,7 @@ def test_what_cannot_be_asked_or_did_not_come_lowers_the_coverage(
     assert by_id[IDS[0]].error is None
     assert by_id[IDS[0]].scores["caret"].reason == "unpromptable"
     assert by_id[IDS[1]].error is not None
-    house = suite("devbench").load("starter")
+    house = load_suite("devbench").load("starter")
     rows = InspectLog(Path(log.location), "devbench", house.hash)
     assert [row.problem_id for row in rows.completions({problem.id for problem in house.problems})] == [
         IDS[2]

@@ -6,7 +6,6 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
-from caretbench.syntax.names.name_rules import Traits
 from pydantic import ValidationError
 
 from caretbench.execution.scan.tamper import TamperTable
@@ -16,6 +15,7 @@ from caretbench.languages.table_reader import LanguageTable, folders, read_table
 from caretbench.projects.language_tables import ProjectTable, language_commands, project_tables
 from caretbench.prompts.templating import Example
 from caretbench.reports.results.error_classes import ErrorTable
+from caretbench.syntax.names.scoping_rules import ScopingRules
 from caretbench.syntax.testing import TestConventions
 from caretbench.validation.mutation_tables import MutationTable
 
@@ -25,7 +25,7 @@ TABLES: dict[str, type[LanguageTable]] = {
     "tamper": TamperTable,
     "mutations": MutationTable,
     "tests": TestConventions,
-    "traits": Traits,
+    "traits": ScopingRules,
     "projects": ProjectTable,
     "example": Example,
     "errors": ErrorTable,
@@ -70,7 +70,7 @@ def test_ranks_of_projects_differ() -> None:
 
 
 def test_commands_of_a_folder_are_those_of_its_language() -> None:
-    rows = [*language_commands(last=False), *language_commands(last=True)]
+    rows = [*language_commands(fallback=False), *language_commands(fallback=True)]
     assert all(row.languages and set(row.languages) <= set(project_tables()) for row in rows)
 
 
@@ -84,7 +84,7 @@ def test_a_table_goes_on_from_another_one() -> None:
     assert typed is not None
     assert typed.throw == script.throw
     assert (script.wrong_value, typed.wrong_value) == ("undefined", "undefined as any")
-    marks = [project_tables()[name].marks for name in ("javascript", "typescript")]
+    marks = [project_tables()[name].instrumentation for name in ("javascript", "typescript")]
     assert marks[0].call == marks[1].call
     assert marks[0].definition != marks[1].definition
 

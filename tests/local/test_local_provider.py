@@ -169,6 +169,7 @@ def test_a_model_without_a_chat_template_takes_texts_only(tmp_path: Path) -> Non
         assert failure.kind == "unpromptable"
 
 
+@pytest.mark.long
 def test_nothing_is_left_where_nobody_closes(smollm2: Path) -> None:
     code = """
         import sys

@@ -7,7 +7,7 @@ import pytest
 from caretbench.execution.types import Isolation, Output, Status
 from caretbench.execution.workspaces.runner_reports import TestOutcome
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
-from caretbench.projects.project_check import check_project, deselected
+from caretbench.projects.project_check import check_project, without_tests
 from tests.support.fakes import ISOLATION
 
 PYTEST = WorkspaceRequest(id="p", snapshot="s", command=("python3", "-m", "pytest", "-x"), junit=("r.xml",))
@@ -36,7 +36,7 @@ def result(status: Status = Status.PASSED, said: str = "", **fields: object) -> 
 def test_a_good_project_passes_three_times_and_bounds_follow_from_its_time() -> None:
     engine = Engine(lambda _request: result(said="Ran 7 tests in 0.4s", cpu_s=9.0))
     found = check_project(engine, PYTEST.model_copy(update={"junit": ()}))
-    assert (found.fault, found.tests, found.cpu_s) == ("", 7, 9.0)
+    assert (found.fault, found.test_count, found.cpu_s) == ("", 7, 9.0)
     assert sorted(request.repeat for request in engine.asked) == [0, 1, 2]
     assert (found.request.limits.cpu_s, found.request.minimum_tests) == (45.0, 7)
 
@@ -55,7 +55,7 @@ def test_a_good_project_passes_three_times_and_bounds_follow_from_its_time() -> 
         ),
         (result(Status.TIMEOUT, reason="it ran for longer than 60 s"), "tests_hang: it ran for longer than 60 s"),
         (result(Status.FAILED, "socket.gaierror: Temporary failure in name resolution"), "tests_need_network: "),
-        (result(Status.UNRESOLVED_IMPORT, missing_module="numpy"), "missing_dependency: numpy is not here"),
+        (result(Status.UNRESOLVED_IMPORT, missing_module="numpy"), "missing_dependency: numpy is not installed"),
         (result(Status.FAILED, "Ran 0 tests in 0.0s\nNO TESTS RAN"), "no_tests: "),
         (result(Status.PASSED, "Ran 0 tests in 0.0s\nOK"), "no_tests: "),
         (result(Status.COMPILE_ERROR, "A.java:1: error: x"), "does_not_compile: A.java:1: error: x"),
@@ -66,7 +66,7 @@ def test_a_good_project_passes_three_times_and_bounds_follow_from_its_time() -> 
 def test_every_fault_is_said(given: WorkspaceResult, says: str) -> None:
     found = check_project(Engine(lambda _request: given), PYTEST)
     assert found.fault.startswith(says)
-    assert found.machine is (given.status is Status.SKIPPED)
+    assert found.is_machine_fault is (given.status is Status.SKIPPED)
 
 
 @pytest.mark.parametrize("passes", [True, False])
@@ -95,7 +95,7 @@ def flaky(request: WorkspaceRequest) -> WorkspaceResult:
 
 def test_flaky_tests_are_named_and_left_out_where_the_runner_can() -> None:
     found = check_project(Engine(flaky), PYTEST)
-    assert (found.fault, found.flaky) == ("", ("t.Clock::test_clock[3]",))
+    assert (found.fault, found.flaky_tests) == ("", ("t.Clock::test_clock[3]",))
     assert found.request.command[-2:] == ("-k", "not (test_clock)")
 
 
@@ -115,7 +115,7 @@ def test_what_a_busy_machine_held_up_runs_again_alone_and_is_named() -> None:
 
     engine = Busy(lambda request: flaky(request) if len(sizes) == 1 else flaky(PYTEST))
     found = check_project(engine, PYTEST)
-    assert (found.fault, found.flaky, found.held_up) == ("", (), ("t.Clock::test_clock[3]",))
+    assert (found.fault, found.flaky_tests, found.passed_alone) == ("", (), ("t.Clock::test_clock[3]",))
     assert sizes == [3, 1, 1, 1]
     assert sorted(request.repeat for request in engine.asked) == [0, 1, 2, 3, 4, 5]
 
@@ -123,7 +123,7 @@ def test_what_a_busy_machine_held_up_runs_again_alone_and_is_named() -> None:
 def test_a_sandbox_that_fails_at_times_is_no_fault_of_the_tests() -> None:
     bad = result(Status.SANDBOX_ERROR, reason="no memory")
     found = check_project(Engine(lambda request: bad if request.repeat % 2 else result()), PYTEST)
-    assert (found.fault, found.machine) == ("not_run: no memory", True)
+    assert (found.fault, found.is_machine_fault) == ("not_run: no memory", True)
 
 
 @pytest.mark.parametrize(
@@ -141,5 +141,5 @@ def test_a_make_that_finds_nothing_to_do_runs_no_test(said: str, nothing: bool) 
 
 
 def test_runners_with_a_choice_of_their_own_are_left_alone() -> None:
-    assert deselected(("pytest", "-k", "fast"), ["A::b"]) is None
-    assert deselected(("ctest",), ["ctest::a.b", "x"]) == ("ctest", "-E", r"^(a\.b|x)$")
+    assert without_tests(("pytest", "-k", "fast"), ["A::b"]) is None
+    assert without_tests(("ctest",), ["ctest::a.b", "x"]) == ("ctest", "-E", r"^(a\.b|x)$")

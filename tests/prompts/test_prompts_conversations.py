@@ -25,7 +25,7 @@ from caretbench.prompts.markers import (
 )
 from caretbench.prompts.strategy import PromptBudget, UnpromptableError
 from caretbench.prompts.templating import examples
-from caretbench.suites import suite
+from caretbench.suites import load_suite
 from caretbench.syntax.faults import is_well_formed_text
 from tests.support.prompt_samples import CARETS, EVERYTHING, as_text
 
@@ -203,7 +203,7 @@ def test_a_prompt_never_exceeds_its_budget(name: str, prefix: str, suffix: str, 
 @pytest.mark.parametrize("name", ["chat", "natural", "left-to-right", "fill", "devbench-paper"])
 def test_hidden_text_is_in_no_prompt(name: str) -> None:
     hiding = 0
-    for problem in suite("devbench").load("starter").problems:
+    for problem in load_suite("devbench").load("starter").problems:
         assert isinstance(problem.splice, InlineSplice)
         before = problem.splice.before.removesuffix(problem.caret.prefix).strip()
         after = problem.splice.after.removeprefix(problem.caret.suffix).strip()

@@ -8,7 +8,7 @@ from caretbench.reports.published import compare_with_published, published_names
 from caretbench.reports.run_summary import summarise
 from caretbench.reports.sections.published import published_table
 from caretbench.reports.summary import Summary
-from caretbench.suites import suite
+from caretbench.suites import load_suite
 from tests.support.report_runs import make_run
 
 
@@ -79,7 +79,7 @@ def test_a_suite_may_bring_numbers_of_its_own(tmp_path: Path, monkeypatch: pytes
         "table_1,Model M,efcb,,rate,12.5,percent,,,,text,\n",
         encoding="utf-8",
     )
-    monkeypatch.setattr(type(suite("efcb")), "published_folder", tmp_path)
+    monkeypatch.setattr(type(load_suite("efcb")), "published_folder", tmp_path)
     published_names.cache_clear()
     published_numbers.cache_clear()
     try:

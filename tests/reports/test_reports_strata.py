@@ -14,14 +14,14 @@ from caretbench.reports.sections.rate_charts import rates_by
 from caretbench.reports.sections.rates import stratum_table
 from caretbench.reports.strata import has_verdicts, strata_of
 from caretbench.reports.summary import Summary
-from caretbench.suites.values import ORDINARY, Stratification
+from caretbench.suites.values import DEFAULT_STRATIFICATION, Stratification
 from tests.support.questions import question_problems
 from tests.support.report_runs import make_problem
 
 PLAN = Stratification(
     labels=("language", "constructs", "distance"),
     crossed=(("language", "constructs"), ("constructs", "distance")),
-    bounds={"distance": {"python": (10.0, 30.0), "*": (5.0,)}},
+    paper_bounds={"distance": {"python": (10.0, 30.0), "*": (5.0,)}},
 )
 
 
@@ -79,7 +79,9 @@ def test_a_problem_counts_in_every_part_whose_value_it_has() -> None:
 
 
 def test_labels_that_no_problem_has_make_no_stratum() -> None:
-    assert [stratum.name for stratum in strata_of(problems(), "default", ORDINARY)] == ["language"]
+    assert [stratum.name for stratum in strata_of(problems(), "default", DEFAULT_STRATIFICATION)] == [
+        "language"
+    ]
 
 
 def summary(profile: str = "default") -> Summary:

@@ -16,7 +16,7 @@ from caretbench.models import ModelRequest
 from caretbench.reports.judged.carets import folder_caret_scores
 from caretbench.runs.judge import JudgingSettings, judge_part
 from caretbench.runs.run_folder import DataInfo, Manifest, RunFolder
-from caretbench.suites import suite
+from caretbench.suites import load_suite
 from tests.support.fakes import FakeClient
 
 pytestmark = pytest.mark.data
@@ -29,7 +29,7 @@ def by_hash(request: ModelRequest, _sample: int) -> str:
 
 
 def test_nine_thousand_completions_take_2390_judgements(tmp_path: Path, devbench_data: Path) -> None:
-    house = suite("devbench")
+    house = load_suite("devbench")
     loaded = house.load(str(devbench_data))
     folder = RunFolder(tmp_path)
     data = DataInfo(name=loaded.name, hash=loaded.hash, problems=1800, selected=1800)
@@ -37,7 +37,7 @@ def test_nine_thousand_completions_take_2390_judgements(tmp_path: Path, devbench
     folder.write_problems(loaded.problems)
     problems = {problem.id: problem for problem in loaded.problems}
     with RowAppender(folder.completions_path) as appender:
-        appender.append(*house.recorded(devbench_data / "completions", problems, ["gpt-4o"]))
+        appender.append(*house.recorded_completions(devbench_data / "completions", problems, ["gpt-4o"]))
     client = FakeClient(by_hash, window=8)
     started = time.process_time()
     part = CriterionProblems(criterion("devbench-quality"), loaded.problems)

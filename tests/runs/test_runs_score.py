@@ -14,7 +14,7 @@ from caretbench.problem import Completion, Problem, Score
 from caretbench.runs.run_folder import DataInfo, Manifest, ModelInfo, RunFolder
 from caretbench.runs.score import EXECUTION, ScoringStage
 from caretbench.runs.session import check_resumable
-from caretbench.suites import suite
+from caretbench.suites import load_suite
 from tests.support.fakes import FakeExecutor
 from tests.support.make_problem import MakeProblem
 
@@ -31,7 +31,7 @@ def scoring(
     cut: str = "syntax",
 ) -> ScoringStage:
     return ScoringStage(
-        suite("devbench"), problems, RunFolder(folder), policy(cut), profile, executor,  # type: ignore[arg-type]
+        load_suite("devbench"), problems, RunFolder(folder), policy(cut), profile, executor,  # type: ignore[arg-type]
     )  # fmt: skip
 
 

@@ -30,7 +30,7 @@ def test_its_numbers_are_the_same(suite: str) -> None:
         assert columns[model].statuses == numbers["statuses"]
 
 
-@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize("suite", ["devbench", pytest.param("efcb", marks=pytest.mark.long)])
 def test_scoring_it_again_adds_nothing(suite: str, tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / suite)
     shutil.copytree(STORED / suite, folder.path)

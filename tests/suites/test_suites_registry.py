@@ -16,7 +16,7 @@ from caretbench.errors import DataError
 from caretbench.plugins import PluginError
 from caretbench.problem import PredicateCheck
 from caretbench.reports.report_source import ReportSource
-from caretbench.suites import suite, suite_names, usable_suites
+from caretbench.suites import load_suite, suite_names, usable_suites
 from caretbench.suites.base import Suite
 from caretbench.suites.values import ProblemSet, Table
 from tests.support.make_problem import MakeProblem
@@ -52,7 +52,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
     yield put
     for name in suites._registered.keys() - known.keys() - set(suites._OURS):
         del suites._registered[name]
-    suite.cache_clear()
+    load_suite.cache_clear()
 
 
 @pytest.mark.parametrize("name", BROKEN)
@@ -66,7 +66,7 @@ def test_a_broken_suite_is_named_and_the_others_work(name: str, install: Install
     assert listed.exit_code == 0
     assert message in listed.stderr
     with pytest.raises(PluginError, match=f"plug-in {name} "):
-        suite(name)
+        load_suite(name)
 
 
 def test_a_suite_with_a_name_of_ours_is_refused_alone(install: Install) -> None:
@@ -74,7 +74,7 @@ def test_a_suite_with_a_name_of_ours_is_refused_alone(install: Install) -> None:
     refused: list[PluginError] = []
     assert suite_names(refused.append)[:3] == ("devbench", "simcopilot", "efcb")
     assert "has a 'devbench' already" in str(refused[0])
-    assert suite("devbench").title == "DevBench"
+    assert load_suite("devbench").title == "DevBench"
 
 
 def test_a_suite_that_builds_nothing_says_so() -> None:
@@ -93,7 +93,7 @@ def test_predicates_are_measured_by_default(make_problem: MakeProblem) -> None:
         def request(self, *_arguments):  # type: ignore[no-untyped-def]
             return None
 
-        def faults(self, _problem, text):  # type: ignore[no-untyped-def]
+        def failed_predicates(self, _problem, text):  # type: ignore[no-untyped-def]
             return ["too long"] if len(text) > 3 else []
 
     problem = make_problem().model_copy(update={"checks": (PredicateCheck(name="short"),)})

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caretbench.suites import suite
+from caretbench.suites import load_suite
 from caretbench.suites.selection import Selection
 
-DEVBENCH = suite("devbench")
+DEVBENCH = load_suite("devbench")
 PROBLEMS = DEVBENCH.load("starter").problems
 
 
@@ -18,7 +18,7 @@ def cell(problem):
 
 @given(st.integers(1, 80), st.integers(0, 5))
 def test_a_limit_spreads_a_sample_over_the_cells(limit: int, seed: int) -> None:
-    chosen = Selection(limit=limit, seed=seed).of(DEVBENCH, PROBLEMS)
+    chosen = Selection(limit=limit, seed=seed).apply(DEVBENCH, PROBLEMS)
     assert len(chosen) == min(limit, len(PROBLEMS))
     assert chosen == [problem for problem in PROBLEMS if problem in chosen]  # in their order
     counts = Counter(map(cell, chosen))
@@ -28,20 +28,20 @@ def test_a_limit_spreads_a_sample_over_the_cells(limit: int, seed: int) -> None:
 
 def test_another_seed_draws_another_sample() -> None:
     samples = {
-        tuple(p.id for p in Selection(limit=10, seed=seed).of(DEVBENCH, PROBLEMS)) for seed in range(5)
+        tuple(p.id for p in Selection(limit=10, seed=seed).apply(DEVBENCH, PROBLEMS)) for seed in range(5)
     }
     assert len(samples) > 1
-    assert Selection(limit=10).of(DEVBENCH, PROBLEMS) == Selection(limit=10).of(DEVBENCH, PROBLEMS)
+    assert Selection(limit=10).apply(DEVBENCH, PROBLEMS) == Selection(limit=10).apply(DEVBENCH, PROBLEMS)
 
 
 def test_a_sample_holds_one_problem_of_overlapping_spans() -> None:
     together = [problem.model_copy(update={"overlap_group": "one"}) for problem in PROBLEMS[:5]]
-    chosen = Selection(limit=50).of(DEVBENCH, [*together, *PROBLEMS[5:]])
+    chosen = Selection(limit=50).apply(DEVBENCH, [*together, *PROBLEMS[5:]])
     assert sum(problem.overlap_group == "one" for problem in chosen) == 1
 
 
 def test_per_cell_takes_the_first_ones_of_every_cell() -> None:
-    chosen = Selection(per_cell=1).of(DEVBENCH, PROBLEMS)
+    chosen = Selection(per_cell=1).apply(DEVBENCH, PROBLEMS)
     firsts: dict[object, str] = {}
     for problem in PROBLEMS:
         firsts.setdefault(cell(problem), problem.id)
@@ -50,23 +50,23 @@ def test_per_cell_takes_the_first_ones_of_every_cell() -> None:
 
 def test_nothing_left_is_an_error() -> None:
     with pytest.raises(ValueError, match="no problem is left"):
-        Selection("mode=nothing").of(DEVBENCH, PROBLEMS)
+        Selection("mode=nothing").apply(DEVBENCH, PROBLEMS)
 
 
 def test_a_small_sample_has_as_many_languages_as_can_be() -> None:
     for seed in range(4):
-        chosen = Selection(limit=6, seed=seed).of(DEVBENCH, PROBLEMS)
+        chosen = Selection(limit=6, seed=seed).apply(DEVBENCH, PROBLEMS)
         assert len({problem.label("language") for problem in chosen}) == 6
         assert len({problem.label("category") for problem in chosen}) == 6
-    cells = {cell(Selection(limit=1, seed=seed).of(DEVBENCH, PROBLEMS)[0]) for seed in range(8)}
+    cells = {cell(Selection(limit=1, seed=seed).apply(DEVBENCH, PROBLEMS)[0]) for seed in range(8)}
     assert len(cells) > 1
 
 
 def test_spans_of_a_file_are_told_apart_by_their_bytes(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path))
-    house = suite("simcopilot")
+    house = load_suite("simcopilot")
     problems = house.load("starter").problems
-    chosen = Selection(limit=len(problems)).of(house, problems)
+    chosen = Selection(limit=len(problems)).apply(house, problems)
     places = sorted((p.splice.path, p.splice.snapshot, p.splice.start, p.splice.end) for p in chosen)
     for first, second in itertools.pairwise(places):
         assert first[:2] != second[:2] or first[3] <= second[2] or first[2:] == second[2:] == (0, 0)
@@ -82,5 +82,5 @@ def test_without_its_labels_the_first_stratum_is_the_cell() -> None:
     class Other(type(DEVBENCH)):  # type: ignore[misc]
         strata = ("mode",)
 
-    chosen = Selection(limit=4).of(Other(), relabelled)
+    chosen = Selection(limit=4).apply(Other(), relabelled)
     assert Counter(problem.label("mode") for problem in chosen) == {"odd": 2, "even": 2}

@@ -7,10 +7,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from caretbench.sources.pull_request import FileChange, PullRequest
-from caretbench.suites.efcb.construction import BuiltQuestions, build
 from caretbench.suites.efcb.options import EfcbOptions
-from caretbench.suites.efcb.output.folder import EfcbFolder
-from caretbench.suites.efcb.seeding import rng
+from caretbench.suites.efcb.output.build_folder import EfcbFolder
+from caretbench.suites.efcb.problem_building import BuiltProblems, build_problems
+from caretbench.suites.efcb.seeding import seeded_random
 from tests.support.git_repository import DAY, EPOCH, History
 
 _NAMES = ("left", "right", "total", "count", "limit", "offset", "result", "buffer")
@@ -22,7 +22,7 @@ class Written:
     """One change: its message, its file, and the lines it adds."""
 
     def __init__(self, number: int, seed: int = 0) -> None:
-        draw = rng(seed, "a change", str(number))
+        draw = seeded_random(seed, "a change", str(number))
         names = draw.sample(_NAMES, 5)
         thing, other, verb = *draw.sample(_THINGS, 2), draw.choice(_VERBS)
         lines = []
@@ -59,7 +59,7 @@ def changes(count: int, repo: str = "owner/name", seed: int = 0) -> list[PullReq
                 title=one.title,
                 description=one.description,
                 base_sha="b" * 40,
-                merge_sha=rng(seed, repo, str(number)).randbytes(20).hex(),
+                merge_sha=seeded_random(seed, repo, str(number)).randbytes(20).hex(),
                 merged_at=f"2026-{1 + number // 28 % 12:02}-{1 + number % 28:02}T00:00:00Z",
                 license="MIT",
                 files=(FileChange(path=one.path, status="added", additions=len(lines), patch=patch),),
@@ -80,8 +80,8 @@ def write_history(folder: Path, count: int, *, first: int = 0) -> History:
 
 
 @lru_cache(maxsize=4)
-def _built(count: int, options: EfcbOptions) -> BuiltQuestions:
-    return build(records(count), options)
+def _built(count: int, options: EfcbOptions) -> BuiltProblems:
+    return build_problems(records(count), options)
 
 
 def records(count: int) -> list[PullRequest]:
@@ -94,6 +94,8 @@ def build_tasks(folder: Path, count: int = 16, options: EfcbOptions | None = Non
     built = _built(count, options or EfcbOptions())
     pulls: Sequence[PullRequest] = records(count)
     made = EfcbFolder(folder)
-    with made.begun():
-        made.write(built.manifest(pulls, (), {}), built.problems, built.rejected, built.leaks, fit=True)
+    with made.start_build():
+        made.write_build(
+            built.make_manifest(pulls, (), {}), built.problems, built.rejected, built.leaks, fit=True
+        )
     return folder

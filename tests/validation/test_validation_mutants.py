@@ -10,10 +10,10 @@ import pytest
 from caretbench.problem import Caret, FileSplice, InlineSplice, Problem, ProgramCheck, Provenance
 from caretbench.syntax import fault_count, parse
 from caretbench.validation.mutants import (
-    REACH_ONLY,
+    REACH_ONLY_MUTANTS,
     VAGUE_COMMENT,
+    is_only_comment,
     mutants,
-    only_comment,
     stub,
     throw_at_start,
 )
@@ -86,7 +86,7 @@ def test_a_throw_at_the_start_comes_before_all_that_is_executed(
 def test_a_throw_at_the_start_of_a_script_is_a_crash_and_a_head_has_none() -> None:
     script = throw_at_start(_problem("", "x = g()\n", "print(x)\n"))
     assert script is not None
-    assert script.name in REACH_ONLY
+    assert script.name in REACH_ONLY_MUTANTS
     assert throw_at_start(_problem("def f(a):\n    if ", "a > g(a)", ":\n        return a\n")) is None
 
 
@@ -254,10 +254,10 @@ def test_assertions_of_the_reference_are_not_mutated() -> None:
     problem = _problem("def f(a):\n    return a + 1\n", reference, "")
     kinds = [mutant.name for mutant in mutants(problem, 100)]
     assert set(kinds) == {"number", "dropped_line", "dropped_statement", "crash"}
-    assert kinds[-1] in REACH_ONLY
+    assert kinds[-1] in REACH_ONLY_MUTANTS
     assert _texts(problem, "number") == ["a = f(2)\nassert a == 2, 'no'\n"]
     script = _problem("", "assert.equal(f(1), 2);\n", "", "javascript")
-    assert {mutant.name for mutant in mutants(script)} <= REACH_ONLY
+    assert {mutant.name for mutant in mutants(script)} <= REACH_ONLY_MUTANTS
 
 
 def test_imports_and_loops_are_left_alone() -> None:
@@ -297,19 +297,19 @@ def test_a_blank_reference_gets_a_throw_where_statements_may_stand() -> None:
 )
 def test_comments(language: str, prefix: str, reference: str, suffix: str, vague: str) -> None:
     problem = _problem(prefix, reference, suffix, language)
-    assert only_comment(problem)
+    assert is_only_comment(problem)
     assert mutants(problem) == [(VAGUE_COMMENT, vague)]
 
 
 def test_code_with_a_comment_is_not_only_a_comment() -> None:
-    assert not only_comment(_problem("", "# Adds.\na = 1\n", ""))
-    assert not only_comment(_problem("", "", "# other\n"))
-    assert not only_comment(PYTHON)
+    assert not is_only_comment(_problem("", "# Adds.\na = 1\n", ""))
+    assert not is_only_comment(_problem("", "", "# other\n"))
+    assert not is_only_comment(PYTHON)
 
 
 def test_other_splices_are_refused() -> None:
     problem = PYTHON.model_copy(update={"splice": FileSplice(snapshot="s", path="p", start=0, end=1)})
-    with pytest.raises(TypeError, match="not spliced into one program"):
+    with pytest.raises(TypeError, match="not spliced into a program"):
         mutants(problem)
 
 
@@ -341,7 +341,7 @@ def test_mutants_of_released_problems(devbench_data: Path) -> None:
             prefix = row["prefix"] + ("" if row["prefix"].endswith("\n") else "\n")
             suffix = ("" if row["suffix"].startswith("\n") else "\n") + row["suffix"]
             problem = _problem(prefix, row["golden_completion"], suffix, row["language"])
-            if only_comment(problem):
+            if is_only_comment(problem):
                 continue
             found = mutants(problem)
             total[row["language"]] += 1
@@ -437,6 +437,7 @@ def test_rust_mutants() -> None:
     assert not _texts(main, "default_return")
 
 
+@pytest.mark.long
 def test_rust_mutants_compile_and_fail() -> None:
     texts = {f"{n} {mutant.name}": RUST.caret.prefix + mutant.text + RUST.caret.suffix
              for n, mutant in enumerate(mutants(RUST, 100))}  # fmt: skip

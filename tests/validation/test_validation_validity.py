@@ -11,11 +11,11 @@ from caretbench.files import read_rows
 from caretbench.problem import Problem
 from caretbench.reports.frame import LoadedRun, build_frame, read_verdicts
 from caretbench.reports.notes import older_gate_warnings
-from caretbench.validation.validity import GATE, GateLoop, Validity
+from caretbench.validation.validity import GATE_VERSION, ResumableGate, Validity
 from tests.support.make_problem import MakeProblem
 
 
-class Backwards(GateLoop):
+class Backwards(ResumableGate):
     """Decides the last problem first, and stops at one called ``stop``."""
 
     def __init__(self) -> None:
@@ -66,8 +66,11 @@ def test_verdicts_of_an_older_gate_are_decided_again(tmp_path: Path, make_proble
     assert read_verdicts(path) == ({"a": "unverified", "b": "unverified"}, 2)
     gate = Backwards()
     [verdict] = gate.run([make_problem("a")], path)
-    assert (verdict.verdict, verdict.gate) == ("valid", GATE)
-    assert [(row.problem_id, row.gate) for row in read_rows(path, Validity)] == [("a", GATE), ("b", 1)]
+    assert (verdict.verdict, verdict.gate) == ("valid", GATE_VERSION)
+    assert [(row.problem_id, row.gate) for row in read_rows(path, Validity)] == [
+        ("a", GATE_VERSION),
+        ("b", 1),
+    ]
     assert read_verdicts(path) == ({"a": "valid", "b": "unverified"}, 1)
     gate.run([make_problem("a")], path)
     assert gate.asked == ["a"]

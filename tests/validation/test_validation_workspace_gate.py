@@ -16,7 +16,7 @@ from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, W
 from caretbench.extraction.policies import policy
 from caretbench.files import read_rows
 from caretbench.problem import Caret, FileSplice, Problem, Provenance, TestsCheck
-from caretbench.validation.duplicates import repeats
+from caretbench.validation.duplicates import near_duplicate_spans
 from caretbench.validation.validity import Validity
 from caretbench.validation.workspace_gate import WorkspaceGate
 from tests.support.fakes import ISOLATION
@@ -86,10 +86,14 @@ class Gate(WorkspaceGate):
         patch = {problem.splice.path: problem.splice.content(SOURCE.encode(), text)}
         return WorkspaceRequest(id=problem.id, snapshot="s", command=CHECK.command, patch=patch)
 
-    def original(self, problem: Problem) -> bytes:  # noqa: ARG002 - there is one
+    def original_file(self, problem: Problem) -> bytes:  # noqa: ARG002 - there is one
         return SOURCE.encode()
 
-    def reached(self, request: WorkspaceRequest, problems: Sequence[Problem]) -> Collection[str]:  # noqa: ARG002
+    def reached_problems(
+        self,
+        request: WorkspaceRequest,  # noqa: ARG002
+        problems: Sequence[Problem],
+    ) -> Collection[str]:
         return self.found(problems) if self.found else {problem.id for problem in problems}
 
 
@@ -170,11 +174,11 @@ def test_objections_that_cost_nothing_come_first() -> None:
 
 def test_the_same_code_elsewhere_is_a_repetition_but_another_mode_or_an_overlap_is_none() -> None:
     both = [problem(), problem(mode="suffix_hidden"), problem("raise ValueError(width)\n    " + BODY)]
-    assert repeats(both) == {}
+    assert near_duplicate_spans(both) == {}
     near = "def f(x):\n    if x:\n        return g(x)\n    return h(x)\n"
-    assert repeats([problem(one, source=near) for one in ("return g(x)", "return h(x)")]) == {}
+    assert near_duplicate_spans([problem(one, source=near) for one in ("return g(x)", "return h(x)")]) == {}
     copy = problem(path="copies.py")
-    assert repeats([problem(), copy]) == {copy.id: problem().id}
+    assert near_duplicate_spans([problem(), copy]) == {copy.id: problem().id}
 
 
 def test_closing_brackets_alone_are_no_answer() -> None:
@@ -184,7 +188,7 @@ def test_closing_brackets_alone_are_no_answer() -> None:
     java = java.model_copy(update={"shown": java.caret.model_copy(update={"language": "java"})})
     engine = Engine(lambda _text: Status.PASSED)
     made = gate(engine)
-    made.original = lambda _problem: source.encode()
+    made.original_file = lambda _problem: source.encode()
     splice = java.splice
     assert isinstance(splice, FileSplice)
     made.request = lambda one, text: WorkspaceRequest(
@@ -214,7 +218,7 @@ def _many() -> list[Problem]:
 
 def _many_gate(decide: Decide) -> WorkspaceGate:
     made = gate(Engine(decide))
-    made.original = lambda _problem: MANY.encode()
+    made.original_file = lambda _problem: MANY.encode()
 
     def request(one: Problem, text: str) -> WorkspaceRequest:
         assert isinstance(one.splice, FileSplice)

@@ -71,18 +71,18 @@ class SuiteCommands(HelpGroup):
         Raises:
             ValueError: the suite builds no problems.
         """
-        from caretbench.suites import suite, suite_names
+        from caretbench.suites import load_suite, suite_names
 
         if cmd_name not in suite_names():
             return None
-        if not suite(cmd_name).build_about:
+        if not load_suite(cmd_name).build_about:
             known = ", ".join(self.list_commands(ctx))
             raise ValueError(
-                f"{suite(cmd_name).title} builds no problems of its own; suites that do: {known}"
+                f"{load_suite(cmd_name).title} builds no problems of its own; suites that do: {known}"
             )
         only = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-        text = inspect.getdoc(suite(cmd_name).build)
-        only.command(cmd_name, help=text, cls=HelpCommand)(_command(suite(cmd_name)))
+        text = inspect.getdoc(load_suite(cmd_name).build)
+        only.command(cmd_name, help=text, cls=HelpCommand)(_command(load_suite(cmd_name)))
         return typer.main.get_command(only)
 
 
@@ -187,7 +187,7 @@ def _build(
     else:
         for line in result.lines:
             print_line(line)
-    if not result.fit:
+    if not result.usable:
         raise typer.Exit(1)
 
 

@@ -137,7 +137,7 @@ class StepProgress(Progress):
         detail = f" ({self._details[step]})" if self._details.get(step) else ""
         return f"{step}: {done} of {total}{detail}" if total else f"{step}: {done}{detail}"
 
-    def print_note(self, line: str) -> None:
+    def note(self, line: str) -> None:
         """Print one line to standard error."""
         print_note(line)
 

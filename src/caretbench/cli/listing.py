@@ -68,7 +68,7 @@ def listing(
     """
     from caretbench.profiles import profile_named
     from caretbench.suites import load_problems, usable_suites
-    from caretbench.suites import suite as find_suite
+    from caretbench.suites import load_suite as find_suite
     from caretbench.suites.profile_tables import profile_table
 
     if suite_name is None:
@@ -82,7 +82,7 @@ def listing(
         _print_tables([profile_table(suite)] if profiles else suite.data_tables(data), as_json=as_json)
         return
     loaded = load_problems(suite, data)
-    problems = selection(options).of(suite, loaded.problems)
+    problems = selection(options).apply(suite, loaded.problems)
     if sizes:
         _print_statistics(suite, problems, rules, as_json=as_json)
     elif as_json:

@@ -30,7 +30,7 @@ def pull(
       caretbench pull devbench
       caretbench pull devbench --model gpt-4o
     """
-    from caretbench.suites import suite as find_suite
+    from caretbench.suites import load_suite as find_suite
     from caretbench.suites import usable_suites
 
     suite = find_suite(suite_name)

@@ -41,7 +41,7 @@ def reproduce(
     from caretbench.runs import verdict as verdicts
     from caretbench.runs.run_folder import RunFolder
     from caretbench.runs.score import EXECUTION, REFERENCE
-    from caretbench.suites import suite
+    from caretbench.suites import load_suite
 
     folder = RunFolder(run)
     manifest = folder.manifest()
@@ -56,7 +56,7 @@ def reproduce(
     steps: tuple[str, ...] = ()
     if text is not None and completion.model != REFERENCE and isinstance(problem.shown, Caret):
         text, steps = find_policy(manifest.policy).apply(text, problem.shown)
-    request = suite(manifest.suite).program(problem, text, manifest.profile, manifest.variants)
+    request = load_suite(manifest.suite).submitted_request(problem, text, manifest.profile, manifest.variants)
     if request is None:
         result = verdicts.result_without_program(problem)
     else:
@@ -108,9 +108,9 @@ def _print_measurements(
     Raises:
         Exit: a value is not the stored one.
     """
-    from caretbench.suites import suite
+    from caretbench.suites import load_suite
 
-    measurements = suite(manifest.suite).measure(problem, completion.text, manifest.profile)
+    measurements = load_suite(manifest.suite).measure(problem, completion.text, manifest.profile)
     if as_json:
         rows = [{"scorer": one.scorer, "values": dict(one.values), **one.details} for one in measurements]
         print_line(

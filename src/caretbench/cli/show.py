@@ -28,9 +28,9 @@ def show(
     """
     from caretbench.problem import Caret, FileSplice, InlineSplice, Question
     from caretbench.prompts.question import LETTERS
-    from caretbench.suites import load_problems, suite
+    from caretbench.suites import load_problems, load_suite
 
-    problems = {problem.id: problem for problem in load_problems(suite(suite_name), data).problems}
+    problems = {problem.id: problem for problem in load_problems(load_suite(suite_name), data).problems}
     problem = problems.get(problem_id)
     if problem is None:
         raise ValueError(

@@ -66,7 +66,7 @@ def validate(
     from caretbench.runs.plans.config import SuiteConfig
     from caretbench.runs.plans.options import options_to_tables
     from caretbench.runs.suite_validation import validate as validate_problems
-    from caretbench.suites import suite
+    from caretbench.suites import load_suite
 
     config = SuiteConfig(name=suite_name, data=data, **options_to_tables(options)["suite"])
     with StepProgress(quiet=as_json) as steps:
@@ -82,7 +82,7 @@ def validate(
     if as_json:
         print_json([verdict.model_dump() for verdict in verdicts])
     else:
-        _print(problems, verdicts, suite(suite_name).strata[0], show_all=show_all)
+        _print(problems, verdicts, load_suite(suite_name).strata[0], show_all=show_all)
         print_line(f"\nverdicts: {output or path}")
     if fail_under is not None and validation.share < fail_under:
         raise typer.Exit(1)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from caretbench.extraction.policies import Policy
 from caretbench.files import sha256_text
-from caretbench.judging.parsing import without_reasoning
+from caretbench.judging.parsing import remove_reasoning
 from caretbench.problem import Caret, Completion, CriterionCheck, Problem, Profile, Question
 from caretbench.profiles import rules_of
 
@@ -25,9 +25,7 @@ def plain_answer(_problem: Problem, text: str, profile: Profile) -> str:
     Under ``paper`` it is the raw text, else the text without reasoning, blank lines around it and blanks at its end.
     """
     return (
-        text
-        if rules_of(profile).judged_as_it_came
-        else _BLANK_LINES.sub("", without_reasoning(text)).rstrip()
+        text if rules_of(profile).judged_as_it_came else _BLANK_LINES.sub("", remove_reasoning(text)).rstrip()
     )
 
 

@@ -38,13 +38,13 @@ class _Fault(Exception):  # noqa: N818  # never leaves this module
     """Error: an answer cannot be read."""
 
 
-def without_reasoning(text: str) -> str:
+def remove_reasoning(text: str) -> str:
     """Return an answer without leading reasoning in ``<think>`` tags."""
     return _REASONING.sub("", text, count=1)
 
 
 def _answer_text(text: str) -> str:
-    answer = without_reasoning(text).strip()
+    answer = remove_reasoning(text).strip()
     if not answer:
         raise _Fault("the answer is empty")
     return answer

@@ -1,1 +1,1 @@
-"""A software project and its tests: set-up, commands, runners, snapshots, reach."""
+"""Software projects and their tests: setup, test commands, snapshots, and the statements that tests reach."""

@@ -1,4 +1,4 @@
-"""Project tables: how sources of a language are marked, and how projects in it are tested."""
+"""Project tables of languages: instrumentation of sources, test commands, mining patterns."""
 
 from __future__ import annotations
 
@@ -11,47 +11,46 @@ from caretbench.languages import languages
 from caretbench.languages.table_reader import LanguageTable, read_table
 
 
-class MarkTable(LanguageTable):
-    """How marks are left in a language.
+class InstrumentationTable(LanguageTable):
+    """Instrumentation of a language's sources: a call before each statement records that it is executed.
 
-    ``call`` is a statement, in which ``@file`` and ``@n`` become numbers. ``definition`` is one line, or several where
-    it stands at the head: ``@size`` becomes the number of statements, ``@place`` the path of the file that holds marks.
-    ``at`` is the place of the definition: the head or the foot of the file, or before its first statement. ``unmarked``
-    are nodes before which nothing may stand, or which are not executed where they stand; ``not_behind``
-    are nodes that belong to the one behind them. ``text_first``: texts at the
-    head of a block are documentation or directives, and stay there. ``constant``: a pattern of the header of functions
-    that a compiler may compute, in which nothing may have an effect.
+    ``call`` is the inserted call; ``@file`` and ``@n`` are replaced by the numbers of file and statement.
+    ``definition`` is the called function; ``@size`` is replaced by the number of statements, ``@place`` by the path of
+    the log file. ``definition_position``: at the head or foot of the file, or before its first statement.
+    ``excluded_nodes`` get no call; nor do nodes after one of ``attached_nodes``. ``leading_strings``: strings at the
+    head of a block are docstrings or directives, and stay first. ``constant_header`` matches the header of functions
+    evaluated at compile time, which get no calls.
     """
 
     call: str
     definition: str
-    at: Literal["head", "foot", "first"]
-    unmarked: frozenset[str] = frozenset()
-    not_behind: frozenset[str] = frozenset()
-    text_first: bool = False
-    constant: str | None = None
+    definition_position: Literal["head", "foot", "first"]
+    excluded_nodes: frozenset[str] = frozenset()
+    attached_nodes: frozenset[str] = frozenset()
+    leading_strings: bool = False
+    constant_header: str | None = None
 
 
 class TestCommand(LanguageTable):
-    """One command that tests a project; its fields are explained in ``projects/setup/commands.toml``."""
+    """One test command; ``projects/setup/commands.toml`` explains the fields."""
 
     __test__ = False  # not a test itself
 
     name: str
     languages: tuple[str, ...] = ()
-    """By default the one of the folder."""
-    last: bool = False
-    """It is tried after the commands of all languages."""
-    files: tuple[str, ...] = ()
-    any: tuple[str, ...] = ()
-    holds: Mapping[str, str] = {}
-    tells: Mapping[str, str] = {}
-    absent: tuple[str, ...] = ()
-    script: bool = False
-    target: str | None = None
-    tools: tuple[str, ...] = ()
-    module: str | None = None
-    """A Python module that the command needs from a bundle or the project's setup."""
+    """Languages of the projects; by default the folder's language."""
+    fallback: bool = False
+    """Try this command after those of all languages."""
+    required_files: tuple[str, ...] = ()
+    any_file: tuple[str, ...] = ()
+    required_text: Mapping[str, str] = {}
+    any_text: Mapping[str, str] = {}
+    absent_files: tuple[str, ...] = ()
+    package_script: bool = False
+    make_target: str | None = None
+    required_tools: tuple[str, ...] = ()
+    python_module: str | None = None
+    """Python module that the command needs, from a bundle or the project's setup."""
     command: str
     prepare: str | None = None
     prepare_files: tuple[str, ...] = ("*",)
@@ -60,52 +59,52 @@ class TestCommand(LanguageTable):
     junit: tuple[str, ...] = ()
     minimum_tests: int = 0
     hints: Mapping[str, str] = {}
-    """By the kind of a fault: what to do where the project's tests do not pass. ``*`` stands for all others."""
+    """Advice by kind of fault, if the project's own tests do not pass; ``*`` is for all other kinds."""
 
 
 class MiningTable(LanguageTable):
-    """What makes no task in a language.
+    """Mining patterns of a language.
 
-    ``stub`` matches whole bodies that only give or take a value, ``imports`` the beginning of statements that bring in
-    what others wrote. ``fields_are_global``: there are no variables outside of classes.
+    ``stub_body`` matches bodies that only return or store a value; ``import_statement`` matches the beginning of an
+    import. ``fields_are_global``: the language has no variables outside classes, so fields count as global variables.
     """
 
-    stub: re.Pattern[str]
-    imports: re.Pattern[str]
+    stub_body: re.Pattern[str]
+    import_statement: re.Pattern[str]
     fields_are_global: bool = False
 
 
 class ProjectTable(LanguageTable):
-    """Projects in one language: ``projects.toml`` in its folder."""
+    """The table ``projects.toml`` of a language."""
 
     rank: int
     """Position among languages with equally many files."""
     mining: MiningTable
-    marks: MarkTable
+    instrumentation: InstrumentationTable
     commands: tuple[TestCommand, ...] = ()
 
 
 @cache
 def project_tables() -> Mapping[str, ProjectTable]:
-    """Return the tables of the languages whose projects are mined, by name, in the order of their ranks."""
+    """Return the tables of all languages that can be mined, by name, in the order of ranks."""
     read = {name: read_table(name, "projects", ProjectTable) for name in languages()}
     found = {name: table for name, table in read.items() if table is not None}
     return dict(sorted(found.items(), key=lambda entry: entry[1].rank))
 
 
-def mark_table(language: str) -> MarkTable | None:
-    """Return how sources of a language are marked; None where they are not."""
+def instrumentation_table(language: str) -> InstrumentationTable | None:
+    """Return the instrumentation of a language; None if it has none."""
     table = project_tables().get(language)
-    return table.marks if table is not None else None
+    return table.instrumentation if table is not None else None
 
 
-def language_commands(*, last: bool) -> tuple[TestCommand, ...]:
-    """Return the commands of all languages, in the order in which they are tried: the last ones, or all others."""
+def language_commands(*, fallback: bool) -> tuple[TestCommand, ...]:
+    """Return the test commands of all languages in the order of trial: those with ``fallback``, or the others."""
     tables = project_tables()
     return tuple(
         row.model_copy(update={"languages": row.languages or (name,)})
         for name in languages()
         if name in tables
         for row in tables[name].commands
-        if row.last is last
+        if row.fallback is fallback
     )

@@ -1,9 +1,8 @@
-"""Is a project fit to check anything? Its own tests, three times, before any answer is put into it.
+"""Validation of a project: its own tests must pass three times on the unchanged project.
 
-Every run starts from the same snapshot in a place of its own, so files that a run leaves behind, and the order in which
-others run, change nothing. What is found out: tests that fail, hang, need the network or a package, tests that pass at
-times only, and commands that run no test at all. Where some runs pass and others do not, a busy machine may be why:
-they all run again, one at a time, and only if one of those fails, too, tests are called flaky.
+Every run starts from a copy of the same snapshot. Detected faults: tests that fail, hang, need the network or a
+package, flaky tests, and commands that run no test. If some runs fail, all are repeated one at a time, since the cause
+may be a busy machine; tests are called flaky only if one of those fails too.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine, 
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
 
 RUNS = 3
-_LEAST_CPU_S = 4.0  # an answer that loops costs so much at least, and every gate meets many
-_ALL_ANEW = 0.3
-"""Bounds are five times a time: one and a half times what everything takes, then."""
+_LEAST_CPU_S = 4.0  # minimum limit; low, because every endless loop costs this much
+_REBUILD_SHARE = 0.3
+"""Share of the time without preparation that limits assume at least (they are 5 times that): a full rebuild fits."""
 _NAMED = 5
 _TAIL_LINES = 3
 _MOST_CHARACTERS = 200
@@ -36,48 +35,48 @@ _NO_TESTS = re.compile(
     re.MULTILINE,
 )
 _NOT_OK = re.compile(r"^(?:not ok \d+ - |✖ (?!failing tests))(\S.*?)(?: [#(].*)?$", re.MULTILINE)
-"""Tests that failed, in what TAP's and node's runners print, where no report was asked for."""
+"""Failed tests in the output of TAP's and node's runners."""
 _MAKE_DOES_NOTHING = re.compile(
     r"^make(?:\[\d+\])?: (?:Nothing to be done for .*|.* is up to date\.)$", re.MULTILINE
 )
 _NOISE = re.compile(
     r"\s*(?:at [\w.$/<>]+\(|\.\.\. \d+ (?:more|common frames)|\[ERROR\] ?(?:$|\[Help|Re-run|To see|For more)|\x1b\[0m$)"
 )
-"""Where an exception came from, in a JVM, and where Maven would have one read on: what they say stands before."""
+"""Stack traces of the JVM and Maven's references to help pages; the message is before them."""
 _ERROR = re.compile(r"\berror\b(?: \w+)?:|\bCMake Error\b", re.IGNORECASE)
 _PARAMETERS = re.compile(r"[\[(].*", re.DOTALL)
 
 
 class ProjectCheck(NamedTuple):
-    """What became of a project's own tests.
+    """Result of a project's own tests on the unchanged project.
 
     Args:
-        request: The command to go on with: its bounds follow from the time it took, as many tests have to run, and
-            flaky tests are left out.
-        fault: Why the project can check nothing, as ``kind: words``; empty where it can.
-        machine: Whether the fault is this machine's (a bundle or a toolchain that is not here), not the project's.
-        flaky: Tests that pass at times only; they are left out.
-        held_up: Tests (or what was said) that failed beside other work and passed each time alone.
-        tests: How many tests passed, by reports or the runner's last words; 0 where neither tells.
-        cpu_s: CPU seconds of one run: the largest; less where what is prepared saves time, as bounds are then.
-        wall_s: Seconds of one run: the largest.
+        request: The command for answers: with limits from the measured time, with the minimum number of tests, and
+            without flaky tests.
+        fault: The reason why the project cannot check answers, as ``kind: explanation``; empty if it can.
+        is_machine_fault: The cause of the fault is this machine, such as a missing bundle or toolchain.
+        flaky_tests: Names of flaky tests, which are excluded.
+        passed_alone: Tests (or an explanation) that failed in parallel runs, but passed each time alone.
+        test_count: Number of passed tests, from reports or the runner's output; 0 if unknown.
+        cpu_s: Maximum CPU seconds of a run; less if preparation saves time.
+        wall_s: Maximum wall time of a run in seconds.
     """
 
     request: WorkspaceRequest
     fault: str = ""
-    machine: bool = False
-    flaky: tuple[str, ...] = ()
-    held_up: tuple[str, ...] = ()
-    tests: int = 0
+    is_machine_fault: bool = False
+    flaky_tests: tuple[str, ...] = ()
+    passed_alone: tuple[str, ...] = ()
+    test_count: int = 0
     cpu_s: float = 0.0
     wall_s: float = 0.0
 
 
 def check_project(engine: WorkspaceEngine, request: WorkspaceRequest, *, runs: int = RUNS) -> ProjectCheck:
-    """Run a project's tests as they are.
+    """Run the tests of an unchanged project ``runs`` times and return the result.
 
     Raises:
-        DataError: the snapshot is not here, or damaged.
+        DataError: the snapshot is missing or damaged.
     """
     plain = request.model_copy(update={"prepare": ()})
     found = _without_flaky(engine, plain, runs)
@@ -85,65 +84,65 @@ def check_project(engine: WorkspaceEngine, request: WorkspaceRequest, *, runs: i
 
 
 def _prepared(engine: WorkspaceEngine, found: ProjectCheck, prepare: tuple[str, ...]) -> ProjectCheck:
-    """Return the check with what saves time, if all tests pass with that too.
+    """Return the check with the preparing command, if all tests pass with it too.
 
-    An answer may change what all has to be made anew for: bounds leave room for that.
+    Limits leave time for a full rebuild, which an answer can cause.
     """
     request = found.request.model_copy(update={"prepare": prepare, "id": "project prepared"})
     [result] = engine.submit([request])
     if result.status is not Status.PASSED:
         return found
-    cpu_s = min(found.cpu_s, max(_ALL_ANEW * found.cpu_s, result.cpu_s))
+    cpu_s = min(found.cpu_s, max(_REBUILD_SHARE * found.cpu_s, result.cpu_s))
     limits = limits_for(cpu_s, least_s=_LEAST_CPU_S, floor=request.limits)
     return found._replace(request=request.model_copy(update={"limits": limits}), cpu_s=cpu_s)
 
 
 def _without_flaky(engine: WorkspaceEngine, request: WorkspaceRequest, runs: int) -> ProjectCheck:
     found = _check(engine, request, runs)
-    flaky = found.flaky
-    without = deselected(request.command, flaky) if flaky else None
+    flaky = found.flaky_tests
+    without = without_tests(request.command, flaky) if flaky else None
     if without is None:
         return found
     again = _check(engine, request.model_copy(update={"command": without}), runs)
-    return again if again.fault else again._replace(flaky=flaky)
+    return again if again.fault else again._replace(flaky_tests=flaky)
 
 
 def _check(engine: WorkspaceEngine, request: WorkspaceRequest, runs: int) -> ProjectCheck:
     repeated = [request.model_copy(update={"repeat": n, "id": f"project {n}"}) for n in range(2 * runs)]
     results = sorted(engine.submit(repeated[:runs]), key=lambda result: result.id)
     failed = _not_passed(results)
-    held_up: tuple[str, ...] = ()
+    passed_alone: tuple[str, ...] = ()
     if 0 < len(failed) < runs:
         first = results
         results = [result for one in repeated[runs:] for result in engine.submit([one])]
         if _not_passed(results):
             failed, results = _not_passed([*first, *results]), [*first, *results]
         else:
-            held_up, failed = _names(failed) or (_why(failed[0]),), []
+            passed_alone, failed = _names(failed) or (_failure_reason(failed[0]),), []
     cpu_s = max(result.cpu_s for result in results)
     wall_s = max(result.wall_s for result in results)
     if not failed:
         if all(_no_tests(result) for result in results):
             return ProjectCheck(request, _runs_nothing(results[0]))
-        return bounded(request, *results)._replace(held_up=held_up)
+        return passing_check(request, *results)._replace(passed_alone=passed_alone)
     ours = all(result.status.is_machine_fault for result in failed)
     if ours or len(failed) == len(results):
-        return ProjectCheck(request, _why(failed[0]), ours, cpu_s=cpu_s, wall_s=wall_s)
+        return ProjectCheck(request, _failure_reason(failed[0]), ours, cpu_s=cpu_s, wall_s=wall_s)
     names = _names(failed)
-    said = ", ".join(names[:_NAMED]) or _why(failed[0])
+    failures = ", ".join(names[:_NAMED]) or _failure_reason(failed[0])
     passed = len(results) - len(failed)
-    fault = f"tests_flaky: {passed} of {len(results)} runs pass; not always: {said}"
-    return ProjectCheck(request, fault, flaky=names, cpu_s=cpu_s, wall_s=wall_s)
+    fault = f"tests_flaky: {passed} of {len(results)} runs pass; not always: {failures}"
+    return ProjectCheck(request, fault, flaky_tests=names, cpu_s=cpu_s, wall_s=wall_s)
 
 
-def bounded(request: WorkspaceRequest, *passed: WorkspaceResult) -> ProjectCheck:
-    """What follows from runs that passed: as many tests have to run, in bounds by the time they took."""
+def passing_check(request: WorkspaceRequest, *passed: WorkspaceResult) -> ProjectCheck:
+    """Return the result of runs that all passed: their number of tests is required, limits follow from their time."""
     cpu_s = max(result.cpu_s for result in passed)
-    tests = min(passed_tests(result) for result in passed)
+    tests = min(passed_test_count(result) for result in passed)
     limits = limits_for(cpu_s, least_s=_LEAST_CPU_S, floor=request.limits)
     changes = {"limits": limits, "minimum_tests": max(request.minimum_tests, tests)}
     wall_s = max(result.wall_s for result in passed)
-    return ProjectCheck(request.model_copy(update=changes), tests=tests, cpu_s=cpu_s, wall_s=wall_s)
+    return ProjectCheck(request.model_copy(update=changes), test_count=tests, cpu_s=cpu_s, wall_s=wall_s)
 
 
 def _not_passed(results: Sequence[WorkspaceResult]) -> list[WorkspaceResult]:
@@ -155,7 +154,7 @@ def _names(failed: Sequence[WorkspaceResult]) -> tuple[str, ...]:
 
 
 def failing_tests(result: WorkspaceResult) -> tuple[str, ...]:
-    """Return the names of tests that did not pass, as reports have them."""
+    """Return the names of failed tests, from reports."""
     return (*result.counts.names("failed"), *result.counts.names("error"))
 
 
@@ -164,40 +163,42 @@ def _no_tests(result: WorkspaceResult) -> bool:
         return result.no_tests
     if _NO_TESTS.search(result.stdout.text) or _NO_TESTS.search(result.stderr.text):
         return True
-    said = f"{result.stdout.text}\n{result.stderr.text}"
-    return bool(_MAKE_DOES_NOTHING.search(said)) and not _MAKE_DOES_NOTHING.sub("", said).strip()
+    output = f"{result.stdout.text}\n{result.stderr.text}"
+    return bool(_MAKE_DOES_NOTHING.search(output)) and not _MAKE_DOES_NOTHING.sub("", output).strip()
 
 
 def _runs_nothing(result: WorkspaceResult) -> str:
-    said = _MAKE_DOES_NOTHING.search(f"{result.stdout.text}\n{result.stderr.text}")
-    why = f" ({said[0]})" if said else ""
-    return f"no_tests: the command ends well, but runs no test{why}; name the one that runs them"
+    message = _MAKE_DOES_NOTHING.search(f"{result.stdout.text}\n{result.stderr.text}")
+    why = f" ({message[0]})" if message else ""
+    return f"no_tests: the command succeeds, but runs no test{why}; name the one that runs them"
 
 
-def passed_tests(result: WorkspaceResult) -> int:
-    """Return how many tests passed, by reports or the runner's last words; 0 where neither tells."""
+def passed_test_count(result: WorkspaceResult) -> int:
+    """Return the number of passed tests, from reports or the runner's output; 0 if unknown."""
     if result.tests:
         return result.counts.passed
     return spoken_tests(result.stdout.text, result.stderr.text) or 0
 
 
 # Long: one case for each cause, in the order of precedence.
-def _why(result: WorkspaceResult) -> str:
-    """Why a project's own tests do not pass, as ``kind: words``."""
-    said = f"{result.stderr.text}\n{result.stdout.text}\n" + "\n".join(test.message for test in result.tests)
-    lines = [line.strip() for line in said.splitlines() if line.strip() and not _NOISE.match(line)]
+def _failure_reason(result: WorkspaceResult) -> str:
+    """Return the reason why a project's own tests do not pass, as ``kind: explanation``."""
+    output = f"{result.stderr.text}\n{result.stdout.text}\n" + "\n".join(
+        test.message for test in result.tests
+    )
+    lines = [line.strip() for line in output.splitlines() if line.strip() and not _NOISE.match(line)]
     tail = " / ".join(lines[-_TAIL_LINES:])
     failing = ", ".join((failing_tests(result) or _NOT_OK.findall(result.stdout.text))[:_NAMED])
     if result.status.is_machine_fault:
         return f"not_run: {result.reason or result.status.value}"
     if result.status is Status.TIMEOUT:
-        return f"tests_hang: {result.reason}; the whole test command has to end by then"
-    if _NETWORK.search(said):
+        return f"tests_hang: {result.reason}; this is the limit for the whole test command"
+    if _NETWORK.search(output):
         of = f" ({failing})" if failing else ""
-        return f"tests_need_network: a test{of} looks for another machine, and there is none in a sandbox; leave it out"
+        return f"tests_need_network: a test{of} needs the network, which a sandbox does not have; exclude it"
     if result.status is Status.UNRESOLVED_IMPORT:
         return (
-            f"missing_dependency: {result.missing_module} is not here; build a bundle of packages that has it"
+            f"missing_dependency: {result.missing_module} is not installed; build a bundle that contains it"
         )
     if _no_tests(result):
         return "no_tests: the command runs no test"
@@ -213,22 +214,22 @@ def _why(result: WorkspaceResult) -> str:
 
 
 def _first_error(result: WorkspaceResult) -> str:
-    """What the first test that did not pass says; of pytest's many lines the first with an error's name."""
+    """Return the message of the first failed test; of pytest's output, the first line with the name of an error."""
     failed = (test.message for test in result.tests if test.outcome in ("failed", "error"))
-    said = next(filter(None, failed), "")
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    message = next(filter(None, failed), "")
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
     marked = [line[1:].strip() for line in lines if line.startswith("E ")]
     telling = [line for line in marked if "Error" in line or "not found" in line]
     return (telling or marked or lines or [""])[0][:_MOST_CHARACTERS]
 
 
-# --- leaving tests out ------------------------------------------------------------------------------------------------
+# --- excluding tests --------------------------------------------------------------------------------------------------
 
 
-def deselected(command: Sequence[str], names: Sequence[str]) -> tuple[str, ...] | None:
-    """Return the command without these tests (``CLASS::NAME``); None where its runner has no option for that.
+def without_tests(command: Sequence[str], names: Sequence[str]) -> tuple[str, ...] | None:
+    """Return a command that excludes tests (``CLASS::NAME``); None if its runner has no such option.
 
-    Tests are chosen by their own name alone: one of the same name in another class is left out too.
+    Only the last part of the name counts: a test of the same name in another class is excluded too.
     """
     short = sorted({_PARAMETERS.sub("", name.rpartition("::")[2]) for name in names})
     if not all(short):

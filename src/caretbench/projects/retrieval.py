@@ -1,4 +1,4 @@
-"""Parts of a project's files that share words with the code at the caret, found by BM25."""
+"""Retrieval of parts of files that are similar to the code at the caret, by BM25."""
 
 from __future__ import annotations
 
@@ -6,24 +6,28 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-LINES: Final = 20
+LINES_PER_PART: Final = 20
 _WORD: Final = re.compile(r"[A-Za-z]+|\d+")
 _PIECE: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
-Numbered = tuple[tuple[int, str], ...]
+NumberedLines = tuple[tuple[int, str], ...]
 
 
 def words(text: str) -> list[str]:
-    """Words in lower case, those of ``camelCase`` and ``snake_case`` apart."""
+    """Return the words of a text in lower case; ``camelCase`` and ``snake_case`` are split."""
     return [piece.lower() for word in _WORD.findall(text) for piece in _PIECE.findall(word)]
 
 
-def most_alike(query: str, files: Sequence[tuple[str, Numbered]], count: int) -> list[tuple[str, Numbered]]:
-    """Return at most ``count`` parts of 20 lines that share words with the query, the most alike last."""
+def most_similar_parts(
+    query: str, files: Sequence[tuple[str, NumberedLines]], count: int
+) -> list[tuple[str, NumberedLines]]:
+    """Return up to ``count`` parts of 20 lines with their paths, by rising BM25 score (all positive)."""
     import bm25s
 
     parts = [
-        (path, lines[start : start + LINES]) for path, lines in files for start in range(0, len(lines), LINES)
+        (path, lines[start : start + LINES_PER_PART])
+        for path, lines in files
+        for start in range(0, len(lines), LINES_PER_PART)
     ]
     corpus = [words("\n".join(text for _, text in lines)) for _, lines in parts]
     filled = [n for n, found in enumerate(corpus) if found]

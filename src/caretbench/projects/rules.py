@@ -1,4 +1,4 @@
-"""Rules for the files of a project, read from ``projects.toml``."""
+"""Rules for the selection of a project's files, read from ``projects.toml``."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from caretbench.problem import Row
 
 
 class SnapshotRules(Row):
-    """Files that are no part of the project."""
+    """Patterns of files that are not part of the snapshot."""
 
     ignored: tuple[str, ...]
 
 
 class FileRules(Row):
-    """Files that are not read as the project's own code."""
+    """Files that are not mined: names of folders, patterns, and limits on lines and their length in bytes."""
 
     folders: frozenset[str]
     patterns: tuple[str, ...]
-    most_lines: int
-    longest_line: int
+    max_lines: int
+    max_line_bytes: int
 
 
 class ProjectRules(Row):
-    """All rules."""
+    """All rules for a project's files."""
 
     snapshot: SnapshotRules
     files: FileRules

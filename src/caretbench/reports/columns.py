@@ -78,8 +78,8 @@ def columns_of(
         column.model_copy(update={"title": titles.get((column.model, column.parameters), column.title)})
         for column in columns
     ]
-    if stratification.printed_intervals:
-        main, forms = stratum_name(stratification.main), paper_tables_in(columns, stratification)
+    if stratification.paper_intervals:
+        main, forms = stratum_name(stratification.main_labels), paper_tables_in(columns, stratification)
         columns = [_with_paper_intervals(column, main, forms, maker.seed) for column in columns]
     return tuple(columns)
 
@@ -105,7 +105,9 @@ def _shown_strata(
     found = strata[str(group["profile"][0])]
     if group["policy"][0] not in policies[1:]:
         return found
-    return [stratum for stratum in found if set(stratum.name.split(SEPARATOR)) <= set(stratification.main)]
+    return [
+        stratum for stratum in found if set(stratum.name.split(SEPARATOR)) <= set(stratification.main_labels)
+    ]
 
 
 def _group_order(

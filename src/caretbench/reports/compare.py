@@ -25,12 +25,12 @@ from caretbench.reports.results.identity import (
 )
 from caretbench.reports.results.problem_lists import excluded_ids, find_excluded_problems
 from caretbench.reports.strata import SEPARATOR, Stratum, has_verdicts, strata_of
-from caretbench.suites.values import ORDINARY, Stratification
+from caretbench.suites.values import DEFAULT_STRATIFICATION, Stratification
 from caretbench.versions import current_model
 
 NOT_DISTINGUISHABLE = "not distinguishable"
 
-_SINGLE = ORDINARY._replace(crossed=())
+_SINGLE = DEFAULT_STRATIFICATION._replace(crossed=())
 
 _TESTS = {"mcnemar_exact": "exact McNemar", "sign_flip_permutation": "paired permutation"}
 

@@ -21,8 +21,8 @@ from caretbench.problem import Caret, Completion, Judgement, MissingSample, Prob
 from caretbench.runs.judging.ratings import HumanRating, read_ratings
 from caretbench.runs.run_folder import RunFolder, current_manifest
 from caretbench.runs.verdict import decided_outcome, deciding_scores, needs_execution
-from caretbench.suites import baselines_of
-from caretbench.validation.validity import GATE
+from caretbench.suites import baselines_of_run
+from caretbench.validation.validity import GATE_VERSION
 
 LABELS = ("language", "category", "mode")
 """Labels by which the numbers of every suite are broken down, if its problems have them."""
@@ -81,7 +81,7 @@ class LoadedRun:
 def baselines_in(manifest: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of the baselines in a run's manifest, in display order."""
     stated = (info["model"] for info in manifest.get("models") or () if info.get("source") == "baseline")
-    return baselines_of(manifest.get("suite"), stated)
+    return baselines_of_run(manifest.get("suite"), stated)
 
 
 def load_run(folder: Path, problems: Sequence[Problem]) -> LoadedRun:
@@ -145,7 +145,7 @@ def read_verdicts(path: Path) -> tuple[dict[str, str], int]:
         except KeyError as error:
             raise DataError(f"{path}:{number}: the row has no {error}") from None
         gates[row["problem_id"]] = row.get("gate", 1)
-    return verdicts, sum(gate != GATE for gate in gates.values())
+    return verdicts, sum(gate != GATE_VERSION for gate in gates.values())
 
 
 def build_frame(

@@ -10,15 +10,15 @@ from caretbench.reports.frame import LoadedRun
 from caretbench.reports.results.identity import differences, settings_of
 from caretbench.reports.summary import Column
 from caretbench.runs.judging.result import COVERAGE_WANTED
-from caretbench.validation.validity import GATE
+from caretbench.validation.validity import GATE_VERSION
 
 
 def older_gate_warnings(run: LoadedRun) -> Iterator[str]:
     """Yield a warning if verdicts come from an older version of the gate."""
     if run.older_verdicts:
         yield (
-            f"{run.older_verdicts} problems were validated by an older version of the gate (current: {GATE}). Run "
-            f"`caretbench validate {run.manifest.get('suite')}`, then score the run again."
+            f"{run.older_verdicts} problems were validated by an older version of the gate (current: {GATE_VERSION}). "
+            f"Run `caretbench validate {run.manifest.get('suite')}`, then score the run again."
         )
 
 

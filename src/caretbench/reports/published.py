@@ -15,7 +15,7 @@ from caretbench.profiles import PROFILES
 from caretbench.reports.estimates import ReportedNumber, ReportValue
 from caretbench.reports.judged.scores import JudgedCell
 from caretbench.reports.summary import Column, RateCell, Summary
-from caretbench.suites import suite as find_suite
+from caretbench.suites import load_suite as find_suite
 from caretbench.suites import suite_names
 
 CellT = TypeVar("CellT", RateCell, JudgedCell)

@@ -16,9 +16,9 @@ from caretbench.reports.judged.judged_answers import JudgedAnswers
 from caretbench.reports.judged.value_table import KEY, judged_values
 from caretbench.reports.results.problem_lists import ExcludedProblems, find_excluded_problems
 from caretbench.reports.summary import Column, SuiteTable
-from caretbench.suites import naming
+from caretbench.suites import suite_errors
 from caretbench.suites.base import Suite
-from caretbench.suites.values import ORDINARY, OwnChart, Stratification
+from caretbench.suites.values import DEFAULT_STRATIFICATION, Stratification, SuiteChart
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class ReportSource:
     """Loaded run with its stratification and its suite, if installed; computes values that several sections share."""
 
     run: LoadedRun
-    stratification: Stratification = ORDINARY
+    stratification: Stratification = DEFAULT_STRATIFICATION
     suite: Suite | None = None
 
     @property
@@ -44,16 +44,16 @@ class ReportSource:
         """Tables that the suite computes itself."""
         if self.suite is None:
             return ()
-        with naming(self.suite, "result_tables"):
+        with suite_errors(self.suite, "result_tables"):
             found = tuple(self.suite.result_tables(self._results, self._problems, self.seed))
         return tuple(SuiteTable(**table._asdict()) for table in found)
 
     @property
-    def suite_charts(self) -> tuple[OwnChart, ...]:
+    def suite_charts(self) -> tuple[SuiteChart, ...]:
         """Charts that the suite computes itself."""
         if self.suite is None:
             return ()
-        with naming(self.suite, "result_charts"):
+        with suite_errors(self.suite, "result_charts"):
             return tuple(self.suite.result_charts(self._results, self._problems, self.seed))
 
     @cached_property

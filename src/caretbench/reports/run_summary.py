@@ -18,7 +18,7 @@ from caretbench.runs.judging.result import COVERAGE_WANTED
 from caretbench.runs.run_folder import RunFolder
 from caretbench.suites import suite_of_run
 from caretbench.suites.base import Suite
-from caretbench.suites.values import ORDINARY, Stratification
+from caretbench.suites.values import DEFAULT_STRATIFICATION, Stratification
 
 
 def load_run_folder(folder: Path) -> LoadedRun:
@@ -31,7 +31,7 @@ def load_run_folder(folder: Path) -> LoadedRun:
 def suite_stratification(name: str) -> Stratification:
     """Return the stratification of the named suite; the default one if the suite is not installed."""
     found = suite_of_run(name)
-    return found.stratification if found else ORDINARY
+    return found.stratification if found else DEFAULT_STRATIFICATION
 
 
 def breakdown_labels(options: Sequence[str] | None, problems: Sequence[Problem]) -> list[tuple[str, ...]]:
@@ -51,11 +51,11 @@ def breakdown_labels(options: Sequence[str] | None, problems: Sequence[Problem])
 def summarise_run(run: LoadedRun, by: Sequence[tuple[str, ...]] = ()) -> Summary:
     """Return the summary of a run; ``by`` names further labels for breakdowns, alone or crossed."""
     own = suite_of_run(run.manifest.get("suite"))
-    return summarise(run, _extended(own.stratification if own else ORDINARY, by), own)
+    return summarise(run, _extended(own.stratification if own else DEFAULT_STRATIFICATION, by), own)
 
 
 def summarise(
-    run: LoadedRun, stratification: Stratification = ORDINARY, suite: Suite | None = None
+    run: LoadedRun, stratification: Stratification = DEFAULT_STRATIFICATION, suite: Suite | None = None
 ) -> Summary:
     """Return the summary of a run; without ``suite`` it has no tables of the suite."""
     source = ReportSource(run, stratification, suite)

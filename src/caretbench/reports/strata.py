@@ -120,7 +120,7 @@ def _values(
     if not numbers:
         return words, f"A problem may count in several parts of {name.replace('_', ' ')}." if several else ""
     preset = (
-        stratification.bounds.get(name, {})
+        stratification.paper_bounds.get(name, {})
         if rules_of(profile_named(profile)).paper_bounds or label_name != name
         else {}
     )

@@ -13,7 +13,7 @@ from caretbench.runs.model_under_test import ModelUnderTest
 from caretbench.runs.plans.plan import JudgePlan, ModelPlan, ResolvedRun
 from caretbench.runs.run_folder import ModelInfo
 from caretbench.runs.session import check_resumable
-from caretbench.suites.showing import showing
+from caretbench.suites.suite_contexts import suite_context
 
 
 class Clients:
@@ -62,7 +62,9 @@ class Clients:
                 strategy=choose(client, model.prompt, questions=questions),
                 sampling=model.sampling,
                 samples=model.samples,
-                context=showing([benchmark.suite for benchmark in self._plan.benchmarks], model.context),
+                context=suite_context(
+                    [benchmark.suite for benchmark in self._plan.benchmarks], model.context
+                ),
                 preprocess=[preprocessor(name) for name in model.preprocess],
                 prompt_tokens=model.prompt_tokens,
                 price=self._plan.price(model),

@@ -14,8 +14,8 @@ from caretbench.runs.plans.benchmark import Benchmark
 from caretbench.runs.plans.plan import ResolvedRun
 from caretbench.runs.run_folder import ModelInfo, RunFolder
 from caretbench.runs.session import RunSession
-from caretbench.suites import baselines_of
-from caretbench.suites.baselines import baseline
+from caretbench.suites import baselines_of_run
+from caretbench.suites.baselines import baseline_completions
 
 PassedOver = Callable[[str], None]
 
@@ -90,7 +90,7 @@ class _Recorded:
         problems = {problem.id: problem for problem in self.benchmark.problems}
         writers = self.benchmark.suite.baselines
         for name in self.baselines:
-            for completion in baseline(name, self.benchmark.problems, writers):
+            for completion in baseline_completions(name, self.benchmark.problems, writers):
                 self.seen.setdefault((name, "none"), ModelInfo(model=name, source="baseline"))
                 yield completion
         for path, log in self.logs.items():
@@ -116,8 +116,8 @@ class _Recorded:
     def _of_file(
         self, path: Path, problems: Mapping[str, Problem], passed_over: PassedOver
     ) -> Iterator[Completion]:
-        names = baselines_of(self.benchmark.suite.name)
-        for completion in self.benchmark.suite.recorded(path, problems, self.models, passed_over):
+        names = baselines_of_run(self.benchmark.suite.name)
+        for completion in self.benchmark.suite.recorded_completions(path, problems, self.models, passed_over):
             if completion.model in names and completion.parameters == "none":
                 continue  # another run's completions, to be scored anew: baselines are written anew too
             if completion.model in names:

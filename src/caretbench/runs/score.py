@@ -231,7 +231,7 @@ class ScoringStage:
         def requests() -> Iterator[AnyRequest]:
             for completion, text in answers:
                 problem = self._problems[completion.problem_id]
-                request = self.suite.program(problem, text, self.profile, self.variants)
+                request = self.suite.submitted_request(problem, text, self.profile, self.variants)
                 if request is None:
                     finished.append((completion, text, verdicts.result_without_program(problem)))
                     continue

@@ -18,7 +18,7 @@ from caretbench.runs.plans.benchmark import Benchmark
 from caretbench.runs.run_folder import Manifest, ModelInfo, RunFolder, ToolchainInfo
 from caretbench.runs.score import ScoringStage
 from caretbench.runs.verdict import is_program
-from caretbench.suites.baselines import baseline
+from caretbench.suites.baselines import baseline_completions
 from caretbench.validation.validity import verdicts_path
 
 
@@ -93,7 +93,7 @@ class RunSession:
         writers = self.benchmark.suite.baselines
         for name in names:
             if name in writers:
-                self.scoring.add_completions(baseline(name, self.benchmark.problems, writers))
+                self.scoring.add_completions(baseline_completions(name, self.benchmark.problems, writers))
 
     def score(self) -> None:
         """Compute the missing scores under all policies of the folder."""

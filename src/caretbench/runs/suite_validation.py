@@ -11,7 +11,7 @@ from caretbench.files import read_rows, write_rows
 from caretbench.problem import Problem
 from caretbench.progress import Progress
 from caretbench.runs.plans.config import SuiteConfig
-from caretbench.suites import load_problems, suite
+from caretbench.suites import load_problems, load_suite
 from caretbench.validation.validity import Validity, verdicts_path
 
 
@@ -53,9 +53,9 @@ def validate(
     """
     config = SuiteConfig(name=config) if isinstance(config, str) else config
     progress = progress or Progress()
-    house = suite(config.name)
+    house = load_suite(config.name)
     loaded = load_problems(house, config.data)
-    problems = config.selection.of(house, loaded.problems)
+    problems = config.selection.apply(house, loaded.problems)
     for line in config.selection.shortfall(len(problems)):
         progress.note(line)
     path = verdicts_path(house.name, loaded.hash)

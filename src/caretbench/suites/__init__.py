@@ -1,4 +1,4 @@
-"""Registry of the suites: CaretBench's own, and those of installed packages."""
+"""Registry of suites: the built-in ones and those of installed packages."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
     from caretbench.suites.base import Suite
     from caretbench.suites.values import ProblemSet
 
-GROUP: Final[Literal["caretbench.suites"]] = "caretbench.suites"
-"""The group of entry points by which a package declares a suite: ``name = "package.module:Class"``."""
+ENTRY_POINT_GROUP: Final[Literal["caretbench.suites"]] = "caretbench.suites"
+"""Entry point group in which a package declares a suite: ``name = "package.module:Class"``."""
 
 _OURS: Final = ("devbench", "simcopilot", "efcb")
-"""CaretBench's own suites: ``caretbench.suites.NAME.suite`` holds the class. A table, not entry points: a checkout
-knows them without being installed again."""
+"""Built-in suites; the class is in ``caretbench.suites.NAME.suite``. No entry points, so that a checkout needs no
+reinstallation when one is added."""
 
 _registered: Final[dict[str, type[Suite]]] = {}
 
-AnySuite = TypeVar("AnySuite", bound="type[Suite]")
+SuiteClass = TypeVar("SuiteClass", bound="type[Suite]")
 
 
-def register(suite_class: AnySuite) -> AnySuite:
-    """Make a suite's class known by its name. To be used as a decorator.
+def register(suite_class: SuiteClass) -> SuiteClass:
+    """Register a suite class under its name; a class decorator.
 
     Raises:
-        PluginError: another class has the name already.
+        PluginError: another class has this name.
     """
     known = _registered.setdefault(suite_class.name, suite_class)
     if (known.__module__, known.__qualname__) != (suite_class.__module__, suite_class.__qualname__):
@@ -39,41 +39,43 @@ def register(suite_class: AnySuite) -> AnySuite:
             f"the suite {suite_class.name!r} of {suite_class.__module__}: {known.__module__} has one of this name"
         )
     _registered[suite_class.name] = suite_class
-    suite.cache_clear()
+    load_suite.cache_clear()
     return suite_class
 
 
-def suite_names(refused: Callable[[PluginError], None] = lambda _error: None) -> tuple[str, ...]:
-    """Return the names of all suites: CaretBench's own first.
+def suite_names(on_error: Callable[[PluginError], None] = lambda _error: None) -> tuple[str, ...]:
+    """Return the names of all suites, the built-in ones first.
 
-    ``refused`` is told of packages whose suite takes a name that is taken; they change nothing for the others.
+    ``on_error`` is called for each package that declares a name that is already taken; that suite is skipped.
     """
-    return tuple(dict.fromkeys((*_OURS, *installed_plugins(GROUP, _OURS, refused), *_registered)))
+    return tuple(
+        dict.fromkeys((*_OURS, *installed_plugins(ENTRY_POINT_GROUP, _OURS, on_error), *_registered))
+    )
 
 
 def usable_suites() -> tuple[list[Suite], list[PluginError]]:
-    """Return all suites that can be loaded, and why those of other packages cannot."""
+    """Return all suites that can be loaded, and the errors of those that cannot."""
     errors: list[PluginError] = []
     found = []
     for name in suite_names(errors.append):
         try:
-            found.append(suite(name))
+            found.append(load_suite(name))
         except PluginError as error:
             errors.append(error)
     return found, errors
 
 
 @cache
-def suite(name: str) -> Suite:
+def load_suite(name: str) -> Suite:
     """Return the suite with this name.
 
     Raises:
         KeyError: no such suite; the message lists the known ones.
-        PluginError: a package's suite cannot be loaded, or is none.
+        PluginError: the suite of another package cannot be loaded, or is no suite.
     """
     if name in _OURS:
         import_module(f"caretbench.suites.{name}.suite")
-    elif (plugin := load_plugin(GROUP, name, _OURS, alone=True)) is not None:
+    elif (plugin := load_plugin(ENTRY_POINT_GROUP, name, _OURS, alone=True)) is not None:
         return _plugged(plugin)
     found = _registered.get(name)
     if found is None:
@@ -81,51 +83,53 @@ def suite(name: str) -> Suite:
     return _made(found)
 
 
-def load_problems(house: Suite, source: str) -> ProblemSet:
-    """Return the problems of a suite; what another package's suite raises names the suite.
+def load_problems(suite: Suite, source: str) -> ProblemSet:
+    """Return the problems of a suite. ``source`` is the value of ``--data``.
 
     Raises:
-        DataError: the data are wrong, or the suite cannot load them.
+        DataError: the data are malformed, or the suite of another package failed; the message names it.
         MachineError: this machine lacks something.
     """
-    with naming(house, f"--data {source}"):
-        return house.load(source)
+    with suite_errors(suite, f"--data {source}"):
+        return suite.load(source)
 
 
 @contextmanager
-def naming(house: Suite, doing: str) -> Iterator[None]:
-    """Name the suite of another package in what its hook raises; errors of our suites stay as they are.
+def suite_errors(suite: Suite, action: str) -> Iterator[None]:
+    """Convert errors of another package's suite, and prefix them with its name; built-in suites are not affected.
 
     Raises:
-        DataError: the hook failed.
+        DataError: the suite's code failed during ``action``.
         MachineError: this machine lacks something.
     """
-    if house.name in _OURS:
+    if suite.name in _OURS:
         yield
         return
-    whose = f"the suite {house.name!r} of {type(house).__module__}, {doing}"
+    origin = f"the suite {suite.name!r} of {type(suite).__module__}, {action}"
     try:
         yield
     except MachineError as error:
-        raise MachineError(f"{whose}: {error}") from error
+        raise MachineError(f"{origin}: {error}") from error
     except Exception as error:
-        raise DataError(f"{whose}: {error if isinstance(error, DataError) else one_line(error)}") from error
+        raise DataError(f"{origin}: {error if isinstance(error, DataError) else one_line(error)}") from error
 
 
-def suite_of_run(name: object) -> Suite | None:
-    """Return the suite that a stored run's manifest names; None where it is not installed here."""
-    return suite(str(name)) if name in suite_names() else None
+def suite_of_run(suite_name: object) -> Suite | None:
+    """Return the suite named by a run's manifest, or None if it is not installed."""
+    return load_suite(str(suite_name)) if suite_name in suite_names() else None
 
 
-def baselines_of(name: object, stated: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the names of a stored run's baselines in the order of reports; ``stated`` are those that the run names.
+def baselines_of_run(suite_name: object, listed: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the names of a run's baselines, in the order of reports; ``listed`` are names in its manifest.
 
-    Of a suite that is not installed here, all baselines of CaretBench count.
+    For a suite that is not installed, they include all built-in baselines.
     """
-    from caretbench.suites.baselines import NAMES
+    from caretbench.suites.baselines import BASELINE_NAMES
 
-    found = suite_of_run(name)
-    return tuple(dict.fromkeys(("reference", *found.baselines, *stated) if found else (*NAMES, *stated)))
+    found = suite_of_run(suite_name)
+    return tuple(
+        dict.fromkeys(("reference", *found.baselines, *listed) if found else (*BASELINE_NAMES, *listed))
+    )
 
 
 def _plugged(plugin: Plugin) -> Suite:

@@ -1,4 +1,4 @@
-"""Base class of all suites: every hook, with its default."""
+"""Base class of all suites: the hooks and their defaults."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from caretbench.options import Option
 from caretbench.problem import Caret, Completion, InlineSplice, Problem, Profile
 from caretbench.profiles import ProfileRules
 from caretbench.progress import Progress
-from caretbench.suites.baselines import BASELINES, Writer
+from caretbench.suites.baselines import BASELINES, BaselineFunction
 from caretbench.suites.build_models import NO_MODELS, BuildModels
-from caretbench.suites.recorded import completion_rows
+from caretbench.suites.completion_files import read_completions
 from caretbench.suites.values import (
-    ORDINARY,
+    DEFAULT_STRATIFICATION,
     BuildResult,
     Measurement,
-    OwnChart,
     ProblemGate,
     ProblemSet,
     Stratification,
+    SuiteChart,
     Table,
 )
-from caretbench.validation.gate import Gate
+from caretbench.validation.program_gate import ProgramGate
 
 if TYPE_CHECKING:
     import polars as pl
@@ -39,72 +39,72 @@ if TYPE_CHECKING:
 class Suite(ABC):
     """One kind of benchmark. Instances are stateless.
 
-    A suite must have ``name``, ``title``, ``about``, ``strata``, and the methods :meth:`load` and :meth:`request`.
-    Every other hook has a default. ``@register`` makes it known; a package of its own declares it as an entry point of
-    the group ``caretbench.suites``.
+    A subclass must define ``name``, ``title``, ``about``, ``strata``, :meth:`load` and :meth:`request`. Every other
+    hook has a default. ``@register`` registers it; another package declares it as an entry point of the group
+    ``caretbench.suites``.
     """
 
     name: ClassVar[str]
-    """Its name on the command line, in run folders and in every problem."""
+    """Identifier on the command line, in run folders and in problems."""
     title: ClassVar[str]
-    """Its name as it is printed."""
+    """Printed name."""
     about: ClassVar[str]
-    """What it measures, in one line."""
+    """One-line description."""
     strata: ClassVar[tuple[str, ...]]
-    """Labels by which results are summarised and ``--select`` chooses; the first is the main one."""
+    """Labels that break results down and that ``--select`` accepts; the main one first."""
 
-    stratification: ClassVar[Stratification] = ORDINARY
-    """The breakdown of results in reports: tables by label, heat maps, a paper's tables in form."""
+    stratification: ClassVar[Stratification] = DEFAULT_STRATIFICATION
+    """Breakdown of results in reports: tables by label, heat maps, the tables of a paper."""
     profile_rules: ClassVar[type[ProfileRules]] = ProfileRules
-    """The rules of the suite's profiles: where a paper's released code does something else than should be done."""
-    baselines: ClassVar[Mapping[str, Writer]] = BASELINES
-    """The baselines by name; by default those at carets."""
+    """Scoring rules of the profiles ``paper`` and ``default``."""
+    baselines: ClassVar[Mapping[str, BaselineFunction]] = BASELINES
+    """Baselines by name; by default those for problems at a caret."""
     contexts: ClassVar[Mapping[str, int]] = {}
-    """Ways of showing more of a problem's project than its caret does: names with versions.
+    """Values of ``--context`` with their versions; the first is the problems' own text. Empty: no choice.
 
-    A change of what is shown is a new version. The first is what problems show themselves. Empty: there is one way.
+    A change of the shown text needs a new version.
     """
     criteria_folder: ClassVar[Traversable | None] = None
-    """A folder of further criteria for judges, one TOML file each; their controls follow from their form."""
+    """Folder of additional criteria for judges, one TOML file each."""
 
     published_folder: ClassVar[Traversable | None] = None
-    """A folder with the numbers that a paper printed: ``NAME.csv`` and ``names.toml``, in the form of those in
-    ``reports/published/``; None: that folder, which is empty for suites that it does not name."""
+    """Folder with numbers printed in a paper: ``NAME.csv`` and ``names.toml``, in the format of
+    ``reports/published/``, which is the default."""
 
     pull_about: ClassVar[str] = ""
-    """The released data that :meth:`pull` fetches, in a few words; empty: there are none."""
+    """Short description of the data that :meth:`pull` fetches; empty if there are none."""
     build_about: ClassVar[str] = ""
-    """Kind of source of ``caretbench build``, for its help text; empty: the suite builds no problems."""
+    """Description of the problems made by ``caretbench build``, for its help; empty if the suite builds none."""
     build_options: ClassVar[tuple[Option, ...]] = ()
-    """The options of ``caretbench build SUITE`` in addition to SOURCE and --output."""
+    """Options of ``caretbench build SUITE`` in addition to SOURCE and --output."""
     build_roles: ClassVar[Mapping[str, str]] = {}
-    """Roles of the models that :meth:`build` asks, each with its purpose: names of ``runs/plans/roles.py``."""
+    """Roles of models that :meth:`build` uses (names of ``runs/plans/roles.py``), with their purposes."""
 
     def rules(self, profile: Profile) -> ProfileRules:
-        """Return the rules of a profile."""
+        """Return the scoring rules of a profile."""
         return self.profile_rules(profile)
 
     # --- problems ---------------------------------------------------------------------------------------------------
 
     @abstractmethod
     def load(self, source: str) -> ProblemSet:
-        """Return the problems of ``starter``, of ``released`` (what :meth:`pull` fetched), or of a path.
+        """Return the problems of a source: ``starter``, ``released`` (fetched by :meth:`pull`), or a path.
 
         Raises:
-            DataError: with file and line; nothing is half-loaded.
+            DataError: a file is missing or malformed; the message has file and line.
         """
 
     def pull(self, source: Path | None, models: Sequence[str], progress: Callable[[int, int], None]) -> Path:
         """Fetch the released data at a pinned revision into the cache and return their folder.
 
         Args:
-            source: A local copy to take the files from; None: the network.
-            models: Names of models whose recorded completions are fetched, too.
-            progress: Called with the number of files added, and of all files.
+            source: Local copy of the release; None: the network.
+            models: Names of models whose recorded completions are fetched in addition.
+            progress: Called with the number of newly fetched files and the total.
 
         Raises:
             ValueError: the suite has no released data.
-            DataError: a file is not what it was when it was pinned.
+            DataError: a file differs from its pinned hash.
         """
         del source, models, progress
         raise ValueError(f"nothing to pull for {self.name!r}: it has no released data")
@@ -118,92 +118,94 @@ class Suite(ABC):
         *,
         models: BuildModels = NO_MODELS,
     ) -> BuildResult:
-        """Make problems of the user's own sources and write them to a folder that :meth:`load` reads.
+        """Make problems from the user's sources and write them to a folder that :meth:`load` reads.
 
-        A build that was stopped goes on by the same call.
+        The same call resumes an interrupted build.
 
         Args:
-            sources: What the problems are made of: projects, clones, files.
+            sources: Projects, clones or files from which problems are made.
             output: The folder.
-            options: Values of :attr:`build_options` by name; None where an option is not given.
-            progress: Told of steps and notes.
-            models: Models of :attr:`build_roles`, which the build may ask; given where a suite has such roles.
+            options: Values of :attr:`build_options` by name; None for an option without a value.
+            progress: Receives steps and notes.
+            models: Models for :attr:`build_roles`; passed only to suites with such roles.
 
         Raises:
-            ValueError: the suite builds none, an option is wrong, or a model is lacking.
-            DataError: a source cannot be used, or the folder holds something else.
+            ValueError: the suite builds none, an option is wrong, or a model is missing.
+            DataError: a source cannot be used, or the folder contains something else.
             AnswersMissingError: a model did not answer.
         """
         del sources, output, options, progress, models
         raise ValueError(f"{self.title} builds no problems of its own")
 
     def canonical_label(self, name: str, value: str) -> str:
-        """Return a label's value as the suite spells it, from any spelling that users know."""
+        """Return the suite's spelling of a label's value, from any common spelling (``C#`` → ``csharp``)."""
         del name
         return value
 
     def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
-        """Return sizes of one problem by name, to be averaged: lines, tokens, complexity."""
+        """Return sizes of one problem by name, such as lines, tokens and complexity; reports average them."""
         del problem, profile
         return {}
 
     def data_tables(self, source: str) -> tuple[Table, ...]:
-        """Return tables about the data themselves, without running anything.
+        """Return tables about the data, for ``caretbench list --tables``; nothing is executed.
 
         Raises:
             ValueError: the suite has none.
-            DataError: the data are not there or malformed.
+            DataError: the data are missing or malformed.
         """
         del source
         raise ValueError(f"--tables: {self.title} has no tables about its data; see --statistics")
 
-    def in_context(self, problem: Problem, context: str) -> Caret:
-        """Return what is shown of a problem in the context of this name. No hidden text is in it.
+    def caret_in_context(self, problem: Problem, context: str) -> Caret:
+        """Return the caret of a problem with more of its project, by a strategy of :attr:`contexts`.
+
+        The hidden text of the problem must not be in it.
 
         Raises:
-            DataError: the problem's project is not here.
+            DataError: the problem's project is not on this machine.
         """
         del problem
         raise ValueError(f"context {context!r}: {self.name} shows its problems in one way only")
 
     # --- answers ----------------------------------------------------------------------------------------------------
 
-    def recorded(
+    def recorded_completions(
         self,
         path: Path,
         problems: Mapping[str, Problem],
         models: Sequence[str],
-        passed_over: Callable[[str], None] = lambda _problem_id: None,
+        on_skipped: Callable[[str], None] = lambda _problem_id: None,
     ) -> Iterator[Completion]:
-        """Yield the recorded completions under ``path`` by the chosen models (all when empty) to the problems.
+        """Yield the completions recorded under ``path`` for the problems, by the listed models (all if empty).
 
-        ``passed_over`` is called with the problem's id of every row that is about none of ``problems``.
+        ``on_skipped`` is called with the problem id of every row whose problem is not in ``problems``.
 
         Raises:
-            DataError: with file and line.
+            DataError: a row is malformed; the message has file and line.
         """
-        return completion_rows(path, problems, models, passed_over)
+        return read_completions(path, problems, models, on_skipped)
 
     @abstractmethod
     def request(self, problem: Problem, text: str | None, profile: Profile) -> AnyRequest | None:
-        """Return what decides whether ``text`` is right: a program, or tests in a project.
+        """Return the execution request that checks an answer: a program, or the tests of a project.
 
-        None where it fails without a run, and where nothing is run at all.
+        None if the answer fails without execution, or if the suite executes nothing.
 
         Raises:
-            DataError: the problem's project is not here.
+            DataError: the problem's project is not on this machine.
         """
 
-    def program(
+    def submitted_request(
         self, problem: Problem, text: str | None, profile: Profile, variants: Mapping[str, str]
     ) -> AnyRequest | None:
-        """Return :meth:`request` as it is submitted: with the named builds, and with the answer's lines.
+        """Return the complete request that is submitted: :meth:`request` with build variant and answer lines.
 
         Args:
             problem: The problem.
-            text: The inserted text; a null answer is the empty text where the suite has no other rule for it.
+            text: The inserted text; None is the empty text, unless the profile has another rule.
             profile: The profile.
-            variants: Named builds by language.
+            variants: Names of build variants by language.
         """
         rules = self.rules(profile)
         answer = "" if text is None and rules.null_is_empty else text
@@ -217,69 +219,68 @@ class Suite(ABC):
         return request.model_copy(update=update)
 
     def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
-        """Return the scores that need no program run; a value ``passed`` decides like a program does.
+        """Return scores that need no execution; a value ``passed`` counts as a check.
 
-        By default that is whether the predicates hold, where the problem has some.
+        By default: the result of the problem's predicates, if it has any.
         """
         del profile
         if not any(check.kind == "predicate" for check in problem.checks):
             return []
-        faults = self.faults(problem, text or "")
+        faults = self.failed_predicates(problem, text or "")
         return [Measurement("predicates@1", {"passed": float(not faults)}, {"missing": "; ".join(faults)})]
 
-    def faults(self, problem: Problem, text: str) -> Sequence[str]:
-        """Return the predicates that do not hold for ``text`` in its place; empty where there are none."""
+    def failed_predicates(self, problem: Problem, text: str) -> Sequence[str]:
+        """Return a line for each predicate that an answer does not satisfy."""
         del problem, text
         return ()
 
     def judged_text(self, problem: Problem, text: str, profile: Profile) -> str:
-        """Return what of an answer to a question a judge sees; an answer that says nothing is the empty text.
+        """Return the part of an answer to a question that a judge sees; empty if the answer has no content.
 
-        By default that is the answer: under ``paper`` as it came, else without the reasoning before it.
+        By default: the whole answer under ``paper``, else the answer without the reasoning before it.
         """
         return plain_answer(problem, text, profile)
 
     def result_tables(
         self, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int
     ) -> tuple[Table, ...]:
-        """Return tables of a run in addition to rates by labels; profiles and policies apart.
+        """Return the suite's own result tables, in addition to pass rates by label.
 
         Args:
-            results: One line per completion, policy and profile: the columns of the report's table, every measured
-                value, and the judges' values (:func:`caretbench.reports.judged.value_table.judged_values`), null where
-                an answer was not judged.
+            results: One row per completion, policy and profile: the report's columns, all measured values, and all
+                judged values (null if not judged).
             problems: The run's problems by id.
-            seed: Seed of intervals that are drawn.
+            seed: Seed of bootstrap intervals.
         """
         del results, problems, seed
         return ()
 
     def result_charts(
         self, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int
-    ) -> tuple[OwnChart, ...]:
-        """Return charts of a run's page in addition to rates and heat maps; arguments as of :meth:`result_tables`."""
+    ) -> tuple[SuiteChart, ...]:
+        """Return the suite's own charts for the HTML report; arguments as in :meth:`result_tables`."""
         del results, problems, seed
         return ()
 
     # --- validity ---------------------------------------------------------------------------------------------------
 
     def gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> ProblemGate:
-        """Return the gate that decides which problems are fit; by default the one for programs.
+        """Return the gate that validates problems; by default the one for programs.
 
-        A suite whose answers are checked by tests in projects, or only read, has a gate of its own.
+        A suite whose answers are checked by tests of projects, or without execution, needs its own gate.
 
         Args:
-            executor: Opens what runs programs and projects.
-            progress: Called with the number of problems decided.
+            executor: Opens the executor of programs and projects.
+            progress: Called with the number of newly decided problems.
         """
 
         def program(problem: Problem, text: str) -> ExecutionRequest | None:
-            request = self.program(problem, text, "default", {})
+            request = self.submitted_request(problem, text, "default", {})
             if not (isinstance(problem.shown, Caret) and isinstance(request, ExecutionRequest | None)):
-                raise ValueError(  # noqa: TRY004  the suite's mistake, told in one line
-                    f"{problem.id}: no program decides; the suite {self.name} needs a gate of its own"
+                raise ValueError(  # noqa: TRY004  an error of the suite, reported in one line
+                    f"{problem.id}: it is not checked by a program; the suite {self.name} needs its own gate"
                 )
             return request
 
         found = policy(self.rules("default").policy)
-        return Gate(executor().programs, found, program, self.faults, progress)
+        return ProgramGate(executor().programs, found, program, self.failed_predicates, progress)

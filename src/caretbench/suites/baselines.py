@@ -1,8 +1,8 @@
-"""Baselines that need no model: every score stands beside what these reach.
+"""Baselines: answers without a model, for comparison with every score.
 
-``reference`` writes the reference, ``empty`` nothing, ``stub`` the least that a program of that kind accepts, and
-``copy-context`` the lines that followed the line most like the caret's in the text that is shown. A suite of questions
-has its own (:attr:`caretbench.suites.base.Suite.baselines`).
+``reference`` is the known right answer, ``empty`` no text, ``stub`` the least valid code, and ``copy-context`` the
+lines after the shown line that is most similar to the caret's. Suites of multiple-choice questions have others
+(:attr:`caretbench.suites.base.Suite.baselines`).
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ def _empty(_problem: Problem) -> str:
 
 
 def _copy_context(problem: Problem) -> str:
-    """Return the lines after the shown line that is most like the last whole line before the caret.
+    """Return up to six lines after the line that is most similar to the last non-empty line before the caret.
 
-    The comparison is by Indel similarity; of equal ones the nearest before the caret wins. Retrieval from the same
-    file only: other problems are not looked at.
+    Similarity: normalised Indel similarity; among equal lines, the last one before the caret. Only the shown text is
+    searched.
     """
     caret = problem.caret
     before = caret.prefix.splitlines()
@@ -50,10 +50,10 @@ def _copy_context(problem: Problem) -> str:
     return copied + "\n" if caret.prefix.endswith("\n") else copied.lstrip()
 
 
-Writer = Callable[[Problem], str | None]
-"""From a problem to a baseline's answer; None: it has none for such a problem."""
+BaselineFunction = Callable[[Problem], str | None]
+"""Function that returns a baseline's answer to a problem; None if it has none."""
 
-BASELINES: Mapping[str, Writer] = {
+BASELINES: Mapping[str, BaselineFunction] = {
     "reference": _reference,
     "empty": _empty,
     "stub": stub,
@@ -61,25 +61,25 @@ BASELINES: Mapping[str, Writer] = {
 }
 
 
-OF_QUESTIONS = ("random", "always-a", "longest", "shortest", "consensus", "lexical", "copy")
-"""Names of baselines of suites that ask questions: what needs no understanding may still find the right choice."""
+QUESTION_BASELINES = ("random", "always-a", "longest", "shortest", "consensus", "lexical", "copy")
+"""Names of the baselines for multiple-choice questions."""
 
-NAMES = (*BASELINES, *OF_QUESTIONS)
-"""All names that are no model's, in the order in which they are shown."""
+BASELINE_NAMES = (*BASELINES, *QUESTION_BASELINES)
+"""Names of all baselines, in the order of reports."""
 
 
-def baseline(
-    name: str, problems: Sequence[Problem], writers: Mapping[str, Writer] = BASELINES
+def baseline_completions(
+    name: str, problems: Sequence[Problem], functions: Mapping[str, BaselineFunction] = BASELINES
 ) -> Iterator[Completion]:
-    """Yield the completions of one baseline for every problem that it has an answer to.
+    """Yield the completions of one baseline, for every problem to which it has an answer.
 
     Raises:
         KeyError: no such baseline; the message lists the known ones.
     """
-    if name not in writers:
-        raise KeyError(f"unknown baseline {name!r}; known: {', '.join(writers)}")
+    if name not in functions:
+        raise KeyError(f"unknown baseline {name!r}; known: {', '.join(functions)}")
     for problem in problems:
-        if writers is BASELINES and not isinstance(problem.shown, Caret):
+        if functions is BASELINES and not isinstance(problem.shown, Caret):
             continue
-        if (text := writers[name](problem)) is not None:
+        if (text := functions[name](problem)) is not None:
             yield Completion(problem_id=problem.id, model=name, text=text)

@@ -1,6 +1,6 @@
-"""Models that help to build: requests for a role, and the way in which a suite's build asks them.
+"""Protocol of the models that a build uses, and their requests.
 
-The implementation belongs to a higher room and is handed to :meth:`caretbench.suites.base.Suite.build`.
+The implementation is in ``runs``; :meth:`caretbench.suites.base.Suite.build` receives it.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from caretbench.models import Prompt, Sampling
 
 @dataclass(frozen=True)
 class BuildRequest:
-    """One text that a build sends to a model.
+    """One request of a build to a model.
 
     Args:
-        key: The name of the answer, unique within the role: ``python/1-2``. An answer that cannot be used is asked for
-            again under another key: ``python/1-2#2``.
-        prompt: A conversation or a text to continue; a plain string is one turn of the user.
-        sampling: Sampling of the answer. Options of the command line replace it.
-        about: The contents in a few words, for the list of what is sent.
+        key: Identifier of the answer, unique within the role: ``python/1-2``. To replace an unusable answer, use
+            another key: ``python/1-2#2``.
+        prompt: A conversation or a text to continue; a plain string is one user message.
+        sampling: Sampling parameters; options of the command line override them.
+        about: Short description, for the list of requests printed by ``--dry-run``.
     """
 
     key: str
@@ -31,7 +31,7 @@ class BuildRequest:
 
 
 class AnswersMissingError(RuntimeError):
-    """A build cannot go on before answers are there: requests failed, money ran out, or nothing may be sent."""
+    """Answers of models are missing: requests failed, the budget is spent, or nothing may be sent."""
 
 
 class BuildModels(Protocol):
@@ -39,29 +39,29 @@ class BuildModels(Protocol):
 
     @property
     def roles(self) -> frozenset[str]:
-        """The roles that the user gave a model."""
+        """The roles for which the user named a model."""
         ...
 
     def ask(self, role: str, requests: Iterable[BuildRequest]) -> Mapping[str, str]:
-        """Return the answers by the requests' keys, all of them; only what is missing is asked for.
+        """Return all answers by the requests' keys; only missing ones are requested.
 
-        An answer without any text is the empty text. Requests may be asked for in several calls, later ones made of
-        earlier answers.
+        An answer without text is the empty string. A build may call this several times and use earlier answers in
+        later requests.
 
         Raises:
-            ValueError: the role has no model, a key occurs twice, or the model does not take such prompts.
-            AnswersMissingError: an answer is missing; the same build asks for it again.
+            ValueError: the role has no model, a key occurs twice, or the model does not accept such prompts.
+            AnswersMissingError: an answer is missing; the same build requests it again.
         """
         ...
 
 
 class _NoModels:
-    """No model at all."""
+    """Models of a build for which the user named none."""
 
     roles: frozenset[str] = frozenset()
 
     def ask(self, role: str, requests: Iterable[BuildRequest]) -> Mapping[str, str]:
-        """Refuse.
+        """Raise an error: there is no model.
 
         Raises:
             ValueError: always.
@@ -71,4 +71,4 @@ class _NoModels:
 
 
 NO_MODELS: Final[BuildModels] = _NoModels()
-"""The models of a build that is given none: every question is refused."""
+"""Models of a build for which the user named none; every request raises an error."""

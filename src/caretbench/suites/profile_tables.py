@@ -26,13 +26,13 @@ prints the same.
 
 
 def profile_table(suite: Suite) -> Table:
-    """Return the differences between a suite's profiles: a line for each rule."""
+    """Return a table of the differences between a suite's profiles, one row per rule."""
     title = f"{suite.title}: the profiles"
     return Table("profiles", title, _HEAD, tuple(_lines(suite.profile_rules.rules())))
 
 
 def profiles_page(suites: Iterable[Suite]) -> str:
-    """Return the page of all suites in Markdown: what holds for all, then what each does otherwise."""
+    """Return the Markdown page ``docs/profiles.md``: the common rules, then those of each suite."""
     common = ProfileRules.rules()
     parts = [_ABOUT, "## All suites\n", *_markdown(common)]
     for suite in suites:

@@ -1,4 +1,4 @@
-"""Selection of a suite's problems: by label, by id, so many in total, so many of each cell."""
+"""Selection of a suite's problems by label, id, total number or number per cell."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from caretbench.suites.base import Suite
 
 
 def parse_select(text: str | None) -> dict[str, tuple[str, ...]]:
-    """``language=python|java,category=api_usage`` as label -> values.
+    """Parse the value of ``--select``: ``language=python|java,category=api_usage`` to values by label.
 
     Raises:
-        ValueError: a part is no ``label=value``.
+        ValueError: a part is not of the form ``label=value``.
     """
     chosen: dict[str, tuple[str, ...]] = {}
     for part in (text or "").split(","):
@@ -31,17 +31,17 @@ def parse_select(text: str | None) -> dict[str, tuple[str, ...]]:
 
 @dataclass(frozen=True)
 class Selection:
-    """The problems of a suite that a run is about.
+    """Options that select the problems of a run.
 
     Args:
-        select: Labels and ids, ``language=python|java,category=api_usage``; ``id=python/low_context/1`` selects by id.
-        limit: Problems in total: a seeded sample, spread evenly over the suite's cells. Of problems whose spans
-            overlap it holds one, so that it may be smaller.
-        per_cell: Problems of each cell, the first ones.
+        select: Labels and ids: ``language=python|java,category=api_usage`` or ``id=python/low_context/1``.
+        limit: Maximum number of problems: a seeded sample, spread evenly over the cells. It contains at most one of
+            several problems with overlapping spans, so it may be smaller.
+        per_cell: Maximum number of problems per cell; the first ones are selected.
         seed: Seed of the sample.
 
-    Cells are the values of the suite's main labels (language × category; in SimCopilot language × mode), or of those
-    that it names for this (in EFCB also each repository and each way to ask), so that a small run covers everything.
+    A cell is a combination of values of the suite's ``cell_labels``, or else of its ``main_labels`` (DevBench:
+    language × category; SimCopilot: language × mode).
     """
 
     select: str | None = None
@@ -49,14 +49,14 @@ class Selection:
     per_cell: int | None = None
     seed: int = 0
 
-    def of(self, suite: Suite, problems: Sequence[Problem]) -> list[Problem]:
-        """Return the chosen problems, in their order.
+    def apply(self, suite: Suite, problems: Sequence[Problem]) -> list[Problem]:
+        """Return the selected problems, in their original order.
 
         Raises:
-            ValueError: an unknown label, or nothing is left.
+            ValueError: a label or id is unknown, or no problem is left.
         """
-        wanted = self._wanted(suite)
-        unknown = wanted.get("id", set()) - {problem.id for problem in problems}
+        criteria = self._criteria(suite)
+        unknown = criteria.get("id", set()) - {problem.id for problem in problems}
         if unknown:
             raise ValueError(
                 f"--select: no problem has the id {', '.join(sorted(unknown))}; "
@@ -64,12 +64,12 @@ class Selection:
             )
         if not problems:
             raise ValueError(
-                "there is no problem in these data; what a gate refused stands in validity.jsonl beside them"
+                "there is no problem in these data; problems that the gate rejected are in validity.jsonl next to them"
             )
         chosen = [
             problem
             for problem in problems
-            if all(_matches(problem, name, values) for name, values in wanted.items())
+            if all(_matches(problem, name, values) for name, values in criteria.items())
         ]
         if self.per_cell is not None:
             heads = [cell[: self.per_cell] for cell in _cells(suite, chosen).values()]
@@ -81,22 +81,24 @@ class Selection:
         return chosen
 
     def shortfall(self, count: int) -> Iterator[str]:
-        """Yield a note where fewer problems are there than :attr:`limit` asks for."""
+        """Yield a note if ``count``, the number of selected problems, is less than :attr:`limit`."""
         if self.limit is not None and count < self.limit:
-            yield f"--limit {self.limit}: {count} problems were found that do not overlap"
+            yield f"--limit {self.limit}: only {count} problems do not overlap"
 
-    def _wanted(self, suite: Suite) -> dict[str, set[str]]:
-        wanted: dict[str, set[str]] = {}
+    def _criteria(self, suite: Suite) -> dict[str, set[str]]:
+        criteria: dict[str, set[str]] = {}
         for name, values in parse_select(self.select).items():
             if name != "id" and name not in suite.strata:
                 raise ValueError(
                     f"--select: {suite.name} has no label {name!r}; labels: id, {', '.join(suite.strata)}"
                 )
-            wanted[name] = {value if name == "id" else suite.canonical_label(name, value) for value in values}
-        return wanted
+            criteria[name] = {
+                value if name == "id" else suite.canonical_label(name, value) for value in values
+            }
+        return criteria
 
     def _sample(self, cells: Mapping[tuple[str, ...], Sequence[Problem]]) -> Iterator[Problem]:
-        """Yield ``limit`` problems, one of each cell in turn; seed and ids decide the order of cells and in cells."""
+        """Yield ``limit`` problems, one of each cell in turn; seed and ids determine the order."""
         waiting = deque(
             iter(sorted(cells[key], key=lambda problem: sha256_text(str(self.seed), problem.id)))
             for key in self._spread(cells)
@@ -112,7 +114,7 @@ class Selection:
                     break
 
     def _spread(self, cells: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-        """Return the cells so that the first ones have as many different values of each label as can be."""
+        """Return the cells, ordered so that the first ones have as many different label values as possible."""
         left = sorted(cells, key=lambda key: sha256_text(str(self.seed), *key))
         used: Counter[tuple[int, str]] = Counter()
         order = []
@@ -125,20 +127,20 @@ class Selection:
 
 
 class _Spans:
-    """The places in files, and groups of overlapping problems, that a sample has."""
+    """Spans and overlap groups of the problems in a sample."""
 
     def __init__(self) -> None:
-        self._places: dict[tuple[str, str], list[tuple[int, int]]] = {}
+        self._spans: dict[tuple[str, str], list[tuple[int, int]]] = {}
         self._groups: set[str] = set()
 
     def take(self, problem: Problem) -> bool:
-        """Take a problem's place; return False where it overlaps one that is taken."""
+        """Add a problem's span; return False if it overlaps one in the sample."""
         splice = problem.splice
         if isinstance(splice, FileSplice):
-            places = self._places.setdefault((splice.snapshot, splice.path), [])
-            if any(start < splice.end and splice.start < end for start, end in places):
+            spans = self._spans.setdefault((splice.snapshot, splice.path), [])
+            if any(start < splice.end and splice.start < end for start, end in spans):
                 return False
-            places.append((splice.start, splice.end))
+            spans.append((splice.start, splice.end))
         elif problem.overlap_group:
             if problem.overlap_group in self._groups:
                 return False
@@ -148,7 +150,7 @@ class _Spans:
 
 def _cells(suite: Suite, problems: Iterable[Problem]) -> dict[tuple[str, ...], list[Problem]]:
     problems = list(problems)
-    named = suite.stratification.cells or suite.stratification.main
+    named = suite.stratification.cell_labels or suite.stratification.main_labels
     known = {label for problem in problems for label in problem.labels}
     names = [name for name in named if name in known] or suite.strata[:1]
     cells: dict[tuple[str, ...], list[Problem]] = {}

@@ -1,4 +1,4 @@
-"""Values that pass between a suite and the stages: sets of problems, measurements, tables, results of a build."""
+"""Types that suites pass to the stages: problem sets, measurements, tables, build results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from caretbench.versions import FORMER_REFERENCE
 
 
 class ProblemSet(NamedTuple):
-    """Problems that were loaded together: ``hash`` covers every field of every problem, whatever their order."""
+    """Problems loaded from one source; ``hash`` covers all their fields and does not depend on their order."""
 
     name: str
     problems: tuple[Problem, ...]
@@ -23,7 +23,7 @@ class ProblemSet(NamedTuple):
 
     @classmethod
     def of(cls, name: str, problems: Sequence[Problem]) -> ProblemSet:
-        """Return a set with its hash.
+        """Return a problem set with its hash.
 
         Raises:
             DataError: two problems share an id.
@@ -42,22 +42,22 @@ def _hashed(problem: Problem) -> str:
 
 
 class Measurement(NamedTuple):
-    """Scores that need no program run: the scorer's name with version, values by name, and what explains them."""
+    """Scores of one answer that need no execution: name and version of the scorer, values, explanations."""
 
     scorer: str
     values: Mapping[str, float]
     details: Mapping[str, str] = {}
 
 
-REFUSED_MARK: Final = "(!)"
-"""Next to a number that depends on a judge that did not pass its controls."""
+FAILED_CONTROLS_MARK: Final = "(!)"
+"""Mark next to a number that depends on a judge that failed its controls."""
 
 
 class Table(NamedTuple):
-    """One table, of a paper in form or a suite's own: lines of texts under their heads.
+    """One table of texts with its column heads.
 
-    A second line of a text is a note to the first (an interval); ``notes`` say how the table is to be read.
-    ``withheld``: the reasons why numbers that were asked for are not in it; the run has failed then.
+    The second line of a cell is a note to the first, such as an interval. ``notes`` explain the table. ``withheld``
+    has the reasons why requested numbers are not in it; the command then fails.
     """
 
     name: str
@@ -68,20 +68,21 @@ class Table(NamedTuple):
     withheld: tuple[str, ...] = ()
 
 
-class OwnChart(NamedTuple):
-    """A suite's own chart: a Vega-Lite specification with its data in it."""
+class SuiteChart(NamedTuple):
+    """A suite's own chart: a Vega-Lite specification including its data."""
 
     title: str
     spec: Mapping[str, Any]
 
 
 class PaperTable(NamedTuple):
-    """A table of a paper whose form a report follows: pass@1 with the paper's ±.
+    """A result table in the layout of a paper: pass@1 with the paper's ±.
 
     Args:
-        title: Its title, and which table of the paper it is.
-        labels: The stratum; one that was not cut for the run's profile is replaced by the one that was (``@paper``).
-        models_across: Models side by side and parts below each other, or the other way round.
+        title: Its title, with the number of the table in the paper.
+        labels: Labels of its rows. A label is replaced by its variant with ``@paper``, if the run's profile has
+            only that.
+        models_across: Models are columns and labels are rows; else the other way round.
     """
 
     title: str
@@ -90,54 +91,54 @@ class PaperTable(NamedTuple):
 
 
 class Stratification(NamedTuple):
-    """The labels by which reports break a suite's results down.
+    """Labels by which reports break down a suite's results.
 
     Args:
-        labels: Single labels. One with several values puts a problem into several parts; a number is cut into parts.
-        crossed: Labels to be crossed, ``("constructs", "reference_distance")``.
-        bounds: Where the paper cuts a number, by label and language (``*``: all): the ``paper`` profile uses them, the
-            ``default`` profile the terciles of the data within each language. A label that ends with ``@paper`` is cut
-            so under ``default`` too, next to the one without.
-        main: The labels that say what a number is about: policies are set side by side by them.
-        cells: The labels within which ``--per-cell`` counts; where a suite names none, those of ``main``.
-        heat_maps: What the page draws as fields of colour: the last label across, the others down.
-        printed_intervals: Whether rates by ``main`` get the paper's ±, Wilson's interval and the plain bootstrap's
-            next to the reported one.
-        paper_tables: The paper's tables of results, in form.
+        labels: Single labels. A problem with several values counts in several rows; a number is binned.
+        crossed: Combinations of labels, such as ``("constructs", "reference_distance")``.
+        paper_bounds: The paper's bin edges of numeric labels, by label and language (``*``: all). The ``paper``
+            profile uses them; ``default`` uses terciles of the data within each language. A label with the suffix
+            ``@paper`` has the paper's bins under ``default`` too.
+        main_labels: Labels of the main table, and of the comparison of policies.
+        cell_labels: Labels whose combinations are the cells of ``--per-cell``; by default ``main_labels``.
+        heat_maps: Combinations drawn as heat maps: the last label is the horizontal axis.
+        paper_intervals: Print the paper's ±, Wilson's interval and the plain bootstrap interval next to the reported
+            one, in the table by ``main_labels``.
+        paper_tables: Tables in the layout of the paper.
     """
 
     labels: tuple[str, ...] = ("language", "category", "mode")
     crossed: tuple[tuple[str, ...], ...] = (("language", "category"),)
-    bounds: Mapping[str, Mapping[str, tuple[float, ...]]] = {}
-    main: tuple[str, ...] = ("language", "category")
-    cells: tuple[str, ...] = ()
+    paper_bounds: Mapping[str, Mapping[str, tuple[float, ...]]] = {}
+    main_labels: tuple[str, ...] = ("language", "category")
+    cell_labels: tuple[str, ...] = ()
     heat_maps: tuple[tuple[str, ...], ...] = (("language", "category"),)
-    printed_intervals: bool = False
+    paper_intervals: bool = False
     paper_tables: tuple[PaperTable, ...] = ()
 
 
-ORDINARY: Final = Stratification()
-"""The stratification of a suite that names none."""
+DEFAULT_STRATIFICATION: Final = Stratification()
+"""Stratification of a suite that defines none."""
 
 
 class BuildResult(NamedTuple):
-    """The result of a build.
+    """The result of ``caretbench build``.
 
     Args:
-        lines: What the command prints.
-        numbers: What it prints with ``--json``.
-        notes: What is said on standard error.
-        fit: Whether the problems may be run; the command fails where they may not.
+        lines: Lines printed on standard output.
+        numbers: Values printed with ``--json``.
+        notes: Lines printed on standard error.
+        usable: True if the problems may be run; else the command fails.
     """
 
     lines: tuple[str, ...]
     numbers: Mapping[str, JsonValue]
     notes: tuple[str, ...] = ()
-    fit: bool = True
+    usable: bool = True
 
 
 class ProblemGate(Protocol):
-    """A gate that decides whether problems can measure anything."""
+    """A gate that validates problems."""
 
     def run(self, problems: Sequence[Problem], path: Path) -> list[Validity]:
         """Return the verdicts on all problems, in order; append the missing ones to ``path``."""

@@ -1,1 +1,1 @@
-"""Is a problem fit to measure anything? Mutants, near-duplicates and the gate that every problem goes through."""
+"""Validation of problems: mutants, near-duplicates, and the gates that decide whether a problem is valid."""

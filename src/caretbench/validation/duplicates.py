@@ -1,4 +1,4 @@
-"""Near-duplicates among problems: the same program, or the same code in a project, twice measures one thing twice."""
+"""Detection of near-duplicates among problems: similar programs, or repeated code in projects."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from caretbench.problem import Caret, Problem
-from caretbench.projects.running import file_splice
+from caretbench.projects.answer_requests import file_splice
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _SHINGLE = 5
-THRESHOLD = 0.85
-# A shingle in so many problems is boilerplate of the language: it finds no candidates (it still counts).
+JACCARD_THRESHOLD = 0.85
+# A shingle in this many problems is boilerplate: it is not used to find candidates, but counts in the similarity.
 _COMMON = 60
 
 
 def shingles(text: str) -> frozenset[int]:
-    """Hashes of all runs of five tokens."""
+    """Return the hashes of all token 5-grams of a text."""
     tokens = _TOKEN.findall(text)
     if len(tokens) < _SHINGLE:
         return frozenset((hash(tuple(tokens)),))
@@ -27,8 +27,8 @@ def shingles(text: str) -> frozenset[int]:
     )
 
 
-def near_duplicates(problems: Sequence[Problem], threshold: float = THRESHOLD) -> dict[str, str]:
-    """Problems that repeat an earlier one of the same language: id -> id of the earlier one.
+def near_duplicates(problems: Sequence[Problem], threshold: float = JACCARD_THRESHOLD) -> dict[str, str]:
+    """Return the near-duplicates of earlier problems in the same language: id → id of the earlier problem.
 
     Two problems are near-duplicates when the Jaccard index of their token 5-grams (prefix, reference and suffix
     together) is at least ``threshold``.
@@ -65,11 +65,11 @@ def _within(group: Iterable[Problem], threshold: float) -> dict[str, str]:
 _WINDOW_LINES = 5
 
 
-def repeats(problems: Iterable[Problem]) -> dict[str, str]:
-    """Problems that repeat an earlier one elsewhere: id -> id of the earlier one.
+def near_duplicate_spans(problems: Iterable[Problem]) -> dict[str, str]:
+    """Return the problems that repeat an earlier one in another place: id → id of the earlier problem.
 
-    Compared are the reference and five lines on either side. The same place in another mode, and places that overlap
-    with those lines, are no repetition: the former is meant, the latter have the same text around them.
+    The reference and five lines on either side are compared. Not counted: the same span in another mode, and spans that
+    overlap with these lines.
     """
     found: dict[str, str] = {}
     earlier: list[tuple[_Place, frozenset[int]]] = []
@@ -83,7 +83,7 @@ def repeats(problems: Iterable[Problem]) -> dict[str, str]:
         shared = Counter(index for gram in grams for index in holders[gram])
         for index, count in shared.items():
             other, theirs = earlier[index]
-            if count >= THRESHOLD * (len(grams) + len(theirs) - count) and _elsewhere(place, other):
+            if count >= JACCARD_THRESHOLD * (len(grams) + len(theirs) - count) and _elsewhere(place, other):
                 found[problem.id] = found.get(other.id, other.id)
                 break
         for gram in grams:
@@ -93,7 +93,7 @@ def repeats(problems: Iterable[Problem]) -> dict[str, str]:
 
 
 class _Place(NamedTuple):
-    """A span with the lines around it: which file, in which mode, from which byte to which."""
+    """A problem's span including the lines around it: file, mode, start and end in bytes."""
 
     id: str
     file: tuple[str, str]

@@ -1,9 +1,8 @@
-"""Mutants for the gate: wrong answers that parse and should compile, and that a check worth its name kills.
+"""Mutants of references: wrong answers that parse and should compile, and that a good check kills.
 
-A mutant that merely does not compile proves nothing, so changes are chosen that keep types and reachability:
-a guard with a throw, an early return of the type's default, a negated condition. None is guaranteed to compile
-or to be wrong: the gate runs them until one fails at run time. Mutants called ``crash`` come last: a throw at the
-top level or in the main function stops any program, whether or not it checks what the reference did.
+Changes keep types and reachability: a throw, an early return of a default value, a negated condition. No mutant is
+guaranteed to compile or to be wrong; the gate tries them until one fails at run time. Mutants named ``crash`` come
+last: a throw at top level or in the main function stops every program, whatever it checks.
 """
 
 from __future__ import annotations
@@ -16,18 +15,18 @@ from caretbench.languages import language as language_named
 from caretbench.problem import InlineSplice, Problem
 from caretbench.syntax.docs.comments import Comment, comments
 from caretbench.syntax.parser import encode
-from caretbench.validation.mutation import OPERATORS
-from caretbench.validation.mutation_subject import MutationEdit, MutationSubject
+from caretbench.validation.mutation_operators import MUTATION_OPERATORS
 from caretbench.validation.mutation_tables import mutation_table
-from caretbench.validation.mutation_throws import CRASH, early_throw
+from caretbench.validation.mutation_target import MutationEdit, MutationTarget
+from caretbench.validation.throw_mutations import CRASH, throw_before_first_statement
 
-REACH_ONLY = frozenset({CRASH})
-"""Names of mutants whose failure shows that the place is run, not that anything is checked."""
+REACH_ONLY_MUTANTS = frozenset({CRASH})
+"""Names of mutants whose failure shows only that the code is executed, not that it is checked."""
 VAGUE_COMMENT = "vague_comment"
-"""The name of mutants of comments: running the program cannot kill them."""
+"""Name of mutants of comments, which execution cannot kill."""
 
-MOST_OF_A_KIND = 3
-"""More throws at other places, say, would prove nothing new."""
+MAX_PER_KIND = 3
+"""Maximum number of mutants of each kind; more of them would show nothing new."""
 VAGUE_WORDS = "Does something."
 
 _ENDS_WITH_COLON = re.compile(r":[ \t]*(?:#.*)?$")
@@ -35,7 +34,7 @@ _PYTHON_INDENTATION = "    "
 
 
 class Mutant(NamedTuple):
-    """A wrong answer; ``name`` says what was done to the reference."""
+    """A wrong answer; ``name`` is the kind of change to the reference."""
 
     name: str
     text: str
@@ -43,20 +42,20 @@ class Mutant(NamedTuple):
 
 def _splice(problem: Problem) -> InlineSplice:
     if not isinstance(problem.splice, InlineSplice):
-        raise TypeError(f"{problem.id} is not spliced into one program: it has no mutants")
+        raise TypeError(f"{problem.id} is not spliced into a program: it has no mutants")
     return problem.splice
 
 
-def _subject(problem: Problem) -> MutationSubject:
+def _mutation_target(problem: Problem) -> MutationTarget:
     splice = _splice(problem)
     start = len(encode(splice.before))
     program = encode(splice.program(problem.reference))
     language = language_named(problem.caret.language).name
-    return MutationSubject(program, language, start, start + len(encode(problem.reference)))
+    return MutationTarget(program, language, start, start + len(encode(problem.reference)))
 
 
 def _comments_of(problem: Problem) -> list[Comment]:
-    """Return the comments of the reference program that reach into the reference."""
+    """Return the comments of the program that overlap with the reference."""
     splice = _splice(problem)
     start = len(encode(splice.before))
     end = start + len(encode(problem.reference))
@@ -64,8 +63,8 @@ def _comments_of(problem: Problem) -> list[Comment]:
     return [comment for comment in found if comment.start < end and start < comment.end]
 
 
-def only_comment(problem: Problem) -> bool:
-    """Return whether the reference is nothing but comments or a docstring, which no execution can check.
+def is_only_comment(problem: Problem) -> bool:
+    """Return whether the reference consists of comments or a docstring, which execution cannot check.
 
     Raises:
         TypeError: the problem asks a question, or is not spliced into one program.
@@ -88,60 +87,65 @@ def _vague_comments(problem: Problem) -> list[Mutant]:
     is_plain = first.kind == "line" and not first.text.startswith(("///", "//!"))
     body = table.vague_line_comment if is_plain else table.vague_comment
     if first.start < start or first.end > start + len(encode(reference)):
-        # The comment began before the reference; what ends it within the reference has to stay.
+        # The comment began before the reference; its end within the reference must stay.
         body = VAGUE_WORDS + (" */" if reference.rstrip().endswith("*/") else "")
     lead = reference[: len(reference) - len(reference.lstrip())]
     tail = reference[len(reference.rstrip()) :]
     return [Mutant(VAGUE_COMMENT, lead + body + tail)]
 
 
-def _in_turn(subject: MutationSubject) -> list[MutationEdit]:
-    """Return the first change of every kind, then the second of every kind, up to the third; crashes last."""
-    kinds = [list(islice(operator(subject), MOST_OF_A_KIND)) for operator in OPERATORS]
+def _in_turn(target: MutationTarget) -> list[MutationEdit]:
+    """Return the first change of each kind, then the second of each kind, up to the third; crashes last."""
+    kinds = [list(islice(operator(target), MAX_PER_KIND)) for operator in MUTATION_OPERATORS]
     edits = [edit for row in zip_longest(*kinds) for edit in row if edit is not None]
-    return sorted(edits, key=lambda edit: edit.name in REACH_ONLY)
+    return sorted(edits, key=lambda edit: edit.name in REACH_ONLY_MUTANTS)
 
 
 def mutants(problem: Problem, limit: int = 12) -> list[Mutant]:
-    """Wrong answers to a problem, the likeliest to fail at run time first, in a deterministic order.
+    """Return up to ``limit`` wrong answers to a problem, in the order of their chance to fail at run time.
 
-    All whole programs have no more syntactic faults than the reference. A reference that is only a comment
-    gets mutants called ``vague_comment``.
+    The programs with them have no more syntax faults than with the reference. A reference that is only a comment has a
+    mutant named ``vague_comment``.
 
     Raises:
         TypeError: the problem asks a question, or is not spliced into one program.
     """
-    if only_comment(problem):
+    if is_only_comment(problem):
         return _vague_comments(problem)[:limit]
-    subject = _subject(problem)
+    target = _mutation_target(problem)
     found: dict[str, Mutant] = {}
-    for edit in _in_turn(subject):
+    for edit in _in_turn(target):
         if len(found) >= limit:
             break
-        text = subject.after(edit)
+        text = target.mutated_reference(edit)
         key = text.strip()
-        if key and key != problem.reference.strip() and key not in found and subject.parses_after(edit):
+        if key and key != problem.reference.strip() and key not in found and target.parses_after(edit):
             found[key] = Mutant(edit.name, text)
     return list(found.values())
 
 
 def throw_at_start(problem: Problem) -> Mutant | None:
-    """The reference with a throw before the first statement that it executes: it does nothing of what it should.
+    """Return the reference with a throw before its first statement, so that it does nothing.
 
-    None where there is no such statement, or the program would not parse. Called ``crash`` where every run passes.
+    None if there is no statement, or the program would not parse. Its name is ``crash`` if every run executes it, else
+    ``throw``.
 
     Raises:
         TypeError: the problem asks a question, or is not spliced into one program.
     """
-    subject = _subject(problem)
-    edit = early_throw(subject)
-    return Mutant(edit.name, subject.after(edit)) if edit is not None and subject.parses_after(edit) else None
+    target = _mutation_target(problem)
+    edit = throw_before_first_statement(target)
+    return (
+        Mutant(edit.name, target.mutated_reference(edit))
+        if edit is not None and target.parses_after(edit)
+        else None
+    )
 
 
 def stub(problem: Problem) -> str:
-    """The least that keeps a program well formed: ``pass`` in Python where a block must follow a colon, else nothing.
+    """Return the least text that keeps a program well formed, the baseline ``stub``.
 
-    Brace languages need nothing: their blocks may be empty. It is a floor (``baseline stub``), not a mutant.
+    It is ``pass`` in Python if a block must follow, else empty.
 
     Raises:
         TypeError: the problem asks a question.

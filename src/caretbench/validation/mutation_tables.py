@@ -1,4 +1,4 @@
-"""Mutation tables: how a language writes what mutants need, from ``mutations.toml`` in its folder."""
+"""Mutation tables of languages, from ``mutations.toml`` in their folders."""
 
 from __future__ import annotations
 
@@ -9,37 +9,37 @@ from caretbench.languages.table_reader import LanguageTable, read_table
 
 
 class MutationTable(LanguageTable):
-    """How one language writes what mutants need; in templates ``@`` stands for the mutated expression.
+    """Texts and templates for mutants in one language; ``@`` in a template is the mutated expression.
 
-    ``containers`` are nodes that hold statements; before the kinds in ``not_before`` none is inserted.
-    ``default_value`` fits every type where ``defaults`` names none; ``wrong_values`` make a wrong value of
-    a right one by type, ``wrong_value`` stands for all other types. In typed languages, what a function of
-    unknown type returns is left alone. ``never`` makes a condition that never holds.
+    ``containers`` are kinds of nodes that contain statements; nothing is inserted before the kinds in ``not_before``.
+    ``defaults`` are default values by type, ``default_value`` is for other types. ``wrong_values`` are templates of
+    wrong values by type, ``wrong_value`` is for other types. ``typed``: return values of unknown type are not changed.
+    ``never`` is a template of a false condition.
     """
 
     throw: str
     early_return: str
     negation: str
     containers: frozenset[str]
-    not_before: frozenset[str]
-    nothing: str
+    no_insertion_before: frozenset[str]
+    empty_statement: str
     typed: bool
     default_value: str
     wrong_value: str
     vague_comment: str
     vague_line_comment: str
-    defaults: Mapping[str, str] = {}
+    default_values: Mapping[str, str] = {}
     wrong_values: Mapping[str, str] = {}
-    returns_nothing: frozenset[str] = frozenset()
+    void_types: frozenset[str] = frozenset()
     result_fields: tuple[str, ...] = ("returns", "type", "result")
-    """Fields of a function's node that may hold what it returns."""
-    untouched: frozenset[str] = frozenset()
-    """Types of which no value can be made up."""
-    undeclared: str | None = None
-    """The type of a function that declares none."""
-    never: str = "false && (@)"
-    no_items: str | None = None
-    """What a loop finds nothing in; @: the type that it declares."""
+    """Fields of a function's node that may contain the return type."""
+    types_without_default: frozenset[str] = frozenset()
+    """Types without a default value."""
+    undeclared_type: str | None = None
+    """Type of a function without a declared type."""
+    false_condition: str = "false && (@)"
+    empty_iterable: str | None = None
+    """Template of an empty iterable; ``@`` is the element type that the loop declares."""
 
 
 @cache
@@ -47,7 +47,7 @@ def mutation_table(language: str) -> MutationTable:
     """Return the table of a language.
 
     Raises:
-        KeyError: its folder has none.
+        KeyError: the language has none.
     """
     table = read_table(language, "mutations", MutationTable)
     if table is None:
@@ -55,7 +55,7 @@ def mutation_table(language: str) -> MutationTable:
     return table
 
 
-SWAPS: Mapping[str, Mapping[str, str]] = {
+OPERATOR_SWAPS: Mapping[str, Mapping[str, str]] = {
     "comparison": {
         "==": "!=", "!=": "==", "===": "!==", "!==": "===", "<": ">=", ">=": "<", ">": "<=", "<=": ">",
         "is": "is not", "is not": "is", "in": "not in", "not in": "in",
@@ -67,4 +67,4 @@ SWAPS: Mapping[str, Mapping[str, str]] = {
     },
     "boolean": {"true": "false", "false": "true", "True": "False", "False": "True"},
 }  # fmt: skip
-"""Tokens and what they become, by the name of the mutation."""
+"""Replacements of tokens, by the name of the mutation."""

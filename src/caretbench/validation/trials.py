@@ -1,4 +1,4 @@
-"""One problem of a project under way through the gate: the answers that are tried, and what their results decide."""
+"""Trial of one problem by the gate for projects: the answers to try, and the verdict from their results."""
 
 from __future__ import annotations
 
@@ -10,54 +10,54 @@ from typing import Final, NamedTuple
 from caretbench.execution.types import Status
 from caretbench.execution.workspaces.workspace_runner import WorkspaceResult
 from caretbench.problem import InlineSplice, Problem
+from caretbench.projects.answer_requests import file_splice
 from caretbench.projects.project_check import ProjectCheck
-from caretbench.projects.running import file_splice
 from caretbench.syntax.faults import fault_count
 from caretbench.syntax.parser import parse
-from caretbench.validation.mutants import REACH_ONLY, mutants, stub, throw_at_start
+from caretbench.validation.mutants import REACH_ONLY_MUTANTS, mutants, stub, throw_at_start
 from caretbench.validation.validity import Validity, Verdict
 
 THROW: Final = "throw"
-"""The answer that throws before it does anything, as a mutant of this name does."""
-NOTHING: Final = frozenset({"empty", "stub", "closers"})
-"""Answers that hold nothing at all."""
+"""Name of mutants that throw."""
+EMPTY_ANSWERS: Final = frozenset({"empty", "stub", "closers"})
+"""Names of answers without content."""
 
 _CLOSERS = re.compile(r"[\s})\];]*\Z")
 _MOST_CLOSERS = 8
 
 
 _AT_START: Final = "throw at start"
-"""The name of the answer that throws at once; mutants throw somewhere."""
+"""Name of the answer that throws before its first statement."""
 
 
 class TrialAnswer(NamedTuple):
-    """An answer that is none, or a mutant; ``kind`` is what kind of throw the one at the start is."""
+    """An answer to try: empty, or a mutant. ``throw_name`` is ``throw`` or ``crash`` for a throw at the start."""
 
     name: str
     text: str
-    kind: str = ""
+    throw_name: str = ""
 
 
 @dataclass
 class Trial:
-    """One problem under way."""
+    """State of one problem's trial."""
 
     problem: Problem
     project: ProjectCheck
     answers: Iterator[TrialAnswer]
-    tried: int = 0
+    mutants_tried: int = 0
     runs: int = 0
     cpu_s: float = 0.0
-    stopped_by: str = ""
-    """The name of a throw at the start that the tests stop at."""
+    killed_at_start: str = ""
+    """Name of the throw at the start, if the tests failed on it."""
     throw_passes: bool = False
-    reach_only: str = ""
+    reach_only_kill: str = ""
 
 
-def answers(problem: Problem, content: bytes) -> Iterator[TrialAnswer]:
-    """Answers that are none, and then mutants; throws, which show the least, come last.
+def trial_answers(problem: Problem, content: bytes) -> Iterator[TrialAnswer]:
+    """Yield the answers to try: empty ones, then mutants; throws last, because they show the least.
 
-    ``content`` is the file with the problem's span; mutants are made with line feeds.
+    ``content`` is the unchanged file with the problem's span.
     """
     splice = file_splice(problem)
     before, after = (
@@ -70,11 +70,11 @@ def answers(problem: Problem, content: bytes) -> Iterator[TrialAnswer]:
     if (throw := throw_at_start(in_program)) is not None:
         yield TrialAnswer(_AT_START, throw.text, throw.name)
     found = [TrialAnswer(mutant.name, mutant.text) for mutant in mutants(in_program)]
-    yield from sorted(found, key=lambda one: (one.name in REACH_ONLY, one.name == THROW))
+    yield from sorted(found, key=lambda one: (one.name in REACH_ONLY_MUTANTS, one.name == THROW))
 
 
 def _nothing(problem: Problem, splice: InlineSplice) -> Iterator[TrialAnswer]:
-    """Yield the answers that hold nothing: only such as the program parses with, if it does with the reference."""
+    """Yield the answers without content; only those that parse, if the reference does."""
     language = problem.caret.language
 
     def parses(text: str) -> bool:
@@ -91,7 +91,7 @@ def _nothing(problem: Problem, splice: InlineSplice) -> Iterator[TrialAnswer]:
 
 
 def _closers(reference: str) -> Iterator[tuple[str, str]]:
-    """Brackets and blanks at the end of a reference, the longest first: one of them closes what it leaves open."""
+    """Yield the closing brackets at the end of a reference, the longest text first."""
     found = _CLOSERS.search(reference)
     tail = found[0] if found else ""
     starts = [n for n, mark in enumerate(tail) if mark in "})]"]
@@ -100,53 +100,59 @@ def _closers(reference: str) -> Iterator[tuple[str, str]]:
 
 
 def next_answer(trial: Trial) -> TrialAnswer | None:
-    """Return the answer to try next; no other throw where one at the start was stopped at."""
+    """Return the next answer to try; throws are skipped if the one at the start was killed."""
     answer = next(trial.answers, None)
-    while answer is not None and trial.stopped_by and answer.name in {THROW, *REACH_ONLY}:
+    while answer is not None and trial.killed_at_start and answer.name in {THROW, *REACH_ONLY_MUTANTS}:
         answer = next(trial.answers, None)
     return answer
 
 
-def judge(trial: Trial, answer: TrialAnswer, result: WorkspaceResult) -> Validity | None:
-    """Return the verdict that a result decides; None: the next answer is tried."""
+def verdict_of_result(trial: Trial, answer: TrialAnswer, result: WorkspaceResult) -> Validity | None:
+    """Return the verdict that follows from an answer's result; None if another answer must be tried."""
     trial.cpu_s += result.cpu_s
     if result.status.is_machine_fault:
         return _row(trial, "unverified", f"not_run: {result.reason or result.status.value}")
     passes = result.status is Status.PASSED
-    if answer.name in NOTHING:
+    if answer.name in EMPTY_ANSWERS:
         return _row(trial, "invalid", f"answerable_without_answer: {answer.name}") if passes else None
-    trial.tried += 1
+    trial.mutants_tried += 1
     if answer.name == _AT_START:
         if passes:
             return _row(trial, "invalid", f"answerable_without_answer: {THROW}")
-        trial.stopped_by = answer.kind if result.status.kills_mutant else ""
+        trial.killed_at_start = answer.throw_name if result.status.kills_mutant else ""
         return None
     if passes:
         trial.throw_passes |= answer.name == THROW
         return None
     if not result.status.kills_mutant:
         return None
-    if answer.name in REACH_ONLY:
-        trial.reach_only = answer.name
+    if answer.name in REACH_ONLY_MUTANTS:
+        trial.reach_only_kill = answer.name
         return None
     return _row(trial, "valid", killed_by=answer.name)
 
 
-def undecided(trial: Trial) -> Validity:
-    """No mutant was killed, but the throw at the start may have been."""
-    if trial.stopped_by and trial.stopped_by not in REACH_ONLY:
-        return _row(trial, "valid", killed_by=trial.stopped_by)
-    if trial.reach_only or trial.stopped_by:
-        return _row(trial, "unverified", f"only_reached: killed by {trial.reach_only or trial.stopped_by}")
+def verdict_without_kill(trial: Trial) -> Validity:
+    """Return the verdict after all answers, if no mutant was killed except throws."""
+    if trial.killed_at_start and trial.killed_at_start not in REACH_ONLY_MUTANTS:
+        return _row(trial, "valid", killed_by=trial.killed_at_start)
+    if trial.reach_only_kill or trial.killed_at_start:
+        return _row(
+            trial, "unverified", f"only_reached: killed by {trial.reach_only_kill or trial.killed_at_start}"
+        )
     passes = "; even a throw passes" if trial.throw_passes else ""
-    return _row(trial, "unverified", f"no_killing_mutant: {trial.tried} tried{passes}")
+    return _row(trial, "unverified", f"no_killing_mutant: {trial.mutants_tried} tried{passes}")
 
 
 def _row(trial: Trial, verdict: Verdict, *reasons: str, **details: str) -> Validity:
-    found = {"mutants_tried": str(trial.tried), "runs": str(trial.runs), "cpu_s": f"{trial.cpu_s:.2f}"}
-    if trial.project.flaky:
-        found["flaky_tests_left_out"] = ", ".join(trial.project.flaky)
-    if trial.project.held_up:
-        found["passed_alone_only"] = ", ".join(trial.project.held_up)
+    found = {
+        "mutants_tried": str(trial.mutants_tried),
+        "runs": str(trial.runs),
+        "cpu_s": f"{trial.cpu_s:.2f}",
+    }
+    if trial.project.flaky_tests:
+        found["flaky_tests_left_out"] = ", ".join(trial.project.flaky_tests)
+    if trial.project.passed_alone:
+        found["passed_alone_only"] = ", ".join(trial.project.passed_alone)
     details = found | details
     return Validity(problem_id=trial.problem.id, verdict=verdict, reasons=reasons, details=details)

@@ -1,4 +1,4 @@
-"""Verdicts on problems, and the loop of every gate, which decides what is missing and stores verdicts one by one."""
+"""Verdicts on problems, and the resumable loop of every gate, which stores verdicts one by one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from caretbench.versions import current_text
 
 Verdict = Literal["valid", "unverified", "invalid"]
 
-GATE: Final = 2
+GATE_VERSION: Final = 2
 """Version of the rules. 2: a mutant that writes too much (``OUTPUT_LIMIT``) is killed, in programs too."""
 
 
@@ -27,11 +27,11 @@ class Validity(Row):
     reasons: tuple[Annotated[str, AfterValidator(current_text)], ...] = ()
     details: dict[str, str] = Field(default_factory=dict)
     gate: int = 1
-    """Version of the gate; 1 for rows of before there were versions."""
+    """Version of the gate; 1 for rows without a version."""
 
     @property
     def key(self) -> tuple[str]:
-        """What makes the row unique in its file."""
+        """Unique key of the row in its file."""
         return (self.problem_id,)
 
 
@@ -40,34 +40,34 @@ def verdicts_path(suite_name: str, data_hash: str) -> Path:
     return cache_folder() / "validity" / f"{suite_name}-{data_hash[:16]}.jsonl"
 
 
-class GateLoop(ABC):
-    """A gate that goes on after a stop. A kind of problem is a subclass with a strategy of its own, ``decide``."""
+class ResumableGate(ABC):
+    """Base class of gates: reuses stored verdicts, and decides the missing ones by :meth:`decide`."""
 
     progress: Callable[[int], None]
-    """Called with the number of problems that were decided since the last call."""
+    """Called with the number of newly decided problems."""
 
     @abstractmethod
-    def decide(self, problems: Sequence[Problem], beside: Sequence[Problem] = ()) -> Iterator[Validity]:
-        """Yield a verdict on each problem as soon as it is there, in any order.
+    def decide(self, problems: Sequence[Problem], all_problems: Sequence[Problem] = ()) -> Iterator[Validity]:
+        """Yield a verdict on each problem as soon as it is decided, in any order.
 
-        ``beside`` are all problems of the set, of which one may repeat another; by default ``problems`` alone.
+        ``all_problems`` is the whole set, in which near-duplicates are searched; by default ``problems``.
         """
 
     def run(self, problems: Sequence[Problem], path: Path) -> list[Validity]:
-        """Return the verdicts on all problems, in order; the missing ones are decided and appended to ``path``.
+        """Return the verdicts on all problems, in order; missing ones are decided and appended to ``path``.
 
-        Those of an older gate are missing too; the new row takes the old one's place.
+        Verdicts of an older version of the gate are decided again and replaced.
 
         Raises:
-            DataError: the file is damaged, or a project is not here.
+            DataError: the file is damaged, or a project is not on this machine.
         """
         with RowAppender(path) as appender:
             stored = {row.problem_id: row for row in read_rows(path, Validity, allow_partial_last_line=True)}
-            known = {name: row for name, row in stored.items() if row.gate == GATE}
+            known = {name: row for name, row in stored.items() if row.gate == GATE_VERSION}
             waiting = [problem for problem in problems if problem.id not in known]
             self.progress(len(problems) - len(waiting))
             for decided in self.decide(waiting, problems):
-                verdict = decided.model_copy(update={"gate": GATE})
+                verdict = decided.model_copy(update={"gate": GATE_VERSION})
                 appender.append(verdict)
                 known[verdict.problem_id] = verdict
                 self.progress(1)

@@ -1,8 +1,7 @@
-"""The gate for problems inside projects: the same questions, asked with the project's own tests.
+"""Gate for problems that are checked by a project's tests.
 
-Questions that cost nothing come first, then the project's tests as they are, what they reach, answers that are none,
-and at last mutants, one at a time until one is killed. Each problem waits for its own answer only; many are on the way
-at a time. A problem's row is given as soon as it is decided.
+Order of examination: static checks, the tests on the unchanged project, reach, empty answers, then mutants one at a
+time until one is killed. Many problems are examined in parallel; each verdict is yielded as soon as it is decided.
 """
 
 from __future__ import annotations
@@ -16,39 +15,45 @@ from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.extraction.policies import Policy
 from caretbench.problem import Problem
+from caretbench.projects.answer_requests import file_splice, original_file, tests_check, workspace_request
 from caretbench.projects.project_check import ProjectCheck, check_project
-from caretbench.projects.reach import Reach, reached
-from caretbench.projects.running import file_splice, original, tests_check, workspace_request
+from caretbench.projects.statement_reach import StatementReach, measure_reach
 from caretbench.syntax.testing import is_test_path
-from caretbench.validation.duplicates import repeats
-from caretbench.validation.trials import Trial, TrialAnswer, answers, judge, next_answer, undecided
-from caretbench.validation.validity import GateLoop, Validity, Verdict
+from caretbench.validation.duplicates import near_duplicate_spans
+from caretbench.validation.trials import (
+    Trial,
+    TrialAnswer,
+    next_answer,
+    trial_answers,
+    verdict_of_result,
+    verdict_without_kill,
+)
+from caretbench.validation.validity import ResumableGate, Validity, Verdict
 
 
 @dataclass
-class WorkspaceGate(GateLoop):
-    """The gate for problems that a project's tests check.
+class WorkspaceGate(ResumableGate):
+    """Gate for problems that are checked by a project's tests.
 
-    ``policy`` must leave references unchanged. ``reach`` is what the tests reach, where that is known already;
-    else it is found out, once for each project. ``known`` is what became of a project's own tests, where they ran
-    already.
+    ``policy`` must leave references unchanged. ``reach`` is the reach of the tests; None: measured once per project.
+    ``known_checks`` returns the result of a project's own tests, if they have run already.
     """
 
     engine: WorkspaceEngine
     policy: Policy
     store: SnapshotStore | None = None
-    reach: Reach | None = None
-    known: Callable[[WorkspaceRequest], ProjectCheck | None] = field(default=lambda _request: None)
+    reach: StatementReach | None = None
+    known_checks: Callable[[WorkspaceRequest], ProjectCheck | None] = field(default=lambda _request: None)
     progress: Callable[[int], None] = field(default=lambda _count: None)
     _projects: dict[str, ProjectCheck] = field(default_factory=dict, repr=False)
 
-    def decide(self, problems: Sequence[Problem], beside: Sequence[Problem] = ()) -> Iterator[Validity]:
-        """Yield the verdicts, each when it is there.
+    def decide(self, problems: Sequence[Problem], all_problems: Sequence[Problem] = ()) -> Iterator[Validity]:
+        """Yield the verdicts, each as soon as it is decided.
 
         Raises:
-            DataError: a project is not here, or damaged, or a problem is not in a file.
+            DataError: a project is missing or damaged, or a problem is not in a file.
         """
-        repeated = repeats(beside or problems)
+        repeated = near_duplicate_spans(all_problems or problems)
         trials = deque[Trial]()
         for group in self._by_project(problems).values():
             left = []
@@ -63,35 +68,35 @@ class WorkspaceGate(GateLoop):
         yield from self._try(trials)
 
     def request(self, problem: Problem, text: str) -> WorkspaceRequest:
-        """Return the command for an answer, with the patched file."""
+        """Return the request that tests an answer."""
         return workspace_request(problem, text, store=self.store)
 
-    def original(self, problem: Problem) -> bytes:
-        """Return the file that holds a problem's span, as it is."""
+    def original_file(self, problem: Problem) -> bytes:
+        """Return the unchanged file with a problem's span."""
         splice = file_splice(problem)
-        return original(splice.snapshot, splice.path, self.store)
+        return original_file(splice.snapshot, splice.path, self.store)
 
-    def reached(self, request: WorkspaceRequest, problems: Sequence[Problem]) -> Collection[str]:
-        """Return the ids of the problems that the project's tests reach, as far as can be told."""
+    def reached_problems(self, request: WorkspaceRequest, problems: Sequence[Problem]) -> Collection[str]:
+        """Return the ids of the problems that the project's tests reach; unknown reach counts as reached."""
         reach = self.reach
         if reach is None and all(tests_check(problem).tests for problem in problems):
-            return {problem.id for problem in problems}  # their checks name the tests that reach them
+            return {problem.id for problem in problems}  # their checks list the tests that reach them
         splices = {problem.id: file_splice(problem) for problem in problems}
         if reach is None:
             paths = (splice.path for splice in splices.values())
-            reach = reached(self.engine, request, paths, store=self.store)
-        return {name for name, span in splices.items() if reach.covers(span.path, span.start, span.end)}
+            reach = measure_reach(self.engine, request, paths, store=self.store)
+        return {name for name, span in splices.items() if reach.reaches(span.path, span.start, span.end)}
 
     def _project(self, problem: Problem) -> ProjectCheck:
-        """Return the project's own tests, run once for all its problems."""
+        """Return the result of the project's own tests, which run once for all its problems."""
         command = self._command(problem)
         key = repr(command)
         if key not in self._projects:
-            self._projects[key] = self.known(command) or check_project(self.engine, command)
+            self._projects[key] = self.known_checks(command) or check_project(self.engine, command)
         return self._projects[key]
 
     def _command(self, problem: Problem) -> WorkspaceRequest:
-        """Return the command in the project as it is."""
+        """Return the request that tests the unchanged project."""
         request = self.request(problem, problem.reference)
         path = file_splice(problem).path
         beside = {name: content for name, content in request.patch.items() if name != path}
@@ -103,13 +108,13 @@ class WorkspaceGate(GateLoop):
             groups[repr(self._command(problem))].append(problem)
         return groups
 
-    # --- what costs nothing -------------------------------------------------------------------------------------
+    # --- static checks ------------------------------------------------------------------------------------------
 
     def _before_running(self, problem: Problem, repeated: str | None) -> list[str]:
         splice = file_splice(problem)
         found = []
-        if splice.content(self.original(problem), problem.reference) != self.original(problem):
-            found.append("reference_not_in_place: the reference is not what stands in the span")
+        if splice.content(self.original_file(problem), problem.reference) != self.original_file(problem):
+            found.append("reference_not_in_place: the reference differs from the text of the span")
         if self.policy.apply(problem.reference, problem.caret).text != problem.reference:
             found.append("extraction_changes_reference")
         if is_test_path(splice.path, problem.caret.language):
@@ -118,27 +123,27 @@ class WorkspaceGate(GateLoop):
             found.append(f"near_duplicate: {repeated}")
         return found
 
-    # --- what the tests say -------------------------------------------------------------------------------------
+    # --- tests --------------------------------------------------------------------------------------------------
 
     def _with_project(self, problems: Sequence[Problem], trials: deque[Trial]) -> Iterator[Validity]:
-        """Yield the verdicts that the project's own tests decide; what is left has to be tried."""
+        """Yield the verdicts that follow from the project's own tests; add a trial for every other problem."""
         project = self._project(problems[0])
         if project.fault:
-            verdict: Verdict = "unverified" if project.machine else "invalid"
+            verdict: Verdict = "unverified" if project.is_machine_fault else "invalid"
             for problem in problems:
                 yield Validity(problem_id=problem.id, verdict=verdict, reasons=(project.fault,))
             return
-        ids = self.reached(project.request, problems)
+        ids = self.reached_problems(project.request, problems)
         for problem in problems:
             if problem.id not in ids:
                 reasons = ("not_reached: no test runs it",)
                 yield Validity(problem_id=problem.id, verdict="invalid", reasons=reasons)
             else:
-                trials.append(Trial(problem, project, answers(problem, self.original(problem))))
+                trials.append(Trial(problem, project, trial_answers(problem, self.original_file(problem))))
 
     def _try(self, waiting: deque[Trial]) -> Iterator[Validity]:
-        """Keep the engine fed: an answer's result puts its problem's next answer in the queue."""
-        under_way: dict[str, tuple[Trial, TrialAnswer]] = {}
+        """Yield the verdicts of trials; each result queues the next answer of its problem."""
+        in_flight: dict[str, tuple[Trial, TrialAnswer]] = {}
         decided: list[Validity] = []
 
         def requests() -> Iterator[WorkspaceRequest]:
@@ -146,16 +151,16 @@ class WorkspaceGate(GateLoop):
                 trial = waiting.popleft()
                 answer = next_answer(trial)
                 if answer is None:
-                    decided.append(undecided(trial))
+                    decided.append(verdict_without_kill(trial))
                     continue
                 request = self._request(trial, answer)
-                under_way[request.id] = (trial, answer)
+                in_flight[request.id] = (trial, answer)
                 yield request
 
         while waiting:
             for result in self.engine.submit(requests()):
-                trial, answer = under_way.pop(result.id)
-                verdict = judge(trial, answer, result)
+                trial, answer = in_flight.pop(result.id)
+                verdict = verdict_of_result(trial, answer, result)
                 if verdict is None:
                     waiting.append(trial)
                 else:

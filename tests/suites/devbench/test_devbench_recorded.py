@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.files import DataError
-from caretbench.suites.devbench.recorded import recorded
+from caretbench.suites.devbench.recorded import recorded_completions
 from tests.support.make_problem import MakeProblem
 
 
@@ -17,7 +17,7 @@ def test_a_plain_file_needs_only_problem_and_text(tmp_path: Path, make_problem: 
             {"problem_id": "other/one", "text": "b"}]  # fmt: skip
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     passed_over: list[str] = []
-    found = list(recorded(path, {problem.id: problem}, passed_over=passed_over.append))
+    found = list(recorded_completions(path, {problem.id: problem}, on_skipped=passed_over.append))
     assert passed_over == ["other/one"]
     assert [(row.model, row.sample, row.text) for row in found] == [
         ("my-model", 0, "a"),
@@ -29,17 +29,17 @@ def test_a_malformed_row_is_named(tmp_path: Path) -> None:
     path = tmp_path / "m.jsonl"
     path.write_text('{"problem_id": "p"}\n')
     with pytest.raises(DataError, match=r"m\.jsonl:1: not a completion \(text: Field required\)"):
-        list(recorded(path, {}))
+        list(recorded_completions(path, {}))
 
 
 def test_a_path_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such file or folder"):
-        list(recorded(tmp_path / "none.jsonl", {}))
+        list(recorded_completions(tmp_path / "none.jsonl", {}))
 
 
 def test_a_folder_without_completions_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no completions here"):
-        list(recorded(tmp_path, {}))
+        list(recorded_completions(tmp_path, {}))
 
 
 def write(path: Path, *rows: dict[str, object]) -> Path:
@@ -49,7 +49,7 @@ def write(path: Path, *rows: dict[str, object]) -> Path:
 
 def test_rows_without_a_number_are_samples_in_order(tmp_path: Path, make_problem: MakeProblem) -> None:
     path = write(tmp_path / "m.jsonl", {}, {"text": "b"}, {"model": "n"}, {"text": "c", "sample": None})
-    found = list(recorded(path, {"p": make_problem()}))
+    found = list(recorded_completions(path, {"p": make_problem()}))
     assert [(row.model, row.sample, row.text) for row in found] == [
         ("m", 0, "a"), ("m", 1, "b"), ("n", 0, "a"), ("m", 2, "c"),
     ]  # fmt: skip
@@ -57,21 +57,21 @@ def test_rows_without_a_number_are_samples_in_order(tmp_path: Path, make_problem
 
 def test_a_sample_that_stands_twice_is_refused(tmp_path: Path, make_problem: MakeProblem) -> None:
     path = write(tmp_path / "m.jsonl", {"sample": 1}, {"sample": 0}, {"sample": 1})
-    with pytest.raises(DataError, match=r"m\.jsonl:3: sample 1 of p by m stands already in line 1"):
-        list(recorded(path, {"p": make_problem()}))
+    with pytest.raises(DataError, match=r"m\.jsonl:3: sample 1 of p by m is already in line 1"):
+        list(recorded_completions(path, {"p": make_problem()}))
 
 
 @pytest.mark.parametrize("row", [{"model": ""}, {"model": "a\x1b[31m"}, {"sample": -1}, {"sample": 1 << 31}])
 def test_names_and_numbers_that_cannot_be_shown_are_refused(tmp_path: Path, row: dict[str, object]) -> None:
     with pytest.raises(DataError, match=r"m\.jsonl:1: not a completion"):
-        list(recorded(write(tmp_path / "m.jsonl", row), {}))
+        list(recorded_completions(write(tmp_path / "m.jsonl", row), {}))
 
 
 def test_a_file_that_broke_off_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "m.jsonl", {})
     path.write_bytes(path.read_bytes()[:-8])
     with pytest.raises(DataError, match=r"m\.jsonl:1: not JSON"):
-        list(recorded(path, {}))
+        list(recorded_completions(path, {}))
 
 
 def test_a_models_name_is_matched_as_a_whole(tmp_path: Path, make_problem: MakeProblem) -> None:
@@ -85,5 +85,5 @@ def test_a_models_name_is_matched_as_a_whole(tmp_path: Path, make_problem: MakeP
         row |= {f"{name}_completions": [name, None]}
         (folder / f"low_context-{name}.jsonl").write_text(json.dumps(row) + "\n")
     for name in names:
-        found = list(recorded(tmp_path, {problem.id: problem}, [name]))
+        found = list(recorded_completions(tmp_path, {problem.id: problem}, [name]))
         assert [(row.model, row.text) for row in found] == [(name, name), (name, None)]

@@ -9,9 +9,9 @@ import pytest
 from caretbench.extraction.policies import policy
 from caretbench.files import DataError
 from caretbench.problem import InlineSplice
-from caretbench.suites import suite
+from caretbench.suites import load_suite
 from caretbench.suites.devbench import paper, recorded, released
-from caretbench.suites.devbench.layout import caret_boundary, category_name
+from caretbench.suites.devbench.layout import canonical_category, caret_boundary
 
 ROW = {
     "id": "1", "testsource": "devbench-low-context", "language": "python", "prefix": "def f():",
@@ -46,7 +46,7 @@ def test_joins_are_plain_concatenation_of_whole_lines(tmp_path: Path) -> None:
         (ROW | {"prefix": None}, "'prefix' is NoneType"),
         (ROW | {"extra": "1"}, "unknown field 'extra'"),
         (ROW | {"language": "java"}, "'java' in a file of python"),
-        (ROW, "stands already at"),
+        (ROW, "is already used at"),
         ("{broken", "not JSON"),
     ],
 )
@@ -75,28 +75,28 @@ def test_the_boundary_is_what_stands_before_the_caret(prefix: str, boundary: str
 
 
 def test_every_spelling_of_a_category_is_known() -> None:
-    assert category_name("code2NL_NL2code") == category_name("code2NL-NL2code") == "code2nl_nl2code"
-    assert category_name("code_purpose_understanding") == "code_purpose"
+    assert canonical_category("code2NL_NL2code") == canonical_category("code2NL-NL2code") == "code2nl_nl2code"
+    assert canonical_category("code_purpose_understanding") == "code_purpose"
     with pytest.raises(KeyError, match="known: api_usage"):
-        category_name("nonsense")
+        canonical_category("nonsense")
 
 
 def test_the_released_joins_force_newlines_or_strip_them() -> None:
     fields = {"prefix": "int x = 1; ", "suffix": "\n  int y;", "assertions": "ignored"}
-    assert paper.join("java", fields, "x++; // note") == "int x = 1;\nx++; // noteint y;"
-    assert paper.join("java", fields, "\nx++;") == "int x = 1; \nx++;\n  int y;"
-    script = paper.join("javascript", fields, "f()")
+    assert paper.paper_program("java", fields, "x++; // note") == "int x = 1;\nx++; // noteint y;"
+    assert paper.paper_program("java", fields, "\nx++;") == "int x = 1; \nx++;\n  int y;"
+    script = paper.paper_program("javascript", fields, "f()")
     assert script == "int x = 1; \nf()\n\n  int y;\n\n// Run assertions\nignored\n"
 
 
 def test_null_completions_of_the_paper_profile() -> None:
     fields = {"prefix": "", "suffix": "", "assertions": ""}
-    assert paper.join("java", fields, None) is None
-    assert "\nNone\n" in (paper.join("typescript", fields, None) or "")
+    assert paper.paper_program("java", fields, None) is None
+    assert "\nNone\n" in (paper.paper_program("typescript", fields, None) or "")
 
 
 def test_a_cpp_program_without_main_is_wrapped() -> None:
-    program = paper.join(
+    program = paper.paper_program(
         "cpp", {"prefix": "#include <vector>\nint x;", "suffix": "", "assertions": ""}, "x = 1;"
     )
     assert program is not None
@@ -106,7 +106,7 @@ def test_a_cpp_program_without_main_is_wrapped() -> None:
 
 @pytest.mark.data
 def test_all_released_problems_load(devbench_data: Path) -> None:
-    loaded = suite("devbench").load(str(devbench_data))
+    loaded = load_suite("devbench").load(str(devbench_data))
     assert len(loaded.problems) == 1800
     cells = Counter((problem.label("language"), problem.label("category")) for problem in loaded.problems)
     assert len(cells) == 36
@@ -123,7 +123,7 @@ def test_the_default_policy_leaves_every_reference_answer_unchanged(devbench_dat
     default = policy()
     changed = [
         problem.id
-        for problem in suite("devbench").load(str(devbench_data)).problems
+        for problem in load_suite("devbench").load(str(devbench_data)).problems
         if default.apply(problem.reference, problem.caret).text != problem.reference
     ]
     assert changed == []
@@ -131,13 +131,13 @@ def test_the_default_policy_leaves_every_reference_answer_unchanged(devbench_dat
 
 @pytest.mark.data
 def test_recorded_completions_of_the_released_layout(devbench_data: Path) -> None:
-    problems = {problem.id: problem for problem in suite("devbench").load(str(devbench_data)).problems}
+    problems = {problem.id: problem for problem in load_suite("devbench").load(str(devbench_data)).problems}
     counts: Counter[str] = Counter()
     errors = 0
-    for completion in recorded.recorded(devbench_data, problems):
+    for completion in recorded.recorded_completions(devbench_data, problems):
         counts[completion.model] += 1
         errors += completion.error
     assert counts == {"gpt-4o": 9000, "Ministral-3B": 8988}
     assert errors == 3
     with pytest.raises(DataError, match="models here: Ministral-3B, gpt-4o"):
-        list(recorded.recorded(devbench_data, problems, ["gpt-5"]))
+        list(recorded.recorded_completions(devbench_data, problems, ["gpt-5"]))

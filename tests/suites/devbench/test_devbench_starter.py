@@ -8,14 +8,14 @@ import pytest
 from caretbench.extraction.policies import policy
 from caretbench.files import DataError
 from caretbench.problem import InlineSplice, PredicateCheck, Problem
-from caretbench.suites import suite
+from caretbench.suites import load_suite
 from caretbench.suites.devbench import starter
-from caretbench.suites.devbench.documentation import DocumentationCheck, missing
+from caretbench.suites.devbench.documentation import DocumentationCheck, documentation_faults
 
 
 @pytest.fixture(scope="module")
 def problems() -> tuple[Problem, ...]:
-    return suite("devbench").load("starter").problems
+    return load_suite("devbench").load("starter").problems
 
 
 def test_every_cell_has_at_least_two_problems(problems: tuple[Problem, ...]) -> None:
@@ -49,19 +49,19 @@ def test_references_satisfy_their_predicates_and_vague_comments_do_not(problems:
     ]
     assert len(documented) >= 6
     for problem in documented:
-        assert suite("devbench").faults(problem, problem.reference) == [], problem.id
-        assert suite("devbench").faults(problem, "") != [], problem.id
+        assert load_suite("devbench").failed_predicates(problem, problem.reference) == [], problem.id
+        assert load_suite("devbench").failed_predicates(problem, "") != [], problem.id
 
 
 def test_a_file_is_split_at_its_marks() -> None:
-    parts = starter.split("a = ⟦1⟧\nb = a\n⟦tests⟧\nassert b == 1\n", "here")
+    parts = starter.split_program("a = ⟦1⟧\nb = a\n⟦tests⟧\nassert b == 1\n", "here")
     assert parts == ("a = ", "1", "\nb = a\n", "assert b == 1\n")
 
 
 @pytest.mark.parametrize("text", ["no marks", "⟦a⟧⟦b⟧", "⟧a⟦", "⟦a"])
 def test_wrong_marks_are_refused(text: str) -> None:
     with pytest.raises(DataError, match="here: expected one"):
-        starter.split(text, "here")
+        starter.split_program(text, "here")
 
 
 def test_a_sidecar_that_asks_for_something_unknown_is_refused(tmp_path: Path) -> None:
@@ -90,15 +90,17 @@ def test_what_a_comment_lacks_is_named() -> None:
         documents="mean", minimum_words=4, parameters=("values",), returns=True, throws=("ZeroDivisionError",),
         mentions=(("average", "mean of"),),
     )  # fmt: skip
-    faults = missing(program, "python", check)
+    faults = documentation_faults(program, "python", check)
     assert len(faults) == 5
-    assert missing("def other(): pass\n", "python", check) == ["mean has no documentation comment"]
+    assert documentation_faults("def other(): pass\n", "python", check) == [
+        "mean has no documentation comment"
+    ]
 
 
 def test_problems_of_ones_own_claim_no_licence_of_ours(tmp_path: Path) -> None:
     place = tmp_path / "mine" / "python" / "low_context" / "one.py"
     place.parent.mkdir(parents=True)
     place.write_text("def one():\n    ⟦return 1⟧\n⟦tests⟧\nassert one() == 1\n")
-    [problem] = suite("devbench").load(str(tmp_path / "mine")).problems
+    [problem] = load_suite("devbench").load(str(tmp_path / "mine")).problems
     assert problem.provenance.source == "mine"
     assert problem.provenance.licence is None

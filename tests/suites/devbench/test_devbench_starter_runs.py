@@ -10,11 +10,11 @@ from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.toolchains import load_runtime
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
-from caretbench.suites import suite
+from caretbench.suites import load_suite
 
 pytestmark = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
 
-DEVBENCH = suite("devbench")
+DEVBENCH = load_suite("devbench")
 PROBLEMS = {problem.id: problem for problem in DEVBENCH.load("starter").problems}
 
 
@@ -25,7 +25,7 @@ def _results(language: str) -> dict[str, ExecutionResult]:
         pytest.skip(f"no toolchain for {language}: {toolchain.remedy}")
     requests = []
     for problem in PROBLEMS.values():
-        request = DEVBENCH.program(problem, problem.reference, "default", {})
+        request = DEVBENCH.submitted_request(problem, problem.reference, "default", {})
         if isinstance(request, ExecutionRequest) and request.language == language:
             requests.append(request)
     return {result.id: result for result in LocalExecutor(workers=4, use_cache=False).submit(requests)}

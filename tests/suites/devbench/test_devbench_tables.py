@@ -12,13 +12,13 @@ from caretbench.reports.published import compare_with_published
 from caretbench.reports.run_summary import summarise
 from caretbench.runs.run_folder import DataInfo, Manifest, RunFolder
 from caretbench.runs.score import ScoringStage
-from caretbench.suites import suite
+from caretbench.suites import load_suite
 
 
 @pytest.mark.long
 @pytest.mark.data
 def test_tables_6_and_8_come_out_to_the_printed_digit(devbench_data: Path, tmp_path: Path) -> None:
-    house = suite("devbench")
+    house = load_suite("devbench")
     loaded = house.load(str(devbench_data))
     folder = RunFolder(tmp_path)
     data = DataInfo(name=loaded.name, hash=loaded.hash, problems=1800, selected=1800)
@@ -27,7 +27,7 @@ def test_tables_6_and_8_come_out_to_the_printed_digit(devbench_data: Path, tmp_p
     )
     scoring = ScoringStage(house, loaded.problems, folder, policy("released"), "paper", None)
     by_id = {problem.id: problem for problem in loaded.problems}
-    scoring.add_completions(house.recorded(devbench_data, by_id, []))
+    scoring.add_completions(house.recorded_completions(devbench_data, by_id, []))
     scoring.run()
     run = load_run(folder.path, loaded.problems)
     rows = [row for row in compare_with_published(summarise(run)) if row.table in ("Table 6", "Table 8")]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caretbench.suites.efcb.answers import Answer, released, strict
+from caretbench.suites.efcb.choice_answers import ChoiceAnswer, parse_as_released, parse_strictly
 
 NAMED = [
     ("B", "B"),
@@ -96,27 +96,27 @@ INVALID = [
 
 @pytest.mark.parametrize(("text", "letter"), NAMED)
 def test_a_named_letter_is_read(text: str, letter: str) -> None:
-    assert strict(text).letter == letter
-    assert strict(text).invalid is None
+    assert parse_strictly(text).letter == letter
+    assert parse_strictly(text).reason is None
 
 
 @pytest.mark.parametrize(("text", "reason"), INVALID)
 def test_what_names_no_letter_is_invalid_with_its_reason(text: str | None, reason: str) -> None:
-    assert strict(text) == Answer(None, reason)  # type: ignore[arg-type]
+    assert parse_strictly(text) == ChoiceAnswer(None, reason)  # type: ignore[arg-type]
 
 
 @settings(deadline=None, max_examples=60)
 @given(st.text(alphabet="ABCDE abcd.:()\n`*<>/think{}\\boxed\"'answer is", max_size=80))
 def test_any_text_gets_a_letter_or_a_reason(text: str) -> None:
-    answer = strict(text)
-    assert (answer.choice is None) != (answer.invalid is None)
+    answer = parse_strictly(text)
+    assert (answer.choice is None) != (answer.reason is None)
     assert answer.choice is None or answer.letter in text
 
 
 @settings(deadline=None, max_examples=60)
 @given(st.sampled_from("ABCD"), st.text(alphabet="abcdefg .,\n", max_size=200))
 def test_what_is_thought_changes_nothing(letter: str, thought: str) -> None:
-    assert strict(f"<think>{thought} answer is A</think>{letter}").letter == letter
+    assert parse_strictly(f"<think>{thought} answer is A</think>{letter}").letter == letter
 
 
 @pytest.mark.parametrize(
@@ -126,15 +126,15 @@ def test_what_is_thought_changes_nothing(letter: str, thought: str) -> None:
 def test_hostile_texts_are_read_in_linear_time(piece: str) -> None:
     def cost(count: int) -> float:
         start = time.process_time()
-        strict(piece * count)
+        parse_strictly(piece * count)
         return time.process_time() - start
 
     assert cost(20_000) < 5  # a quadratic reader takes minutes
 
 
 def test_the_released_match_takes_the_first_character() -> None:
-    assert released("A patch that").letter == "A"
-    assert released("B").letter == "B"
-    assert released(" B") == Answer(None, "no_letter")
-    assert released("The answer is B") == Answer(None, "no_letter")
-    assert released("") == Answer(None, "empty")
+    assert parse_as_released("A patch that").letter == "A"
+    assert parse_as_released("B").letter == "B"
+    assert parse_as_released(" B") == ChoiceAnswer(None, "no_letter")
+    assert parse_as_released("The answer is B") == ChoiceAnswer(None, "no_letter")
+    assert parse_as_released("") == ChoiceAnswer(None, "empty")

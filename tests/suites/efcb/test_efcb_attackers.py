@@ -9,17 +9,22 @@ import numpy as np
 import pytest
 
 from benchmarks.efcb_learn_attackers import learn_round, learned, row
-from caretbench.suites.efcb.attacks import attackers
-from caretbench.suites.efcb.attacks.attackers import AttackersFile, Round, Sample, shipped
-from caretbench.suites.efcb.attacks.learned_attacks import scores_here
-from caretbench.suites.efcb.attacks.learners import Linear, Trees
-from caretbench.suites.efcb.attacks.line_features import FEATURES
-from caretbench.suites.efcb.attacks.plausibility import Backgrounds
-from caretbench.suites.efcb.attacks.sites import edit_differences, question_differences, sites
-from caretbench.suites.efcb.choices.edit_pairs import pairs, passed_edits, scored
-from caretbench.suites.efcb.edits.patches import Patch
-from caretbench.suites.efcb.rendering import render
-from caretbench.suites.efcb.seeding import rng
+from caretbench.suites.efcb.attacks import learned_attackers
+from caretbench.suites.efcb.attacks.attack_accuracy import cross_validated_scores
+from caretbench.suites.efcb.attacks.code_likelihood import CodeModels
+from caretbench.suites.efcb.attacks.edit_sites import edit_differences, find_sites, question_differences
+from caretbench.suites.efcb.attacks.learned_attackers import (
+    AttackerRound,
+    AttackersFile,
+    EditSample,
+    load_attackers,
+)
+from caretbench.suites.efcb.attacks.learners import BoostedTrees, LinearLearner
+from caretbench.suites.efcb.attacks.line_features import FEATURE_NAMES
+from caretbench.suites.efcb.choices.edit_pairs import pairs_by_ranks, score_edits, select_edits
+from caretbench.suites.efcb.edits.editable_patch import EditablePatch
+from caretbench.suites.efcb.rendering import render_patch
+from caretbench.suites.efcb.seeding import seeded_random
 from tests.support.efcb_programs import added, change
 
 CODE = "\n".join(
@@ -48,25 +53,25 @@ def made(rows: int, seed: int = 0) -> np.ndarray:
     return np.round(found, 4)
 
 
-@pytest.mark.parametrize("learner", [Linear, Trees])
-def test_learners_find_what_tells_and_see_no_side(learner: type[Linear] | type[Trees]) -> None:
+@pytest.mark.parametrize("learner", [LinearLearner, BoostedTrees])
+def test_learners_find_what_tells_and_see_no_side(learner: type[LinearLearner] | type[BoostedTrees]) -> None:
     train, test = made(2000), made(1000, 1)
-    one = learner.learn(train, np.ones(len(train)))
+    one = learner.fit(train, np.ones(len(train)))
     scores = one.score(test)
     assert (scores > 0).mean() > 0.68
     assert np.array_equal(one.score(-test), -scores)
     assert np.array_equal(one.score(test[::-1]), scores[::-1])
     noise = np.random.default_rng(3).normal(size=(1000, 6))
     assert abs((one.score(noise) > 0).mean() - 0.5) < 0.05
-    nothing = learner.learn(np.zeros((10, 6)), np.ones(10))
+    nothing = learner.fit(np.zeros((10, 6)), np.ones(10))
     assert not nothing.score(test).any()
 
 
 def test_what_the_attackers_let_pass_tells_them_nothing() -> None:
-    samples = [Sample(made(3000, seed), np.arange(3000) // 10) for seed in range(3)]
+    samples = [EditSample(made(3000, seed), np.arange(3000) // 10) for seed in range(3)]
     found = learned(samples)
     test = made(3000, 9)
-    keep = found.passes(test) > np.random.default_rng(0).random(len(test))
+    keep = found.keep_probabilities(test) > np.random.default_rng(0).random(len(test))
     passed = test[keep]
     assert 500 < len(passed) < 2500
     before = learn_round(made(2000, 11), np.ones(2000))
@@ -74,7 +79,7 @@ def test_what_the_attackers_let_pass_tells_them_nothing() -> None:
     for column in range(2):
         assert (before.scores(test)[:, column] > 0).mean() > 0.68
         assert (before.scores(passed)[:, column] > 0).mean() < 0.5 + 3 * error
-        assert (found.judge.scores(passed)[:, column] > 0).mean() < 0.5 + 3 * error
+        assert (found.evaluation_round.scores(passed)[:, column] > 0).mean() < 0.5 + 3 * error
 
 
 def test_a_last_round_learns_what_the_others_let_pass_in_new_repositories() -> None:
@@ -83,99 +88,105 @@ def test_a_last_round_learns_what_the_others_let_pass_in_new_repositories() -> N
         found[:, 3] += 0.5  # tells here, and not where the first rounds learned
         return np.round(found, 4)
 
-    samples = [Sample(made(2000, seed), np.arange(2000)) for seed in range(2)]
-    unseen = [Sample(elsewhere(seed), np.arange(3000)) for seed in (5, 6)]
+    samples = [EditSample(made(2000, seed), np.arange(2000)) for seed in range(2)]
+    unseen = [EditSample(elsewhere(seed), np.arange(3000)) for seed in (5, 6)]
     found = learned(samples, unseen, rounds=1)
     assert len(found.rounds) == 2
-    assert found.rounds[1].trust > 0
+    assert found.rounds[1].odds_factor > 0
     test = elsewhere(9)
     draw = np.random.default_rng(0).random(len(test))
-    before = test[found.rounds[0].passes(test) > draw]
-    after = test[found.passes(test) > draw]
+    before = test[found.rounds[0].keep_probabilities(test) > draw]
+    after = test[found.keep_probabilities(test) > draw]
     assert (before[:, 3] > 0).mean() > 0.62
     assert (after[:, 3] > 0).mean() < 0.5 + 3.5 * 0.5 / len(after) ** 0.5
 
 
 def test_rounds_are_the_same_as_numbers() -> None:
     one = learn_round(made(500), np.ones(500))
-    again = Round.of(row(one))
+    again = AttackerRound.from_parameters(row(one))
     assert np.array_equal(one.scores(made(100, 4)), again.scores(made(100, 4)))
 
 
 def test_the_shipped_attackers_fit_the_features() -> None:
-    text = resources.files("caretbench.suites.efcb.attacks").joinpath(attackers.FILE).read_text()
+    text = (
+        resources.files("caretbench.suites.efcb.attacks")
+        .joinpath(learned_attackers.ATTACKERS_FILE)
+        .read_text()
+    )
     assert len(text) < 400_000
     file = AttackersFile.model_validate_json(text)
-    assert file.features == FEATURES
-    assert len(set(FEATURES)) == len(FEATURES) >= 40
+    assert file.features == FEATURE_NAMES
+    assert len(set(FEATURE_NAMES)) == len(FEATURE_NAMES) >= 40
     assert len(file.learned_on) >= 4
     assert len(file.corrected_on) >= 4
     assert not set(file.learned_on) & set(file.corrected_on)
-    assert len(shipped().rounds) == len(file.rounds) - 1
-    assert shipped().passes(np.zeros((2, len(FEATURES)))).tolist() == [1.0, 1.0]
+    assert len(load_attackers().rounds) == len(file.rounds) - 1
+    assert load_attackers().keep_probabilities(np.zeros((2, len(FEATURE_NAMES)))).tolist() == [1.0, 1.0]
 
 
 def test_sites_are_the_edits_that_a_question_is_made_of() -> None:
-    patch = Patch(render(PULL))
-    background = Backgrounds([PULL]).without(PULL.repo)
-    edits = patch.edits(rng(0, "test", "edits"), 60)
+    patch = EditablePatch(render_patch(PULL))
+    background = CodeModels([PULL]).excluding(PULL.repo)
+    edits = patch.draw_edits(seeded_random(0, "test", "edits"), 60)
     first = edits[0]
     second = next(edit for edit in edits if edit.lines.isdisjoint(first.lines))
     choices = [patch.apply(chosen).text for chosen in ([], [first], [second], [first, second])]
-    found = sites([choices[2], choices[0], choices[3], choices[1]])
+    found = find_sites([choices[2], choices[0], choices[3], choices[1]])
     assert found is not None
-    assert sorted(len(site.places) for site in found) == sorted(len(edit.lines) for edit in (first, second))
+    assert sorted(len(site.positions) for site in found) == sorted(
+        len(edit.lines) for edit in (first, second)
+    )
     for site in found:
-        assert 1 in site.first or site.first == {0, 2} or site.first == {0, 1}
+        assert 1 in site.first_choices or site.first_choices == {0, 2} or site.first_choices == {0, 1}
     # Alone, an edit's differences are those of its site.
-    alone = sites([choices[0], choices[1], choices[0], choices[1]])
+    alone = find_sites([choices[0], choices[1], choices[0], choices[1]])
     assert alone is not None
     own = edit_differences(patch, [first], background)
     shown = question_differences(choices[0].split("\n"), alone, background)
     assert np.allclose(own, shown)
-    assert sites([choices[0], choices[0] + "\n", choices[1], choices[2]]) is None
-    assert sites([choices[0], choices[1], choices[1].replace("left", "lift"), choices[2]]) is None
-    assert sites([choices[0]] * 4) is None
+    assert find_sites([choices[0], choices[0] + "\n", choices[1], choices[2]]) is None
+    assert find_sites([choices[0], choices[1], choices[1].replace("left", "lift"), choices[2]]) is None
+    assert find_sites([choices[0]] * 4) is None
 
 
 def test_pairs_are_on_different_lines_and_of_edits_that_passed() -> None:
-    patch = Patch(render(PULL))
+    patch = EditablePatch(render_patch(PULL))
 
     def once() -> tuple[object, ...]:
-        background = Backgrounds([PULL]).without(PULL.repo)
-        found = passed_edits(patch, background, shipped(), rng(0, "test", "edits"))
-        assert found.edits >= len(found.passed) == len(found.differences)
-        (edits,) = scored([found], [PULL.repo], ["one"], shipped())
-        return found.passed, edits, pairs(patch, edits, rng(0, "test", "pairs"))
+        background = CodeModels([PULL]).excluding(PULL.repo)
+        found = select_edits(patch, background, load_attackers(), seeded_random(0, "test", "edits"))
+        assert found.edit_count >= len(found.edits) == len(found.differences)
+        (edits,) = score_edits([found], [PULL.repo], ["one"], load_attackers())
+        return found.edits, edits, pairs_by_ranks(patch, edits, seeded_random(0, "test", "pairs"))
 
     passed, edits, made_pairs = once()
     assert once() == (passed, edits, made_pairs)
     for pair in made_pairs.values():
         assert pair.first.lines.isdisjoint(pair.second.lines)
         assert {pair.first, pair.second} <= set(passed)
-        assert patch.exchanged(pair.first).isdisjoint(patch.exchanged(pair.second))
-    by_exchange = Counter(exchange for edit in passed for exchange in patch.exchanged(edit))
+        assert patch.exchanged_texts(pair.first).isdisjoint(patch.exchanged_texts(pair.second))
+    by_exchange = Counter(exchange for edit in passed for exchange in patch.exchanged_texts(edit))
     assert max(by_exchange.values()) > 1
-    none = passed_edits(
-        Patch(render(change(("a.md", added("one two\nthree"))))),
-        Backgrounds([]).without("owner/name"),
-        shipped(),
-        rng(0, "test", "none"),
+    none = select_edits(
+        EditablePatch(render_patch(change(("a.md", added("one two\nthree"))))),
+        CodeModels([]).excluding("owner/name"),
+        load_attackers(),
+        seeded_random(0, "test", "none"),
     )
-    assert (none.passed, none.edits, len(none.differences)) == ((), 0, 0)
-    assert scored([], [], [], shipped()) == []
-    assert pairs(patch, [], rng(0, "test", "pairs")) == {}
+    assert (none.edits, none.edit_count, len(none.differences)) == ((), 0, 0)
+    assert score_edits([], [], [], load_attackers()) == []
+    assert pairs_by_ranks(patch, [], seeded_random(0, "test", "pairs")) == {}
 
 
 def test_scores_here_come_from_other_changes_and_find_what_tells() -> None:
     rows = [made(8, seed) for seed in range(120)]
     names = [f"change {number}" for number in range(120)]
-    found = np.concatenate(scores_here(rows, ["owner/name"] * 120, names))
+    found = np.concatenate(cross_validated_scores(rows, ["owner/name"] * 120, names))
     for column in range(2):
         assert (found[:, column] > 0).mean() > 0.65
     # A change's own differences do not decide its scores.
-    other = scores_here([-rows[0], *rows[1:]], ["owner/name"] * 120, names)
-    assert np.array_equal(other[0], -scores_here(rows, ["owner/name"] * 120, names)[0])
+    other = cross_validated_scores([-rows[0], *rows[1:]], ["owner/name"] * 120, names)
+    assert np.array_equal(other[0], -cross_validated_scores(rows, ["owner/name"] * 120, names)[0])
     noise = np.random.default_rng(5).normal(size=(120, 8, 6))
-    blind = np.concatenate(scores_here(list(noise), ["owner/name"] * 120, names))
+    blind = np.concatenate(cross_validated_scores(list(noise), ["owner/name"] * 120, names))
     assert abs((blind > 0).mean() - 0.5) < 0.06

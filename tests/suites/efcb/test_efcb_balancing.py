@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caretbench.sources.pull_request import FileChange, PullRequest
-from caretbench.suites.efcb.choices.balancing import balance, evened
-from caretbench.suites.efcb.choices.pair_fairness import Fairness, Links
-from caretbench.suites.efcb.rendering import render
+from caretbench.suites.efcb.choices.feature_balancing import balance_groups, balance_items
+from caretbench.suites.efcb.choices.pair_fairness import ChangeReferences, PairFairness
+from caretbench.suites.efcb.rendering import render_patch
 from tests.support.efcb_programs import added
 
 ALL = {(first, second) for first in range(4) for second in range(4)}
@@ -20,7 +20,7 @@ ALL = {(first, second) for first in range(4) for second in range(4)}
 @settings(deadline=None, max_examples=40)
 @given(st.integers(1, 40), st.integers(0, 5))
 def test_free_items_are_even_in_every_feature(count: int, seed: int) -> None:
-    chosen = balance({f"item {n}": ALL for n in range(count)}, seed, "t")
+    chosen = balance_items({f"item {n}": ALL for n in range(count)}, seed, "t")
     for feature in range(2):
         numbers = Counter(vector[feature] for vector in chosen.values())
         assert max(numbers.values()) - min(numbers.get(value, 0) for value in range(4)) <= 1
@@ -30,13 +30,13 @@ def test_items_that_have_no_choice_are_made_up_for_by_the_others() -> None:
     ways = {f"fixed {n}": {(0,)} for n in range(5)} | {
         f"free {n}": {(value,) for value in range(4)} for n in range(15)
     }
-    chosen = balance(ways, 0, "t")
+    chosen = balance_items(ways, 0, "t")
     assert Counter(vector[0] for vector in chosen.values()) == {0: 5, 1: 5, 2: 5, 3: 5}
 
 
 def test_each_group_is_even_where_all_can_be() -> None:
     ways = {f"{group}{n}": {(value,) for value in range(4)} for group in "ab" for n in range(6)}
-    chosen = evened(ways, {name: name[0] for name in ways}, 0, "t", 4)
+    chosen = balance_groups(ways, {name: name[0] for name in ways}, 0, "t", 4)
     for group in "ab":
         numbers = Counter(vector[0] for name, vector in chosen.items() if name[0] == group)
         assert sorted(numbers.values()) == [1, 1, 2, 2]
@@ -45,7 +45,7 @@ def test_each_group_is_even_where_all_can_be() -> None:
 def test_the_order_of_items_changes_nothing() -> None:
     ways = {f"i{n}": {(n % 3,), ((n + 1) % 4,)} for n in range(30)}
     backwards = dict(reversed(list(ways.items())))
-    assert balance(ways, 3, "t") == balance(backwards, 3, "t")
+    assert balance_items(ways, 3, "t") == balance_items(backwards, 3, "t")
 
 
 def change(title: str, description: str = "", number: int | None = None) -> PullRequest:
@@ -75,6 +75,11 @@ def test_changes_that_belong_together(first: PullRequest, second: PullRequest, t
         pull.model_copy(update={"files": (FileChange(path="a.go", patch=added(f"step{number}()")),)})
         for number, pull in enumerate((first, second))
     ]
-    fairness = Fairness([render(pull) for pull in pulls], [Links.of(pull) for pull in pulls], 0.5, 2.0)
+    fairness = PairFairness(
+        [render_patch(pull) for pull in pulls],
+        [ChangeReferences.from_pull_request(pull) for pull in pulls],
+        0.5,
+        2.0,
+    )
     for place in range(2):
-        assert fairness.related(place).tolist() == ([0, 1] if together else [place])
+        assert fairness.related_changes(place).tolist() == ([0, 1] if together else [place])

@@ -15,11 +15,11 @@ from caretbench.problem import (
     Provenance,
     Question,
 )
-from caretbench.suites.baselines import NAMES
+from caretbench.suites.baselines import BASELINE_NAMES
 from caretbench.suites.efcb.baselines import BASELINES
-from caretbench.suites.efcb.choices.problem import ASKED
-from caretbench.suites.efcb.written.masked_scores import masked_scores
-from caretbench.suites.efcb.written.reverse_scores import hallucination_scores, reverse_scores
+from caretbench.suites.efcb.choices.choice_problems import INSTRUCTION
+from caretbench.suites.efcb.open_answers.masked_scores import masked_scores
+from caretbench.suites.efcb.open_answers.reverse_scores import hallucination_scores, reverse_scores
 
 SOURCE = Provenance(source="a test")
 CHOICES = ("call(one, two)", "call(one, three) more words here", "call(two, one)", "f")
@@ -29,7 +29,7 @@ def choice(*choices: str, query: str = "three more words", identity: str = "name
     return Problem(
         id=identity,
         suite="efcb",
-        shown=Question(text=ASKED + query, choices=choices or CHOICES),
+        shown=Question(text=INSTRUCTION + query, choices=choices or CHOICES),
         splice=NoSplice(),
         reference="C",
         checks=(ChoiceCheck(correct=2),),
@@ -75,7 +75,7 @@ MASKED = (
 
 
 def test_every_baseline_is_known_to_the_house() -> None:
-    assert set(BASELINES) <= set(NAMES)
+    assert set(BASELINES) <= set(BASELINE_NAMES)
 
 
 @pytest.mark.parametrize(

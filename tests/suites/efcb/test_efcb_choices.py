@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from caretbench.problem import ChoiceCheck, Question
 from caretbench.sources.pull_request import FileChange, PullRequest
-from caretbench.suites.efcb.choices.problem import choice_problems, query_text
-from caretbench.suites.efcb.describing import main_language
+from caretbench.suites.efcb.choice_positions import balanced_positions, insert_choice, rotate_choices
+from caretbench.suites.efcb.choices.choice_problems import choice_problems, query_text
 from caretbench.suites.efcb.options import EfcbOptions, Query
-from caretbench.suites.efcb.positions import balanced, placed, rotations
-from caretbench.suites.efcb.rendering import render
-from caretbench.suites.efcb.seeding import item_id, rng
+from caretbench.suites.efcb.problem_metadata import main_language
+from caretbench.suites.efcb.rendering import render_patch
+from caretbench.suites.efcb.seeding import problem_id, seeded_random
 
 PATCH = "@@ -1,2 +1,2 @@ func F() {\n-\told()\n+\tnew()\n \tend()\n"
 
@@ -37,7 +37,7 @@ def change(*files: FileChange, merge_sha: str = "a" * 40, repo: str = "owner/nam
 
 
 def test_a_patch_is_shown_by_file_without_what_cannot_be_read() -> None:
-    shown = render(
+    shown = render_patch(
         change(
             FileChange(path="a.go", patch=PATCH),
             FileChange(path="new.go", old_path="old.go", status="renamed", patch=PATCH.replace("\n", "\r\n")),
@@ -53,19 +53,19 @@ def test_a_patch_is_shown_by_file_without_what_cannot_be_read() -> None:
 
 def test_generated_files_are_shown_on_request() -> None:
     pull = change(FileChange(path="go.sum", generated=True, patch=PATCH))
-    assert render(pull).text == ""
-    assert render(pull, generated=True).text.startswith("go.sum\n@@")
+    assert render_patch(pull).text == ""
+    assert render_patch(pull, include_generated=True).text.startswith("go.sum\n@@")
 
 
 def test_hunks_are_replaced_in_one_file() -> None:
-    shown = render(change(FileChange(path="a.go", patch=PATCH), FileChange(path="b.go", patch=PATCH)))
-    changed = shown.with_hunks(1, "@@ other")
+    shown = render_patch(change(FileChange(path="a.go", patch=PATCH), FileChange(path="b.go", patch=PATCH)))
+    changed = shown.replace_hunks(1, "@@ other")
     assert changed.text == f"a.go\n{PATCH}---\nb.go\n@@ other\n---\n"
     assert shown.text != changed.text
 
 
 def test_a_carriage_return_within_a_line_stays() -> None:
-    shown = render(change(FileChange(path="a.txt", patch="@@ -0,0 +1,1 @@\n+a\rb\r\n")))
+    shown = render_patch(change(FileChange(path="a.txt", patch="@@ -0,0 +1,1 @@\n+a\rb\r\n")))
     assert shown.text == "a.txt\n@@ -0,0 +1,1 @@\n+a\rb\n---\n"
 
 
@@ -75,8 +75,8 @@ def test_the_language_is_that_of_most_changed_lines() -> None:
         FileChange(path="b.py", additions=1, deletions=3, patch=PATCH),
         FileChange(path="README.txt", additions=90, patch=PATCH),
     )
-    assert main_language(render(change(*files))) == "python"
-    assert main_language(render(change(files[2]))) == "other"
+    assert main_language(render_patch(change(*files))) == "python"
+    assert main_language(render_patch(change(files[2]))) == "other"
 
 
 def test_a_problem_shows_the_choices_as_given() -> None:
@@ -139,48 +139,50 @@ def test_rotations_show_every_choice_at_every_place() -> None:
 
 
 def test_the_first_rotation_does_not_depend_on_how_many_there_are() -> None:
-    assert EfcbOptions(rotations=4).configuration == EfcbOptions().configuration
-    assert EfcbOptions(seed=1).configuration != EfcbOptions().configuration
+    assert EfcbOptions(rotations=4).configuration_hash == EfcbOptions().configuration_hash
+    assert EfcbOptions(seed=1).configuration_hash != EfcbOptions().configuration_hash
 
 
 def test_ids_are_readable_and_change_with_all_that_makes_the_item() -> None:
-    base = item_id("gmcq-easy", "matched", "tailscale/tailscale", "abc", "conf")
+    base = problem_id("gmcq-easy", "matched", "tailscale/tailscale", "abc", "conf")
     assert base.rsplit("/", 1)[0] == "tailscale/gmcq-easy-matched"
     others = [
-        item_id("gmcq-easy", "random", "tailscale/tailscale", "abc", "conf"),
-        item_id("gmcq-easy", "matched", "fork/tailscale", "abc", "conf"),
-        item_id("gmcq-easy", "matched", "tailscale/tailscale", "abd", "conf"),
-        item_id("gmcq-easy", "matched", "tailscale/tailscale", "abc", "conf2"),
-        item_id("gmcq-easy", "matched", "tailscale/tailscale", "abc", "conf", variant="scrubbed"),
+        problem_id("gmcq-easy", "random", "tailscale/tailscale", "abc", "conf"),
+        problem_id("gmcq-easy", "matched", "fork/tailscale", "abc", "conf"),
+        problem_id("gmcq-easy", "matched", "tailscale/tailscale", "abd", "conf"),
+        problem_id("gmcq-easy", "matched", "tailscale/tailscale", "abc", "conf2"),
+        problem_id("gmcq-easy", "matched", "tailscale/tailscale", "abc", "conf", variant="scrubbed"),
     ]
     assert len({base, *others}) == 6
 
 
 def test_draws_depend_on_seed_purpose_and_item() -> None:
-    draws = [rng(*args).random() for args in ((0, "p", "i"), (1, "p", "i"), (0, "q", "i"), (0, "p", "j"))]
+    draws = [
+        seeded_random(*args).random() for args in ((0, "p", "i"), (1, "p", "i"), (0, "q", "i"), (0, "p", "j"))
+    ]
     assert len(set(draws)) == 4
-    assert rng(0, "p", "i").random() == draws[0]
+    assert seeded_random(0, "p", "i").random() == draws[0]
 
 
 @settings(deadline=None, max_examples=60)
 @given(st.dictionaries(st.text(max_size=4), st.sampled_from("rst"), max_size=60), st.integers(0, 5))
 def test_positions_are_balanced_overall_and_in_each_group(groups: dict[str, str], seed: int) -> None:
-    positions = balanced(groups, seed, "positions")
+    positions = balanced_positions(groups, seed, "positions")
     assert set(positions) == set(groups)
     for chosen in (set(groups.values()), *({group} for group in groups.values())):
         counts = Counter(positions[key] for key, group in groups.items() if group in chosen)
         assert max(counts.get(value, 0) for value in range(4)) - min(
             counts.get(value, 0) for value in range(4)
         ) <= 1  # fmt: skip
-    assert positions == balanced(dict(reversed(list(groups.items()))), seed, "positions")
+    assert positions == balanced_positions(dict(reversed(list(groups.items()))), seed, "positions")
 
 
 @settings(deadline=None, max_examples=60)
 @given(st.integers(0, 3), st.integers(1, 4))
 def test_the_right_choice_is_followed_through_turns(position: int, count: int) -> None:
-    choices = placed("right", ("x", "y", "z"), position)
+    choices = insert_choice("right", ("x", "y", "z"), position)
     assert choices[position] == "right"
-    turned = list(rotations(choices, position, count))
+    turned = list(rotate_choices(choices, position, count))
     assert len(turned) == count
     assert all(order[place] == "right" for _, order, place in turned)
     assert turned[0] == (0, choices, position)

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from caretbench.files import sha256_text
 from caretbench.problem import Problem
 from caretbench.sources.pull_request import FileChange, PullRequest, read_pull_requests
-from caretbench.suites.efcb.attacks.lexical import Corpus
-from caretbench.suites.efcb.choices.easy import EasyItem, easy_items, problems
-from caretbench.suites.efcb.choices.pair_fairness import Fairness, Links
-from caretbench.suites.efcb.filtering import accepted
+from caretbench.suites.efcb.attacks.lexical_similarity import PatchCorpus
+from caretbench.suites.efcb.change_filters import filter_changes
+from caretbench.suites.efcb.choices.gmcq_easy import EasyQuestion, easy_problems, easy_questions
+from caretbench.suites.efcb.choices.pair_fairness import ChangeReferences, PairFairness
 from caretbench.suites.efcb.options import EasyOptions
-from caretbench.suites.efcb.rendering import render
-from caretbench.suites.efcb.seeding import rng
+from caretbench.suites.efcb.rendering import render_patch
+from caretbench.suites.efcb.seeding import seeded_random
 
 THINGS = ("cache", "socket", "route", "peer", "timer", "store", "packet", "token", "filter", "queue")
 FOUR = np.arange(4)
@@ -32,7 +32,7 @@ def changes(count: int, seed: int = 0, repo: str = "owner/name") -> list[PullReq
     """Made-up changes whose descriptions use words of their patches, and of others."""
     made = []
     for number in range(count):
-        draw = rng(seed, repo, str(number))
+        draw = seeded_random(seed, repo, str(number))
         names = draw.sample(THINGS, 3)
         size = draw.randint(10, 60)
         body = "".join(
@@ -57,7 +57,7 @@ def changes(count: int, seed: int = 0, repo: str = "owner/name") -> list[PullReq
 
 
 def built(pulls: Sequence[PullRequest], options: EasyOptions) -> list[Problem]:
-    return [one for item in easy_items(pulls, options)[0] for one in problems(item, options)]
+    return [one for item in easy_questions(pulls, options)[0] for one in easy_problems(item, options)]
 
 
 @settings(deadline=None, max_examples=6)
@@ -65,18 +65,18 @@ def built(pulls: Sequence[PullRequest], options: EasyOptions) -> list[Problem]:
 def test_questions_are_sound_whatever_the_records(count: int, seed: int, profile: str) -> None:
     pulls = changes(count, seed) + changes(count // 2, seed, "other/one")
     options = EasyOptions(seed=seed, profile=profile)  # type: ignore[arg-type]
-    items, rejected = easy_items(pulls, options)
-    assert len(items) + len(rejected) == len(pulls) * len(options.all_tiers)
+    items, rejected = easy_questions(pulls, options)
+    assert len(items) + len(rejected) == len(pulls) * len(options.selected_tiers)
     by_key = {pull.key: pull for pull in pulls}
     for item in items:
         assert len(set(item.choices)) == 4
-        assert item.choices[item.correct] == render(item.pull).text
-        wrong = [by_key[item.pull.repo, sha] for sha in item.wrong]
-        assert {render(pull).text for pull in wrong} == set(item.choices) - {item.choices[item.correct]}
-    for tiers in (options.all_tiers, *((tier,) for tier in options.all_tiers)):
+        assert item.choices[item.correct] == render_patch(item.pull).text
+        wrong = [by_key[item.pull.repo, sha] for sha in item.wrong_commits]
+        assert {render_patch(pull).text for pull in wrong} == set(item.choices) - {item.choices[item.correct]}
+    for tiers in (options.selected_tiers, *((tier,) for tier in options.selected_tiers)):
         places = Counter(item.correct for item in items if item.tier in tiers)
         assert max(places.get(n, 0) for n in range(4)) - min(places.get(n, 0) for n in range(4)) <= 1
-    shuffled = rng(seed, "order", "pulls").sample(pulls, len(pulls))
+    shuffled = seeded_random(seed, "order", "pulls").sample(pulls, len(pulls))
     assert [one.model_dump_json() for one in built(shuffled, options)] == [
         one.model_dump_json() for one in built(pulls, options)
     ]
@@ -90,15 +90,15 @@ def test_another_seed_gives_other_questions() -> None:
 
 
 def test_too_few_changes_make_no_question() -> None:
-    items, rejected = easy_items(changes(3), EasyOptions())
+    items, rejected = easy_questions(changes(3), EasyOptions())
     assert items == []
     assert {entry.reason for entry in rejected} == {"too_few_candidates"}
-    assert easy_items([], EasyOptions()) == ([], [])
+    assert easy_questions([], EasyOptions()) == ([], [])
 
 
 def test_what_does_not_describe_itself_is_not_asked_about() -> None:
     pulls = [pull.model_copy(update={"description": ""}) for pull in changes(6)]
-    items, rejected = easy_items(pulls, EasyOptions(profile="paper", queries=("description_only",)))
+    items, rejected = easy_questions(pulls, EasyOptions(profile="paper", queries=("description_only",)))
     assert items == []
     assert {entry.reason for entry in rejected} == {"no_query"}
 
@@ -106,21 +106,21 @@ def test_what_does_not_describe_itself_is_not_asked_about() -> None:
 def test_problems_say_what_they_are() -> None:
     pulls = changes(30)
     options = EasyOptions(tiers=("matched",), queries=("title_and_description", "scrubbed"), rotations=2)
-    item = easy_items(pulls, options)[0][0]
-    first = next(problems(item, options))
+    item = easy_questions(pulls, options)[0][0]
+    first = next(easy_problems(item, options))
     assert first.id.startswith("name/gmcq-easy-matched/")
     assert first.labels["tier"] == "matched"
-    assert first.labels["lexical_margin"] == pytest.approx(item.margin, abs=1e-6)
-    every = list(problems(item, options))
+    assert first.labels["lexical_margin"] == pytest.approx(item.tfidf_margin, abs=1e-6)
+    every = list(easy_problems(item, options))
     assert [one.labels["query"] for one in every] == ["title_and_description"] * 2 + ["scrubbed"] * 2
     assert len({one.id for one in every}) == 4
     assert {one.cluster for one in every} == {f"owner/name@{item.pull.merge_sha}"}
 
 
-def by_set(items: Sequence[EasyItem]) -> dict[str, list[EasyItem]]:
-    found: dict[str, list[EasyItem]] = defaultdict(list)
+def by_set(items: Sequence[EasyQuestion]) -> dict[str, list[EasyQuestion]]:
+    found: dict[str, list[EasyQuestion]] = defaultdict(list)
     for item in items:
-        found[item.group].append(item)
+        found[item.choice_set].append(item)
     return found
 
 
@@ -146,7 +146,7 @@ def breaks(one: str, other: str) -> bool:
     )
 
 
-def by_elimination(item: EasyItem) -> float:
+def by_elimination(item: EasyQuestion) -> float:
     """What is won by removing every choice that breaks a rule of sizes with any other, and guessing among the rest."""
     left = [
         place
@@ -156,19 +156,22 @@ def by_elimination(item: EasyItem) -> float:
     return (item.correct in left) / len(left) if left else 0.25
 
 
-def by_number(item: EasyItem, name: str) -> bool:
+def by_number(item: EasyQuestion, name: str) -> bool:
     """Whether the right choice has the highest of numbers that hang on the texts of the choices alone."""
     numbers = [sha256_text(name, text) for text in item.choices]
     return numbers.index(max(numbers)) == item.correct
 
 
 def test_every_member_of_a_set_is_asked_for_once() -> None:
-    items, rejected = easy_items(changes(60), EasyOptions())
+    items, rejected = easy_questions(changes(60), EasyOptions())
     for group, members in by_set(items).items():
         assert len(members) == 4, group
         assert len({member.pull.merge_sha for member in members}) == 4
         assert len({frozenset(member.choices) for member in members}) == 1
-        assert {member.pull.merge_sha for member in members} == {*members[0].wrong, members[0].pull.merge_sha}
+        assert {member.pull.merge_sha for member in members} == {
+            *members[0].wrong_commits,
+            members[0].pull.merge_sha,
+        }
     for tier in ("random", "matched", "adversarial"):
         asked = [item.pull.merge_sha for item in items if item.tier == tier]
         assert len(asked) == len(set(asked)) > 50
@@ -181,14 +184,14 @@ def test_every_member_of_a_set_is_asked_for_once() -> None:
 
 
 def test_no_rule_that_sees_choices_alone_finds_more_than_one_of_four() -> None:
-    items, _ = easy_items(changes(80), EasyOptions(tiers=("random", "matched", "adversarial")))
+    items, _ = easy_questions(changes(80), EasyOptions(tiers=("random", "matched", "adversarial")))
     for name in map(str, range(20)):
         assert sum(by_number(item, name) for item in items) * 4 == len(items)
     assert sum(map(by_elimination, items)) * 4 == len(items)
 
 
 def test_each_two_choices_are_fair_to_each_other() -> None:
-    draw = rng(1, "test", "sizes")
+    draw = seeded_random(1, "test", "sizes")
     pulls = []
     for pull in changes(90):  # several files, several hunks, removed lines
         files = []
@@ -203,7 +206,7 @@ def test_each_two_choices_are_fair_to_each_other() -> None:
                 hunks.append(f"@@ -{100 * start + 1},{old} +{100 * start + 1},{new} @@\n{body}")
             files.append(FileChange(path=f"{pull.files[0].path}.{number}.go", patch="".join(hunks)))
         pulls.append(pull.model_copy(update={"files": tuple(files)}))
-    items, _ = easy_items(pulls, EasyOptions(tiers=("random", "matched", "adversarial")))
+    items, _ = easy_questions(pulls, EasyOptions(tiers=("random", "matched", "adversarial")))
     assert len(items) > 150
     for item in items:
         for one, other in combinations(item.choices, 2):
@@ -243,18 +246,18 @@ def rivals(count: int) -> list[PullRequest]:
 
 
 def test_words_find_one_of_four_in_the_resistant_tier() -> None:
-    items, _ = easy_items(rivals(80), EasyOptions(tiers=("resistant",)))
+    items, _ = easy_questions(rivals(80), EasyOptions(tiers=("resistant",)))
     assert len(items) >= 20
     for members in by_set(items).values():
         assert sum(member.tfidf_rank == 0 for member in members) <= 1
         assert sum(member.bm25_rank == 0 for member in members) <= 1
-    assert all((item.margin > 0) == (item.tfidf_rank == 0) for item in items)
+    assert all((item.tfidf_margin > 0) == (item.tfidf_rank == 0) for item in items)
 
 
 def test_a_long_history_is_put_into_sets_in_seconds() -> None:
     pulls = changes(3000)
     begun = process_time()
-    items, _ = easy_items(pulls, EasyOptions(tiers=("adversarial",)))
+    items, _ = easy_questions(pulls, EasyOptions(tiers=("adversarial",)))
     assert len(items) > 0.95 * len(pulls)
     assert process_time() - begun < 60
 
@@ -264,35 +267,38 @@ def test_wrong_choices_were_merged_at_about_the_same_time() -> None:
     order = {
         pull.merge_sha: place for place, pull in enumerate(sorted(pulls, key=lambda pull: pull.merge_order))
     }
-    for item in easy_items(pulls, EasyOptions(window=8, wide_window=12))[0]:
+    for item in easy_questions(pulls, EasyOptions(window=8, wide_window=12))[0]:
         bound = 8 if item.tier in ("random", "matched") else 12
-        assert all(abs(order[sha] - order[item.pull.merge_sha]) <= bound for sha in item.wrong)
+        assert all(abs(order[sha] - order[item.pull.merge_sha]) <= bound for sha in item.wrong_commits)
 
 
 @pytest.fixture(scope="module")
 def real(test_data: Path) -> list[PullRequest]:
     records = list(read_pull_requests(sorted((test_data / "pull_requests").glob("*.jsonl.gz"))))
-    return list(accepted(records, "default").pulls)
+    return list(filter_changes(records, "default").pulls)
 
 
 @pytest.mark.data
 def test_on_real_records_nothing_but_words_tells_the_answer(real: list[PullRequest]) -> None:
-    items, _ = easy_items(real, EasyOptions())
+    items, _ = easy_questions(real, EasyOptions())
     by_key = {pull.key: pull for pull in real}
     for tier in ("random", "matched", "adversarial"):
         of_tier = [item for item in items if item.tier == tier]
         assert len(of_tier) >= 90
         for item in of_tier:
-            shown = [item.pull, *(by_key[item.pull.repo, sha] for sha in item.wrong)]
-            fairness = Fairness(
-                [render(pull) for pull in shown], [Links.of(pull) for pull in shown], 0.5, 2.0
+            shown = [item.pull, *(by_key[item.pull.repo, sha] for sha in item.wrong_commits)]
+            fairness = PairFairness(
+                [render_patch(pull) for pull in shown],
+                [ChangeReferences.from_pull_request(pull) for pull in shown],
+                0.5,
+                2.0,
             )
-            assert fairness.related(0).tolist() == [0]
+            assert fairness.related_changes(0).tolist() == [0]
             assert not any(breaks(one, other) for one, other in combinations(item.choices, 2))
         assert sum(map(by_elimination, of_tier)) * 4 == len(of_tier)
         central = sum(
             int(
-                Corpus(item.choices).likeness_between(FOUR, FOUR).sum(axis=1).round(9).argmax()
+                PatchCorpus(item.choices).tfidf_similarities(FOUR, FOUR).sum(axis=1).round(9).argmax()
                 == item.correct
             )
             for item in of_tier

@@ -10,12 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caretbench.suites.efcb.edits.edit import Edit, Replacement
-from caretbench.suites.efcb.edits.name_rules import counterparts, is_frame, is_same_meaning, is_symmetric
-from caretbench.suites.efcb.edits.names import pair
-from caretbench.suites.efcb.edits.patches import Patch
-from caretbench.suites.efcb.rendering import render
-from caretbench.suites.efcb.seeding import rng
+from caretbench.suites.efcb.edits.editable_patch import EditablePatch
+from caretbench.suites.efcb.edits.name_edits import pair_at
+from caretbench.suites.efcb.edits.name_rules import (
+    counterpart_functions,
+    have_same_meaning,
+    is_framework_function,
+    is_symmetric_call,
+)
+from caretbench.suites.efcb.edits.patch_edit import PatchEdit, Replacement
+from caretbench.suites.efcb.rendering import render_patch
+from caretbench.suites.efcb.seeding import seeded_random
 from caretbench.syntax.parser import error_count, parse
 from caretbench.syntax.source import grammar_of
 from tests.support.efcb_programs import added, change
@@ -25,15 +30,15 @@ ALL = 100_000
 PAGE = (Path(__file__).parents[3] / "docs" / "efcb.md").read_text("utf-8")
 
 
-def patch_of(path: str, code: str) -> Patch:
-    return Patch(render(change((path, added(code)))))
+def patch_of(path: str, code: str) -> EditablePatch:
+    return EditablePatch(render_patch(change((path, added(code)))))
 
 
-def changed(patch: Patch, kinds: str = "") -> set[tuple[str, ...]]:
+def changed(patch: EditablePatch, kinds: str = "") -> set[tuple[str, ...]]:
     """The lines that edits of some kinds make, by edit; without blanks at their ends."""
     return {
         tuple(line.strip() for line in patch.changed_lines(edit)[1])
-        for edit in patch.edits(rng(0, "test", ""), ALL)
+        for edit in patch.draw_edits(seeded_random(0, "test", ""), ALL)
         if edit.kind.startswith(kinds)
     }
 
@@ -353,7 +358,7 @@ def test_edits_parse_and_can_be_undone(path: str) -> None:
     code, _ = MADE[path]
     patch = patch_of(path, code)
     original = patch.rendered.files[0].hunks.split("\n")
-    edits = patch.edits(rng(1, "test", ""), ALL)
+    edits = patch.draw_edits(seeded_random(1, "test", ""), ALL)
     assert len(edits) >= 20
     assert len(set(edits)) == len(edits)
     for edit in edits:
@@ -363,10 +368,10 @@ def test_edits_parse_and_can_be_undone(path: str) -> None:
         text = "\n".join(line[1:] for line in after[1:])
         grammar = grammar_of(path) or ""
         assert error_count(parse(text, grammar)) == 0
-        assert Patch(made).apply([inverse(patch, edit)]).text == patch.rendered.text
+        assert EditablePatch(made).apply([inverse(patch, edit)]).text == patch.rendered.text
 
 
-def inverse(patch: Patch, edit: Edit) -> Edit:
+def inverse(patch: EditablePatch, edit: PatchEdit) -> PatchEdit:
     """The edit of the edited patch that brings the patch back."""
     back, shift = [], {}
     for one in sorted(edit.replacements):
@@ -375,7 +380,7 @@ def inverse(patch: Patch, edit: Edit) -> Edit:
         start = one.start + moved
         back.append(Replacement(one.file, one.line, start, start + len(one.text), row[one.start : one.end]))
         shift[one.file, one.line] = moved + len(one.text) - (one.end - one.start)
-    return Edit(edit.kind, "", tuple(back))
+    return PatchEdit(edit.kind, "", tuple(back))
 
 
 # What was found by eye in older builds: code, and a line that no edit may make.
@@ -671,7 +676,7 @@ def test_what_is_no_valid_choice(case: str) -> None:
     path, code, line = REFUSED[case]
     refused, _, times = line.partition("\n")
     patch = patch_of(path, code)
-    for edit in patch.edits(rng(0, "test", ""), ALL):
+    for edit in patch.draw_edits(seeded_random(0, "test", ""), ALL):
         after = [row[1:].strip() for row in patch.apply([edit]).files[0].hunks.split("\n")]
         before = [row[1:].strip() for row in patch.rendered.files[0].hunks.split("\n")]
         assert after.count(refused) <= before.count(refused) if times else refused not in after, edit
@@ -680,9 +685,9 @@ def test_what_is_no_valid_choice(case: str) -> None:
 def test_a_hunk_with_errors_is_not_edited() -> None:
     """A swap fell inside a string there: what does not parse cannot be told from a text."""
     hunk = '@@ -4,2 +4,5 @@ def f():\n+    text = """one two\n+    use(one, two)\n+    use(two, one)\n }\n )'
-    patch = Patch(render(change(("a.py", hunk))))
-    assert patch.edits(rng(0, "test", ""), ALL) == []
-    assert patch.refused["broken_surroundings"] == 1
+    patch = EditablePatch(render_patch(change(("a.py", hunk))))
+    assert patch.draw_edits(seeded_random(0, "test", ""), ALL) == []
+    assert patch.refusals["broken_surroundings"] == 1
 
 
 def test_a_cut_hunk_is_read_with_what_it_needs_around_it() -> None:
@@ -690,7 +695,7 @@ def test_a_cut_hunk_is_read_with_what_it_needs_around_it() -> None:
         "@@ -4,6 +4,10 @@ func f() {\n \tone := 1\n \ttwo := 2\n+\tif one < two {\n+\t\tuse(one, two)\n+\t}\n+\ttake(two, one)\n"
         " \treturn one\n }\n \n func g() {"
     )
-    found = changed(Patch(render(change(("a.go", hunk)))))
+    found = changed(EditablePatch(render_patch(change(("a.go", hunk)))))
     assert ("if one <= two {",) in found
     assert ("use(two, one)",) in found or ("use(one, one)",) in found
 
@@ -722,7 +727,7 @@ def test_with_the_source_tree_names_are_known_from_the_whole_file() -> None:
     rows = text.split("\n")
     rows[10:12] = [line[1:] for line in hunk.split("\n")[1:]]
     whole = "\n".join(rows)
-    with_tree = Patch(render(change(("a.go", hunk))), {"a.go": whole}.get)
+    with_tree = EditablePatch(render_patch(change(("a.go", hunk))), {"a.go": whole}.get)
     made = changed(with_tree)
     assert ("size = size + box.Height - margin",) in made  # parameters that no hunk shows
     assert ("return use(size, margin, scale, box.Height, box.Width)",) in made
@@ -732,10 +737,10 @@ def test_with_the_source_tree_names_are_known_from_the_whole_file() -> None:
 
 def test_a_tree_of_another_version_is_not_used() -> None:
     hunk = added(MADE["a.go"][0])
-    with_tree = Patch(render(change(("a.go", hunk))), lambda _: "package other\n")
-    assert with_tree.edits(rng(0, "t", ""), 50) == patch_of("a.go", MADE["a.go"][0]).edits(
-        rng(0, "t", ""), 50
-    )
+    with_tree = EditablePatch(render_patch(change(("a.go", hunk))), lambda _: "package other\n")
+    assert with_tree.draw_edits(seeded_random(0, "t", ""), 50) == patch_of(
+        "a.go", MADE["a.go"][0]
+    ).draw_edits(seeded_random(0, "t", ""), 50)
 
 
 def test_functions_that_do_not_parse_are_not_edited_and_others_are() -> None:
@@ -744,24 +749,24 @@ def test_functions_that_do_not_parse_are_not_edited_and_others_are() -> None:
     whole = good + "\n\n" + bad
     count = whole.count("\n")
     hunk = f"@@ -0,0 +1,{count} @@\n" + "\n".join(f"+{line}" for line in whole.split("\n")[:count])
-    patch = Patch(render(change(("a.py", hunk))), {"a.py": whole}.get)
-    touched = {line for edit in patch.edits(rng(0, "t", ""), ALL) for _, line in edit.lines}
+    patch = EditablePatch(render_patch(change(("a.py", hunk))), {"a.py": whole}.get)
+    touched = {line for edit in patch.draw_edits(seeded_random(0, "t", ""), ALL) for _, line in edit.lines}
     assert touched
     assert max(touched) <= 3
 
 
 def test_edits_are_drawn_evenly_over_kinds() -> None:
     patch = patch_of("A.java", MADE["A.java"][0])
-    some = patch.edits(rng(0, "t", ""), 14)
+    some = patch.draw_edits(seeded_random(0, "t", ""), 14)
     assert len({edit.kind for edit in some}) >= 10
 
 
 def test_guards_are_counted_by_name() -> None:
     for path, (code, _) in MADE.items():
         patch = patch_of(path, code)
-        patch.edits(rng(0, "t", ""), ALL)
-        assert patch.refused
-        assert all(f"`{name}`" in PAGE for name in patch.refused)
+        patch.draw_edits(seeded_random(0, "t", ""), ALL)
+        assert patch.refusals
+        assert all(f"`{name}`" in PAGE for name in patch.refusals)
 
 
 @pytest.mark.parametrize(
@@ -774,29 +779,29 @@ def test_guards_are_counted_by_name() -> None:
     ],
 )  # fmt: skip
 def test_symmetric_calls(name: str, grammar: str) -> None:
-    assert is_symmetric(name, grammar)
+    assert is_symmetric_call(name, grammar)
 
 
 @pytest.mark.parametrize(
     "name", ["request", "beside", "sequence", "replace", "copy", "subtract", "append", "write", "isReady"]
 )
 def test_calls_that_tell_their_arguments_apart(name: str) -> None:
-    assert not is_symmetric(name, "java")
+    assert not is_symmetric_call(name, "java")
 
 
 def test_names_of_one_meaning() -> None:
-    assert is_same_meaning("toBe", "toEqual", "typescript")
-    assert is_same_meaning("Error", "Errorf", "go")
-    assert not is_same_meaning("Equal", "NotEqual", "go")
-    assert not is_same_meaning("startsWith", "endsWith", "java")
-    assert is_frame("isinstance")
-    assert counterparts("True", "assert", "go") == ["False"]
-    assert counterparts("Error", "err", "go") == []
+    assert have_same_meaning("toBe", "toEqual", "typescript")
+    assert have_same_meaning("Error", "Errorf", "go")
+    assert not have_same_meaning("Equal", "NotEqual", "go")
+    assert not have_same_meaning("startsWith", "endsWith", "java")
+    assert is_framework_function("isinstance")
+    assert counterpart_functions("True", "assert", "go") == ["False"]
+    assert counterpart_functions("Error", "err", "go") == []
 
 
 @given(st.integers(min_value=0, max_value=10_000))
 def test_pairs_are_numbered(number: int) -> None:
-    earlier, later = pair(number)
+    earlier, later = pair_at(number)
     assert 0 <= earlier < later
     assert later * (later - 1) // 2 + earlier == number
 
@@ -804,7 +809,9 @@ def test_pairs_are_numbered(number: int) -> None:
 @settings(max_examples=30, deadline=None)
 @given(st.sampled_from(sorted(MADE)), st.integers(), st.integers(min_value=1, max_value=50))
 def test_drawing_depends_on_the_generator_alone(path: str, seed: int, most: int) -> None:
-    first, second = (patch_of(path, MADE[path][0]).edits(rng(seed, "test", ""), most) for _ in range(2))
+    first, second = (
+        patch_of(path, MADE[path][0]).draw_edits(seeded_random(seed, "test", ""), most) for _ in range(2)
+    )
     assert first == second
     assert len(first) <= most
 
@@ -813,7 +820,7 @@ def test_drawing_depends_on_the_generator_alone(path: str, seed: int, most: int)
 @given(st.sampled_from(sorted(MADE)), st.data())
 def test_two_edits_parse_and_touch_their_lines_alone(path: str, data: st.DataObject) -> None:
     patch = patch_of(path, MADE[path][0])
-    edits = patch.edits(rng(3, "test", ""), 60)
+    edits = patch.draw_edits(seeded_random(3, "test", ""), 60)
     first, second = data.draw(st.sampled_from(edits)), data.draw(st.sampled_from(edits))
     if first.lines & second.lines:
         return
@@ -822,13 +829,13 @@ def test_two_edits_parse_and_touch_their_lines_alone(path: str, data: st.DataObj
     assert {
         (0, number) for number, line in enumerate(after) if line != original[number]
     } == first.lines | second.lines
-    assert not patch.raises_errors([first, second])
+    assert not patch.adds_syntax_errors([first, second])
 
 
-def replaced(patch: Patch, line: int, old: str, new: str) -> Edit:
+def replaced(patch: EditablePatch, line: int, old: str, new: str) -> PatchEdit:
     """An edit of the first such text of a line, counted from 1."""
     start = patch.rendered.files[0].hunks.split("\n")[line].index(old)
-    return Edit("constant", "", (Replacement(0, line, start, start + len(old), new),))
+    return PatchEdit("constant", "", (Replacement(0, line, start, start + len(old), new),))
 
 
 def test_literals_that_are_exchanged_everywhere_are_a_renaming() -> None:
@@ -842,14 +849,14 @@ def test_literals_that_are_exchanged_everywhere_are_a_renaming() -> None:
 def test_entries_in_another_order_are_a_permutation() -> None:
     patch = patch_of("a.py", "ROWS = [\n    (1, 2),\n    (5, 6),\n    (3, 4)\n]\n")
     one, other = replaced(patch, 2, "(1, 2)", "(3, 4)"), replaced(patch, 4, "(3, 4)", "(1, 2)")
-    assert patch.is_permutation([], [one, other])
-    assert not patch.is_permutation([], [one])
-    assert patch.is_permutation([one], [other]) is False
+    assert patch.is_reordering([], [one, other])
+    assert not patch.is_reordering([], [one])
+    assert patch.is_reordering([one], [other]) is False
 
 
 def test_lines_that_become_alike_are_seen_with_both_edits() -> None:
     patch = patch_of("a.py", "def f(a, b):\n    use(1, a)\n    use(2, b)\n")
     one, other = replaced(patch, 2, "a", "c"), replaced(patch, 3, "b", "c")
     last = replaced(patch, 3, "2", "1")
-    assert patch.copies([one, Edit("two", "", other.replacements + last.replacements)])
-    assert not patch.copies([one, other])
+    assert patch.copies_line([one, PatchEdit("two", "", other.replacements + last.replacements)])
+    assert not patch.copies_line([one, other])

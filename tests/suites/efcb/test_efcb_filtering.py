@@ -8,8 +8,8 @@ import pytest
 
 from caretbench.files import DataError
 from caretbench.sources.pull_request import FileChange, PullRequest, read_pull_requests
-from caretbench.suites.efcb.filtering import accepted, reject_reasons
-from caretbench.suites.efcb.seeding import rng
+from caretbench.suites.efcb.change_filters import filter_changes, reject_reasons
+from caretbench.suites.efcb.seeding import seeded_random
 
 PROSE = "The old one leaks memory whenever a session ends early."
 
@@ -91,7 +91,7 @@ def test_carriage_returns_are_not_counted() -> None:
 
 
 def test_yields_tell_what_each_filter_takes() -> None:
-    found = accepted(
+    found = filter_changes(
         [change("a"), change("b", lines=3), change("c", lines=3, description="", mark="z")], "paper"
     )
     table = {entry.filter: (entry.failing, entry.only, entry.left) for entry in found.yields}
@@ -104,18 +104,18 @@ def test_yields_tell_what_each_filter_takes() -> None:
 
 def test_a_change_that_repeats_an_earlier_one_goes() -> None:
     pulls = [change("c"), change("b"), change("d", mark="other")]
-    found = accepted(pulls, "default")
+    found = filter_changes(pulls, "default")
     assert [pull.merge_sha[0] for pull in found.pulls] == ["b", "d"]
     assert [(entry.merge_sha[0], entry.reason) for entry in found.rejected] == [("c", "near_duplicate")]
     assert found.yields[-1].filter == "near_duplicate"
     assert found.yields[-1].left == 2
-    assert len(accepted(pulls, "paper").pulls) == 3
+    assert len(filter_changes(pulls, "paper").pulls) == 3
 
 
 def test_the_same_change_twice_counts_once() -> None:
-    assert len(accepted([change("a"), change("a")], "default").pulls) == 1
-    with pytest.raises(DataError, match="twice, and differs"):
-        accepted([change("a"), change("a", title="another")], "default")
+    assert len(filter_changes([change("a"), change("a")], "default").pulls) == 1
+    with pytest.raises(DataError, match="twice, with differences"):
+        filter_changes([change("a"), change("a", title="another")], "default")
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +125,7 @@ def records(test_data: Path) -> list[PullRequest]:
 
 @pytest.mark.data
 def test_on_real_records_as_many_pass_the_length_filter_as_were_counted(records: list[PullRequest]) -> None:
-    found = accepted(records, "paper")
+    found = filter_changes(records, "paper")
     left = {entry.repository: entry.left for entry in found.yields if entry.filter == "too_long"}
     assert left == {"tailscale/tailscale": 114, "bluesky-social/indigo": 94}
     for pull in records:
@@ -136,5 +136,5 @@ def test_on_real_records_as_many_pass_the_length_filter_as_were_counted(records:
 
 @pytest.mark.data
 def test_the_order_of_real_records_does_not_matter(records: list[PullRequest]) -> None:
-    shuffled = rng(1, "order", "records").sample(records, len(records))
-    assert accepted(shuffled, "default") == accepted(records, "default")
+    shuffled = seeded_random(1, "order", "records").sample(records, len(records))
+    assert filter_changes(shuffled, "default") == filter_changes(records, "default")

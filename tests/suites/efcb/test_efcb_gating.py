@@ -14,7 +14,7 @@ from caretbench.problem import (
     Provenance,
     Question,
 )
-from caretbench.suites.efcb.gating import QuestionGate
+from caretbench.suites.efcb.question_gate import QuestionGate
 
 
 def problem(
@@ -56,8 +56,7 @@ def test_a_small_tier_is_unverified(tmp_path: Path) -> None:
     rows = QuestionGate(by_letter).run([*many, *few, *turned], tmp_path / "v")
     assert [row.verdict for row in rows] == ["valid"] * 100 + ["unverified"] * 132
     assert rows[100].reasons == (
-        "too_small_to_test: gmcq-easy resistant has 12 questions, "
-        "100 tell whether attacks find more than chance",
+        "too_small_to_test: gmcq-easy resistant has 12 questions; attacks are tested with 100",
     )
 
 

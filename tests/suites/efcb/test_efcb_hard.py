@@ -12,16 +12,16 @@ from rapidfuzz.distance import Indel, Levenshtein
 
 from caretbench.problem import ChoiceCheck, Question
 from caretbench.sources.pull_request import PullRequest, read_pull_requests
-from caretbench.suites.efcb.attacks.line_features import FEATURES
-from caretbench.suites.efcb.attacks.plausibility import Backgrounds
-from caretbench.suites.efcb.choices import hard as choices_hard
-from caretbench.suites.efcb.choices.edit_pairs import SCORERS, Passed
-from caretbench.suites.efcb.choices.hard import HardItem, hard_items, problems
-from caretbench.suites.efcb.edits.edit import Edit, Replacement
-from caretbench.suites.efcb.filtering import accepted
+from caretbench.suites.efcb.attacks.code_likelihood import CodeModels
+from caretbench.suites.efcb.attacks.line_features import FEATURE_NAMES
+from caretbench.suites.efcb.change_filters import filter_changes
+from caretbench.suites.efcb.choices import gmcq_hard
+from caretbench.suites.efcb.choices.edit_pairs import RANK_SCORERS, SelectedEdits
+from caretbench.suites.efcb.choices.gmcq_hard import HardQuestion, hard_problems, hard_questions
+from caretbench.suites.efcb.edits.patch_edit import PatchEdit, Replacement
 from caretbench.suites.efcb.options import ChoiceOptions
-from caretbench.suites.efcb.rendering import render
-from caretbench.suites.efcb.seeding import rng
+from caretbench.suites.efcb.rendering import render_patch
+from caretbench.suites.efcb.seeding import seeded_random
 from tests.support.efcb_programs import added, change
 
 NAMES = ("left", "right", "total", "count", "limit", "offset", "result", "buffer")
@@ -29,7 +29,7 @@ NAMES = ("left", "right", "total", "count", "limit", "offset", "result", "buffer
 
 def written(number: int) -> PullRequest:
     """A change in Go or Ruby, made up of calls."""
-    draw = rng(0, "a change", str(number))
+    draw = seeded_random(0, "a change", str(number))
     names = draw.sample(NAMES, 5)
     ruby = number % 3 == 0
     lines = []
@@ -62,9 +62,9 @@ def words_apart(choices: Sequence[str], correct: int) -> list[float]:
     ]
 
 
-def check_default(items: Sequence[HardItem]) -> None:
+def check_default(items: Sequence[HardQuestion]) -> None:
     for item in items:
-        gold = render(item.pull).text
+        gold = render_patch(item.pull).text
         assert item.choices[item.correct] == gold
         assert len(set(item.choices)) == 4
         # Every choice is as far from the other three: consensus finds one in four, exactly.
@@ -92,8 +92,8 @@ def check_default(items: Sequence[HardItem]) -> None:
         assert "\n".join(undone) == gold
         assert all(gold.split("\n")[line].startswith("+") for line in changed[both])
     for repo in {item.pull.repo for item in items}:
-        for scorer in SCORERS:
-            counts = Counter(item.facts[f"{scorer}_rank"] for item in items if item.pull.repo == repo)
+        for scorer in RANK_SCORERS:
+            counts = Counter(item.labels[f"{scorer}_rank"] for item in items if item.pull.repo == repo)
             assert (
                 max(counts[rank] for rank in (1, 2, 3, 4)) - min(counts[rank] for rank in (1, 2, 3, 4)) <= 1
             )
@@ -102,7 +102,7 @@ def check_default(items: Sequence[HardItem]) -> None:
 
 
 def test_default_questions_have_no_clue() -> None:
-    items, rejected = hard_items(PULLS, ChoiceOptions())
+    items, rejected = hard_questions(PULLS, ChoiceOptions())
     assert len(items) >= 20
     assert len(items) + len(rejected) == len(PULLS)
     assert {one.reason for one in rejected} <= {
@@ -114,15 +114,16 @@ def test_default_questions_have_no_clue() -> None:
     check_default(items)
 
 
+@pytest.mark.long
 def test_the_order_of_the_changes_is_irrelevant_and_the_seed_is_not() -> None:
     options = ChoiceOptions(seed=3)
-    items, rejected = hard_items(PULLS[:10], options)
-    again, refused = hard_items([PULLS[number] for number in (3, 8, 0, 1, 9, 7, 2, 6, 4, 5)], options)
-    assert [next(problems(item, options)) for item in items] == [
-        next(problems(item, options)) for item in again
+    items, rejected = hard_questions(PULLS[:10], options)
+    again, refused = hard_questions([PULLS[number] for number in (3, 8, 0, 1, 9, 7, 2, 6, 4, 5)], options)
+    assert [next(hard_problems(item, options)) for item in items] == [
+        next(hard_problems(item, options)) for item in again
     ]
     assert rejected == refused
-    others, _ = hard_items(PULLS[:10], ChoiceOptions(seed=4))
+    others, _ = hard_questions(PULLS[:10], ChoiceOptions(seed=4))
     assert [item.choices for item in items] != [item.choices for item in others]
 
 
@@ -132,7 +133,7 @@ def test_changes_without_two_swaps_are_rejected() -> None:
         ("README.md", added("one two three four five six\nfive four three two one six")), sha="d" * 40
     )
     silent = PULLS[0].model_copy(update={"title": " ", "description": "", "merge_sha": "e" * 40})
-    items, rejected = hard_items([few, prose, silent], ChoiceOptions())
+    items, rejected = hard_questions([few, prose, silent], ChoiceOptions())
     assert not items or items[0].pull == few
     reasons = {one.merge_sha[0]: one.reason for one in rejected}
     assert (reasons["d"], reasons["e"]) == ("too_few_edits", "no_query")
@@ -145,48 +146,49 @@ def test_changes_without_two_swaps_are_rejected() -> None:
 def test_a_change_without_pairs_has_the_reason_that_is_true_of_it(
     monkeypatch: pytest.MonkeyPatch, edits: int, passed: int, reason: str
 ) -> None:
-    one = Edit("boundary", "<→<=", (Replacement(0, 1, 1, 2, "<="),))
-    found = Passed((one,) * passed, np.zeros((passed, len(FEATURES))), edits)
-    monkeypatch.setattr(choices_hard, "passed_edits", lambda *_: found)
-    _, rejected = hard_items(PULLS[:1], ChoiceOptions())
+    one = PatchEdit("boundary", "<→<=", (Replacement(0, 1, 1, 2, "<="),))
+    found = SelectedEdits((one,) * passed, np.zeros((passed, len(FEATURE_NAMES))), edits)
+    monkeypatch.setattr(gmcq_hard, "select_edits", lambda *_: found)
+    _, rejected = hard_questions(PULLS[:1], ChoiceOptions())
     assert [one.reason for one in rejected] == [reason]
 
 
 def test_the_paper_exchanges_words_and_says_that_consensus_finds_the_answer() -> None:
     options = ChoiceOptions(profile="paper")
-    items, rejected = hard_items(PULLS, options)
+    items, rejected = hard_questions(PULLS, options)
     assert len(items) == len(PULLS)
     assert rejected == []
     for item in items:
-        assert item.choices[item.correct] == render(item.pull, generated=True).text
+        assert item.choices[item.correct] == render_patch(item.pull, include_generated=True).text
         assert len(set(item.choices)) == 4
         found = [words_apart(item.choices, number)[0] for number in range(4)]
         assert found.index(min(found)) == item.correct
-        asked = list(problems(item, options))
+        asked = list(hard_problems(item, options))
         assert [one.labels["query"] for one in asked] == ["description_only", "title_and_description"]
         assert all(one.labels["consensus_leaky"] == 1.0 for one in asked)
 
 
 def test_rotations_turn_the_same_choices() -> None:
     options = ChoiceOptions(rotations=4)
-    items, _ = hard_items(PULLS[:8], options)
-    turned = list(problems(items[0], options))
+    items, _ = hard_questions(PULLS[:8], options)
+    turned = list(hard_problems(items[0], options))
     assert [one.labels["rotation"] for one in turned] == [0.0, 1.0, 2.0, 3.0]
     assert len({one.id for one in turned}) == 4
     for one in turned:
         assert isinstance(one.shown, Question)
         assert isinstance(one.checks[0], ChoiceCheck)
-        assert one.shown.choices[one.checks[0].correct] == render(items[0].pull).text
+        assert one.shown.choices[one.checks[0].correct] == render_patch(items[0].pull).text
         assert one.labels["task"] == "gmcq-hard"
 
 
+@pytest.mark.long
 @pytest.mark.data
 def test_released_records(test_data: Path) -> None:
     asked = of = 0
     for name in ("indigo", "tailscale"):
         records = list(read_pull_requests([test_data / "pull_requests" / f"{name}.jsonl.gz"]))
-        pulls = accepted(records, "default").pulls
-        items, _ = hard_items(pulls, ChoiceOptions(), backgrounds=Backgrounds(records))
+        pulls = filter_changes(records, "default").pulls
+        items, _ = hard_questions(pulls, ChoiceOptions(), code_models=CodeModels(records))
         check_default(items)
         asked += len(items)
         of += len(pulls)

@@ -2,15 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.suites import suite
-from caretbench.suites.efcb.written.masking import WHOLE_PATCH
+from caretbench.suites import load_suite
+from caretbench.suites.efcb.open_answers.masked_problems import WHOLE_PATCH
 from tests.support.questions import CHANGES, question_problem
 
 LINES = CHANGES["cache"][2]
 
 
 def seen(task: str, text: str, profile: str = "default") -> str:
-    return suite("efcb").judged_text(question_problem(task, "cache"), text, profile)  # type: ignore[arg-type]
+    return load_suite("efcb").judged_text(question_problem(task, "cache"), text, profile)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_a_patch_that_is_given_back_unfilled_is_the_empty_text() -> None:
 def test_where_the_whole_patch_is_asked_for_the_whole_answer_is_judged() -> None:
     problem = question_problem("mpr-gen", "cache")
     whole = problem.model_copy(update={"labels": {**problem.labels, "tier": WHOLE_PATCH}})
-    assert suite("efcb").judged_text(whole, " a patch", "default") == " a patch"  # type: ignore[attr-defined]
+    assert load_suite("efcb").judged_text(whole, " a patch", "default") == " a patch"  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("task", ["reverse-qa", "reverse-qa-hallu"])

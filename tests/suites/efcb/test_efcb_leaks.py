@@ -1,15 +1,15 @@
 from __future__ import annotations
 
 from caretbench.problem import ChoiceCheck, NoSplice, Problem, Provenance, Question
-from caretbench.suites.efcb.attacks.floors import Attacked, credit
-from caretbench.suites.efcb.attacks.leaks import consensus, leak_report
-from caretbench.suites.efcb.choices.problem import ASKED
-from caretbench.suites.efcb.seeding import rng
+from caretbench.suites.efcb.attacks.floor_attacks import AttackQuestion, credit
+from caretbench.suites.efcb.attacks.leak_report import consensus_choice, leak_report
+from caretbench.suites.efcb.choices.choice_problems import INSTRUCTION
+from caretbench.suites.efcb.seeding import seeded_random
 
 
 def asked(number: int, choices: tuple[str, ...], correct: int, query: str = "mend the parser") -> Problem:
     return Problem(
-        id=f"r/gmcq-easy-random/{number}", suite="efcb", shown=Question(text=ASKED + query, choices=choices),
+        id=f"r/gmcq-easy-random/{number}", suite="efcb", shown=Question(text=INSTRUCTION + query, choices=choices),
         splice=NoSplice(), reference="ABCD"[correct], checks=(ChoiceCheck(correct=correct),),
         labels={"task": "gmcq-easy", "tier": "random", "repository": "o/r", "query": "title_and_description",
                 "rotation": 0.0},
@@ -38,7 +38,7 @@ def test_what_stands_always_in_one_place_or_is_longest_stops_a_build() -> None:
 
 
 def test_fair_choices_pass_every_limit() -> None:
-    draw = rng(5, "test", "fair")
+    draw = seeded_random(5, "test", "fair")
     problems = []
     for number in range(200):
         texts = [patch(f"word{draw.randrange(9999)} {draw.randrange(10, 99)} mend") for _ in range(4)]
@@ -63,7 +63,7 @@ def test_a_factorial_of_two_changes_gives_consensus_nothing() -> None:
         return " ".join(found)
 
     choices = (swapped(), swapped((0, 1)), swapped((3, 4)), swapped((0, 1), (3, 4)))
-    found = consensus(Attacked("", choices, "r", "c"))
+    found = consensus_choice(AttackQuestion("", choices, "r", "c"))
     assert len(set(found)) == 1
     assert [credit(found, place) for place in range(4)] == [0.25] * 4
     edits = (
@@ -72,7 +72,7 @@ def test_a_factorial_of_two_changes_gives_consensus_nothing() -> None:
         "one x three four five six",
         "one two x four five six",
     )
-    assert credit(consensus(Attacked("", edits, "r", "c")), 0) == 1.0
+    assert credit(consensus_choice(AttackQuestion("", edits, "r", "c")), 0) == 1.0
 
 
 def test_words_and_paths_are_floors_and_stop_nothing() -> None:
@@ -108,7 +108,7 @@ def test_a_feature_that_tells_stops_a_build() -> None:
 
 
 def test_questions_of_a_set_tell_a_learner_nothing() -> None:
-    draw = rng(9, "test", "sets")
+    draw = seeded_random(9, "test", "sets")
     problems = []
     for number in range(40):
         texts = [patch(f"w{draw.randrange(9999)} " + "z" * draw.randrange(20)) for _ in range(4)]

@@ -10,14 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caretbench.suites.efcb.attacks.lexical import Corpus, path_overlap, shown_paths, word_distances, words
+from caretbench.suites.efcb.attacks.lexical_similarity import (
+    PatchCorpus,
+    file_titles,
+    split_words,
+    title_path_overlap,
+    word_distances,
+)
 
 TEXTS = ("open the file file", "close the file", "unrelated words here", "")
 PATCHES = st.lists(st.lists(st.sampled_from("abcdefgh"), max_size=12).map(" ".join), min_size=1, max_size=8)
 
 
 def test_identifiers_are_parted_at_humps_and_underscores() -> None:
-    assert words("maxPortRange HTTPServer snake_case v2 Größe IPv6") == [
+    assert split_words("maxPortRange HTTPServer snake_case v2 Größe IPv6") == [
         "max", "port", "range", "http", "server", "snake", "case", "v", "2", "gr", "öß", "e", "i", "pv", "6",
     ]  # fmt: skip
 
@@ -26,24 +32,24 @@ def test_tfidf_is_the_cosine_of_its_formula() -> None:
     idf = {word: math.log(5 / (1 + held)) + 1 for word, held in {"open": 1, "the": 2, "file": 2}.items()}
     weights = {"open": idf["open"], "the": idf["the"], "file": (1 + math.log(2)) * idf["file"]}
     length = math.sqrt(sum(value**2 for value in weights.values()))
-    scores = Corpus(TEXTS).tfidf("open missing")
+    scores = PatchCorpus(TEXTS).tfidf("open missing")
     assert scores[0] == pytest.approx(weights["open"] / length)
     assert list(scores[1:]) == [0, 0, 0]
-    assert Corpus(TEXTS).tfidf("open the file file")[0] == pytest.approx(1)
+    assert PatchCorpus(TEXTS).tfidf("open the file file")[0] == pytest.approx(1)
 
 
 def test_bm25_is_that_of_the_library() -> None:
     texts = ("open the file file", "close the file", "unrelated words here", "close close the door")
     reference = bm25s.BM25(method="lucene", k1=1.5, b=0.75)
-    reference.index([words(text) for text in texts], show_progress=False)
+    reference.index([split_words(text) for text in texts], show_progress=False)
     for asked in (["close"], ["the", "file"], ["file", "file", "open"]):
         expected = reference.get_scores(asked)
-        assert Corpus(texts).bm25(" ".join(asked)) == pytest.approx(expected, abs=1e-6)
+        assert PatchCorpus(texts).bm25(" ".join(asked)) == pytest.approx(expected, abs=1e-6)
 
 
 def test_likeness_of_patches() -> None:
-    corpus = Corpus(TEXTS)
-    square = corpus.likeness_between(np.arange(3), np.arange(3))
+    corpus = PatchCorpus(TEXTS)
+    square = corpus.tfidf_similarities(np.arange(3), np.arange(3))
     assert square[0, 1] == pytest.approx(corpus.tfidf(TEXTS[0])[1])
     assert np.diag(square) == pytest.approx([1, 1, 1])
     assert square[0, 2] == 0
@@ -54,23 +60,23 @@ def test_likeness_of_patches() -> None:
 def test_the_order_of_patches_changes_nothing(texts: list[str], random: object, asked: str) -> None:
     order = list(range(len(texts)))
     random.shuffle(order)  # type: ignore[attr-defined]
-    first, second = Corpus(texts), Corpus([texts[index] for index in order])
+    first, second = PatchCorpus(texts), PatchCorpus([texts[index] for index in order])
     assert list(first.tfidf(asked)[order]) == list(second.tfidf(asked))
     assert list(first.bm25(asked)[order]) == list(second.bm25(asked))
     assert (first.tfidf(asked) <= 1 + 1e-9).all()
 
 
 def test_nothing_is_like_nothing() -> None:
-    assert len(Corpus([])) == 0
-    assert list(Corpus(["", ""]).tfidf("a")) == [0, 0]
-    assert list(Corpus(["", ""]).bm25("a")) == [0, 0]
+    assert len(PatchCorpus([])) == 0
+    assert list(PatchCorpus(["", ""]).tfidf("a")) == [0, 0]
+    assert list(PatchCorpus(["", ""]).bm25("a")) == [0, 0]
 
 
 def test_paths_are_those_of_the_shown_files() -> None:
     text = "a/b.go\n@@ -1,2 +1,1 @@\n x\n---\n-y\n---\nold.go => new.go\n@@ -1 +1 @@\n-x\n+y\n---\n"
-    assert shown_paths(text) == ["a/b.go", "old.go => new.go"]
-    assert path_overlap("a: new thing", shown_paths(text)) == pytest.approx(2 / 3)
-    assert path_overlap("...", ["a"]) == 0
+    assert file_titles(text) == ["a/b.go", "old.go => new.go"]
+    assert title_path_overlap("a: new thing", file_titles(text)) == pytest.approx(2 / 3)
+    assert title_path_overlap("...", ["a"]) == 0
 
 
 def test_distances_count_words() -> None:

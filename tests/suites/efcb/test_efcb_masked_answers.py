@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.suites.efcb.written.masked_answers import fill, masked_hunk, unwrapped
+from caretbench.suites.efcb.open_answers.masked_answers import (
+    find_masked_hunk,
+    parse_masked_answer,
+    unwrap_answer,
+)
 
 PATCH = """\
 a.go
@@ -59,7 +63,7 @@ PLUS = "\n".join(f"+{line}" for line in LINES)
     ],
 )
 def test_the_same_lines_are_read_from_every_form(answer: str, form: str) -> None:
-    assert fill(answer, PATCH) == (LINES, form)
+    assert parse_masked_answer(answer, PATCH) == (LINES, form)
 
 
 @pytest.mark.parametrize(
@@ -75,29 +79,37 @@ def test_the_same_lines_are_read_from_every_form(answer: str, form: str) -> None
     ],
 )
 def test_what_writes_nothing_is_told(answer: str | None, form: str) -> None:
-    assert fill(answer, PATCH) == ((), form)
+    assert parse_masked_answer(answer, PATCH) == ((), form)
 
 
 def test_an_answer_of_the_right_length_is_never_cut() -> None:
-    assert fill("\tsetUp()\n\tx()\n\tdone()", PATCH).lines == ("\tsetUp()", "\tx()", "\tdone()")
-    assert fill("\tdone()", PATCH).lines == ("\tdone()",)
+    assert parse_masked_answer("\tsetUp()\n\tx()\n\tdone()", PATCH).lines == (
+        "\tsetUp()",
+        "\tx()",
+        "\tdone()",
+    )
+    assert parse_masked_answer("\tdone()", PATCH).lines == ("\tdone()",)
 
 
 def test_too_many_lines_stay_too_many() -> None:
-    assert fill(f"{PLAIN}\n\tmore()\n\tstill()", PATCH).lines == (*LINES, "\tmore()", "\tstill()")
+    assert parse_masked_answer(f"{PLAIN}\n\tmore()\n\tstill()", PATCH).lines == (
+        *LINES,
+        "\tmore()",
+        "\tstill()",
+    )
 
 
 def test_a_repeated_answer_ends_somewhere() -> None:
-    assert len(fill("\tx()\n" * 5000, PATCH).lines) == 1000
-    assert len(fill("@@ @@\n" + "+\tx()\n" * 5000, PATCH).lines) <= 1000
+    assert len(parse_masked_answer("\tx()\n" * 5000, PATCH).lines) == 1000
+    assert len(parse_masked_answer("@@ @@\n" + "+\tx()\n" * 5000, PATCH).lines) <= 1000
 
 
 def test_the_hunk_ends_where_its_header_says() -> None:
-    hunk = masked_hunk(PATCH)
+    hunk = find_masked_hunk(PATCH)
     assert hunk.before == (" \tsetUp()", "-\told(1)", "-\told(2)")
-    assert (hunk.masks, hunk.after) == (3, ("+\tdone()", " \tcheck()", " }"))
-    assert (hunk.number, hunk.hunks) == (1, 2)
-    assert hunk.new_side(["x"]) == ("\tsetUp()\n", "x\n\tdone()\n\tcheck()\n}")
+    assert (hunk.mask_count, hunk.after) == (3, ("+\tdone()", " \tcheck()", " }"))
+    assert (hunk.hunk_index, hunk.hunk_count) == (1, 2)
+    assert hunk.split_new_side(["x"]) == ("\tsetUp()\n", "x\n\tdone()\n\tcheck()\n}")
 
 
 @pytest.mark.parametrize(
@@ -105,10 +117,10 @@ def test_the_hunk_ends_where_its_header_says() -> None:
 )
 def test_a_patch_without_masks_inside_a_hunk_is_refused(patch: str) -> None:
     with pytest.raises(ValueError, match="no masks inside a hunk"):
-        masked_hunk(patch)
+        find_masked_hunk(patch)
 
 
 def test_unwrapping_keeps_what_a_patch_says_of_fences() -> None:
     text = "a.md\n@@ -1,2 +1,3 @@\n ```\n+code\n ```\n---\n"
-    assert unwrapped(text) == text
-    assert unwrapped(f"```diff\n{text}```") == text
+    assert unwrap_answer(text) == text
+    assert unwrap_answer(f"```diff\n{text}```") == text

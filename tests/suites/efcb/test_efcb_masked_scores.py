@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from caretbench.problem import ContextFile, CriterionCheck, NoSplice, Problem, Provenance, Question
-from caretbench.suites.efcb.written.masked_scores import (
-    FLOORS,
+from caretbench.suites.efcb.open_answers.masked_scores import (
+    COPY_BASELINES,
     MEASURES,
     copy_previous_lines,
-    deleted_lines,
-    masked,
+    copy_removed_lines,
     masked_scores,
+    read_masked_patch,
 )
 
 PATCH = """\
@@ -81,18 +81,22 @@ def test_an_unknown_language_is_not_checked() -> None:
 
 
 def test_floors_copy_what_is_shown() -> None:
-    shown = masked(problem_of())
+    shown = read_masked_patch(problem_of())
     assert copy_previous_lines(shown) == "\tone(first)\n\ttwo(second)"
-    assert deleted_lines(shown) == "\tthree(third, other)"
+    assert copy_removed_lines(shown) == "\tthree(third, other)"
     values = masked_scores(problem_of(), None)
     assert values["floor_empty"] == 0.0
-    assert values["floor"] == max(values[f"floor_{name}"] for name in FLOORS) == values["floor_deleted_lines"]
+    assert (
+        values["floor"]
+        == max(values[f"floor_{name}"] for name in COPY_BASELINES)
+        == values["floor_deleted_lines"]
+    )
     assert masked_scores(problem_of(), "\tthree(third, other)")["net"] == 0.0
 
 
 def test_without_removed_lines_before_the_masks_all_of_the_hunk_are_taken() -> None:
     patch = PATCH.replace("-\tthree(third, other)\n", "").replace("\tfour()\n", "\tfour()\n-\tfive()\n")
-    assert deleted_lines(masked(problem_of(patch=patch))) == "\tfive()"
+    assert copy_removed_lines(read_masked_patch(problem_of(patch=patch))) == "\tfive()"
 
 
 def test_the_paper_compares_whole_patches_and_copying_reaches_much() -> None:

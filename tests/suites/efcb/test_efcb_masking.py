@@ -13,11 +13,16 @@ from hypothesis import strategies as st
 
 from caretbench.problem import CriterionCheck, Question
 from caretbench.sources.pull_request import FileChange, PullRequest
+from caretbench.suites.efcb.open_answers.mask_windows import MASK, MIN_INFORMATIVE_LINES, find_windows
+from caretbench.suites.efcb.open_answers.masked_answers import find_masked_hunk, parse_masked_answer
+from caretbench.suites.efcb.open_answers.masked_problems import (
+    MaskedItem,
+    MaskOptions,
+    masked_items,
+    masked_problem,
+)
 from caretbench.suites.efcb.options import EfcbOptions
-from caretbench.suites.efcb.rendering import render
-from caretbench.suites.efcb.written.mask_windows import FEWEST_SAYING, MASK, windows
-from caretbench.suites.efcb.written.masked_answers import fill, masked_hunk
-from caretbench.suites.efcb.written.masking import MaskedItem, MaskOptions, masked_items, problem
+from caretbench.suites.efcb.rendering import render_patch
 
 CODE = (
     "func Retry(ctx context.Context, limit int) error {",
@@ -89,14 +94,14 @@ def test_languages_that_are_read_and_never_run_are_masked_too(path: str, comment
     added = ("delay = first(limit, pause)", "err = send(delay, limit)", "wait_for(err, delay)",
              comment, "delay = longer(delay, err)", "finish(delay, limit)", "note(err, limit)")  # fmt: skip
     (item,) = items_of(change(patch_of(added), path), lines=3)
-    made = problem(item)
+    made = masked_problem(item)
     assert comment not in made.reference
     assert made.labels["language"] == made.labels["mask_language"] == language
 
 
 def test_added_lines_are_hidden_and_asked_for_alone() -> None:
     (item,) = items_of(change(patch_of(CODE)))
-    made = problem(item)
+    made = masked_problem(item)
     assert isinstance(made.shown, Question)
     (shown,) = made.shown.context
     assert shown.path == "patch.diff"
@@ -114,14 +119,14 @@ def test_added_lines_are_hidden_and_asked_for_alone() -> None:
         "deleted_twin": 0.0,
     }
     assert labels.items() <= dict(made.labels).items()
-    assert unmasked(shown.text, made.reference.split("\n")) == render(item.pull).text
+    assert unmasked(shown.text, made.reference.split("\n")) == render_patch(item.pull).text
 
 
 def test_a_run_that_removes_lines_is_hidden_whole_and_the_removed_lines_stay() -> None:
     removed = ("\tdelay := firstDelay()", "\tsend(ctx)")
     (item,) = items_of(change(patch_of(CODE[1:5], removed)), tiers=("changed",))
     assert item.answer.split("\n") == list(CODE[1:5])
-    assert item.hidden == 4
+    assert item.hidden_lines == 4
     assert "-\tsend(ctx)\n" in item.patch
     assert 0.5 < float(str(item.labels["deleted_twin"])) < 1
 
@@ -168,11 +173,11 @@ def test_lines_that_the_patch_repeats_are_counted() -> None:
 
 def test_the_paper_hides_five_lines_anywhere_and_wants_the_whole_patch() -> None:
     pull = change(patch_of(CODE, ("\tsend(ctx)",)))
-    items, rejected = masked_items([pull], MaskOptions.of(EfcbOptions(profile="paper")))
+    items, rejected = masked_items([pull], MaskOptions.from_options(EfcbOptions(profile="paper")))
     assert not rejected
     (item,) = items
-    made = problem(item)
-    assert made.reference == render(pull, generated=True).text
+    made = masked_problem(item)
+    assert made.reference == render_patch(pull, include_generated=True).text
     assert isinstance(made.shown, Question)
     assert made.shown.context[0].text.count(MASK) == 5
     assert made.label("whole_patch") == "yes"
@@ -182,7 +187,7 @@ def test_the_paper_hides_five_lines_anywhere_and_wants_the_whole_patch() -> None
         (item,) = items_of(pull, profile="paper", seed=seed)
         starts.add(item.patch.split("\n").index(MASK))
         kinds.update(map(str, item.labels["masked_kinds"]))  # type: ignore[arg-type]
-    assert starts == set(range(render(pull, generated=True).lines - 4))
+    assert starts == set(range(render_patch(pull, include_generated=True).lines - 4))
     assert kinds == {"added", "removed", "kept", "header", "file"}
 
 
@@ -228,22 +233,22 @@ def test_unmasked_text_and_answer_are_the_patch_and_any_form_of_answer_is_read(
     assert len(items) + len(rejected) == 2
     for item in items:
         lines = item.answer.split("\n")
-        hunk = masked_hunk(item.patch)
-        assert unmasked(item.patch, lines) == render(pull).text
-        assert hunk.masks == len(lines) == item.hidden
+        hunk = find_masked_hunk(item.patch)
+        assert unmasked(item.patch, lines) == render_patch(pull).text
+        assert hunk.mask_count == len(lines) == item.hidden_lines
         # In a piece that does not parse, `return` may pass for a name.
         says = [line for line in lines if line in CODE[:6] or "(ctx," in line or "return" in line]
-        assert len(says) >= FEWEST_SAYING
+        assert len(says) >= MIN_INFORMATIVE_LINES
         forms = (
             item.answer,
             "\n".join(f"+{line}" for line in lines),
             f"Here they are:\n```go\n{item.answer}\n```\nDone.",
-            render(pull).text,
-            f"```diff\n{render(pull).text}```",
+            render_patch(pull).text,
+            f"```diff\n{render_patch(pull).text}```",
             "\n".join((*hunk.before, *(f"+{line}" for line in lines), *hunk.after)),
         )
         for form in forms:
-            assert fill(form, item.patch).lines == tuple(lines)
+            assert parse_masked_answer(form, item.patch).lines == tuple(lines)
 
 
 def test_neither_the_order_of_changes_nor_other_changes_matter() -> None:
@@ -264,19 +269,21 @@ def test_real_patches_come_back_whole(test_data: Path) -> None:
         pytest.skip(f"no {source}")
     with gzip.open(source, "rt", encoding="utf-8") as lines:
         pulls = [PullRequest.model_validate(json.loads(line)) for line in lines]
-    short = [pull for pull in pulls if render(pull).lines >= 15 and render(pull).characters <= 7500]
+    short = [
+        pull for pull in pulls if render_patch(pull).lines >= 15 and render_patch(pull).characters <= 7500
+    ]
     short = short[::3]
     items, rejected = masked_items(short, MaskOptions())
     assert len(items) + len(rejected) == 2 * len(short)
     assert len(items) > 15
     for item in items:
-        made = problem(item)
+        made = masked_problem(item)
         hidden = item.answer.split("\n")
         assert unmasked(item.patch, hidden) == item.rendered.text
-        assert fill(item.rendered.text, item.patch).lines == tuple(hidden)
-        found = windows(item.rendered, "added" if item.tier == "added" else "changed", item.text, 5)
+        assert parse_masked_answer(item.rendered.text, item.patch).lines == tuple(hidden)
+        found = find_windows(item.rendered, "added" if item.tier == "added" else "changed", item.query, 5)
         (window,) = [entry for entry in found if "\n".join(entry.text) == item.answer][:1]  # type: ignore[union-attr]
         shown = {line[1:].strip() for line in item.patch.split("\n")}
-        repeated = sum(line in shown for line in window.saying)
+        repeated = sum(line in shown for line in window.informative_lines)
         assert made.labels["repeated_lines"] >= repeated  # type: ignore[operator]
-        assert not any(line in item.text for line in window.saying)
+        assert not any(line in item.query for line in window.informative_lines)

@@ -9,35 +9,35 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caretbench.suites.efcb.attacks.plausibility import (
-    SCORERS,
-    STRENGTH,
-    UNSEEN,
-    BackgroundCode,
-    Backgrounds,
-    InQuestion,
+from caretbench.suites.efcb.attacks.code_likelihood import (
+    LIKELIHOOD_SCORERS,
+    SMOOTHING_STRENGTH,
+    UNSEEN_SHARE,
+    CodeModels,
+    QuestionNgrams,
+    RepositoryNgrams,
     code_lines,
-    lines_apart,
-    scores,
-    tokens,
+    likelihood_scores,
+    split_shared_lines,
+    tokenize,
 )
-from caretbench.suites.efcb.choices.balancing import evened
+from caretbench.suites.efcb.choices.feature_balancing import balance_groups
 from tests.support.efcb_programs import change
 
-LINES = st.lists(st.text("ab (", min_size=1, max_size=8).filter(tokens), min_size=1, max_size=6)
+LINES = st.lists(st.text("ab (", min_size=1, max_size=8).filter(tokenize), min_size=1, max_size=6)
 
 
 def smoothed(count: float, of: float, shorter: float) -> float:
-    return (count + STRENGTH * shorter) / (of + STRENGTH)
+    return (count + SMOOTHING_STRENGTH * shorter) / (of + SMOOTHING_STRENGTH)
 
 
 def test_likelihoods_by_hand() -> None:
     # Lines "a b" and "a c": words a a b c and two ends; of the question's model, and of the repository's bigrams.
-    one = {word: smoothed(count, 6, UNSEEN) for word, count in {"a": 2, "b": 1, "end": 2}.items()}
+    one = {word: smoothed(count, 6, UNSEEN_SHARE) for word, count in {"a": 2, "b": 1, "end": 2}.items()}
     bigrams = smoothed(2, 2, one["a"]) * smoothed(1, 2, one["b"]) * smoothed(1, 1, one["end"])
-    _, three, two = BackgroundCode(["a b\na c"]).without().log_likelihoods(["a b"])
+    _, three, two = RepositoryNgrams(["a b\na c"]).excluding().log_likelihoods(["a b"])
     assert two[0] == pytest.approx(math.log(bigrams))
-    assert InQuestion(["a b", "a c"]).log_likelihoods([["a b"]]) == pytest.approx([math.log(bigrams)])
+    assert QuestionNgrams(["a b", "a c"]).log_likelihoods([["a b"]]) == pytest.approx([math.log(bigrams)])
     trigrams = (
         smoothed(2, 2, smoothed(2, 2, one["a"]))
         * smoothed(1, 2, smoothed(1, 2, one["b"]))
@@ -47,19 +47,19 @@ def test_likelihoods_by_hand() -> None:
 
 
 def test_a_word_that_was_never_seen_is_unlikely_and_not_impossible() -> None:
-    model = BackgroundCode(["a b"]).without()
+    model = RepositoryNgrams(["a b"]).excluding()
     for likelihoods in model.log_likelihoods(["a b", "zebra", ""]):
         assert likelihoods[0] > likelihoods[1] > -100
         assert math.isfinite(likelihoods[2])
-    assert all(map(math.isfinite, BackgroundCode([]).without().log_likelihoods(["a b"])[:, 0]))
+    assert all(map(math.isfinite, RepositoryNgrams([]).excluding().log_likelihoods(["a b"])[:, 0]))
     assert model.log_likelihoods([]).shape == (3, 0)
 
 
 @settings(max_examples=50, deadline=None)
 @given(LINES, LINES, LINES)
 def test_what_is_left_out_was_never_counted(kept: list[str], left_out: list[str], asked: list[str]) -> None:
-    whole = BackgroundCode(["\n".join(kept), "\n".join(left_out)]).without("\n".join(left_out))
-    part = BackgroundCode(["\n".join(kept)]).without()
+    whole = RepositoryNgrams(["\n".join(kept), "\n".join(left_out)]).excluding("\n".join(left_out))
+    part = RepositoryNgrams(["\n".join(kept)]).excluding()
     for one, other in zip(whole.log_likelihoods(asked), part.log_likelihoods(asked), strict=True):
         assert list(one) == pytest.approx(list(other))
 
@@ -67,7 +67,7 @@ def test_what_is_left_out_was_never_counted(kept: list[str], left_out: list[str]
 def test_the_lines_that_not_all_choices_have() -> None:
     choices = [f"a.go\n@@ -1,1 +1,3 @@\n same\n+{line}\n+twice\n+twice\n---\n" for line in "wxyz"]
     choices[0] = choices[0].replace("+twice\n", "+once\n", 1)
-    shared, apart = lines_apart(choices)
+    shared, apart = split_shared_lines(choices)
     assert Counter(shared) == Counter(["same", "twice"])
     assert [sorted(lines) for lines in apart] == [
         ["once", "w"],
@@ -75,8 +75,8 @@ def test_the_lines_that_not_all_choices_have() -> None:
         ["twice", "y"],
         ["twice", "z"],
     ]
-    found = scores(choices, BackgroundCode(["x x"]).without())
-    assert tuple(found) == SCORERS
+    found = likelihood_scores(choices, RepositoryNgrams(["x x"]).excluding())
+    assert tuple(found) == LIKELIHOOD_SCORERS
     assert all(len(values) == 4 for values in found.values())
     assert found["combined"][1] == pytest.approx(found["repository_trigram"][1] + found["in_question"][1])
     assert found["repository_bigram"][1] > found["repository_bigram"][2]
@@ -94,12 +94,12 @@ def test_backgrounds_are_the_other_changes() -> None:
     second = change(("a.go", "@@ -0,0 +1,1 @@\n+cherry"), sha="2" * 40)
     foreign = change(("a.go", "@@ -0,0 +1,1 @@\n+apple banana"), sha="3" * 40, repo="owner/other")
 
-    def says(backgrounds: Backgrounds) -> float:
-        return float(backgrounds.without(first.repo, first).log_likelihoods(["apple banana"])[0][0])
+    def says(backgrounds: CodeModels) -> float:
+        return float(backgrounds.excluding(first.repo, first).log_likelihoods(["apple banana"])[0][0])
 
-    nothing = says(Backgrounds([first, foreign]))
-    assert says(Backgrounds([first, second])) == says(Backgrounds([second, first]))
-    assert says(Backgrounds([first, change(("b.go", first.files[0].patch), sha="4" * 40)])) > nothing + 5
+    nothing = says(CodeModels([first, foreign]))
+    assert says(CodeModels([first, second])) == says(CodeModels([second, first]))
+    assert says(CodeModels([first, change(("b.go", first.files[0].patch), sha="4" * 40)])) > nothing + 5
 
 
 @settings(max_examples=25, deadline=None)
@@ -114,7 +114,7 @@ def test_backgrounds_are_the_other_changes() -> None:
 def test_every_value_is_chosen_as_often(items: list[tuple[bool, set[tuple[int, ...]]]], seed: int) -> None:
     ways = {str(number): vectors for number, (_, vectors) in enumerate(items)}
     groups = {str(number): str(group) for number, (group, _) in enumerate(items)}
-    chosen = evened(ways, groups, seed, "a test", 4)
+    chosen = balance_groups(ways, groups, seed, "a test", 4)
     assert all(vector in ways[item] for item, vector in chosen.items())
     for group in set(groups.values()):
         vectors = [vector for item, vector in chosen.items() if groups[item] == group]
@@ -122,13 +122,13 @@ def test_every_value_is_chosen_as_often(items: list[tuple[bool, set[tuple[int, .
             counts = Counter(vector[feature] for vector in vectors)
             assert max(counts[value] for value in range(4)) - min(counts[value] for value in range(4)) <= 1
     backwards = {item: ways[item] for item in reversed(ways)}
-    assert evened(backwards, groups, seed, "a test", 4) == chosen
+    assert balance_groups(backwards, groups, seed, "a test", 4) == chosen
 
 
 def test_only_what_is_too_many_is_left_out() -> None:
     free = {(one, other) for one in range(4) for other in range(4)}
     ways = {f"{number}": {(0, 0)} for number in range(10)} | {f"free {number}": free for number in range(30)}
-    chosen = evened(ways, dict.fromkeys(ways, ""), 0, "a test", 4)
+    chosen = balance_groups(ways, dict.fromkeys(ways, ""), 0, "a test", 4)
     assert len(chosen) == 40
-    assert len(evened({"a": {(0, 1)}}, {"a": ""}, 0, "a test", 4)) == 1
-    assert evened({}, {}, 0, "a test", 4) == {}
+    assert len(balance_groups({"a": {(0, 1)}}, {"a": ""}, 0, "a test", 4)) == 1
+    assert balance_groups({}, {}, 0, "a test", 4) == {}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from caretbench.sources.pull_request import FileChange, PullRequest
+from caretbench.suites.efcb.change_queries import change_query
 from caretbench.suites.efcb.options import QueryVariant
-from caretbench.suites.efcb.queries import query
 
 DESCRIPTION = "The map in net/dns/resolver.go leaks, see resolver.go.\n\nFixes #123\n"
 
@@ -38,11 +38,11 @@ def change(title: str = "net/dns, ipn/store: close the map", description: str = 
     ],
 )
 def test_variants(variant: QueryVariant, text: str) -> None:
-    assert query(change(), variant) == (variant, text)
+    assert change_query(change(), variant) == (variant, text)
 
 
 def test_the_paper_shows_the_description_as_it_was_written() -> None:
-    assert query(change(), "description_only", "paper").text == DESCRIPTION.strip()
+    assert change_query(change(), "description_only", "paper").text == DESCRIPTION.strip()
 
 
 @pytest.mark.parametrize(
@@ -59,9 +59,9 @@ def test_the_paper_shows_the_description_as_it_was_written() -> None:
     ],
 )
 def test_scrubbing_takes_places_and_references_out(title: str, left: str) -> None:
-    assert query(change(title, ""), "scrubbed").text == left
+    assert change_query(change(title, ""), "scrubbed").text == left
 
 
 def test_a_change_without_a_description_is_asked_for_by_its_title() -> None:
-    assert query(change(description="Fixes #1"), "title_and_description").text == change().title
-    assert query(change(description="Fixes #1"), "description_only").text == ""
+    assert change_query(change(description="Fixes #1"), "title_and_description").text == change().title
+    assert change_query(change(description="Fixes #1"), "description_only").text == ""

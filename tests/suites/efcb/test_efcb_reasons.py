@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
-from caretbench.suites.efcb import construction
-from caretbench.suites.efcb.filtering import FILTERS, NEAR_DUPLICATE
-from caretbench.suites.efcb.written.mask_windows import Reason
+from caretbench.suites.efcb import problem_building
+from caretbench.suites.efcb.change_filters import FILTERS, NEAR_DUPLICATE
+from caretbench.suites.efcb.open_answers.mask_windows import NoWindowReason
 from tests.support.efcb_changes import build_tasks, records
 
-SUITE = Path(construction.__file__).parent
+SUITE = Path(problem_building.__file__).parent
 PAGE = Path(__file__).parents[3] / "docs" / "efcb.md"
 WORD = re.compile(r"[a-z]+(?:_[a-z]+)+")
 
@@ -47,13 +47,13 @@ def is_a_reason(node: ast.Assign | ast.Return) -> bool:
 
 def of_changes() -> set[str]:
     """Return the reasons that the suite's modules give to changes."""
-    found = {*FILTERS} | {NEAR_DUPLICATE, *get_args(Reason)}
+    found = {*FILTERS} | {NEAR_DUPLICATE, *get_args(NoWindowReason)}
     for path in SUITE.rglob("*.py"):
         text = path.read_text("utf-8")
         if "Rejected" not in text and "reasons" not in text:
             continue
         for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == "Rejected.of":
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "RejectedChange.from_pull_request":
                 found.update(word for argument in node.args[2:3] for word in words(argument))
             elif isinstance(node, ast.Assign | ast.Return) and is_a_reason(node):
                 found.update(words(node))
@@ -62,7 +62,7 @@ def of_changes() -> set[str]:
 
 def of_the_gate() -> set[str]:
     """Return the reasons with which the gate refuses or doubts a question: what precedes a colon."""
-    tree = ast.parse((SUITE / "gating.py").read_text("utf-8"))
+    tree = ast.parse((SUITE / "question_gate.py").read_text("utf-8"))
     texts = [part.value for part in ast.walk(tree) if isinstance(part, ast.Constant)]
     return {found[1] for text in texts if isinstance(text, str) and (found := re.match(r"([a-z_]+): ", text))}
 

@@ -9,7 +9,7 @@ import pytest
 
 from caretbench.problem import Problem
 from caretbench.reports.judged.answer_values import SILENT, hallucination
-from caretbench.suites.efcb.output.folder import EfcbFolder
+from caretbench.suites.efcb.output.build_folder import EfcbFolder
 from caretbench.suites.efcb.suite import Efcb
 from caretbench.suites.efcb.tables.result_tables import result_tables
 from caretbench.suites.selection import Selection
@@ -23,7 +23,7 @@ CHOICES = ("gmcq-easy", "gmcq-hard")
 
 @pytest.fixture(scope="module")
 def problems(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Problem]:
-    found = EfcbFolder(build_tasks(tmp_path_factory.mktemp("tasks"))).problems()
+    found = EfcbFolder(build_tasks(tmp_path_factory.mktemp("tasks"))).read_problems()
     return {problem.id: problem for problem in found}
 
 
@@ -88,7 +88,7 @@ def test_the_papers_tables_in_form_are_the_means_by_hand(problems: dict[str, Pro
 
 
 def test_per_cell_counts_within_each_repository(problems: dict[str, Problem]) -> None:
-    chosen = Selection("task=reverse-qa", per_cell=2).of(SUITE, list(problems.values()))
+    chosen = Selection("task=reverse-qa", per_cell=2).apply(SUITE, list(problems.values()))
     assert Counter(problem.label("repository") for problem in chosen) == {"owner/name": 2, "other/one": 2}
 
 

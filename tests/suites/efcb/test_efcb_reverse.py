@@ -13,11 +13,21 @@ from hypothesis import strategies as st
 
 from caretbench.problem import Problem, Question
 from caretbench.sources.pull_request import FileChange, PullRequest
+from caretbench.suites.efcb.open_answers.reverse_problems import (
+    TASKS,
+    WrittenDescription,
+    parse_description,
+    reverse_items,
+    reverse_problem,
+)
+from caretbench.suites.efcb.open_answers.reverse_scores import (
+    hallucination_scores,
+    reverse_scores,
+    unsupported_mentions,
+)
 from caretbench.suites.efcb.options import EfcbOptions
-from caretbench.suites.efcb.rendering import render
+from caretbench.suites.efcb.rendering import render_patch
 from caretbench.suites.efcb.suite import Efcb
-from caretbench.suites.efcb.written.reverse import TASKS, Described, described, problem, reverse_items
-from caretbench.suites.efcb.written.reverse_scores import hallucination_scores, reverse_scores, unsupported
 
 SUITE = Efcb()
 
@@ -51,14 +61,14 @@ def change(
 
 def made(task: str = "reverse-qa", **options: object) -> Problem:
     (item,) = reverse_items([change()], EfcbOptions.model_validate(options))[0]
-    return problem(item, next(entry for entry in TASKS if entry == task))
+    return reverse_problem(item, next(entry for entry in TASKS if entry == task))
 
 
 def test_the_patch_is_shown_and_the_cleaned_text_is_the_reference() -> None:
     first, second = made(), made("reverse-qa-hallu")
     assert isinstance(first.shown, Question)
     assert first.shown == second.shown
-    assert first.shown.context[0].text == render(change()).text
+    assert first.shown.context[0].text == render_patch(change()).text
     assert first.reference == "Title: serve: stop port ranges\n\nBody: Ranges wrapped to zero."
     assert first.id != second.id
     assert first.cluster == second.cluster == f"owner/name@{'a' * 40}"
@@ -109,13 +119,13 @@ def test_what_has_no_text_or_no_patch_is_rejected_and_order_does_not_matter() ->
     ],
 )  # fmt: skip
 def test_answers_are_read(answer: str | None, title: str, body: str, form: str) -> None:
-    assert described(answer) == (title, body, form)
+    assert parse_description(answer) == (title, body, form)
 
 
 @given(st.text(st.sampled_from("ab:`*#\n {}\"'"), max_size=40))
 def test_any_text_is_read(text: str) -> None:
-    assert isinstance(described(text), Described)
-    assert described(f"Title: fix\n\nBody: x{text}y").body == f"x{text}y".strip()
+    assert isinstance(parse_description(text), WrittenDescription)
+    assert parse_description(f"Title: fix\n\nBody: x{text}y").body == f"x{text}y".strip()
 
 
 def test_scores_of_the_reference_of_nothing_and_of_the_title() -> None:
@@ -140,7 +150,7 @@ def test_words_that_the_patch_does_not_hold_do_not_count_in_its_f1() -> None:
 
 def test_nothing_in_common_is_left_out_not_divided_by() -> None:
     (item,) = reverse_items([change("Purple elephants wander.", title="Why")], EfcbOptions())[0]
-    values = reverse_scores(problem(item, "reverse-qa"), "Title: x\n\nBody: y")
+    values = reverse_scores(reverse_problem(item, "reverse-qa"), "Title: x\n\nBody: y")
     assert values["recall_ceiling"] == 0.0
     assert "patch_word_f1" not in values
     assert "normalised_recall" not in values
@@ -164,7 +174,7 @@ def test_nothing_in_common_is_left_out_not_divided_by() -> None:
 def test_what_stands_nowhere_is_found(said: str, made_up: list[str]) -> None:
     task = made("reverse-qa-hallu")
     answer = f"Title: stop\n\nBody: {said}"
-    found, _ = unsupported(task, described(answer))
+    found, _ = unsupported_mentions(task, parse_description(answer))
     assert [mention.text for mention in found] == made_up
     values = hallucination_scores(task, answer)
     assert values["names_unsupported"] == float(bool(made_up))
@@ -199,8 +209,8 @@ def test_real_texts_support_themselves_and_injected_claims_are_found(test_data: 
     assert len(items) > 80
     others = 0.0
     for item, other in pairwise(items):
-        task = problem(item, "reverse-qa-hallu")
-        assert described(task.reference) == (item.title, item.body.strip(), "labelled")
+        task = reverse_problem(item, "reverse-qa-hallu")
+        assert parse_description(task.reference) == (item.title, item.body.strip(), "labelled")
         assert hallucination_scores(task, task.reference)["names_unsupported"] == 0.0
         injected = f"{task.reference}\nIt also sets `retryBudgetOfOurs` to 91723."
         assert hallucination_scores(task, injected)["names_unsupported"] == 1.0

@@ -11,21 +11,21 @@ import pytest
 
 from caretbench.sources.changes.releases import is_version_change
 from caretbench.sources.pull_request import FileChange
-from caretbench.suites.efcb.attacks import learned_attacks
-from caretbench.suites.efcb.attacks.attackers import Attackers, Sample, change_weights
-from caretbench.suites.efcb.attacks.leaks import holm_bound
-from caretbench.suites.efcb.attacks.line_context import Numbers
-from caretbench.suites.efcb.attacks.plausibility import Backgrounds
-from caretbench.suites.efcb.choices.candidate_pool import CandidatePool, _Search
-from caretbench.suites.efcb.choices.edit_pairs import passed_edits
-from caretbench.suites.efcb.choices.pair_fairness import Fairness, Links
-from caretbench.suites.efcb.choices.resistant_sets import Ranks, evened_sets
-from caretbench.suites.efcb.choices.sets_of_four import Four, Relations, sets_of_four
-from caretbench.suites.efcb.edits.parts import parts_of
-from caretbench.suites.efcb.edits.patches import Patch
+from caretbench.suites.efcb.attacks import attack_accuracy
+from caretbench.suites.efcb.attacks.code_likelihood import CodeModels
+from caretbench.suites.efcb.attacks.leak_report import holm_bound
+from caretbench.suites.efcb.attacks.learned_attackers import EditSample, LearnedAttackers, edit_weights
+from caretbench.suites.efcb.attacks.line_context import FloatArray
+from caretbench.suites.efcb.choices.candidate_pool import CandidatePool, _SetSearch
+from caretbench.suites.efcb.choices.edit_pairs import select_edits
+from caretbench.suites.efcb.choices.pair_fairness import ChangeReferences, PairFairness
+from caretbench.suites.efcb.choices.resistant_sets import SetRanks, balance_sets
+from caretbench.suites.efcb.choices.sets_of_four import ChoiceSet, SetRelations, build_sets_of_four
+from caretbench.suites.efcb.edits.editable_patch import EditablePatch
+from caretbench.suites.efcb.edits.patch_parts import patch_parts
 from caretbench.suites.efcb.options import EasyOptions
-from caretbench.suites.efcb.rendering import render
-from caretbench.suites.efcb.seeding import rng
+from caretbench.suites.efcb.rendering import render_patch
+from caretbench.suites.efcb.seeding import seeded_random
 from tests.support.efcb_programs import added, change
 
 ALL = 10_000
@@ -47,14 +47,14 @@ def test_words_may_find_one_patch_of_a_resistant_set(asked: str, cost: float) ->
     ]
     pool = CandidatePool(pulls, "default")
     texts = dict(zip(WORDS, asked.split(), strict=True))
-    search = _Search(
+    search = _SetSearch(
         pool,
         [texts[pull.files[0].path.removesuffix(".go")] for pull in pool.pulls],
         np.ones(4, dtype=bool),
         "resistant",
         EasyOptions(),
     )
-    assert search._found(np.arange(4), np.array([[1, 2, 3]])).tolist() == [cost]
+    assert search._word_match_costs(np.arange(4), np.array([[1, 2, 3]])).tolist() == [cost]
 
 
 def test_a_change_that_is_left_takes_a_place_in_a_set() -> None:
@@ -74,20 +74,20 @@ def test_a_change_that_is_left_takes_a_place_in_a_set() -> None:
     def costs(rows: np.ndarray, triples: np.ndarray) -> np.ndarray:
         return np.array([float(0 not in rows[[0, *triple]]) for triple in triples])
 
-    found = sets_of_four(
-        Relations(16, partners, partners, lambda rows: fair[np.ix_(rows, rows)], costs, [0.0] * 16)
+    found = build_sets_of_four(
+        SetRelations(16, partners, partners, lambda rows: fair[np.ix_(rows, rows)], costs, [0.0] * 16)
     )
     assert {frozenset(four) for four in found} == {frozenset((1, 2, 3, 7)), frozenset((0, 4, 5, 6))}
 
 
 def test_sets_whose_ranks_are_too_frequent_are_removed_and_the_others_kept() -> None:
-    ranks: dict[Four, Ranks] = {}
+    ranks: dict[ChoiceSet, SetRanks] = {}
     for number in range(12):
         even = number % 2 == 0
         ranks[tuple(range(4 * number, 4 * number + 4))] = tuple(
             (place if even else 0, place if even else 0, 0, 0) for place in range(4)
         )
-    kept = evened_sets(list(ranks), ranks.__getitem__)
+    kept = balance_sets(list(ranks), ranks.__getitem__)
     assert {four for four in ranks if ranks[four][1][0]} <= set(kept)
     loads = Counter(vector[0] for four in kept for vector in ranks[four])
     assert loads[0] <= len(kept) + (len(kept) * 0.75) ** 0.5
@@ -103,8 +103,13 @@ def test_a_change_that_names_another_is_no_choice_next_to_it() -> None:
             zip(WORDS, ("As #3 says", "Alone", "Alone", "Alone"), strict=True)
         )
     ]
-    fairness = Fairness([render(pull) for pull in pulls], [Links.of(pull) for pull in pulls], 0.5, 2.0)
-    assert [fairness.related(place).tolist() for place in range(4)] == [[0, 2], [1], [0, 2], [3]]
+    fairness = PairFairness(
+        [render_patch(pull) for pull in pulls],
+        [ChangeReferences.from_pull_request(pull) for pull in pulls],
+        0.5,
+        2.0,
+    )
+    assert [fairness.related_changes(place).tolist() for place in range(4)] == [[0, 2], [1], [0, 2], [3]]
 
 
 CALLS = "def run(one, two, three):\n" + "".join(
@@ -118,19 +123,22 @@ class Fixed:
     def __init__(self, chance: float) -> None:
         self.chance = chance
 
-    def passes(self, differences: Numbers) -> Numbers:
+    def keep_probabilities(self, differences: FloatArray) -> FloatArray:
         return np.full(len(differences), self.chance)
 
 
 def test_edits_are_used_as_often_as_the_attackers_let_them_pass() -> None:
     pull = change(("a.py", added(CALLS)))
-    background = Backgrounds([pull]).without(pull.repo)
+    background = CodeModels([pull]).excluding(pull.repo)
 
     def found(chance: float) -> tuple[int, int]:
-        one = passed_edits(
-            Patch(render(pull)), background, cast("Attackers", Fixed(chance)), rng(0, "test", "pass")
+        one = select_edits(
+            EditablePatch(render_patch(pull)),
+            background,
+            cast("LearnedAttackers", Fixed(chance)),
+            seeded_random(0, "test", "pass"),
         )
-        return one.edits, len(one.passed)
+        return one.edit_count, len(one.edits)
 
     assert found(0.0)[0] >= 16
     assert found(0.0)[1] == 0
@@ -140,8 +148,8 @@ def test_edits_are_used_as_often_as_the_attackers_let_them_pass() -> None:
 
 def test_no_fold_has_a_part_of_a_repository_or_of_a_set() -> None:
     repositories = [f"o/{number % 3}" for number in range(30)]
-    assert learned_attacks._folds(repositories, ["one set"] * 30) == repositories
-    folds = learned_attacks._folds(["o/r"] * 80, [f"g{number // 4}" for number in range(80)])
+    assert attack_accuracy._folds(repositories, ["one set"] * 30) == repositories
+    folds = attack_accuracy._folds(["o/r"] * 80, [f"g{number // 4}" for number in range(80)])
     assert all(len(set(folds[start : start + 4])) == 1 for start in range(0, 80, 4))
     assert len(set(folds)) == 5
 
@@ -155,8 +163,8 @@ def test_holms_correction_stops_at_the_first_that_is_not_above_its_bound() -> No
 
 
 def test_the_edits_of_a_change_share_its_weight() -> None:
-    sample = Sample(np.zeros((5, 1)), np.array([0, 0, 0, 0, 1]))
-    assert change_weights(sample, np.array([1.0, 1.0, 1.0, 1.0, 0.5])).tolist() == [0.25] * 4 + [0.5]
+    sample = EditSample(np.zeros((5, 1)), np.array([0, 0, 0, 0, 1]))
+    assert edit_weights(sample, np.array([1.0, 1.0, 1.0, 1.0, 0.5])).tolist() == [0.25] * 4 + [0.5]
 
 
 @pytest.mark.parametrize(("news", "release"), [(8, False), (70, False), (80, True)])
@@ -168,10 +176,12 @@ def test_a_release_is_nearly_all_of_its_change(news: int, release: bool) -> None
     assert is_version_change("Read headers", [file("CHANGELOG.md", news), file("src/a.go", 4)]) == release
 
 
-def edited(patch: Patch) -> list[str]:
+def edited(patch: EditablePatch) -> list[str]:
     """All lines that edits make."""
     return [
-        line.strip() for edit in patch.edits(rng(0, "test", ""), ALL) for line in patch.changed_lines(edit)[1]
+        line.strip()
+        for edit in patch.draw_edits(seeded_random(0, "test", ""), ALL)
+        for line in patch.changed_lines(edit)[1]
     ]
 
 
@@ -181,29 +191,29 @@ def test_no_variable_that_is_assigned_again_comes_into_a_lambda() -> None:
         "    count = count + first;\n    pool.run(() -> use(first, second));\n    use(count, second);\n"
         "    use(first, count);\n  }\n}\n"
     )
-    patch = Patch(render(change(("A.java", added(code)))))
+    patch = EditablePatch(render_patch(change(("A.java", added(code)))))
     lines = edited(patch)
     assert "use(first, second);" in lines  # outside of it, names are exchanged
     assert not [line for line in lines if "->" in line and "count" in line]
-    assert patch.refused["captured"]
+    assert patch.refusals["captured"]
 
 
 def test_a_function_with_a_fault_is_not_edited() -> None:
     good = "def good(one, two):\n    use(one, two)\n    return use(two, one)\n"
     bad = "def bad(one, two):\n    show(one, two)\n    value = = one\n    return show(two, one)\n"
     whole = good + bad
-    patch = Patch(render(change(("a.py", added(whole)))), {"a.py": whole}.get)
-    touched = {line for edit in patch.edits(rng(0, "test", ""), ALL) for _, line in edit.lines}
+    patch = EditablePatch(render_patch(change(("a.py", added(whole)))), {"a.py": whole}.get)
+    touched = {line for edit in patch.draw_edits(seeded_random(0, "test", ""), ALL) for _, line in edit.lines}
     assert touched == {2, 3}
 
 
 def test_a_file_is_read_whole_if_it_is_the_patchs_version() -> None:
-    rendered = render(change(("a.py", "@@ -2,1 +2,2 @@\n two()\n+three()")))
-    (whole,) = parts_of(rendered, {"a.py": "one()\ntwo()\nthree()\n"}.get)
-    assert whole.whole
+    rendered = render_patch(change(("a.py", "@@ -2,1 +2,2 @@\n two()\n+three()")))
+    (whole,) = patch_parts(rendered, {"a.py": "one()\ntwo()\nthree()\n"}.get)
+    assert whole.is_whole_file
     for other in ("one()\ntwo()\nfour()\n", "one()\nzwei()\nthree()\n", "one()\ntwo()"):
-        (part,) = parts_of(rendered, {"a.py": other}.get)
-        assert not part.whole
+        (part,) = patch_parts(rendered, {"a.py": other}.get)
+        assert not part.is_whole_file
 
 
 def test_no_edit_brings_a_removed_line_back() -> None:
@@ -211,8 +221,8 @@ def test_no_edit_brings_a_removed_line_back() -> None:
         "@@ -1,2 +1,4 @@\n def run(one, two):\n-    show(two, one)\n+    show(one, two)\n"
         "+    use(one, two)\n+    return use(two, one)"
     )
-    patch = Patch(render(change(("a.py", hunk))))
+    patch = EditablePatch(render_patch(change(("a.py", hunk))))
     lines = edited(patch)
     assert "use(two, one)" in lines
     assert "show(two, one)" not in lines
-    assert patch.refused["old_side"]
+    assert patch.refusals["old_side"]

@@ -11,16 +11,25 @@ import pytest
 from caretbench.errors import DataError, MachineError
 from caretbench.problem import Problem
 from caretbench.sources.pull_request import PullRequest
-from caretbench.suites import suite
-from caretbench.suites.efcb.attacks import leaks
-from caretbench.suites.efcb.construction import build, kind_of
-from caretbench.suites.efcb.filtering import accepted
+from caretbench.suites import load_suite
+from caretbench.suites.efcb.attacks import leak_report as leaks
+from caretbench.suites.efcb.change_filters import filter_changes
 from caretbench.suites.efcb.options import EfcbOptions
-from caretbench.suites.efcb.starter_set import history as starter_history
-from caretbench.suites.efcb.starter_set import problems as starter
-from caretbench.suites.efcb.starter_set import write_starter
-from caretbench.suites.efcb.starter_set.history import Change, Edit, State, history
-from caretbench.suites.efcb.starter_set.units import pruned, units, with_unit, without
+from caretbench.suites.efcb.problem_building import build_problems, task_and_tier
+from caretbench.suites.efcb.starter_set import starter_history, write_starter
+from caretbench.suites.efcb.starter_set import starter_problems as starter
+from caretbench.suites.efcb.starter_set.source_units import (
+    find_units,
+    remove_unit,
+    remove_unused_imports,
+    replace_unit,
+)
+from caretbench.suites.efcb.starter_set.starter_history import (
+    HistoryChange,
+    HistoryEdit,
+    HistoryState,
+    read_history,
+)
 from caretbench.syntax.parser import has_error, parse
 
 HEAD = "4237547d7b44abb360e0c1177be919de1417776c"
@@ -38,8 +47,8 @@ FEWEST = {
 
 
 @pytest.fixture(scope="module")
-def states() -> list[State]:
-    return history()
+def states() -> list[HistoryState]:
+    return read_history()
 
 
 @pytest.fixture(scope="module")
@@ -52,9 +61,9 @@ def problems(tmp_path_factory: pytest.TempPathFactory) -> list[Problem]:
     """What the suite loads, into a cache of its own; the second time it is read."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CARETBENCH_CACHE", str(tmp_path_factory.mktemp("cache")))
-        made = suite("efcb").load("starter")
+        made = load_suite("efcb").load("starter")
         patch.setattr(starter, "mine_starter", None)
-        again = suite("efcb").load("starter")
+        again = load_suite("efcb").load("starter")
     assert (made.hash, made.problems) == (again.hash, again.problems)
     return list(again.problems)
 
@@ -93,7 +102,7 @@ def test_the_command(
     assert write_starter.main([str(tmp_path / "other")]) == 1
 
 
-def test_every_state_parses(states: list[State]) -> None:
+def test_every_state_parses(states: list[HistoryState]) -> None:
     seen: set[tuple[str, str]] = set()
     for state in states:
         for path, text in state.tree.items():
@@ -106,7 +115,7 @@ def test_every_state_parses(states: list[State]) -> None:
                 assert not has_error(parse(text, "java")), (path, state.change)
 
 
-def test_a_third_of_the_changes_and_more_rewrite_lines(states: list[State]) -> None:
+def test_a_third_of_the_changes_and_more_rewrite_lines(states: list[HistoryState]) -> None:
     changes = [state.change for state in states if state.change]
     assert len(changes) >= 120
     rewriting = [
@@ -118,13 +127,13 @@ def test_a_third_of_the_changes_and_more_rewrite_lines(states: list[State]) -> N
     assert {change.style for change in changes} == {"merge", "squash", "rebase"}
 
 
-def test_a_history_that_does_not_fit_is_named(states: list[State]) -> None:
+def test_a_history_that_does_not_fit_is_named(states: list[HistoryState]) -> None:
     tree = {"a.py": "x = 1\n"}
     for change, said in [
-        (Change(title="t", edits=(Edit(path="a.py", after="y"),)), "0 times"),
-        (Change(title="t", was={"a.py f": "def f(): ..."}), "no f"),
-        (Change(title="t", new=("b.py",)), "no file b.py"),
-        (Change(title="t", words={"z": "y"}), "no z"),
+        (HistoryChange(title="t", edits=(HistoryEdit(path="a.py", after="y"),)), "0 times"),
+        (HistoryChange(title="t", was={"a.py f": "def f(): ..."}), "no f"),
+        (HistoryChange(title="t", new=("b.py",)), "no file b.py"),
+        (HistoryChange(title="t", words={"z": "y"}), "no z"),
     ]:
         with pytest.raises(DataError, match=said):
             starter_history._before(tree, change)
@@ -158,32 +167,32 @@ def f():
 
 
 def test_units_of_python() -> None:
-    assert [unit.name for unit in units("a.py", CODE)] == ["X", "T", "T.m", "T.n", "f"]
-    assert "\n\n\ndef f" in without("a.py", CODE, "T.n")
-    assert "class" not in without("a.py", without("a.py", CODE, "T.n"), "T.m")
-    assert with_unit("a.py", CODE, "f", "def g(): ...\n").endswith("return 2\n\n\ndef g(): ...\n")
-    assert pruned("a.py", CODE).startswith("import math\nfrom a import b\n\nX")
+    assert [unit.name for unit in find_units("a.py", CODE)] == ["X", "T", "T.m", "T.n", "f"]
+    assert "\n\n\ndef f" in remove_unit("a.py", CODE, "T.n")
+    assert "class" not in remove_unit("a.py", remove_unit("a.py", CODE, "T.n"), "T.m")
+    assert replace_unit("a.py", CODE, "f", "def g(): ...\n").endswith("return 2\n\n\ndef g(): ...\n")
+    assert remove_unused_imports("a.py", CODE).startswith("import math\nfrom a import b\n\nX")
     with pytest.raises(DataError, match="no q"):
-        without("a.py", CODE, "q")
+        remove_unit("a.py", CODE, "q")
 
 
 def test_units_of_java() -> None:
     text = (
         "import a.B;\n\nclass C {\n    int x;\n\n    /** It. */\n    void m() {}\n\n    void m(int y) {}\n}\n"
     )
-    assert [unit.name for unit in units("C.java", text)] == ["x", "m", "m"]
-    assert without("C.java", text, "m") == "import a.B;\n\nclass C {\n    int x;\n}\n"
-    assert without("C.java", text, "x").startswith("import a.B;\n\nclass C {\n    /** It. */")
-    assert "import" not in pruned("C.java", text)
+    assert [unit.name for unit in find_units("C.java", text)] == ["x", "m", "m"]
+    assert remove_unit("C.java", text, "m") == "import a.B;\n\nclass C {\n    int x;\n}\n"
+    assert remove_unit("C.java", text, "x").startswith("import a.B;\n\nclass C {\n    /** It. */")
+    assert "import" not in remove_unused_imports("C.java", text)
     with pytest.raises(DataError, match="2 units"):
-        with_unit("C.java", text, "m", "")
+        replace_unit("C.java", text, "m", "")
 
 
 # --- the build --------------------------------------------------------------------------------------------------
 
 
 def test_filters_find_what_was_planted(pulls: list[PullRequest]) -> None:
-    filtered = accepted(pulls, "default")
+    filtered = filter_changes(pulls, "default")
     assert len(filtered.pulls) >= 100
     reasons = Counter(one.reason for one in filtered.rejected)
     found = {name: reasons[name] for name in ("bot", "revert", "release", "backport")}
@@ -194,13 +203,13 @@ def test_filters_find_what_was_planted(pulls: list[PullRequest]) -> None:
 @pytest.mark.long
 def test_another_build_gives_the_same(problems: list[Problem], pulls: list[PullRequest]) -> None:
     tasks = ("mpr-gen", "reverse-qa", "reverse-qa-hallu")
-    again = build(pulls[::-1], EfcbOptions(), tasks, attacked=False).problems
+    again = build_problems(pulls[::-1], EfcbOptions(), tasks, with_leak_report=False).problems
     assert list(again) == [problem for problem in problems if problem.labels["task"] in tasks]
 
 
 @pytest.mark.long
 def test_there_are_problems_of_every_task(problems: list[Problem]) -> None:
-    counts = Counter(map(kind_of, problems))
+    counts = Counter(map(task_and_tier, problems))
     assert {kind: counts[kind] for kind in FEWEST if counts[kind] < FEWEST[kind]} == {}
     assert {problem.labels["language"] for problem in problems} >= {"python", "java"}
     assert all(problem.provenance.licence == "MIT" for problem in problems if problem.provenance)
@@ -211,7 +220,7 @@ def test_nothing_is_given_away(problems: list[Problem], pulls: list[PullRequest]
     report = leaks.leak_report(problems, pulls)
     assert [leak for leak in report if leak.exceeded] == []
     limits = [leak for leak in report if leak.kind == "limit"]
-    assert {leak.attack for leak in limits if leak.family == "shape"} == set(leaks.LIMITS)
+    assert {leak.attack for leak in limits if leak.family == "shape"} == set(leaks.SHAPE_ATTACKS)
     for leak in limits:
         if leak.task == "gmcq-easy" and leak.family in ("feature", "learned"):
             assert leak.accuracy == pytest.approx(0.25), leak.attack

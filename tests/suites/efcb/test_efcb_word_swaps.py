@@ -6,18 +6,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caretbench.suites.efcb.choices.word_swaps import word_swaps
-from caretbench.suites.efcb.rendering import render
-from caretbench.suites.efcb.seeding import rng
+from caretbench.suites.efcb.rendering import render_patch
+from caretbench.suites.efcb.seeding import seeded_random
 from tests.support.efcb_programs import PROGRAMS, added, change
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(), st.sampled_from(sorted(PROGRAMS)))
 def test_words_are_exchanged_as_the_paper_says(seed: int, path: str) -> None:
-    rendered = render(
+    rendered = render_patch(
         change((path, added(PROGRAMS[path])), ("b.txt", "@@ -1,2 +1,1 @@\n one two\n-three four"))
     )
-    texts = word_swaps(rendered, rng(seed, "test", ""), 3)
+    texts = word_swaps(rendered, seeded_random(seed, "test", ""), 3)
     assert len({*texts, rendered.text}) == 4
     gold = rendered.text
     for text in texts:
@@ -31,5 +31,5 @@ def test_words_are_exchanged_as_the_paper_says(seed: int, path: str) -> None:
 
 
 def test_a_patch_with_one_word_has_no_others() -> None:
-    rendered = render(change(("a.txt", "@@ -1,1 +1,2 @@\n same\n+same\n+1 2")))
-    assert word_swaps(rendered, rng(0, "test", ""), 3) == []
+    rendered = render_patch(change(("a.txt", "@@ -1,1 +1,2 @@\n same\n+same\n+1 2")))
+    assert word_swaps(rendered, seeded_random(0, "test", ""), 3) == []

@@ -13,9 +13,9 @@ from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.problem import FileSplice
 from caretbench.projects.setup.settings import CheckSettings
 from caretbench.suites.simcopilot.build_types import BuiltTasks, SimCopilotOptions
-from caretbench.suites.simcopilot.builder import Builder
 from caretbench.suites.simcopilot.folder import TaskFolder
-from caretbench.suites.simcopilot.mining.tasks import WantedTasks
+from caretbench.suites.simcopilot.mining.tasks import TaskSampling
+from caretbench.suites.simcopilot.task_builder import TaskBuilder
 
 CODE = """\
 def total(orders, limit):
@@ -99,12 +99,13 @@ def digests(root: Path) -> dict[str, tuple[str, int, int]]:
 
 def build(engine: WorkspaceExecutor, root: Path, out: Path, command: str, **fields: object) -> BuiltTasks:
     options = SimCopilotOptions(
-        wanted=WantedTasks(modes=("infill",), limit=None, per_file=1),
+        sampling=TaskSampling(modes=("infill",), limit=None, per_file=1),
         check=CheckSettings.model_validate({"command": command, **fields}),
     )
-    return Builder(engine).build(root, TaskFolder(out), options)
+    return TaskBuilder(engine).build(root, TaskFolder(out), options)
 
 
+@pytest.mark.long
 def test_files_of_all_kinds_beside_each_other(engine: WorkspaceExecutor, tmp_path: Path) -> None:
     tests = "".join(TEST.format(path.removesuffix(".py"), said) for path, (_, said) in GOOD.items()).encode()
     good = {path: content for path, (content, _) in GOOD.items()}
@@ -112,7 +113,7 @@ def test_files_of_all_kinds_beside_each_other(engine: WorkspaceExecutor, tmp_pat
     before = digests(root)
     built = build(engine, root, tmp_path / "tasks", "python3 check.py", files=[*GOOD, *BAD])
     assert {problem.caret.path for problem in built.candidates} == set(GOOD)
-    assert built.number_of("valid") == len(GOOD)
+    assert built.verdict_count("valid") == len(GOOD)
     said = built.manifest.passed_over
     assert said.keys() == set(BAD)
     assert said["broken.py"] == "does not parse: line 1"
@@ -131,14 +132,14 @@ def test_a_file_whose_reach_is_unknown_is_named_and_does_not_count(
     engine: WorkspaceExecutor, tmp_path: Path
 ) -> None:
     tests = TEST.format("plain", GOOD["plain.py"][1]) + TEST.format("odd", GOOD["crlf.py"][1])
-    tests += f"assert len(open('odd.py').read()) < {len(WORDS) + 99}\n"  # with marks in it, it is longer
+    tests += f"assert len(open('odd.py').read()) < {len(WORDS) + 99}\n"  # instrumented, it is longer
     files = {"plain.py": CODE.encode(), "odd.py": WORDS.encode(), "check.py": tests.encode()}
     root = project(tmp_path / "p", files)
     built = build(engine, root, tmp_path / "tasks", "python3 check.py", files=["plain.py", "odd.py"])
     [(path, reason)] = built.manifest.unknown_reach.items()
-    assert (path, reason) == ("odd.py", "with marks in it the tests do not pass: failed")
+    assert (path, reason) == ("odd.py", "the tests do not pass with instrumentation: failed")
     assert built.manifest.reached_lines == {"python": 8}
-    assert (built.number_of("valid"), built.counted) == (2, 1)
+    assert (built.verdict_count("valid"), built.counted_tasks) == (2, 1)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +150,7 @@ def test_a_file_whose_reach_is_unknown_is_named_and_does_not_count(
             "make test",
             "no_tests: .*up to date",
         ),
-        ({"check.py": b""}, "python3 check.py", "reaches_nothing: the command ends well, but no line"),
+        ({"check.py": b""}, "python3 check.py", "reaches_nothing: the command succeeds, but no line"),
         (
             {"check.py": b"print('Ran 3 tests in 0.1s')\n"},
             "python3 check.py",
@@ -179,10 +180,10 @@ def test_a_block_whose_error_is_caught_can_be_answered_by_throwing(
     whole = next(problem for problem in built.candidates if problem.reference.startswith("try"))
     assert built.verdicts[whole.id].verdict == "valid"
     options = SimCopilotOptions(
-        wanted=WantedTasks(modes=("infill",), limit=None),
+        sampling=TaskSampling(modes=("infill",), limit=None),
         check=CheckSettings(command="python3 check.py", files=("plain.py",)),
     )
-    every = Builder(engine).build(root, TaskFolder(tmp_path / "every"), options)
+    every = TaskBuilder(engine).build(root, TaskFolder(tmp_path / "every"), options)
     inner = next(problem for problem in every.candidates if problem.reference.startswith("return len"))
     assert every.verdicts[inner.id].reasons == ("answerable_without_answer: throw",)
     assert every.verdicts[inner.id].verdict == "invalid"

@@ -17,14 +17,14 @@ import caretbench
 from caretbench.errors import DataError
 from caretbench.execution.types import Status
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
-from caretbench.projects.base_runs import base_runs
-from caretbench.projects.running import check_request
-from caretbench.projects.setup.commands import checks_of
+from caretbench.projects.answer_requests import check_request
+from caretbench.projects.reference_runs import run_checks
+from caretbench.projects.setup.command_detection import project_checks
 from caretbench.projects.setup.settings import CheckSettings, read_settings
 from caretbench.suites.simcopilot.build_types import BuiltTasks, SimCopilotOptions
-from caretbench.suites.simcopilot.builder import Builder
 from caretbench.suites.simcopilot.folder import TaskFolder
-from caretbench.suites.simcopilot.mining.tasks import WantedTasks
+from caretbench.suites.simcopilot.mining.tasks import TaskSampling
+from caretbench.suites.simcopilot.task_builder import TaskBuilder
 
 SHOP = '''\
 def total(orders, limit):
@@ -51,7 +51,7 @@ class TotalTest(unittest.TestCase):
         self.assertEqual(total([], 3), 0)
 """
 FILES = {"shop.py": SHOP, "test_shop.py": TESTS}
-FEW = SimCopilotOptions(wanted=WantedTasks(limit=4))
+FEW = SimCopilotOptions(sampling=TaskSampling(limit=4))
 
 
 def written(root: Path, files: dict[str, str]) -> Path:
@@ -64,7 +64,7 @@ def written(root: Path, files: dict[str, str]) -> Path:
 def built(
     engine: WorkspaceExecutor, root: Path, out: Path, options: SimCopilotOptions = FEW, *, decide: bool = True
 ) -> BuiltTasks:
-    return Builder(engine, decide=decide).build(root, TaskFolder(out), options)
+    return TaskBuilder(engine, validate=decide).build(root, TaskFolder(out), options)
 
 
 def fingerprint(root: Path) -> dict[str, str]:
@@ -82,17 +82,17 @@ def test_a_project_becomes_tasks_and_does_not_change(engine: WorkspaceExecutor, 
     root = written(tmp_path / "shop", FILES)
     before = fingerprint(root)
     result = built(engine, root, tmp_path / "tasks")
-    assert result.tasks >= 2
-    assert result.tasks == result.number_of("valid")
+    assert result.task_count >= 2
+    assert result.task_count == result.verdict_count("valid")
     assert fingerprint(root) == before
     assert {problem.cluster for problem in result.candidates} == {"shop"}
     check = result.candidates[0].checks[0].model_dump()
     assert (check["minimum_tests"], check["reference_s"]) == (2, 1.0)
     assert all(float(row.details["cpu_s"]) >= 0 for row in result.verdicts.values() if row.verdict == "valid")
     again = built(engine, root, tmp_path / "tasks")  # nothing is left to do
-    assert again.tasks == result.tasks
+    assert again.task_count == result.task_count
     with pytest.raises(DataError, match="seed"):
-        built(engine, root, tmp_path / "tasks", SimCopilotOptions(wanted=WantedTasks(limit=4, seed=1)))
+        built(engine, root, tmp_path / "tasks", SimCopilotOptions(sampling=TaskSampling(limit=4, seed=1)))
 
 
 def test_the_order_in_which_files_lie_on_the_disk_is_nothing(
@@ -114,7 +114,7 @@ def test_an_answer_that_leaves_before_the_tests_fails(engine: WorkspaceExecutor)
     root = Path(caretbench.__file__).parent / "samples" / "wayfarer"
     settings = read_settings(root)
     snapshot = engine.spaces.store.add(root, ignore=("__pycache__", "caretbench.toml"))
-    base = base_runs(engine, snapshot.id, checks_of(snapshot, ["python"], settings=settings.checks))
+    base = run_checks(engine, snapshot.id, project_checks(snapshot, ["python"], settings=settings.checks))
     assert [entry.name for entry in base.checks] == ["the day", "unittest"]
     assert base.checks[1].check.minimum_tests > 20
     path = "wayfarer/heap.py"
@@ -158,7 +158,7 @@ def test_tests_that_hang_are_named(
         request = check_request(*arguments, **named)  # type: ignore[arg-type]
         return request.model_copy(update={"limits": request.limits.model_copy(update={"wall_s": 2.0})})
 
-    monkeypatch.setattr("caretbench.projects.base_runs.check_request", hurried)
+    monkeypatch.setattr("caretbench.projects.reference_runs.check_request", hurried)
     hanging = _TEST + "        import time\n        time.sleep(600)\n"
     root = written(tmp_path / "shop", {"shop.py": SHOP, "test_shop.py": hanging})
     with pytest.raises(DataError, match="tests_hang"):
@@ -173,8 +173,8 @@ def test_files_that_tests_leave_behind_change_nothing(engine: WorkspaceExecutor,
     )
     root = written(tmp_path / "shop", {"shop.py": SHOP, "test_shop.py": _TEST + body})
     before = fingerprint(root)
-    result = built(engine, root, tmp_path / "tasks", SimCopilotOptions(wanted=WantedTasks(limit=2)))
-    assert result.tasks
+    result = built(engine, root, tmp_path / "tasks", SimCopilotOptions(sampling=TaskSampling(limit=2)))
+    assert result.task_count
     assert fingerprint(root) == before
     [snapshot] = (tmp_path / "tasks" / "snapshots").iterdir()
     assert sorted(path.name for path in snapshot.iterdir()) == ["shop.py", "test_shop.py"]
@@ -329,7 +329,7 @@ def test_projects_of_other_kinds_become_tasks(engine: WorkspaceExecutor, tmp_pat
         pytest.skip(f"no {lacking[0]} here")
     root = written(tmp_path / "shop", files)
     before = fingerprint(root)
-    result = built(engine, root, tmp_path / "tasks", SimCopilotOptions(wanted=WantedTasks(limit=3)))
-    assert result.tasks
+    result = built(engine, root, tmp_path / "tasks", SimCopilotOptions(sampling=TaskSampling(limit=3)))
+    assert result.task_count
     assert result.candidates[0].checks[0].model_dump()["minimum_tests"] == tests
     assert fingerprint(root) == before

@@ -7,9 +7,9 @@ import pytest
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.files import DataError, sha256_json, write_rows
 from caretbench.problem import Caret, FileSplice, NoSplice, Problem, Provenance
-from caretbench.suites import suite
+from caretbench.suites import load_suite
 from caretbench.suites.simcopilot.folder import BuildManifest, TaskFolder
-from caretbench.suites.values import ORDINARY
+from caretbench.suites.values import DEFAULT_STRATIFICATION
 from caretbench.validation.validity import Validity
 
 SNAPSHOT = sha256_json(["snapshot 1", []])
@@ -50,18 +50,18 @@ def test_only_what_the_gate_let_through_is_run(tmp_path: Path) -> None:
     folder = made(tmp_path)
     with pytest.raises(DataError, match="its build has not ended"):
         folder.problems()
-    assert folder.finish() == 1
-    assert folder.finish(unverified=True) == 2
+    assert folder.write_problems() == 1
+    assert folder.write_problems(unverified=True) == 2
     with pytest.raises(DataError, match=f"project {SNAPSHOT} is missing"):
         folder.problems()
     folder.snapshot_path(SNAPSHOT).mkdir(parents=True)
-    loaded = suite("simcopilot").load(str(tmp_path))
+    loaded = load_suite("simcopilot").load(str(tmp_path))
     assert [problem.id for problem in loaded.problems] == [task(0).id, task(1).id]
     assert folder.manifest().project == "p"
 
 
 def test_folders_of_something_else_are_refused(tmp_path: Path) -> None:
-    house = suite("simcopilot")
+    house = load_suite("simcopilot")
     with pytest.raises(DataError, match="no folder of tasks"):
         house.load(str(tmp_path))
     with pytest.raises(DataError, match="no such folder"):
@@ -69,21 +69,21 @@ def test_folders_of_something_else_are_refused(tmp_path: Path) -> None:
     (tmp_path / "Python_tasks_checkpoints.json").write_text("[]")
     with pytest.raises(DataError, match="--tables"):
         house.load(str(tmp_path))
-    with pytest.raises(DataError, match="no snapshot's name"):
+    with pytest.raises(DataError, match="not the name of a snapshot"):
         TaskFolder(tmp_path).snapshot_path("../x")
     inline = task(0).model_copy(update={"splice": NoSplice()})
     write_rows(tmp_path / "problems.jsonl", [inline])
-    with pytest.raises(DataError, match="no answer in a file"):
+    with pytest.raises(DataError, match="no span in a file"):
         house.load(str(tmp_path))
 
 
 def test_the_suite_says_how_reports_break_its_results_down(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    house = suite("simcopilot")
+    house = load_suite("simcopilot")
     found = house.stratification
-    assert found.bounds["reference_distance"] == {"python": (10, 30), "java": (30, 100)}
-    assert ORDINARY.labels == ("language", "category", "mode")
+    assert found.paper_bounds["reference_distance"] == {"python": (10, 30), "java": (30, 100)}
+    assert DEFAULT_STRATIFICATION.labels == ("language", "category", "mode")
     assert house.canonical_label("mode", "completion") == "suffix_hidden"
     assert house.canonical_label("language", "py") == "python"
     assert house.statistics(task(0), "default")["prefix_lines"] == 2

@@ -10,12 +10,12 @@ import pytest
 
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.projects import project as project_module
-from caretbench.projects.analyses import analysis_of
-from caretbench.projects.project import read, take
+from caretbench.projects.project import analyse_project, store_project
 from caretbench.projects.rules import project_rules
-from caretbench.suites.simcopilot.mining.repeated import Haystack
-from caretbench.suites.simcopilot.mining.sampling import Drawable, balanced
-from caretbench.suites.simcopilot.mining.tasks import Miner, WantedTasks
+from caretbench.projects.snapshot_analysis import analyse_snapshot
+from caretbench.suites.simcopilot.mining.sampling import SampledCandidate, balanced_sample
+from caretbench.suites.simcopilot.mining.tasks import ProjectMiner, TaskSampling
+from caretbench.suites.simcopilot.mining.token_search import TokenSearch
 from caretbench.syntax import SourceFile, analyse
 
 FUNCTION = '''\
@@ -36,8 +36,8 @@ LAST = total{0}([1, 2, 3], {0})
 def chosen(lines: int) -> int:
     """How many candidates of a file are chosen."""
     source = SourceFile("a.py", "".join(FUNCTION.format(n) for n in range(lines // 10)))
-    miner = Miner(analyse([source]))
-    return len(miner.choose(miner.find(["a.py"]), WantedTasks(limit=60), ["a.py"]))
+    miner = ProjectMiner(analyse([source]))
+    return len(miner.sample_candidates(miner.find_candidates(["a.py"]), TaskSampling(limit=60), ["a.py"]))
 
 
 def calls(lines: int) -> int:
@@ -53,9 +53,9 @@ def test_mining_takes_work_in_proportion_to_the_file() -> None:
 
 
 def test_a_choice_among_many_candidates_of_one_file_moves_few_of_them() -> None:
-    many = [Drawable(f"c{n}", "a.py", (("infill", "statement", "class"),)) for n in range(4000)]
+    many = [SampledCandidate(f"c{n}", "a.py", (("infill", "statement", "class"),)) for n in range(4000)]
     profile = cProfile.Profile()
-    assert len(set(profile.runcall(balanced, many, limit=200))) == 200
+    assert len(set(profile.runcall(balanced_sample, many, limit=200))) == 200
     assert sum(entry.callcount for entry in profile.getstats()) < 40 * len(many)
 
 
@@ -63,7 +63,7 @@ def test_a_text_with_an_index_finds_what_reading_it_finds() -> None:
     draw = random.Random(5)  # noqa: S311
     words = [draw.choice("ab(") for _ in range(3000)]
     words[1000:1060] = words[200:260] = words[2000:2060]
-    read_through, indexed = Haystack(" ".join(words)), Haystack(" ".join(words))
+    read_through, indexed = TokenSearch(" ".join(words)), TokenSearch(" ".join(words))
     for _ in range(60):
         list(indexed.find(["b"] * 3))
     for _ in range(40):
@@ -83,13 +83,16 @@ def test_a_project_can_raise_the_bound_and_its_tasks_still_find_their_contexts(
     (tmp_path / "p" / "long.py").write_text(FUNCTION.format(1) * 3)
     (tmp_path / "p" / "short.py").write_text(FUNCTION.format(2))
     store = SnapshotStore(tmp_path / "store")
-    taken = take(tmp_path / "p", store)
+    taken = store_project(tmp_path / "p", store)
     rules = project_rules()
-    bounded = rules.model_copy(update={"files": rules.files.model_copy(update={"most_lines": 20})})
+    bounded = rules.model_copy(update={"files": rules.files.model_copy(update={"max_lines": 20})})
     monkeypatch.setattr(project_module, "project_rules", lambda: bounded)
-    refused = read(taken, ["python"]).passed_over["long.py"]
+    refused = analyse_project(taken, ["python"]).skipped["long.py"]
     assert refused.startswith("30 lines; files of more than 20 are not mined")
     assert "`most_lines = 30` in caretbench.toml" in refused
-    assert read(taken, ["python"], most_lines=30).mined == {"python": ("long.py", "short.py")}
-    assert set(analysis_of(taken.snapshot.id, store, holding="short.py").files) == {"short.py"}
-    assert set(analysis_of(taken.snapshot.id, store, holding="long.py").files) == {"long.py", "short.py"}
+    assert analyse_project(taken, ["python"], max_lines=30).mined == {"python": ("long.py", "short.py")}
+    assert set(analyse_snapshot(taken.snapshot.id, store, required_file="short.py").files) == {"short.py"}
+    assert set(analyse_snapshot(taken.snapshot.id, store, required_file="long.py").files) == {
+        "long.py",
+        "short.py",
+    }

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from caretbench.extraction.policies import policy
 from caretbench.problem import FileSplice, Problem, Provenance, TestsCheck
-from caretbench.suites.simcopilot.contexts import CONTEXTS, context_of
-from caretbench.suites.simcopilot.mining.repeated import Haystack, tokens_of
-from caretbench.suites.simcopilot.mining.sampling import Drawable, balanced, overlap_groups
-from caretbench.suites.simcopilot.mining.tasks import Miner, Origin, WantedTasks
+from caretbench.suites.simcopilot.contexts import CONTEXTS, build_context
+from caretbench.suites.simcopilot.mining.sampling import SampledCandidate, balanced_sample, overlap_groups
+from caretbench.suites.simcopilot.mining.tasks import ProjectMiner, TaskOrigin, TaskSampling
+from caretbench.suites.simcopilot.mining.token_search import TokenSearch, split_tokens
 from caretbench.syntax import SourceFile, analyse
 
 PYTHON = '''\
@@ -66,18 +66,20 @@ FILES = {
     "shop/other.py": "def log(order):\n    print(order)\n",
     "a/Books.java": JAVA,
 }
-ORIGIN = Origin("shop", "0" * 64, Provenance(source="shop"), TestsCheck(command=("true",)))
+ORIGIN = TaskOrigin("shop", "0" * 64, Provenance(source="shop"), TestsCheck(command=("true",)))
 
 
-def miner(files: dict[str, str | bytes] | None = None) -> Miner:
+def miner(files: dict[str, str | bytes] | None = None) -> ProjectMiner:
     chosen = files or dict(FILES)
-    return Miner(analyse([SourceFile(path, text) for path, text in chosen.items()]))
+    return ProjectMiner(analyse([SourceFile(path, text) for path, text in chosen.items()]))
 
 
 def tasks(files: dict[str, str | bytes] | None = None, **wanted: object) -> list[Problem]:
     mine = miner(files)
     paths = list(files or FILES)
-    return mine.problems(mine.choose(mine.find(paths), WantedTasks(limit=None, **wanted), paths), ORIGIN)  # type: ignore[arg-type]
+    return mine.make_problems(
+        mine.sample_candidates(mine.find_candidates(paths), TaskSampling(limit=None, **wanted), paths), ORIGIN
+    )  # type: ignore[arg-type]
 
 
 def test_every_reference_stands_in_its_place_and_survives_extraction() -> None:
@@ -154,13 +156,15 @@ def test_files_stay_as_they_are_whatever_ends_their_lines(newline: str) -> None:
 
 def test_the_choice_hangs_on_the_seed_alone() -> None:
     mine = miner()
-    found = mine.find(list(FILES))
+    found = mine.find_candidates(list(FILES))
     paths = list(FILES)
-    first = mine.choose(found, WantedTasks(limit=12, seed=1), paths)
+    first = mine.sample_candidates(found, TaskSampling(limit=12, seed=1), paths)
     backwards = miner(dict(reversed(FILES.items())))  # type: ignore[arg-type]
-    assert first == backwards.choose(backwards.find(paths[::-1]), WantedTasks(limit=12, seed=1), paths[::-1])
-    alike = [Drawable(str(n), "f", (("infill", "loop_body", "function"),)) for n in range(40)]
-    assert balanced(alike, limit=5, seed=1) != balanced(alike, limit=5, seed=2)
+    assert first == backwards.sample_candidates(
+        backwards.find_candidates(paths[::-1]), TaskSampling(limit=12, seed=1), paths[::-1]
+    )
+    alike = [SampledCandidate(str(n), "f", (("infill", "loop_body", "function"),)) for n in range(40)]
+    assert balanced_sample(alike, limit=5, seed=1) != balanced_sample(alike, limit=5, seed=2)
     assert len(first) == 12
 
 
@@ -169,12 +173,12 @@ def test_the_choice_hangs_on_the_seed_alone() -> None:
     st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xyz")), min_size=1, max_size=60), st.integers()
 )
 def test_every_cell_is_filled(rows: list[tuple[str, str]], seed: int) -> None:
-    drawable = [Drawable(str(n), "f", (("infill", kind, ref),)) for n, (kind, ref) in enumerate(rows)]
+    drawable = [SampledCandidate(str(n), "f", (("infill", kind, ref),)) for n, (kind, ref) in enumerate(rows)]
     cells = {one.cells[0] for one in drawable}
-    names = balanced(drawable, limit=len(cells), seed=seed)
+    names = balanced_sample(drawable, limit=len(cells), seed=seed)
     assert {drawable[int(name)].cells[0] for name in names} == cells
     random.Random(seed).shuffle(drawable)  # noqa: S311  no secret
-    assert balanced(drawable, limit=len(cells), seed=seed) == names
+    assert balanced_sample(drawable, limit=len(cells), seed=seed) == names
 
 
 def test_spans_that_overlap_by_way_of_others_share_a_group() -> None:
@@ -206,18 +210,18 @@ def test_hidden_text_reaches_no_prompt(name: str) -> None:
     }
     mine = miner(files)
     for problem in tasks(files):
-        context = context_of(name, problem, mine.analysis)
+        context = build_context(name, problem, mine.analysis)
         caret = context.caret
         texts = [caret.prefix, caret.suffix, *(file.text for file in caret.context)]
-        tokens = tokens_of(problem.reference)
+        tokens = split_tokens(problem.reference)
         if len(tokens) >= 16:
-            assert not any(list(Haystack(text).find(tokens)) for text in texts), (problem.id, name)
+            assert not any(list(TokenSearch(text).find(tokens)) for text in texts), (problem.id, name)
         assert problem.labels["mode"] == "infill" or not caret.suffix
-        for file, places in zip(caret.context, context.files, strict=True):
+        for file, places in zip(caret.context, context.file_origins, strict=True):
             for line, (path, number) in zip(file.text.splitlines(), places, strict=True):
                 assert str(files[path]).split("\n")[number - 1] == line
         source = str(files[str(caret.path)]).split("\n")
-        for line, (_, number) in zip(caret.prefix.split("\n"), context.prefix, strict=False):
+        for line, (_, number) in zip(caret.prefix.split("\n"), context.prefix_origins, strict=False):
             assert source[number - 1].startswith(line)
         if name == "as_is":
             assert (caret.prefix, caret.suffix) == (problem.caret.prefix, problem.caret.suffix)
@@ -230,21 +234,21 @@ def test_what_is_around_the_caret_moves_to_the_end() -> None:
             continue
         if "class Shop" in problem.caret.prefix:
             continue
-        prefix = context_of("move_enclosing_to_end", problem, mine.analysis).caret.prefix
+        prefix = build_context("move_enclosing_to_end", problem, mine.analysis).caret.prefix
         assert prefix.index("class Shop") < prefix.index("def price")
 
 
 @pytest.mark.parametrize(
     ("wanted", "own", "limit"),
     [
-        (WantedTasks(per_1000=30), None, 360),
-        (WantedTasks(per_1000=30), 60, 60),
-        (WantedTasks(), None, 240),
-        (WantedTasks(limit=400, per_1000=30), None, 400),
-        (WantedTasks(limit=None, per_1000=30), None, None),
+        (TaskSampling(per_1000=30), None, 360),
+        (TaskSampling(per_1000=30), 60, 60),
+        (TaskSampling(), None, 240),
+        (TaskSampling(limit=400, per_1000=30), None, 400),
+        (TaskSampling(limit=None, per_1000=30), None, None),
     ],
 )
 def test_large_projects_give_more_unless_somebody_says_how_many(
-    wanted: WantedTasks, own: int | None, limit: int | None
+    wanted: TaskSampling, own: int | None, limit: int | None
 ) -> None:
-    assert wanted.of_check(own, 12_000).limit == limit
+    assert wanted.for_check(own, 12_000).limit == limit

@@ -18,17 +18,17 @@ from caretbench import cli
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.files import write_rows
 from caretbench.problem import FileSplice, Problem, Provenance, TestsCheck
-from caretbench.projects import analyses
+from caretbench.projects import snapshot_analysis
 from caretbench.prompts import strategy
 from caretbench.prompts.strategy import PromptBudget, UnpromptableError
 from caretbench.runs.model_under_test import ModelUnderTest, prompt_text
 from caretbench.runs.run_folder import RunFolder
-from caretbench.suites import suite
-from caretbench.suites.showing import showing
-from caretbench.suites.simcopilot.contexts import CONTEXTS, ShownContext, context_of
-from caretbench.suites.simcopilot.mining.candidates import shown
-from caretbench.suites.simcopilot.mining.repeated import tokens_of
-from caretbench.suites.simcopilot.mining.tasks import Miner, Origin, WantedTasks
+from caretbench.suites import load_suite
+from caretbench.suites.simcopilot.contexts import CONTEXTS, ShownContext, build_context
+from caretbench.suites.simcopilot.mining.candidates import visible_text
+from caretbench.suites.simcopilot.mining.tasks import ProjectMiner, TaskOrigin, TaskSampling
+from caretbench.suites.simcopilot.mining.token_search import split_tokens
+from caretbench.suites.suite_contexts import suite_context
 from caretbench.syntax import ProjectAnalysis, SourceFile, analyse, is_test_path
 from tests.support.fakes import FakeClient
 from tests.support.model_server import ModelServer
@@ -69,10 +69,10 @@ def project(name: str) -> Project:
         for one in sources
         if not one.path.startswith("copies/") and not is_test_path(one.path, one.language)
     ]
-    miner = Miner(analysis)
-    found = miner.choose(miner.find(mined), WantedTasks(limit=None), mined)
-    origin = Origin(name, "0" * 64, Provenance(source=name), TestsCheck(command=("true",)))
-    return Project(analysis, tuple(miner.problems(found, origin)))
+    miner = ProjectMiner(analysis)
+    found = miner.sample_candidates(miner.find_candidates(mined), TaskSampling(limit=None), mined)
+    origin = TaskOrigin(name, "0" * 64, Provenance(source=name), TestsCheck(command=("true",)))
+    return Project(analysis, tuple(miner.make_problems(found, origin)))
 
 
 def hidden_texts(problem: Problem, analysis: ProjectAnalysis) -> Iterator[list[str]]:
@@ -84,8 +84,8 @@ def hidden_texts(problem: Problem, analysis: ProjectAnalysis) -> Iterator[list[s
         file = analysis[splice.path]
         around = file.enclosing_scopes((splice.start, splice.end))
         ends = [scope.span.end for scope in around if scope.kind in ("function", "method")]
-        texts += [shown(file.source.data[splice.end : end]) for end in ends[:1]]
-    return (tokens for text in texts if len(tokens := tokens_of(text)) >= LEAST)
+        texts += [visible_text(file.source.data[splice.end : end]) for end in ends[:1]]
+    return (tokens for text in texts if len(tokens := split_tokens(text)) >= LEAST)
 
 
 def pattern_of(tokens: list[str]) -> re.Pattern[str]:
@@ -107,18 +107,18 @@ def uncommented(text: str) -> str:
 
 def check_places(problem: Problem, context: ShownContext, analysis: ProjectAnalysis) -> None:
     """Every shown line is that line of that file."""
-    for file, places in zip(context.caret.context, context.files, strict=True):
-        there = shown(analysis[file.path].source.data).split("\n")
+    for file, places in zip(context.caret.context, context.file_origins, strict=True):
+        there = visible_text(analysis[file.path].source.data).split("\n")
         for line, (path, number) in zip(file.text.removesuffix("\n").split("\n"), places, strict=True):
             assert path == file.path
             assert there[number - 1] == line
-    lines = shown(analysis[str(problem.caret.path)].source.data).split("\n")
+    lines = visible_text(analysis[str(problem.caret.path)].source.data).split("\n")
     before = context.caret.prefix.split("\n")
-    assert len(before) in (len(context.prefix), len(context.prefix) + 1)
-    for line, (path, number) in zip(before, context.prefix, strict=False):
+    assert len(before) in (len(context.prefix_origins), len(context.prefix_origins) + 1)
+    for line, (path, number) in zip(before, context.prefix_origins, strict=False):
         assert path == problem.caret.path
         assert lines[number - 1].startswith(line)
-    for line, (path, number) in zip(context.caret.suffix.split("\n"), context.suffix, strict=False):
+    for line, (path, number) in zip(context.caret.suffix.split("\n"), context.suffix_origins, strict=False):
         assert path == problem.caret.path
         assert lines[number - 1].endswith(line)
 
@@ -129,7 +129,7 @@ def test_no_prompt_holds_hidden_text_though_every_file_has_a_copy(name: str, con
     analysis, problems = project(name)
     assert len(problems) > 500
     for problem in problems[::29]:
-        context = context_of(context_name, problem, analysis)
+        context = build_context(context_name, problem, analysis)
         check_places(problem, context, analysis)
         prompts = set()
         for prompt in PROMPTS:
@@ -141,7 +141,7 @@ def test_no_prompt_holds_hidden_text_though_every_file_has_a_copy(name: str, con
         texts = prompts | set(map(uncommented, prompts))
         for hidden in hidden_texts(problem, analysis):
             pattern = pattern_of(hidden)
-            assert pattern.search(shown(analysis[f"copies/{problem.caret.path}"].source.data))
+            assert pattern.search(visible_text(analysis[f"copies/{problem.caret.path}"].source.data))
             for text in texts:
                 assert not pattern.search(text), (problem.id, " ".join(hidden))
 
@@ -163,13 +163,13 @@ def later(item):
     return first
 """
     analysis = analyse([SourceFile("a.py", text)])
-    miner = Miner(analysis)
-    found = miner.choose(miner.find(["a.py"]), WantedTasks(limit=None), ["a.py"])
-    origin = Origin("p", "0" * 64, Provenance(source="p"), TestsCheck(command=("true",)))
-    asked = [p for p in miner.problems(found, origin) if p.labels["mode"] == "suffix_hidden"]
+    miner = ProjectMiner(analysis)
+    found = miner.sample_candidates(miner.find_candidates(["a.py"]), TaskSampling(limit=None), ["a.py"])
+    origin = TaskOrigin("p", "0" * 64, Provenance(source="p"), TestsCheck(command=("true",)))
+    asked = [p for p in miner.make_problems(found, origin) if p.labels["mode"] == "suffix_hidden"]
     assert asked
     for problem in asked:
-        context = context_of("move_enclosing_to_end", problem, analysis)
+        context = build_context("move_enclosing_to_end", problem, analysis)
         if "def inner" in problem.caret.prefix and "rest" not in problem.caret.prefix:
             assert "report(" not in context.caret.prefix
         check_places(problem, context, analysis)
@@ -260,9 +260,9 @@ def test_a_request_holds_the_context_and_contexts_do_not_mix(
 
 
 def test_what_does_not_fit_is_the_context_first(tasks: Path) -> None:
-    house = suite("simcopilot")
+    house = load_suite("simcopilot")
     problem = house.load(str(tasks)).problems[0]
-    context = showing([house], "prepend_files")
+    context = suite_context([house], "prepend_files")
     roomy, tight = (
         ModelUnderTest(
             "m", FakeClient(count=len), strategy("fim/qwen2.5-coder"), context=context, prompt_tokens=room
@@ -277,12 +277,16 @@ def test_what_does_not_fit_is_the_context_first(tasks: Path) -> None:
 
 def test_a_project_is_analysed_once(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     analysed = []
-    real = analyses.read
-    monkeypatch.setattr(analyses, "read", lambda *given, **named: analysed.append(1) or real(*given, **named))
-    house = suite("simcopilot")
+    real = snapshot_analysis.analyse_project
+    monkeypatch.setattr(
+        snapshot_analysis,
+        "analyse_project",
+        lambda *given, **named: analysed.append(1) or real(*given, **named),
+    )
+    house = load_suite("simcopilot")
     for problem in house.load(str(tasks)).problems:
         for name in house.contexts:
-            house.in_context(problem, name)
+            house.caret_in_context(problem, name)
     assert len(analysed) == 1
 
 

@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from caretbench.files import DataError
-from caretbench.suites import suite
+from caretbench.suites import load_suite
 from caretbench.suites.simcopilot.released.spans import (
-    Reason,
     ReleasedProgram,
+    ReleasedReason,
     ReleasedReference,
     ReleasedSpan,
     load,
 )
-from caretbench.suites.simcopilot.released.tables import comment_distance, labels_of, tables
+from caretbench.suites.simcopilot.released.tables import comment_distance, released_labels, released_tables
 from caretbench.suites.values import Table
 
 _SPANS = [{"Task_Name": "one", "checkpoint_LN_infilling": [[2, 3]], "checkpoint_LN_Completion": []}]
@@ -34,7 +34,7 @@ def rows(found: tuple[Table, ...], name: str) -> list[list[str]]:
 
 
 def test_the_released_spans_load_and_give_table_1_exactly(programs: tuple[ReleasedProgram, ...]) -> None:
-    found = tables(programs)
+    found = released_tables(programs)
     assert [row[1] for row in rows(found, "tasks")] == ["382", "212", "283", "286"]
     assert [row[2] for row in rows(found, "tasks")] == ["2.52", "3.89", "2.63", "3.31"]
     assert rows(found, "constructs") == [
@@ -46,7 +46,7 @@ def test_the_released_spans_load_and_give_table_1_exactly(programs: tuple[Releas
 
 
 def test_the_paper_s_bounds_give_its_ranges(programs: tuple[ReleasedProgram, ...]) -> None:
-    assert [row[:4] for row in rows(tables(programs), "ranges")] == [
+    assert [row[:4] for row in rows(released_tables(programs), "ranges")] == [
         ["167", "116", "91", "8"],
         ["96", "68", "43", "5"],
         ["89", "82", "107", "5"],
@@ -70,9 +70,15 @@ def test_labels_follow_the_joining_rules() -> None:
         ReleasedReference("np", 4, 90, "library"), ReleasedReference("far", 2, 80, "local"),
     )  # fmt: skip
     program = ReleasedProgram(
-        "p", "python", "", (span,), references, (Reason("Loop body", 4), Reason("If Body", 4)), SOURCE
+        "p",
+        "python",
+        "",
+        (span,),
+        references,
+        (ReleasedReason("Loop body", 4), ReleasedReason("If Body", 4)),
+        SOURCE,
     )
-    assert labels_of(program, span) == {
+    assert released_labels(program, span) == {
         "language": "python", "mode": "infill", "constructs": ["local_variable", "library", "if_body"],
         "reference_distance": 1.0, "comment_distance": 2.0,
     }  # fmt: skip
@@ -98,7 +104,7 @@ def test_with_the_programs_there_is_a_table_of_comments(tmp_path: Path) -> None:
     root = write(tmp_path)
     (root / "Python").mkdir()
     (root / "Python" / "one.py").write_text("# a comment\nx = 1\nprint(x)\n")
-    house = suite("simcopilot")
+    house = load_suite("simcopilot")
     assert rows(house.data_tables(str(root)), "comments") == [["1", "0", "0", "up to 10, above 10"]]
     (root / "Python" / "one.py").write_text("x")
     with pytest.raises(DataError, match="ends after its program"):
@@ -114,7 +120,7 @@ def test_with_the_programs_there_is_a_table_of_comments(tmp_path: Path) -> None:
         ({"spans": [{"Task_Name": "one", "checkpoint_LN_infilling": []}]}, "valid list"),
         ({"dependencies": "a,b\n1,2\n"}, "csv:1: expected the fields"),
         ({"dependencies": "name,usage_line,def_line,scope_type\nx,2,1,local\nx,two,1,local\n"}, "csv:3: 'two'"),
-        ({"reasons": "reason_category,usage_line\nIf Body,\n"}, "csv:2: '' is no line"),
+        ({"reasons": "reason_category,usage_line\nIf Body,\n"}, "csv:2: '' is not a line"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named_with_its_place(

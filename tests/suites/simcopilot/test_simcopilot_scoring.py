@@ -17,8 +17,8 @@ from caretbench.files import write_rows
 from caretbench.problem import Caret, FileSplice, Problem, Provenance, TestsCheck
 from caretbench.runs.run_folder import RunFolder
 from caretbench.runs.score import ScoringStage
-from caretbench.suites import suite
-from caretbench.suites.baselines import baseline
+from caretbench.suites import load_suite
+from caretbench.suites.baselines import baseline_completions
 from tests.support.fakes import ISOLATION, FakeExecutor
 
 SOURCE = "def double(x):\n    y = 2 * x\n    return y\n"
@@ -70,7 +70,7 @@ def tasks(root: Path) -> Path:
 
 def test_answers_in_projects_are_scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path / "cache"))
-    house = suite("simcopilot")
+    house = load_suite("simcopilot")
     problems = house.load(str(tasks(tmp_path))).problems
     projects = Projects()
     folder = RunFolder(tmp_path / "run")
@@ -78,7 +78,7 @@ def test_answers_in_projects_are_scored(tmp_path: Path, monkeypatch: pytest.Monk
     executor = Dispatcher(FakeExecutor(lambda _request: Status.SKIPPED), lambda: projects)
     scoring = ScoringStage(house, problems, folder, policy("block"), "default", executor)
     for name in ("reference", "empty", "stub", "copy-context"):
-        scoring.add_completions(baseline(name, problems))
+        scoring.add_completions(baseline_completions(name, problems))
     assert scoring.run() == {}
     rows = {row.model: row for row in folder.scores() if row.scorer.startswith("execution")}
     assert {model: row.values["passed"] for model, row in rows.items()} == {

@@ -13,16 +13,21 @@ from caretbench.execution.types import Status
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.problem import TestsCheck
-from caretbench.projects import running
-from caretbench.projects.base_runs import BaseRuns, base_runs
-from caretbench.projects.runners import reversed_order, runs_pytest, selected, watched
-from caretbench.projects.running import check_request
-from caretbench.projects.setup.commands import checks_of
+from caretbench.projects import answer_requests
+from caretbench.projects.answer_requests import check_request
+from caretbench.projects.reference_runs import ReferenceRuns, run_checks
+from caretbench.projects.runner_options import (
+    runs_pytest,
+    with_reach_recording,
+    with_reversed_order,
+    with_selected_tests,
+)
+from caretbench.projects.setup.command_detection import project_checks
 from caretbench.projects.setup.settings import CheckSettings
 from caretbench.suites.simcopilot.build_types import SimCopilotOptions
-from caretbench.suites.simcopilot.builder import Builder
 from caretbench.suites.simcopilot.folder import TaskFolder
-from caretbench.suites.simcopilot.mining.tasks import WantedTasks
+from caretbench.suites.simcopilot.mining.tasks import TaskSampling
+from caretbench.suites.simcopilot.task_builder import TaskBuilder
 
 PRICES = """\
 def total(orders, limit):
@@ -90,16 +95,18 @@ def project(root: Path, files: dict[str, str], *, with_pytest: bool = True) -> P
     return root
 
 
-def base(engine: WorkspaceExecutor, root: Path, check: CheckSettings) -> BaseRuns:
+def base(engine: WorkspaceExecutor, root: Path, check: CheckSettings) -> ReferenceRuns:
     snapshot = engine.spaces.store.add(root)
-    return base_runs(engine, snapshot.id, checks_of(snapshot, ["python"], given=check))
+    return run_checks(engine, snapshot.id, project_checks(snapshot, ["python"], from_user=check))
 
 
 def test_a_task_is_decided_by_the_tests_that_reach_it(engine: WorkspaceExecutor, tmp_path: Path) -> None:
     root = project(tmp_path / "shop", {"prices.py": PRICES, "test_prices.py": TESTS})
-    options = SimCopilotOptions(wanted=WantedTasks(modes=("infill",), limit=None), check=_PYTEST)
-    built = Builder(engine, decide=False).build(root, TaskFolder(tmp_path / "tasks"), options)
-    chosen = {problem.reference.split("\n")[0]: running.tests_check(problem) for problem in built.candidates}
+    options = SimCopilotOptions(sampling=TaskSampling(modes=("infill",), limit=None), check=_PYTEST)
+    built = TaskBuilder(engine, validate=False).build(root, TaskFolder(tmp_path / "tasks"), options)
+    chosen = {
+        problem.reference.split("\n")[0]: answer_requests.tests_check(problem) for problem in built.candidates
+    }
     large = ("test_prices.py::test_total[given0-220]",)
     assert chosen["found += round(order * 9 / 10)"].tests == large
     assert chosen["found += round(order * 9 / 10)"].minimum_tests == 1
@@ -118,7 +125,7 @@ def test_a_task_is_decided_by_the_tests_that_reach_it(engine: WorkspaceExecutor,
                 request.model_copy(
                     update={"id": "wrong elsewhere", "patch": {**request.patch, "prices.py": wrong}}
                 ),
-                selected(
+                with_selected_tests(
                     check_request(shared, snapshot, identity="not there"), ["test_prices.py::test_gone"]
                 ),
             ]
@@ -154,14 +161,14 @@ def test_tests_that_depend_on_their_order_are_named(
     root = project(tmp_path / "shop", files, with_pytest=with_pytest)
     check = _PYTEST if with_pytest else CheckSettings(command="python3 -m unittest -f")
     found = base(engine, root, check)
-    assert found.dropped == {}
-    assert found.order["tests"].startswith("in another order ")
+    assert found.excluded_checks == {}
+    assert found.order_dependent["tests"].startswith("in another order ")
 
 
 def test_tests_in_any_order_are_not(engine: WorkspaceExecutor, tmp_path: Path) -> None:
     free = ORDER.replace("self.assertEqual(SEEN, [180])", "self.assertEqual(prices.total([], 3), 0)")
     root = project(tmp_path / "shop", {"prices.py": PRICES, "test_prices.py": free}, with_pytest=False)
-    assert base(engine, root, CheckSettings(command="python3 -m unittest -f")).order == {}
+    assert base(engine, root, CheckSettings(command="python3 -m unittest -f")).order_dependent == {}
 
 
 def test_what_a_machine_lacks_is_a_reason_to_skip(engine: WorkspaceExecutor, tmp_path: Path) -> None:
@@ -193,7 +200,7 @@ def test_pytest_is_known_by_what_starts_it(command: tuple[str, ...], known: bool
 
 def test_other_orders_by_runner() -> None:
     def turned(*command: str) -> WorkspaceRequest | None:
-        return reversed_order(WorkspaceRequest(id="r", snapshot="s", command=command))
+        return with_reversed_order(WorkspaceRequest(id="r", snapshot="s", command=command))
 
     build = "cmake -S . -B b > /dev/null && ctest --test-dir b"
     shuffled = turned("/bin/sh", "-c", build)
@@ -211,7 +218,7 @@ def test_what_the_user_says_to_pytest_stays() -> None:
     check = TestsCheck(command=("pytest",), environment=said)
     assert check_request(check, "s").environment == {**said, "PYTEST_ADDOPTS": "-q -p no:randomly"}
     request = WorkspaceRequest(id="r", snapshot="s", command=("pytest",), environment=said)
-    found = watched(request, "marks")
+    found = with_reach_recording(request, "marks")
     assert found.environment["PYTEST_ADDOPTS"] == "-q -p caretbench_tests"
     assert found.environment["PYTHONPATH"] == ".deps"
     assert found.python_path == (".caretbench-tools",)

@@ -13,14 +13,14 @@ from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.extraction.policies import policy
 from caretbench.problem import Problem
-from caretbench.projects import running
-from caretbench.projects.project import read, take
-from caretbench.projects.running import file_splice, original
-from caretbench.projects.setup.commands import checks_of
+from caretbench.projects import answer_requests
+from caretbench.projects.answer_requests import file_splice, original_file
+from caretbench.projects.project import analyse_project, store_project
+from caretbench.projects.setup.command_detection import project_checks
 from caretbench.projects.setup.settings import read_settings
-from caretbench.suites import suite
+from caretbench.suites import load_suite
 from caretbench.suites.simcopilot import starter
-from caretbench.suites.simcopilot.mining.tasks import Miner
+from caretbench.suites.simcopilot.mining.tasks import ProjectMiner
 from caretbench.validation.workspace_gate import WorkspaceGate
 
 FEWEST = {"wayfarer": (100, 20), "tallyhouse": (100, 0)}
@@ -45,15 +45,17 @@ def test_there_are_enough_in_both_modes(problems: list[Problem]) -> None:
 
 
 def test_they_are_what_would_be_mined_today(problems: list[Problem], store: SnapshotStore) -> None:
-    for name, root in starter.projects().items():
+    for name, root in starter.sample_projects().items():
         own = {problem.id: problem for problem in problems if problem.cluster == name}
         if not own:
             continue
         languages = {problem.caret.language for problem in own.values()}
-        readable = read(take(root, store), languages)
-        miner = Miner(readable.analysis)
-        found = miner.find({path for paths in readable.mined.values() for path in paths})
-        mined = {f"{name}/{miner.name(one)}" for group in found.candidates.values() for one in group}
+        readable = analyse_project(store_project(root, store), languages)
+        miner = ProjectMiner(readable.analysis)
+        found = miner.find_candidates({path for paths in readable.mined.values() for path in paths})
+        mined = {
+            f"{name}/{miner.candidate_name(one)}" for group in found.candidates.values() for one in group
+        }
         assert own.keys() <= mined
 
 
@@ -62,10 +64,10 @@ def test_right_answers_stand_in_their_places_and_suffixes_are_hidden(
 ) -> None:
     for problem in problems:
         splice = file_splice(problem)
-        content = original(splice.snapshot, splice.path, store)
+        content = original_file(splice.snapshot, splice.path, store)
         assert splice.content(content, problem.reference) == content
         assert (problem.caret.suffix == "") >= (problem.label("mode") == "suffix_hidden")
-        check = running.tests_check(problem)
+        check = answer_requests.tests_check(problem)
         assert check.minimum_tests or check.output is not None
         assert check.reference_s
 
@@ -73,11 +75,13 @@ def test_right_answers_stand_in_their_places_and_suffixes_are_hidden(
 def test_a_task_loses_nothing_on_its_way(problems: list[Problem], store: SnapshotStore) -> None:
     problem = problems[0]
     splice = file_splice(problem)
-    checks = checks_of(
-        store.get(splice.snapshot), (), settings=read_settings(starter.projects()[problem.cluster]).checks
+    checks = project_checks(
+        store.get(splice.snapshot),
+        (),
+        settings=read_settings(starter.sample_projects()[problem.cluster]).checks,
     )
-    row = starter.starter_task(problem, original(splice.snapshot, splice.path, store), checks)
-    first = starter.tasks_path(problem.cluster).read_text().splitlines()[0]
+    row = starter.starter_task(problem, original_file(splice.snapshot, splice.path, store), checks)
+    first = starter.starter_tasks_path(problem.cluster).read_text().splitlines()[0]
     assert starter.StarterTask.model_validate_json(first) == row
 
 
@@ -85,9 +89,9 @@ def test_tasks_of_another_project_are_refused(
     store: SnapshotStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tmp_path / "wayfarer"
-    shutil.copytree(starter.projects()["wayfarer"], root)
+    shutil.copytree(starter.sample_projects()["wayfarer"], root)
     (root / "delivery_day.py").write_text("print('changed')\n")
-    monkeypatch.setattr(starter, "projects", lambda: {"wayfarer": root})
+    monkeypatch.setattr(starter, "sample_projects", lambda: {"wayfarer": root})
     with pytest.raises(DataError, match="mine it again"):
         starter.load(store)
 
@@ -96,7 +100,7 @@ def test_the_suite_has_it_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problems: list[Problem]
 ) -> None:
     monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path))
-    found = suite("simcopilot").load("starter")
+    found = load_suite("simcopilot").load("starter")
     assert found.name == "starter"
     assert [problem.id for problem in found.problems] == [problem.id for problem in problems]
 
@@ -120,7 +124,7 @@ def test_an_answer_that_leaves_with_status_0_is_wrong(
         tests_of.command: problem
         for problem in problems
         if problem.label("block") == "statement" and problem.labels["cursor_column"]
-        for tests_of in [running.tests_check(problem)]
+        for tests_of in [answer_requests.tests_check(problem)]
     }
     assert ("python3", "-m", "unittest", "-f") in chosen
     assert {problem.caret.language for problem in chosen.values()} == set(LEAVES)
@@ -129,7 +133,7 @@ def test_an_answer_that_leaves_with_status_0_is_wrong(
         if problem.caret.language == "java" and usable_jdk() is None:
             continue
         for text, status in ((problem.reference, "passed"), (leaves, "incomplete failed compile_error")):
-            request = running.workspace_request(problem, text, store=store)
+            request = answer_requests.workspace_request(problem, text, store=store)
             [result] = engine.submit([request])
             assert result.status.value in status.split(), (problem.id, result.reason)
 
@@ -138,5 +142,5 @@ def test_an_answer_that_leaves_with_status_0_is_wrong(
 def test_a_sample_still_passes_the_gate(problems: list[Problem], engine: WorkspaceExecutor) -> None:
     sample = problems[:: max(1, len(problems) // 6)]
     gate = WorkspaceGate(engine, policy("block"), store=engine.spaces.store)
-    verdicts = {row.problem_id: row.verdict for row in gate.decide(sample, beside=problems)}
+    verdicts = {row.problem_id: row.verdict for row in gate.decide(sample, all_problems=problems)}
     assert verdicts == {problem.id: "valid" for problem in sample}

@@ -20,7 +20,7 @@ from caretbench.profiles import profile_named
 from caretbench.runs import verdict as verdicts
 from caretbench.runs.verdict import CheckOutcome, combine_checks, needs_execution
 from caretbench.suites import load_problems
-from caretbench.suites import suite as find_suite
+from caretbench.suites import load_suite as find_suite
 from caretbench.suites.base import Suite
 from caretbench.suites.values import ProblemSet
 
@@ -116,7 +116,9 @@ class InspectSuite:
         with self._lock:
             future = self._references.get(problem.id)
             if future is None:
-                request = self.suite.program(problem, problem.reference, self.profile, self.variants)
+                request = self.suite.submitted_request(
+                    problem, problem.reference, self.profile, self.variants
+                )
                 if request is None:
                     future = Future()
                     future.set_result(verdicts.result_without_program(problem))
@@ -139,7 +141,7 @@ class InspectSuite:
             numbers.pop("parses", None)  # reports count errors by it; it is no similarity
             similarity |= numbers
         request = (
-            self.suite.program(problem, text, self.profile, self.variants)
+            self.suite.submitted_request(problem, text, self.profile, self.variants)
             if needs_execution(problem)
             else None
         )

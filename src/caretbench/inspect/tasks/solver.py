@@ -107,8 +107,8 @@ def _asking(
     from caretbench.models import Sampling
     from caretbench.prompts import choose
     from caretbench.runs.model_under_test import ModelUnderTest
-    from caretbench.suites import suite as find_suite
-    from caretbench.suites.showing import showing
+    from caretbench.suites import load_suite as find_suite
+    from caretbench.suites.suite_contexts import suite_context
 
     client = cast("ModelClient", ModelFacts(model))
     return ModelUnderTest(
@@ -116,7 +116,7 @@ def _asking(
         client=client,
         strategy=choose(client, prompt, questions=questions),
         sampling=Sampling(max_tokens=max_tokens),
-        context=showing([find_suite(suite)], context),
+        context=suite_context([find_suite(suite)], context),
         prompt_tokens=prompt_tokens,
     )
 

@@ -96,7 +96,7 @@ def _task(suite: str, given: Mapping[str, Any]) -> Task:
     from caretbench.runs.plans.benchmark import parse_variants
     from caretbench.runs.plans.plan import model_plans
     from caretbench.suites.selection import Selection
-    from caretbench.suites.showing import showing
+    from caretbench.suites.suite_contexts import suite_context
 
     config = _config(suite, given)
     (wanted,), (asked,) = config.suites, model_plans(config)
@@ -108,8 +108,8 @@ def _task(suite: str, given: Mapping[str, Any]) -> Task:
     data, prompt, sampling = wanted.data, asked.prompt or "auto", asked.sampling
     house = inspect_suite(suite, data, **scored)
     chosen = Selection(wanted.select, wanted.limit, wanted.per_cell, wanted.seed)
-    problems = chosen.of(house.suite, house.data.problems)
-    shown = showing([house.suite], asked.context)
+    problems = chosen.apply(house.suite, house.data.problems)
+    shown = suite_context([house.suite], asked.context)
     house.check()
     _refuse_unknown_format(prompt, questions=house.asks_questions)
     samples = [_sample(problem) for problem in problems]

@@ -1,1 +1,1 @@
-"""Settings, commands and needs of a project."""
+"""Settings, test command and installation of a project."""

@@ -1,4 +1,4 @@
-"""``caretbench.toml`` in a project's root: how its tests are run, and what is mined."""
+"""Settings of a project, ``caretbench.toml`` in its root: test commands and files to mine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Comparison = Literal["exact", "whitespace", "last_line", "numeric"]
 
 
 class OutputSettings(Row):
-    """What a command must print: the text of ``file``, compared as :class:`~caretbench.problem.ExpectedOutput`."""
+    """Expected output of a command: the text of ``file``; see :class:`~caretbench.problem.ExpectedOutput`."""
 
     file: str
     comparison: Comparison = "exact"
@@ -26,21 +26,20 @@ class OutputSettings(Row):
 
 
 class CheckSettings(Row):
-    """One way to test the project: a command (a line for ``/bin/sh``), and the files whose tasks it decides.
+    """One check of a project: a test command (a line for ``/bin/sh``), and the files whose tasks it tests.
 
-    ``files`` are patterns of paths (``*``, ``?``, ``[…]``; a star goes through folders too). A file belongs to the
-    first check that names it.
+    ``files`` are patterns of paths (``*``, ``?``, ``[…]``; ``*`` also matches ``/``). A file belongs to the first check
+    with a matching pattern.
     """
 
     name: str = "tests"
     command: str
     files: tuple[str, ...] = ("*",)
     prepare: str | None = None
-    """A command that runs once in the project as it is, to save time: ``command`` finds what it leaves.
-
-    It changes no verdict: without it, ``command`` does all by itself."""
+    """Optional command that saves time, such as a full build: it runs once on the unchanged project, and every test
+    run starts from its files. It must not change verdicts."""
     prepare_files: tuple[str, ...] = ("*",)
-    """Patterns of files: where another one changes, nothing is prepared (headers that no rule of a Makefile names)."""
+    """Patterns of the files for whose changes the preparation is valid, such as sources, but not headers."""
     directory: str = "."
     junit: tuple[str, ...] = ()
     minimum_tests: int = Field(default=0, ge=0)
@@ -49,11 +48,11 @@ class CheckSettings(Row):
     needs: tuple[str, ...] = ()
     bundle: str | None = None
     limit: int | None = Field(default=None, ge=1)
-    """At most so many tasks of this check; the build's limit by default."""
+    """Maximum number of tasks of this check; by default the build's."""
 
 
 class ProjectSettings(Row):
-    """A project's own word on how it is mined."""
+    """A project's own settings for mining."""
 
     name: str | None = None
     licence: str | None = None
@@ -63,21 +62,21 @@ class ProjectSettings(Row):
     exclude: tuple[str, ...] = ()
     """Patterns of paths that are not mined."""
     most_lines: int | None = Field(default=None, ge=1)
-    """Files of more lines are not mined; the bound of ``mining.toml`` by default."""
+    """Maximum number of lines of mined files; by default that of ``projects.toml``."""
     ignore: tuple[str, ...] = ()
-    """Patterns of names or paths that are no part of the project."""
+    """Patterns of names or paths that are not part of the snapshot."""
     setup: str | None = None
     checks: tuple[CheckSettings, ...] = ()
 
     def provenance(self, name: str) -> Provenance:
-        """Where tasks of the project come from; ``name`` is the project's."""
+        """Return the provenance of the project's tasks; ``name`` is the project's name."""
         return Provenance(
             source=self.source or name, revision=self.revision, licence=self.licence, date=self.date
         )
 
 
 def read_settings(root: Path) -> ProjectSettings:
-    """Return the settings in a project's root; without such a file, empty ones.
+    """Return the settings of a project; the defaults if it has no such file.
 
     Raises:
         DataError: the file is malformed.

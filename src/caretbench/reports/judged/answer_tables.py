@@ -18,7 +18,7 @@ from caretbench.reports.tables import (
     table_of,
     text_field,
 )
-from caretbench.suites.values import REFUSED_MARK
+from caretbench.suites.values import FAILED_CONTROLS_MARK
 
 
 def answer_score_tables(judged: AnswerScores) -> Iterator[ReportTable]:
@@ -75,7 +75,7 @@ def _scores_table(judged: AnswerScores) -> ReportTable:
         (
             "Numbers are means over instances, with 95% intervals over pull requests. Answers that could not be judged "
             "are in no mean; below 98% judged the run has failed. An answer without a statement counts as a "
-            f"hallucination. {REFUSED_MARK}: the grader did not pass its controls."
+            f"hallucination. {FAILED_CONTROLS_MARK}: the grader did not pass its controls."
         ),
     )
 
@@ -84,7 +84,7 @@ def _marked(field: Field, column: AnswerScoreColumn) -> Field:
     """Return the field, marked if the graders did not pass their controls."""
     if not column.refused or field.sort is None:
         return field
-    return field.model_copy(update={"text": f"{field.text} {REFUSED_MARK}", "tone": "warning"})
+    return field.model_copy(update={"text": f"{field.text} {FAILED_CONTROLS_MARK}", "tone": "warning"})
 
 
 def _coverage(column: AnswerScoreColumn) -> Field:

@@ -41,7 +41,7 @@ from caretbench.reports.judged.trust import calibration, consistency
 from caretbench.runs.judging.ratings import HumanRating, rated_scores, read_ratings
 from caretbench.runs.judging.result import COVERAGE_WANTED
 from caretbench.runs.run_folder import ModelInfo, RunFolder
-from caretbench.suites.values import REFUSED_MARK
+from caretbench.suites.values import FAILED_CONTROLS_MARK
 
 STRATA = ("task", "repository")
 
@@ -107,7 +107,7 @@ def coverage_warnings(found: Iterable[AnswerScores]) -> Iterator[str]:
 def control_warnings(found: Iterable[AnswerScores]) -> Iterator[str]:
     """Yield a line for each grader that did not pass its controls."""
     for line in _refusals(found, ("failed", "too_few", "unknown")):
-        yield f"{line}; its scores are marked {REFUSED_MARK}, and no EFCB score contains them"
+        yield f"{line}; its scores are marked {FAILED_CONTROLS_MARK}, and no EFCB score contains them"
 
 
 def control_failures(found: Iterable[AnswerScores]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from caretbench.problem import Completion, Judgement, Problem, Profile
 from caretbench.reports.frame import model_titles
 from caretbench.reports.judged.answer_values import JudgedTexts, TextValue, read_judged_texts
 from caretbench.runs.run_folder import ModelInfo, RunFolder
-from caretbench.suites import baselines_of
+from caretbench.suites import baselines_of_run
 
 ALL_GRADERS: Final = "all graders"
 
@@ -105,7 +105,7 @@ class JudgedAnswers:
                 completion, judged, ALL_GRADERS if grader is None else grader_title(grader, judged), value
             )
             found[completion.model, completion.parameters].append(row)
-        baselines = baselines_of(next(iter(problems.values())).suite) if problems else ()
+        baselines = baselines_of_run(next(iter(problems.values())).suite) if problems else ()
         for (model, _), rows in found.items():
             if model in baselines and any(row.value is None for row in rows):
                 continue

@@ -11,7 +11,7 @@ import polars as pl
 
 from caretbench.problem import Caret, Completion, Problem
 from caretbench.reports.frame import GROUP, LABELS
-from caretbench.suites.baselines import NAMES
+from caretbench.suites.baselines import BASELINE_NAMES
 
 PREFIX_LINES, SUFFIX_LINES = 14, 8
 PREFIX_LENGTH, SUFFIX_LENGTH = 1200, 700
@@ -26,7 +26,7 @@ def pack_samples(
     problems: Sequence[Problem],
     completions: Sequence[Completion],
     limit: int = DEFAULT_LIMIT,
-    baselines: Sequence[str] = NAMES,
+    baselines: Sequence[str] = BASELINE_NAMES,
 ) -> dict[str, Any]:
     """Return the data of the sample browser.
 

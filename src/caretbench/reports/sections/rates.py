@@ -49,7 +49,7 @@ class PassRatesSection(Section):
         return {
             "columns": source.columns,
             "verdicts": dict(verdicts.value_counts().sort("verdict").iter_rows()),
-            "main": stratum_name(source.stratification.main),
+            "main": stratum_name(source.stratification.main_labels),
             "heat_maps": tuple(map(stratum_name, source.stratification.heat_maps)),
             "paper_tables": paper_tables_in(source.columns, source.stratification),
         }

@@ -27,7 +27,7 @@ from caretbench.runs.judging.two_step_judging import requested_judgements
 from caretbench.runs.plans.prices import CostBudget, Price, Prices
 from caretbench.runs.plans.roles import refuse_remote
 from caretbench.runs.run_folder import Manifest, RunFolder
-from caretbench.suites import suite as find_suite
+from caretbench.suites import load_suite as find_suite
 from caretbench.suites.selection import Selection
 
 
@@ -77,7 +77,7 @@ class JudgingPlan:
         self.manifest: Manifest = folder.manifest()
         suite = find_suite(self.manifest.suite)
         asked = find_criterion(config.criterion) if config.criterion else None
-        problems = config.selection.of(suite, folder.problems())
+        problems = config.selection.apply(suite, folder.problems())
         self.parts: Sequence[CriterionProblems] = problems_by_criterion(
             problems, self.manifest.profile, asked
         )

@@ -12,7 +12,7 @@ from caretbench.judging.criterion_choice import CriterionProblems, problems_by_c
 from caretbench.judging.question_controls import question_control_sample, question_controls
 from caretbench.problem import Completion, Problem, Profile
 from caretbench.runs.run_folder import RunFolder
-from caretbench.suites import baselines_of
+from caretbench.suites import baselines_of_run
 
 
 class DistinctText(NamedTuple):
@@ -108,6 +108,8 @@ def control_pool(problems: Sequence[Problem], part: CriterionProblems, profile: 
 def _baselines(folder: RunFolder) -> tuple[str, ...]:
     """Return the names of the baselines."""
     if not folder.manifest_path.exists():
-        return baselines_of(None)
+        return baselines_of_run(None)
     manifest = folder.manifest()
-    return baselines_of(manifest.suite, (info.model for info in manifest.models if info.source == "baseline"))
+    return baselines_of_run(
+        manifest.suite, (info.model for info in manifest.models if info.source == "baseline")
+    )

@@ -14,7 +14,7 @@ from caretbench.runs.plans.config import SuiteConfig
 from caretbench.runs.run_folder import DataInfo, Manifest, RunFolder
 from caretbench.runs.verdict import needs_execution
 from caretbench.suites import load_problems
-from caretbench.suites import suite as find_suite
+from caretbench.suites import load_suite as find_suite
 from caretbench.suites.base import Suite
 from caretbench.suites.selection import Selection
 from caretbench.suites.values import ProblemSet
@@ -55,7 +55,7 @@ class Benchmark(NamedTuple):
         profile = profile_named(config.profile)
         suite = find_suite(config.name)
         loaded = load_problems(suite, config.data)
-        problems = config.selection.of(suite, loaded.problems)
+        problems = config.selection.apply(suite, loaded.problems)
         wanted = [config.policy] if isinstance(config.policy, str) else [*(config.policy or ())]
         policy, *further_policies = dict.fromkeys(map(find_policy, wanted or [suite.rules(profile).policy]))
         folder = RunFolder(output or root / f"{suite.name}-{loaded.name}-{profile}")

@@ -28,8 +28,8 @@ from caretbench.runs.plans.config import (
 from caretbench.runs.plans.prices import Price, Prices
 from caretbench.runs.plans.roles import ROLES, refuse_remote
 from caretbench.runs.plans.sampling import sampling_preset as find_preset
-from caretbench.suites import baselines_of
-from caretbench.suites.showing import showing
+from caretbench.suites import baselines_of_run
+from caretbench.suites.suite_contexts import suite_context
 from caretbench.versions import current_model
 
 
@@ -99,7 +99,7 @@ class ResolvedRun:
         if self.config.local_only:
             refuse_remote((one.spec for one in everybody), (one.options.base_url for one in everybody))
         for model in self.models:
-            showing([benchmark.suite for benchmark in self.benchmarks], model.context)
+            suite_context([benchmark.suite for benchmark in self.benchmarks], model.context)
         if self.judges:
             judged = [part for benchmark in self.benchmarks for part in self.judged_parts(benchmark)]
             only = next((part.criterion.key for part in judged if part.criterion.only), None)
@@ -125,7 +125,7 @@ class ResolvedRun:
             raise ValueError(
                 f"{role!r} is the name of a role; give the model that is measured another: -m NAME=SPEC"
             )
-        baselines = {name for one in self.benchmarks for name in baselines_of(one.suite.name)}
+        baselines = {name for one in self.benchmarks for name in baselines_of_run(one.suite.name)}
         for name in (*(model.name for model in self.models), *(judge.name for judge in self.judges)):
             if current_model(name) in baselines:
                 raise ValueError(f"{name!r} is the name of a baseline; give the model another: -m NAME=SPEC")

@@ -1,8 +1,7 @@
-"""Predicates over a documentation comment: does it document what is there?
+"""Predicates over documentation comments: required parameters, return values, exceptions and words.
 
-A comment cannot be run, so the released data let any comment pass. Here the comment is parsed out of the spliced
-program, and predicates say what it must tell: which parameters, whether it returns or throws something, and which
-notions it must name.
+A comment cannot be executed, so with the released tests every comment passes. Here it is parsed out of the program
+with the answer in it.
 """
 
 from __future__ import annotations
@@ -15,7 +14,11 @@ from caretbench.syntax.docs.documentation import documentation_of
 
 
 class DocumentationCheck(BaseModel):
-    """What a comment must tell. ``mentions``: of each group of words at least one occurs (by its beginning)."""
+    """Required contents of the documentation comment of ``documents``, a function or class.
+
+    ``parameters`` and ``throws`` are names that it describes; ``returns``: it describes the returned value;
+    ``mentions``: it contains at least one word of each group (compared by beginning, ignoring case).
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -32,18 +35,18 @@ def _mentioned(text: str, word: str) -> bool:
 
 
 def _unqualified(name: str) -> str:
-    """`System.ArgumentException` and `ArgumentException` name one class, and so do names with `std::` or without."""
+    """Return a name without namespace: ``ArgumentException`` for ``System.ArgumentException``."""
     return re.split(r"\.|::", name)[-1]
 
 
-def missing(program: str, language: str, check: DocumentationCheck) -> list[str]:
-    """What the comment in ``program`` lacks, one line each; empty when the check holds."""
+def documentation_faults(program: str, language: str, check: DocumentationCheck) -> list[str]:
+    """Return a line for each requirement that the comment in ``program`` does not meet."""
     comment = documentation_of(program, language, check.documents)
     if comment is None:
         return [f"{check.documents} has no documentation comment"]
     faults = []
     if comment.word_count < check.minimum_words:
-        faults.append(f"{comment.word_count} words, at least {check.minimum_words} wanted")
+        faults.append(f"{comment.word_count} words, at least {check.minimum_words} required")
     faults += [
         f"parameter {name} is not described" for name in check.parameters if name not in comment.parameters
     ]

@@ -1,4 +1,4 @@
-"""Names of the released layout, the labels of a problem, and the caret's boundary."""
+"""Languages and categories of the released layout, and labels of problems."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RELEASED_LANGUAGES = {"c_sharp": "csharp"} | {name: name for name in LANGUAGE_OR
 
 
 class Category(NamedTuple):
-    """One category: ``name`` is the house's word, ``released`` the released folder's."""
+    """One category: ``name`` in CaretBench, printed ``title``, and ``released``, its folder in the release."""
 
     name: str
     title: str
@@ -29,20 +29,20 @@ def categories() -> Mapping[str, Category]:
     return {name: Category(name=name, **entry) for name, entry in tomllib.loads(text).items()}
 
 
-def category_name(value: str) -> str:
-    """Return the house's name of a category, from any spelling that users know.
+def canonical_category(value: str) -> str:
+    """Return CaretBench's name of a category, from any spelling.
 
     Raises:
         KeyError: no such category.
     """
-    wanted = value.strip().lower().replace("-", "_")
+    name = value.strip().lower().replace("-", "_")
     for category in categories().values():
-        if wanted in (category.name, category.released.lower()):
+        if name in (category.name, category.released.lower()):
             return category.name
     raise KeyError(f"unknown category {value!r}; known: {', '.join(categories())}")
 
 
-# What stands before the caret, tried in this order on the text of the caret's line.
+# Patterns of the text before the caret on its line; the first match is taken.
 _BOUNDARIES = (
     ("line_start", re.compile(r"^$")),
     ("indentation", re.compile(r"^\s+$")),
@@ -57,12 +57,17 @@ _BOUNDARIES = (
 
 
 def caret_boundary(prefix: str) -> str:
-    """What stands before the caret on its line, in the prefix as it was released or written."""
+    """Return the kind of text before the caret on its line, such as ``after_member_access``.
+
+    ``prefix`` is the released text, without added newlines.
+    """
     line = prefix.rpartition("\n")[2]
     return next((name for name, pattern in _BOUNDARIES if pattern.search(line)), "after_other")
 
 
-def labels(language_name: str, category: str, prefix: str, suffix: str) -> dict[str, str | float | list[str]]:
+def problem_labels(
+    language_name: str, category: str, prefix: str, suffix: str
+) -> dict[str, str | float | list[str]]:
     """Return the labels of a problem: language, category, completion mode and caret boundary."""
     return {
         "language": language_name,

@@ -1,6 +1,6 @@
-"""Programs of the ``paper`` profile: the released joins, with their faults, from the released fields.
+"""Programs of the ``paper`` profile: released fields joined as the released code joins them, including its bugs.
 
-Source: behaviour of the released ``execute_benchmark.py`` (commit b22ecf8). The data stand in ``paper.toml``.
+Source: behaviour of the released ``execute_benchmark.py`` (commit b22ecf8). The data are in ``paper.toml``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _settings() -> dict[str, Any]:
 
 
 def _scripted(language: str, released: Mapping[str, str], completion: str) -> str:
-    """Python, JavaScript, TypeScript: newlines are forced in, the assertions come last under a comment."""
+    """Join a program of Python, JavaScript or TypeScript: always newlines between parts, then the assertions."""
     settings = _settings()[language]
     body = "\n".join((released["prefix"], completion, released["suffix"]))
     program = f"{body}\n\n{settings['assertions_mark']}\n{released['assertions']}\n"
@@ -31,7 +31,7 @@ def _scripted(language: str, released: Mapping[str, str], completion: str) -> st
 
 
 def _compiled(released: Mapping[str, str], completion: str) -> str:
-    """Java, C++, C#: a newline only where neither side has one; then the suffix loses its leading blanks."""
+    """Join a program of Java, C++ or C#: a newline if neither side has one; then the suffix loses leading blanks."""
     prefix, suffix = released["prefix"], released["suffix"]
     if prefix.endswith("\n") or completion.startswith("\n"):
         return prefix + completion + suffix
@@ -52,7 +52,7 @@ def _cpp(released: Mapping[str, str], completion: str) -> str:
 
 
 def csharp_variant(program: str) -> str | None:
-    """``release`` where the released runner would build with ``-c Release``."""
+    """Return ``release`` if the released runner would build the program with ``-c Release``, else None."""
     settings = _settings()["csharp"]
     if any(mark in program for mark in settings["release_marks"]):
         return "release"
@@ -60,11 +60,11 @@ def csharp_variant(program: str) -> str | None:
     return "release" if re.search(rf"namespace\s+[\w.]*({names})", program) else None
 
 
-def join(language: str, released: Mapping[str, str], completion: str | None) -> str | None:
-    """Return the program that the released runner would run.
+def paper_program(language: str, released: Mapping[str, str], completion: str | None) -> str | None:
+    """Return the program that the released runner would execute.
 
-    A null completion became the text ``None`` in the scripted languages and an exception elsewhere; here the latter
-    gives None: a failure without a run.
+    A null completion is the text ``None`` in scripted languages. In compiled ones the released code raises an
+    exception; here the result is None, a failure without execution.
     """
     if language in ("python", "javascript", "typescript"):
         return _scripted(language, released, "None" if completion is None else completion)

@@ -1,4 +1,4 @@
-"""The released data: a pinned revision, every file by its hash, in the cache."""
+"""Download of the released data, at a pinned revision with a hash for each file, into the cache."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BASE_URL = f"https://raw.githubusercontent.com/microsoft/devbench/{REVISION}"
 
 
 def pinned_files(models: Sequence[str] = ()) -> list[PinnedFile]:
-    """Return the benchmark's files, and the recorded completions of the named models.
+    """Return the pinned files of the benchmark and of the recorded completions of some models.
 
     Raises:
         ValueError: the hashes of a model's completions are not known here.
@@ -34,21 +34,21 @@ def pinned_files(models: Sequence[str] = ()) -> list[PinnedFile]:
 
 
 def released_path() -> Path:
-    """Where the released data lie in the cache."""
+    """Return the path of the released data in the cache; they may be missing."""
     return cache_folder() / "data" / f"devbench-{REVISION}"
 
 
 def released_folder() -> Path:
-    """Return the released data in the cache.
+    """Return the folder of the released data in the cache.
 
     Raises:
-        DataError: they were not pulled yet, or not wholly.
+        DataError: files are missing.
     """
     folder = released_path()
     missing = sum(not (folder / file.path).is_file() for file in pinned_files())
     if missing:
         raise DataError(
-            f"the released data are not here ({missing} files missing); get them: caretbench pull devbench"
+            f"the released data are not complete ({missing} files missing); run: caretbench pull devbench"
         )
     return folder
 
@@ -60,13 +60,13 @@ def pull(
     base_url: str = BASE_URL,
     progress: Callable[[int, int], None] = lambda _added, _total: None,
 ) -> Path:
-    """Bring the released data, and recorded completions of some models, into the cache; what broke off goes on.
+    """Fetch the released data, and recorded completions of some models, into the cache and return their folder.
 
-    The files come from ``source``, a local copy of the release, or else from the network. ``progress`` is called with
-    the files added and their total.
+    The files come from ``source``, a local copy of the release, or else from the network. Files that are in the cache
+    are not fetched again. ``progress`` is called with the number of newly fetched files and the total.
 
     Raises:
-        DataError: a file cannot be had, or is not the pinned one.
+        DataError: a file cannot be fetched, or differs from its pinned hash.
     """
     folder = released_path()
     files = pinned_files(models)

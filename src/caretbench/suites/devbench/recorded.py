@@ -1,4 +1,4 @@
-"""Recorded completions: the released layout, and a plain JSONL of one's own."""
+"""Readers of recorded completions: the released layout, and plain JSONL files."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 from caretbench.files import DataError, read_lines
 from caretbench.problem import Completion, Problem
+from caretbench.suites.completion_files import read_completions
 from caretbench.suites.devbench import layout
 from caretbench.suites.devbench.released import FIELDS
-from caretbench.suites.recorded import completion_rows
 
 
-class Cell(NamedTuple):
-    """One released file of completions."""
+class CompletionFile(NamedTuple):
+    """One released file of completions, of one language, category and model."""
 
     language: str
     category: str
@@ -22,11 +22,11 @@ class Cell(NamedTuple):
     path: Path
 
 
-def find_cells(root: Path) -> list[Cell]:
-    """Return all files of the released layout in or at ``root``, ordered by model, language and category."""
+def find_completion_files(root: Path) -> list[CompletionFile]:
+    """Return all completion files of the released layout under ``root``, ordered by model, language and category."""
     folder = root / "completions" if (root / "completions").is_dir() else root
     cells = [
-        Cell(language, category.name, path.stem.removeprefix(f"{category.released}-"), path)
+        CompletionFile(language, category.name, path.stem.removeprefix(f"{category.released}-"), path)
         for released_language, language in layout.RELEASED_LANGUAGES.items()
         for category in layout.categories().values()
         for path in sorted(
@@ -41,7 +41,7 @@ def _released_rows(row: dict[str, Any], model: str, problem: Problem, where: str
     if samples is None:
         if not isinstance(row.get(model), str):
             raise DataError(f"{where}: neither {model}_completions nor {model} is there")
-        # A call that failed altogether: its message stands where a completion should.
+        # A failed request: the row has an error message in place of completions.
         yield Completion(
             problem_id=problem.id, model=model, parameters="recorded", text=row[model], error=True
         )
@@ -55,7 +55,7 @@ def _released_rows(row: dict[str, Any], model: str, problem: Problem, where: str
 
 
 def _released(
-    cells: Sequence[Cell], problems: Mapping[str, Problem], passed_over: Callable[[str], None]
+    cells: Sequence[CompletionFile], problems: Mapping[str, Problem], passed_over: Callable[[str], None]
 ) -> Iterator[Completion]:
     for language, category, model, path in cells:
         for number, row in read_lines(path):
@@ -73,25 +73,26 @@ def _released(
             yield from _released_rows(row, model, problem, where)
 
 
-def recorded(
+def recorded_completions(
     path: Path,
     problems: Mapping[str, Problem],
     models: Sequence[str] = (),
-    passed_over: Callable[[str], None] = lambda _problem_id: None,
+    on_skipped: Callable[[str], None] = lambda _problem_id: None,
 ) -> Iterator[Completion]:
-    """Completions of some models, or all, under ``path``: a plain JSONL file, or a folder of the released layout.
+    """Yield the completions in ``path``, a plain JSONL file or a folder of the released layout.
 
-    Rows of problems that are not among the chosen ones are passed over, and reported by their id.
+    ``models`` are the models to read; empty: all. Rows of other problems are skipped, and ``on_skipped`` is called
+    with their problem id.
 
     Raises:
-        DataError: with file and line, or where a wanted model is not there.
+        DataError: a row is malformed, with file and line; or a model has no completions there.
     """
     if path.is_file():
-        yield from completion_rows(path, problems, models, passed_over)
+        yield from read_completions(path, problems, models, on_skipped)
         return
     if not path.is_dir():
         raise DataError(f"{path}: no such file or folder of completions")
-    cells = find_cells(path)
+    cells = find_completion_files(path)
     known = sorted({cell.model for cell in cells})
     if not cells:
         raise DataError(
@@ -100,5 +101,5 @@ def recorded(
     for model in models:
         if model not in known:
             raise DataError(f"{path}: no completions of {model!r}; models here: {', '.join(known)}")
-    wanted = [cell for cell in cells if not models or cell.model in models]
-    yield from _released(wanted, problems, passed_over)
+    selected = [cell for cell in cells if not models or cell.model in models]
+    yield from _released(selected, problems, on_skipped)

@@ -14,22 +14,22 @@ FIELDS = (
     "id", "testsource", "language", "prefix", "golden_completion", "suffix", "LLM_justification", "assertions",
 )  # fmt: skip
 REVISION = "b22ecf8"
-# A program needs a display where it opens windows; the reference program decides, not the completion.
+# Marks of programs that open windows and need a display; the reference program is searched, not the completion.
 _DISPLAY_MARKS = ("tkinter", "turtle")
 
 
-def newline_after(text: str) -> str:
-    """``text`` with the newline that a join needs after it, if it has none yet."""
+def with_trailing_newline(text: str) -> str:
+    """Return ``text`` with a newline at its end; the empty text stays empty."""
     return text if not text or text.endswith("\n") else text + "\n"
 
 
-def newline_before(text: str) -> str:
-    """``text`` with the newline that a join needs before it, if it has none yet."""
+def with_leading_newline(text: str) -> str:
+    """Return ``text`` with a newline at its beginning; blank text stays as it is."""
     return text if not text.strip() or text.startswith("\n") else "\n" + text
 
 
-def find_benchmark(root: Path) -> Path:
-    """Return the ``benchmark`` folder in or at ``root``.
+def find_benchmark_folder(root: Path) -> Path:
+    """Return the ``benchmark`` folder in ``root``, or ``root`` itself.
 
     Raises:
         DataError: there is none.
@@ -39,7 +39,7 @@ def find_benchmark(root: Path) -> Path:
             return folder
     raise DataError(
         f"{root}: no DevBench data here; expected benchmark/<language>/<category>/<category>.jsonl "
-        "(caretbench pull devbench gets it)"
+        "(fetched by caretbench pull devbench)"
     )
 
 
@@ -65,22 +65,22 @@ def _problem(row: dict[str, Any], language: str, category: str, where: str) -> P
     prefix, reference, suffix, assertions = (
         row[name] for name in ("prefix", "golden_completion", "suffix", "assertions")
     )
-    shown_suffix = newline_before(suffix)
-    after = newline_after(shown_suffix) + newline_after(assertions)
+    shown_suffix = with_leading_newline(suffix)
+    after = with_trailing_newline(shown_suffix) + with_trailing_newline(assertions)
     program = "\n".join((prefix, reference, suffix, assertions))
     needs = ("display",) if any(mark in program for mark in _DISPLAY_MARKS) else ()
     identity = f"{language}/{category}/{row['id']}"
     return Problem(
         id=identity,
         suite="devbench",
-        shown=Caret(language=language, prefix=newline_after(prefix), suffix=shown_suffix),
+        shown=Caret(language=language, prefix=with_trailing_newline(prefix), suffix=shown_suffix),
         # A completion may end in mid-line, so what follows it starts a line of its own.
         splice=InlineSplice(
-            before=newline_after(prefix), after=after if after.startswith("\n") else "\n" + after
+            before=with_trailing_newline(prefix), after=after if after.startswith("\n") else "\n" + after
         ),
         reference=reference,
         checks=(ProgramCheck(needs=needs),),
-        labels=layout.labels(language, category, prefix, suffix),
+        labels=layout.problem_labels(language, category, prefix, suffix),
         cluster=identity,
         provenance=Provenance(source="github.com/microsoft/devbench", revision=REVISION, licence="MIT"),
         released={"prefix": prefix, "suffix": suffix, "assertions": assertions},
@@ -91,18 +91,18 @@ def load(root: Path) -> list[Problem]:
     """Return all problems under ``root``.
 
     Raises:
-        DataError: no data there, or a malformed line, with file and line.
+        DataError: there are no data, or a line is malformed; the message has file and line.
     """
     problems: list[Problem] = []
     first_seen: dict[str, str] = {}
-    for language, category, path in _cell_files(find_benchmark(root)):
+    for language, category, path in _cell_files(find_benchmark_folder(root)):
         for number, row in read_lines(path):
             where = f"{path}:{number}"
             problem = _problem(row, language, category, where)
             if problem.id in first_seen:
-                raise DataError(f"{where}: id {row['id']!r} stands already at {first_seen[problem.id]}")
+                raise DataError(f"{where}: id {row['id']!r} is already used at {first_seen[problem.id]}")
             first_seen[problem.id] = where
             problems.append(problem)
     if not problems:
-        raise DataError(f"{root}: the folders are there, but no problem is in them")
+        raise DataError(f"{root}: the folders contain no problem")
     return problems

@@ -1,4 +1,4 @@
-"""Sizes and complexity of the problems (Table 4), as released or in full."""
+"""Sizes and complexity of problems (the paper's Table 4)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from caretbench.problem import InlineSplice, Problem
 
 
 def statistics(problem: Problem, *, as_released: bool) -> ProblemStatistics:
-    """Return one problem's statistics; ``as_released`` counts the released texts as the released script does."""
+    """Return one problem's statistics; with ``as_released``, of the released texts, as the released script counts."""
     language = problem.caret.language
     if as_released and problem.released:
         prefix, suffix, assertions = (problem.released[name] for name in ("prefix", "suffix", "assertions"))

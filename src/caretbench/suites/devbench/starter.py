@@ -1,8 +1,8 @@
-"""The starter set: programs of our own, one readable file each.
+"""Loader of the starter set, and of own data sets in its layout: one program per file.
 
-A file is the whole program; ``⟦`` and ``⟧`` enclose the reference, and a line ``⟦tests⟧`` stands between what a model
-is shown and the hidden tests that are appended. A sidecar ``<name>.toml`` adds the predicates that a documentation
-comment must satisfy. ``starter/<language>/<category>/<name>.<suffix>``.
+``starter/<language>/<category>/<name>.<suffix>`` is a whole program: ``⟦`` and ``⟧`` enclose the reference, and a line
+``⟦tests⟧`` separates the shown text from the hidden tests. A file ``<name>.toml`` next to it contains the predicates
+that a documentation comment must satisfy.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ DATE = "2026-11-21"
 
 
 def starter_root() -> Path:
-    """Where the starter set lies in the package."""
+    """Return the folder of the starter set in the package."""
     return Path(str(resources.files("caretbench.suites.devbench") / "starter"))
 
 
-def split(text: str, where: str) -> tuple[str, str, str, str]:
-    """Prefix, reference, shown suffix and hidden tests of one file.
+def split_program(text: str, location: str) -> tuple[str, str, str, str]:
+    """Split the text of a file into prefix, reference, shown suffix and hidden tests.
 
     Raises:
-        DataError: the marks are not there exactly once, in order.
+        DataError: the marks do not occur exactly once, in order.
     """
     shown, found, tests = text.partition(TESTS)
     if found:
         shown += "\n"
     if shown.count(OPENING) != 1 or shown.count(CLOSING) != 1 or shown.index(OPENING) > shown.index(CLOSING):
-        raise DataError(f"{where}: expected one {OPENING} and after it one {CLOSING} around the reference")
+        raise DataError(f"{location}: expected one {OPENING} and after it one {CLOSING} around the reference")
     prefix, _, rest = shown.partition(OPENING)
     reference, _, suffix = rest.partition(CLOSING)
     return prefix, reference, suffix, tests
@@ -67,17 +67,17 @@ def read_problem(path: Path, language: str, category: str, source: str) -> Probl
     """Return the problem in one file.
 
     Raises:
-        DataError: the file lacks its marks, or its sidecar is no TOML.
+        DataError: the file lacks its marks, or the file with its predicates is malformed.
     """
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: cannot be read ({error})") from None
-    prefix, reference, suffix, tests = split(text, str(path))
+    prefix, reference, suffix, tests = split_program(text, str(path))
     identity = f"{language}/{category}/{path.stem}"
     predicates = tuple(_predicates(path))
     checks: tuple[Check, ...] = (ProgramCheck(), *predicates)
-    labels = layout.labels(language, category, prefix, suffix)
+    labels = layout.problem_labels(language, category, prefix, suffix)
     if category == "code2nl_nl2code":
         labels["direction"] = "code2nl" if predicates else "nl2code"
     return Problem(
@@ -99,7 +99,7 @@ def load(root: Path, source: str = SOURCE) -> list[Problem]:
     """Return all problems under ``root``, in the order of the paper's tables.
 
     Raises:
-        DataError: a file lacks its marks, or nothing is there.
+        DataError: a file lacks its marks, or there are no problems.
     """
     problems = [
         read_problem(path, language.name, category, source)

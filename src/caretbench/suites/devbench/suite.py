@@ -16,11 +16,11 @@ from caretbench.profiles import ProfileRule, ProfileRules
 from caretbench.suites import register
 from caretbench.suites.base import Suite
 from caretbench.suites.devbench import layout, paper, recorded, released, starter
-from caretbench.suites.devbench.documentation import DocumentationCheck, missing
+from caretbench.suites.devbench.documentation import DocumentationCheck, documentation_faults
 from caretbench.suites.devbench.sizes import statistics
 from caretbench.suites.values import Measurement, ProblemSet
 
-# The released runner gives each step 30 s of wall time; Firebase's type declarations alone take longer on one core.
+# The released runner has a limit of 30 s wall time per step; Firebase's type declarations take longer on one core.
 
 
 class DevBenchProfile(ProfileRules):
@@ -33,16 +33,16 @@ class DevBenchProfile(ProfileRules):
         said=("30 s of CPU, 60 s of wall time", "15 s of CPU, 60 s of wall time"),
     )
     first_lines = ProfileRule(
-        "Which texts does similarity compare?",
+        "Texts compared by similarity",
         paper=True,
         default=False,
         said=("first lines; a line matches if any sample's does", "full texts; means over samples"),
     )
     released_texts = ProfileRule(
-        "Which texts make the program and the statistics of a released problem?",
+        "Texts of the program and the statistics of a released problem",
         paper=True,
         default=False,
-        said=("the released ones, joined and counted as the released scripts do", "the problem's own"),
+        said=("released texts, joined and counted as by the released scripts", "the problem's own texts"),
     )
 
 
@@ -58,7 +58,7 @@ class DevBench(Suite):
     pull_about = "problems of the release, and recorded completions"
 
     def load(self, source: str) -> ProblemSet:
-        """``starter``, ``released`` (what ``caretbench pull devbench`` fetched), or a folder of either layout."""
+        """Return the problems of ``starter``, ``released`` (fetched by ``pull``), or a folder of either layout."""
         if source == "starter":
             return ProblemSet.of("starter", starter.load(starter.starter_root()))
         if source == "released":
@@ -67,29 +67,31 @@ class DevBench(Suite):
             return ProblemSet.of("released", released.load(released_folder()))
         root = Path(source)
         if not root.is_dir():
-            raise DataError(f"{source}: no such folder; say starter, released, or the folder of a data set")
+            raise DataError(
+                f"{source}: no such folder; expected starter, released, or the folder of a data set"
+            )
         if any((root / name).is_dir() for name in ("benchmark", "c_sharp")) or _holds_jsonl(root):
             return ProblemSet.of("released", released.load(root))
         return ProblemSet.of(root.name, starter.load(root, source=root.name))
 
     def pull(self, source: Path | None, models: Sequence[str], progress: Callable[[int, int], None]) -> Path:
-        """Return the files of the release by hash."""
+        """Fetch the released data into the cache and return their folder."""
         from caretbench.suites.devbench.pull import pull
 
         return pull(source=source, models=models, progress=progress)
 
-    def recorded(
+    def recorded_completions(
         self,
         path: Path,
         problems: Mapping[str, Problem],
         models: Sequence[str],
-        passed_over: Callable[[str], None] = lambda _problem_id: None,
+        on_skipped: Callable[[str], None] = lambda _problem_id: None,
     ) -> Iterator[Completion]:
-        """Recorded completions: the released layout or a plain JSONL file."""
-        return recorded.recorded(path, problems, models, passed_over)
+        """Yield the completions in a plain JSONL file or a folder of the released layout."""
+        return recorded.recorded_completions(path, problems, models, on_skipped)
 
     def request(self, problem: Problem, text: str | None, profile: Profile) -> ExecutionRequest | None:
-        """The program of one answer; None where it fails without a run (a null answer of a compiled language)."""
+        """Return the program with an answer; None if it fails without execution (null, in a compiled language)."""
         name = problem.caret.language
         needs = tuple(
             need for check in problem.checks if isinstance(check, ProgramCheck) for need in check.needs
@@ -98,7 +100,7 @@ class DevBench(Suite):
         variant = None
         rules = DevBenchProfile(profile)
         if rules.released_texts and problem.released:
-            source = paper.join(name, problem.released, text)
+            source = paper.paper_program(name, problem.released, text)
             if source is not None and name == "csharp":
                 variant = paper.csharp_variant(source)
         else:
@@ -119,20 +121,20 @@ class DevBench(Suite):
         )
 
     def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
-        """Similarity to the reference (``paper``: of the first lines), and predicates of a documentation comment."""
+        """Return the similarity to the reference (``paper``: of first lines), and the result of predicates."""
         if DevBenchProfile(profile).first_lines:
             likeness = paper_similarity(text, problem.reference)._asdict()
         else:
             likeness = similarities([(text, problem.reference)])[0]._asdict()
         measurements = [Measurement("similarity@1", likeness)]
         if any(isinstance(check, PredicateCheck) for check in problem.checks):
-            faults = self.faults(problem, text or "")
+            faults = self.failed_predicates(problem, text or "")
             passed = {"passed": float(not faults)}
             measurements.append(Measurement("documentation@1", passed, {"missing": "; ".join(faults)}))
         return measurements
 
-    def faults(self, problem: Problem, text: str) -> list[str]:
-        """What a documentation comment lacks."""
+    def failed_predicates(self, problem: Problem, text: str) -> list[str]:
+        """Return a line for each requirement that a documentation comment does not meet."""
         checks = [check for check in problem.checks if isinstance(check, PredicateCheck)]
         if not checks or not isinstance(problem.splice, InlineSplice):
             return []
@@ -140,23 +142,25 @@ class DevBench(Suite):
         return [
             fault
             for check in checks
-            for fault in missing(program, name, DocumentationCheck.model_validate(dict(check.arguments)))
+            for fault in documentation_faults(
+                program, name, DocumentationCheck.model_validate(dict(check.arguments))
+            )
         ]
 
     def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
-        """Lines, tokens and cyclomatic complexity (Table 4)."""
+        """Return lines, tokens and cyclomatic complexity (the paper's Table 4)."""
         return statistics(problem, as_released=DevBenchProfile(profile).released_texts)._asdict()
 
     def canonical_label(self, name: str, value: str) -> str:
-        """``c_sharp`` and ``C#`` are ``csharp``; released category names are ours."""
+        """Return ``csharp`` for ``c_sharp`` or ``C#``, and CaretBench's name of a category for the released one."""
         if name == "language":
             return language(value).name
-        return layout.category_name(value) if name == "category" else value
+        return layout.canonical_category(value) if name == "category" else value
 
 
 @cache
 def _bundle(name: str) -> str | None:
-    """Return the bundle for released programs; None where a language has none (C#, unless a user's own is there)."""
+    """Return the name of the bundle for released programs; None if the language has none (C#, by default)."""
     name = f"devbench/{name}"
     return name if name in bundle_specs() else None
 

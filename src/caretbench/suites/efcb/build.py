@@ -1,4 +1,4 @@
-"""Build of questions from clones, repositories at GitHub, and files of mined changes."""
+"""The command ``caretbench build efcb``: mining of clones, GitHub repositories and stored changes, and problems."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from caretbench.sources.github import mine_github
 from caretbench.sources.pull_request import PullRequest, read_pull_requests
 from caretbench.sources.repository import UNKNOWN_ORGANIZATION, RepositoryFacts
 from caretbench.sources.source_files import SourceFilesByRepository
-from caretbench.suites.efcb.construction import build as build_tasks
 from caretbench.suites.efcb.efcb_score import TASKS
 from caretbench.suites.efcb.options import EfcbOptions
-from caretbench.suites.efcb.output.build_report import build_result, undescribed
+from caretbench.suites.efcb.output.build_folder import EfcbFolder
+from caretbench.suites.efcb.output.build_report import build_result, missing_description_notes
 from caretbench.suites.efcb.output.earlier_build import EarlierBuild
-from caretbench.suites.efcb.output.folder import EfcbFolder
+from caretbench.suites.efcb.problem_building import build_problems
 from caretbench.suites.values import BuildResult
 
 _CHANGES, _QUESTIONS = "Changes", "Questions"
@@ -53,31 +53,29 @@ OPTIONS: Final = (
            "mean.", "build", default=1, minimum=1, maximum=4, help_group=_QUESTIONS),
     Option("seed", int, "Random seed.", "build", default=0, help_group=_QUESTIONS),
 )  # fmt: skip
-"""All options."""
+"""Options of ``caretbench build efcb``."""
 
-_HOSTED: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}")
+_GITHUB_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}")
 
 
 @dataclass(frozen=True)
 class BuildSources:
-    """What problems are made of: clones, names of repositories at GitHub, files of changes that were mined before."""
+    """Sources of problems: clones, repository names at GitHub, files of stored changes."""
 
     clones: tuple[Path, ...] = ()
-    hosted: tuple[str, ...] = ()
-    records: tuple[Path, ...] = ()
+    github_names: tuple[str, ...] = ()
+    record_files: tuple[Path, ...] = ()
 
     @classmethod
-    def of(cls, sources: Sequence[str]) -> BuildSources:
-        """Return the sources by kind: a folder is a clone, a file holds changes, OWNER/NAME is at GitHub.
+    def from_arguments(cls, sources: Sequence[str]) -> BuildSources:
+        """Sort arguments by kind: a folder is a clone, a file contains changes, OWNER/NAME is at GitHub.
 
         Raises:
-            ValueError: there is none.
-            DataError: one is none of these.
+            ValueError: there is no source.
+            DataError: a source is none of these.
         """
         if not sources:
-            raise ValueError(
-                "nothing to read: give a clone, OWNER/NAME at GitHub, or a file of mined changes"
-            )
+            raise ValueError("no source: give a clone, OWNER/NAME at GitHub, or a file of mined changes")
         found: dict[str, list[str]] = {"clones": [], "hosted": [], "records": []}
         for source in sources:
             path = Path(source)
@@ -85,12 +83,12 @@ class BuildSources:
                 kind = "clones"
             elif path.is_file():
                 kind = "records"
-            elif _HOSTED.fullmatch(source) and not source.endswith((".jsonl", ".gz")):
+            elif _GITHUB_NAME.fullmatch(source) and not source.endswith((".jsonl", ".gz")):
                 kind = "hosted"
             else:
                 raise DataError(
                     f"{source}: no such file or folder; a source is a clone, OWNER/NAME at GitHub, or a file of "
-                    "changes that were mined before (JSONL, .gz)"
+                    "mined changes (JSONL, .gz)"
                 )
             found[kind].append(source)
         return cls(
@@ -99,8 +97,8 @@ class BuildSources:
 
 
 @dataclass
-class Mining:
-    """Mining of repositories into a folder: what is known of each, and how many commits gave nothing."""
+class MiningSession:
+    """Mining of repositories into a folder, with their facts and the number of skipped commits."""
 
     folder: EfcbFolder
     period: MiningPeriod
@@ -109,17 +107,17 @@ class Mining:
     repositories: list[RepositoryFacts] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
     clones: dict[str, Path] = field(default_factory=dict)
-    """The folder of each clone by the repository's name."""
+    """Folders of clones by repository name."""
 
     def mine(self, sources: BuildSources) -> None:
-        """Append what is missing of the repositories. One of several that cannot be read is passed over, and noted.
+        """Append missing changes of all repositories; with several, unreadable ones are skipped with a note.
 
         Raises:
-            DataError: the only one cannot be read.
+            DataError: the only repository cannot be read.
         """
         reading = [
             *(partial(self._clone, path) for path in sources.clones),
-            *(partial(self._hosted, name) for name in sources.hosted),
+            *(partial(self._hosted, name) for name in sources.github_names),
         ]
         for read in reading:
             try:
@@ -127,10 +125,10 @@ class Mining:
             except DataError as error:
                 if len(reading) == 1:
                     raise
-                self.progress.note(f"passed over: {error}")
+                self.progress.note(f"skipped: {error}")
 
     def pulls(self, records: Sequence[Path]) -> list[PullRequest]:
-        """Return what was mined into the folder, and the given records within the wanted time, the newest first."""
+        """Return the folder's changes and those of record files within the period, newest first."""
         paths = [path for path in (self.folder.pull_requests_path,) if path.exists()]
         period = self.period
         return newest_changes(
@@ -149,14 +147,14 @@ class Mining:
         mined = mine_git(path, self.folder.pull_requests_path, period, progress=report)
         name, note = mined.repository.repo, self.progress.note
         for reason, count in mined.skipped_by_reason.items():
-            note(f"{name}: {count} commits give no change: {reason.replace('_', ' ')}")
+            note(f"{name}: {count} commits without a change: {reason.replace('_', ' ')}")
         if mined.repository.organization == UNKNOWN_ORGANIZATION:
             note(
-                f"{path}: no remote, and the folder's name tells no owner: the organisation of {name} is unknown. To "
-                f"name it: git -C {path} remote add origin URL, or a folder called owner+name"
+                f"{path}: no remote, and the folder's name has no owner: the organisation of {name} is unknown. To "
+                f"set it: git -C {path} remote add origin URL, or rename the folder to owner+name"
             )
         if mined.repository.shallow:
-            note(f"{name}: the clone is shallow: what is older is not there")
+            note(f"{name}: the clone is shallow: older commits are missing")
         self.skipped.update(mined.skipped_by_reason)
         self.repositories.append(mined.repository)
         self.clones[name] = path
@@ -173,16 +171,16 @@ class Mining:
 def build(
     sources: Sequence[str], output: Path, options: Mapping[str, Any], progress: Progress
 ) -> BuildResult:
-    """Mine merged changes and make questions of them; the same call goes on after a stop.
+    """Mine merged changes and build problems from them; an interrupted build continues.
 
     Raises:
         ValueError: an option is wrong, or no change is found.
-        DataError: a source cannot be read, or the folder holds a build with other options.
+        DataError: a source cannot be read, or the folder has a build with other options.
     """
     started = time.monotonic()
-    tasks, given = _tasks(options["task"]), BuildSources.of(sources)
+    tasks, given = _select_tasks(options["task"]), BuildSources.from_arguments(sources)
     period = MiningPeriod(options["since"], options["until"], options["max_changes"])
-    parse_period(period.since, period.until)  # before an earlier build's problems are taken away
+    parse_period(period.since, period.until)  # before problems of an earlier build are removed
     wanted = EfcbOptions(
         seed=options["seed"], profile=profile_named(options["profile"]), rotations=options["rotations"]
     )
@@ -191,27 +189,29 @@ def build(
         "since": period.since, "until": period.until, "limit": period.limit,
     }  # fmt: skip
     folder = EfcbFolder(output)
-    earlier = EarlierBuild.of(folder)
+    earlier = EarlierBuild.read(folder)
     if earlier is not None:
         earlier.refuse_other_options(wanted.profile, wanted.seed, chosen)
-    with folder.begun():
-        mining = Mining(folder, period, progress, options["max_requests"])
+    with folder.start_build():
+        mining = MiningSession(folder, period, progress, options["max_requests"])
         mining.mine(given)
-        pulls = mining.pulls(given.records)
+        pulls = mining.pulls(given.record_files)
         if not pulls:
             raise ValueError(f"{output}: no merged change was found; look at --since, --until and the branch")
-        if earlier is not None and (replaced := earlier.replaced(Counter(pull.repo for pull in pulls))):
+        if earlier is not None and (
+            replaced := earlier.replacement_note(Counter(pull.repo for pull in pulls))
+        ):
             progress.note(replaced)
         with SourceFilesByRepository(mining.clones) as trees:
-            built = build_tasks(pulls, wanted, tasks, progress, sources=trees.file_reader)
-        manifest = built.manifest(pulls, mining.repositories, chosen, mining.skipped)
-        folder.write(manifest, built.problems, built.rejected, built.leaks, fit=built.fit)
-    notes = [*undescribed(built, pulls, mining.repositories)]
+            built = build_problems(pulls, wanted, tasks, progress, readers=trees.file_reader)
+        manifest = built.make_manifest(pulls, mining.repositories, chosen, mining.skipped)
+        folder.write_build(manifest, built.problems, built.rejected, built.leaks, fit=built.fit)
+    notes = [*missing_description_notes(built, pulls, mining.repositories)]
     return build_result(manifest, built, output, time.monotonic() - started, notes)
 
 
-def _tasks(wanted: Sequence[str] | None) -> tuple[str, ...]:
-    unknown = next((name for name in wanted or () if name not in TASKS), None)
+def _select_tasks(names: Sequence[str] | None) -> tuple[str, ...]:
+    unknown = next((name for name in names or () if name not in TASKS), None)
     if unknown is not None:
         raise ValueError(f"--task {unknown!r}: expected {', '.join(TASKS)}")
-    return tuple(name for name in TASKS if not wanted or name in wanted)
+    return tuple(name for name in TASKS if not names or name in names)

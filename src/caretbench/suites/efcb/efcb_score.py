@@ -1,7 +1,7 @@
-"""The EFCB score: the mean of five tasks, as published, and corrected for what chance and copying reach.
+"""The EFCB score: the mean of five tasks, as published, and corrected for chance and copying.
 
 Published: ``(A_easy + A_hard + MPR/10 + RQA/10 + (1 - C)) / 5``, with two accuracies, two judges' means from 0 to 10
-and the share of hallucinating answers; each is the mean over repositories, whatever their sizes (macro).
+and the share of hallucinating answers; each is a mean over repositories (macro).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from caretbench.metrics.intervals import CONFIDENCE, RESAMPLES, Interval, wilson
 from caretbench.metrics.resampling import MIN_CLUSTERS, Floats
-from caretbench.suites.efcb.positions import CHOICES
+from caretbench.suites.efcb.choice_positions import CHOICE_COUNT
 
 EASY: Final = "gmcq-easy"
 HARD: Final = "gmcq-hard"
@@ -25,16 +25,16 @@ HALLUCINATION: Final = "reverse-qa-hallu"
 TASKS: Final = (EASY, HARD, MASKED, REVERSE, HALLUCINATION)
 
 VERSION: Final = "efcb-score@2"
-"""Of the score. 2: withheld where a judge did not pass its controls; silence is a hallucination in every table."""
+"""Version of the score. 2: withheld if a judge failed its controls; empty answers are hallucinations in all tables."""
 
-SHARES: Final = frozenset({EASY, HARD, HALLUCINATION})
-"""The tasks whose values are 0 or 1."""
+BINARY_TASKS: Final = frozenset({EASY, HARD, HALLUCINATION})
+"""Tasks whose values are 0 or 1."""
 
-JUDGED_MAXIMUM: Final = 10.0
-CHANCE: Final = 1 / CHOICES
+MAX_JUDGED_SCORE: Final = 10.0
+CHANCE: Final = 1 / CHOICE_COUNT
 
-_CHUNK: Final = 2_000_000
-"""Numbers drawn at a time: bounds the memory to a few tens of megabytes."""
+_BATCH_NUMBERS: Final = 2_000_000
+"""Numbers drawn per batch, to bound the memory to a few tens of megabytes."""
 
 N = TypeVar("N", float, Floats)
 
@@ -43,10 +43,10 @@ Weighting = Literal["macro", "micro"]
 
 
 class ProblemOutcome(NamedTuple):
-    """One problem's value: 0 or 1 for the choices and hallucination (1 is bad), 0 to 10 for what is judged.
+    """The value of one problem: 0 or 1 for choices and hallucination (1 is bad), 0 to 10 for judged tasks.
 
-    ``cluster`` is the pull request, which belongs to one repository. ``floor`` is what copying reaches there, on the
-    same scale; it counts for ``mpr-gen`` alone.
+    ``cluster`` is the pull request, which belongs to one repository. ``floor`` is the value of copying in the same
+    problem, on the same scale; only ``mpr-gen`` uses it.
     """
 
     task: str
@@ -57,7 +57,7 @@ class ProblemOutcome(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """A number with its interval, over so many problems from so many pull requests."""
+    """A mean with its interval, and the numbers of problems and pull requests."""
 
     value: float
     interval: Interval
@@ -66,7 +66,7 @@ class Estimate(NamedTuple):
 
 
 class EfcbScore(NamedTuple):
-    """A model's means by task, and the score; None where a task has no value. ``floor`` is the copying's mean."""
+    """A model's means by task, and its scores; None if a task has no value. ``floor`` is the mean of copying."""
 
     weighting: Weighting
     tasks: Mapping[str, Estimate]
@@ -76,18 +76,20 @@ class EfcbScore(NamedTuple):
 
 
 def _published(easy: N, hard: N, masked: N, reverse: N, hallucination: N) -> N:
-    """Return the score of the paper from the five tasks' means.
+    """Return the paper's score from the means of the five tasks.
 
     From the averages of Tables 5 to 9 it is 0.482 (Llama-3.3-70B) and 0.584 (o4-mini). Table 4 prints three of the five
-    columns under each other's heads; taken literally it would give numbers below zero.
+    columns under each other's headings; taken literally it would give negative scores.
     """
-    return (easy + hard + masked / JUDGED_MAXIMUM + reverse / JUDGED_MAXIMUM + 1 - hallucination) / len(TASKS)
+    return (easy + hard + masked / MAX_JUDGED_SCORE + reverse / MAX_JUDGED_SCORE + 1 - hallucination) / len(
+        TASKS
+    )
 
 
 def _corrected(easy: N, hard: N, masked: N, reverse: N, hallucination: N, floor: N) -> N:
-    """Return the same mean with accuracies as skill above guessing, and MPR-Gen net of what copying gets.
+    """Return the same mean with accuracies as skill above guessing, and MPR-Gen minus copying.
 
-    Who guesses and copies gets 0 in those three tasks. A perfect model stays below 1 by a fifth of the floor.
+    Guessing and copying give 0 in these three tasks. A perfect model stays below 1 by a fifth of the floor.
     """
     easy, hard = (easy - CHANCE) / (1 - CHANCE), (hard - CHANCE) / (1 - CHANCE)
     return _published(easy, hard, masked - floor, reverse, hallucination)
@@ -101,10 +103,10 @@ def efcb_score(
     resamples: int = RESAMPLES,
     confidence: float = CONFIDENCE,
 ) -> EfcbScore:
-    """Means and scores with bootstrap intervals (percentile) by pull request; the order of the outcomes is irrelevant.
+    """Return means and scores with percentile bootstrap intervals by pull request, in any order of outcomes.
 
-    One pull request feeds five tasks: it is drawn with all that is made of it, within its repository, so that a
-    resample has the same repositories with as many pull requests each.
+    One pull request is used by five tasks: it is resampled with all of them, within its repository, so that each
+    resample has the same repositories with the same numbers of pull requests.
 
     Raises:
         ValueError: no outcomes, an unknown task, or a value that is not finite.
@@ -119,7 +121,7 @@ def efcb_score(
         if units:
             problems = int(sum(table.counts[:, index].sum() for table in tables))
             value = float(observed[0, index])
-            interval = _interval(value, resampled[:, index], units, confidence, share=task in SHARES)
+            interval = _interval(value, resampled[:, index], units, confidence, share=task in BINARY_TASKS)
             tasks[task] = Estimate(value, interval, problems, units)
     floor = float(observed[0, -1])
     if len(tasks) < len(TASKS):
@@ -140,10 +142,10 @@ def efcb_score(
 
 
 def _resampled(tables: Sequence[_Table], weighting: Weighting, seed: int, resamples: int) -> Iterator[Floats]:
-    """Yield the means of draws with replacement, some draws at a time."""
+    """Yield means of resamples, in batches."""
     generator = np.random.default_rng(seed)
     sizes = [len(table.counts) for table in tables]
-    step = max(1, _CHUNK // sum(sizes))
+    step = max(1, _BATCH_NUMBERS // sum(sizes))
     for start in range(0, resamples, step):
         count = min(step, resamples - start)
         drawn = [
@@ -155,14 +157,12 @@ def _resampled(tables: Sequence[_Table], weighting: Weighting, seed: int, resamp
 
 def _interval(value: float, draws: Floats, units: int, confidence: float, *, share: bool = False) -> Interval:
     if units < 2:
-        return Interval(
-            math.nan, math.nan, "undefined", "one pull request alone says nothing about the spread"
-        )
+        return Interval(math.nan, math.nan, "undefined", "one pull request has no spread")
     warning = f"only {units} pull requests: the interval may be too narrow" if units < MIN_CLUSTERS else None
     low, high = np.nanquantile(draws, [(1 - confidence) / 2, (1 + confidence) / 2])
     if high - low <= 1e-12:
         if share and value in (0.0, 1.0):
-            # Shares that are all alike have no spread to resample: see intervals.bootstrap_mean.
+            # Equal shares have no spread to resample: see intervals.bootstrap_mean.
             return wilson(value * units, units, confidence)._replace(warning=warning)
         return Interval(value, value, "constant", "no draw differs: the interval has no width, not no error")
     return Interval(float(low), float(high), "percentile", warning)
@@ -191,7 +191,7 @@ def _tables(outcomes: Iterable[ProblemOutcome]) -> list[_Table]:
 def _table(clusters: Sequence[Sequence[ProblemOutcome]]) -> _Table:
     sums, counts = np.zeros((2, len(clusters), len(TASKS) + 1))
     for row, cluster in enumerate(clusters):
-        # Sorted, because floating-point sums depend on the order of what is added.
+        # Sorted, because floating-point sums depend on the order.
         for outcome in sorted(cluster):
             column = TASKS.index(outcome.task)
             sums[row, column] += outcome.value
@@ -203,7 +203,7 @@ def _table(clusters: Sequence[Sequence[ProblemOutcome]]) -> _Table:
 
 
 def _means(tables: Sequence[_Table], weights: Sequence[Floats], weighting: Weighting) -> Floats:
-    """Means by draw and task; a repository without a problem of a task takes no part in that task's mean."""
+    """Return means by resample and task; a repository without problems of a task is not part of its mean."""
     sums = np.stack([weight @ table.sums for table, weight in zip(tables, weights, strict=True)])
     counts = np.stack([weight @ table.counts for table, weight in zip(tables, weights, strict=True)])
     if weighting == "micro":

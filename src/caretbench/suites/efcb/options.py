@@ -1,4 +1,4 @@
-"""Options of a build, whose hash is part of the id of every problem, and the rules of the suite's profiles."""
+"""Options of a build, whose hash is part of every problem's id, and the rules of EFCB's profiles."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ from caretbench.profiles import ProfileRule, ProfileRules
 from caretbench.suites.efcb.efcb_score import EASY, HARD, MASKED
 
 QueryVariant = Literal["title_and_description", "title_only", "description_only", "scrubbed"]
-"""How a change is asked for; ``queries.py`` says what each shows."""
+"""Text that describes the change in a question; ``change_queries.py`` explains the variants."""
 
 DEFAULT_VARIANT: Final[QueryVariant] = "title_and_description"
 
 
-Tier = Literal["random", "matched", "adversarial", "resistant"]
-"""How the other choices of a question of GMCQ-Easy are drawn."""
+EasyTier = Literal["random", "matched", "adversarial", "resistant"]
+"""Difficulty of GMCQ-Easy, by the selection of the wrong choices."""
 
 
 class Query(NamedTuple):
-    """The text that asks for a change, and which variant it is."""
+    """The text that describes a change in a question, and its variant."""
 
     variant: QueryVariant
     text: str
 
 
 class EfcbProfile(ProfileRules):
-    """The rules of EFCB's profiles: how questions are made, and how answers to them are read."""
+    """Rules of EFCB's profiles: construction of questions, and parsing of answers."""
 
-    policy = ProfileRule("Truncation policy where none is named", paper="raw", default="raw")
-    cleaned_texts = ProfileRule(
-        "How is a change described?",
+    policy = ProfileRule("Default truncation policy", paper="raw", default="raw")
+    cleans_descriptions = ProfileRule(
+        "Description of a change",
         paper=False,
         default=True,
         said=(
             "by title and description as written",
-            "without forms, trailers, references and marks of the review",
+            "without templates, trailers, references and marks of the review",
         ),
     )
-    generated_shown = ProfileRule("Are generated files shown?", paper=True, default=False)
-    own_filters = ProfileRule(
-        "Which changes are accepted?",
+    shows_generated_files = ProfileRule("Generated files shown", paper=True, default=False)
+    additional_filters = ProfileRule(
+        "Accepted changes",
         paper=False,
         default=True,
         said=(
@@ -53,38 +53,36 @@ class EfcbProfile(ProfileRules):
             "the same, without bots, reverts, releases, backports, near-duplicates and changes with little prose",
         ),
     )
-    easy_tiers = ProfileRule[tuple[Tier, ...]](
+    easy_tiers = ProfileRule[tuple[EasyTier, ...]](
         "Tiers of GMCQ-Easy", paper=("random",), default=("random", "matched", "adversarial", "resistant")
     )
-    # The paper's release shows the description alone; the paper says that the title is shown, too.
+    # The paper's release shows only the description; according to the paper the title is shown, too.
     choice_queries = ProfileRule[tuple[QueryVariant, ...]](
-        "Texts by which choices are asked for",
+        "Query variants of choices",
         paper=("description_only", "title_and_description"),
         default=(DEFAULT_VARIANT,),
     )
     balanced_choices = ProfileRule(
-        "How are choices drawn?",
+        "Selection of choices",
         paper=False,
         default=True,
-        said=("at random, as released", "so that no count finds the right one"),
+        said=("at random, as released", "balanced against attacks that do not understand"),
     )
-    whole_patch = ProfileRule(
-        "What is asked for in MPR-Gen?",
+    asks_whole_patch = ProfileRule(
+        "Requested answer in MPR-Gen",
         paper=True,
         default=False,
         said=("the whole patch", "the hidden lines"),
     )
-    leaks_refuse = ProfileRule(
-        "Is a build refused whose questions are found by counting?", paper=False, default=True
-    )
-    strict_letters = ProfileRule(
-        "Which letter does an answer to a choice give?",
+    refuses_leaks = ProfileRule("Builds with exceeded leak limits refused", paper=False, default=True)
+    strict_parsing = ProfileRule(
+        "Letter of an answer to a choice",
         paper=False,
         default=True,
         said=('its first character: "A patch that" answers A', "the one that it names as its answer"),
     )
-    counted = ProfileRule[Mapping[str, Mapping[str, str]]](
-        "Problems that the score counts",
+    scored_problems = ProfileRule[Mapping[str, Mapping[str, str]]](
+        "Problems in the score",
         paper={EASY: {"tier": "random", "query": "description_only"}, HARD: {"query": "description_only"}},
         default={EASY: {"tier": "matched"}, MASKED: {"tier": "added"}},
         said=(
@@ -95,16 +93,16 @@ class EfcbProfile(ProfileRules):
 
 
 @cache
-def efcb_rules(profile: Profile) -> EfcbProfile:
+def efcb_profile(profile: Profile) -> EfcbProfile:
     """Return the rules of a profile."""
     return EfcbProfile(profile)
 
 
 class EfcbOptions(Row):
-    """Options that all tasks share; each task derives its own from them.
+    """Options of all tasks.
 
-    ``rotations`` asks the same choices in so many cyclic orders. It changes no problem that is there without it, so
-    it is no part of the configuration's hash.
+    ``rotations`` is the number of cyclic orders of the choices. The first order is the same for every number, so it is
+    not part of the configuration's hash.
     """
 
     seed: int = 0
@@ -113,41 +111,41 @@ class EfcbOptions(Row):
 
     @property
     def rules(self) -> EfcbProfile:
-        """The rules of the profile."""
-        return efcb_rules(self.profile)
+        """Rules of the profile."""
+        return efcb_profile(self.profile)
 
     @property
-    def configuration(self) -> str:
-        """Hash of all options that change what is built."""
+    def configuration_hash(self) -> str:
+        """Hash of all options that change the problems."""
         return sha256_json(self.model_dump(mode="json", exclude={"rotations"}))
 
 
 class ChoiceOptions(EfcbOptions):
-    """Options of multiple-choice tasks. ``queries``, left empty, are those of the profile."""
+    """Options of multiple-choice tasks; empty ``queries`` means those of the profile."""
 
     queries: tuple[QueryVariant, ...] = ()
 
     @property
-    def variants(self) -> tuple[QueryVariant, ...]:
-        """The texts to ask by; the first is what words are compared with."""
+    def query_variants(self) -> tuple[QueryVariant, ...]:
+        """The query variants; lexical scores use the first one."""
         return self.queries or self.rules.choice_queries
 
 
 class EasyOptions(ChoiceOptions):
-    """Options of GMCQ-Easy. ``tiers``, left empty, are those of the profile.
+    """Options of GMCQ-Easy; empty ``tiers`` means those of the profile.
 
-    ``window`` and ``wide_window`` bound how many places in the order of merging two choices may be apart; the wide
-    one holds for the tiers that search by words. A choice has at least ``smallest`` and
-    at most ``largest`` times the lines of any other.
+    ``window`` and ``wide_window`` are the maximum distance of two choices in the order of merges; the wide one is for
+    the tiers ``adversarial`` and ``resistant``. The ratio of two choices' lines is between ``smallest`` and
+    ``largest``.
     """
 
-    tiers: tuple[Tier, ...] = ()
+    tiers: tuple[EasyTier, ...] = ()
     window: int = Field(default=300, ge=3)
     wide_window: int = Field(default=1250, ge=3)
     smallest: float = Field(default=0.5, gt=0, le=1)
     largest: float = Field(default=2.0, ge=1)
 
     @property
-    def all_tiers(self) -> tuple[Tier, ...]:
+    def selected_tiers(self) -> tuple[EasyTier, ...]:
         """The tiers to build."""
         return self.tiers or self.rules.easy_tiers

@@ -1,6 +1,6 @@
-"""The patch of a change as it is shown: file by file, its path, its hunks, and a line of three dashes.
+"""Rendering of a change's patch: for each file its path, its hunks, and a line of three dashes.
 
-Binary files, pure renames and generated files are not shown. What is counted is counted on the shown text.
+Binary files, pure renames and generated files are excluded. All counts are those of the rendered text.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ from caretbench.problem import Row
 from caretbench.sources.changes.generated_files import is_generated
 from caretbench.sources.pull_request import PullRequest
 
-END_OF_FILE: Final = "\n---\n"
+FILE_SEPARATOR: Final = "\n---\n"
 
 
-class ShownFile(Row):
-    """One file as it is shown: ``title`` is its path, ``old => new`` where it moved.
+class RenderedFile(Row):
+    """One rendered file: ``title`` is its path, ``old => new`` if it moved.
 
-    Lines of ``hunks`` end with a line feed, the last one with nothing. A lone carriage return stays: it ends no line of
-    a patch.
+    Lines of ``hunks`` end with a line feed, except the last one. A lone carriage return ends no line.
     """
 
     path: str
@@ -30,40 +29,40 @@ class ShownFile(Row):
 
     @property
     def text(self) -> str:
-        """Title, hunks and the dashes."""
-        return f"{self.title}\n{self.hunks}{END_OF_FILE}"
+        """Title, hunks and separator."""
+        return f"{self.title}\n{self.hunks}{FILE_SEPARATOR}"
 
 
-class Rendered(Row):
-    """A patch as it is shown, by file."""
+class RenderedPatch(Row):
+    """A rendered patch, by file."""
 
-    files: tuple[ShownFile, ...]
+    files: tuple[RenderedFile, ...]
 
     @cached_property
     def text(self) -> str:
-        """The whole patch."""
+        """Text of the whole patch."""
         return "".join(file.text for file in self.files)
 
     @cached_property
     def lines(self) -> int:
-        """Lines of the text, those of paths and dashes included."""
+        """Number of lines, with paths and separators."""
         return self.text.count("\n")
 
     @property
     def characters(self) -> int:
-        """Unicode code points of the text."""
+        """Number of Unicode code points."""
         return len(self.text)
 
-    def with_hunks(self, index: int, hunks: str) -> Rendered:
-        """Return the same patch with other hunks in the file at ``index``: for masks and swaps."""
+    def replace_hunks(self, index: int, hunks: str) -> RenderedPatch:
+        """Return the same patch with other hunks in the file at ``index``."""
         changed = self.files[index].model_copy(update={"hunks": hunks})
-        return Rendered(files=(*self.files[:index], changed, *self.files[index + 1 :]))
+        return RenderedPatch(files=(*self.files[:index], changed, *self.files[index + 1 :]))
 
 
-def render(pull: PullRequest, *, generated: bool = False) -> Rendered:
-    """Return the patch of a change as it is shown; with ``generated`` files, as the released questions have them."""
+def render_patch(pull: PullRequest, *, include_generated: bool = False) -> RenderedPatch:
+    """Return the rendered patch of a change; ``include_generated`` files as in the released questions."""
     files = tuple(
-        ShownFile(
+        RenderedFile(
             path=file.path,
             title=f"{file.old_path} => {file.path}"
             if file.old_path and file.old_path != file.path
@@ -75,7 +74,7 @@ def render(pull: PullRequest, *, generated: bool = False) -> Rendered:
         for file in pull.files
         if file.patch.strip()
         and not file.binary
-        # Foreign records may not say of a file that it is generated.
-        and (generated or not (file.generated or is_generated(file.path)))
+        # Records from elsewhere may not mark generated files.
+        and (include_generated or not (file.generated or is_generated(file.path)))
     )
-    return Rendered(files=files)
+    return RenderedPatch(files=files)

@@ -1,7 +1,7 @@
-"""Randomness that depends on a seed, a purpose and an item alone, and the ids of problems.
+"""Random generators by seed, purpose and item, and ids of problems.
 
-Nothing is drawn from a shared generator: what one item gets changes neither when another one comes or goes, nor with
-the order of records, of a dictionary or of a folder.
+No generator is shared: the result for one item depends neither on other items nor on the order of records,
+dictionaries or folders.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import Final
 from caretbench.files import sha256_text
 
 VERSION: Final = 2
-"""Of the way problems are built. A change of what is shown or drawn is a new version, and gives new ids."""
+"""Version of the construction of problems; changes of shown or drawn contents need a new one, and give new ids."""
 
 _DIGITS: Final = 10
 
 
-def rng(seed: int, purpose: str, item: str) -> random.Random:
-    """Return a generator of its own for one purpose and item."""
+def seeded_random(seed: int, purpose: str, item: str) -> random.Random:
+    """Return the generator of one purpose and item."""
     return random.Random(int(sha256_text(str(seed), purpose, item), 16))  # noqa: S311 - draws, keeps no secret
 
 
-def item_id(
+def problem_id(
     task: str,
     tier: str,
     repo: str,
@@ -35,9 +35,9 @@ def item_id(
 ) -> str:
     """Return the id of a problem: ``tailscale/gmcq-easy-matched/1a2b3c4d5e``.
 
-    The last part begins with ten digits of a hash over version, task, tier, variant (how the same change is asked for
-    in another way), repository, merge commit and configuration. A rotation of the same choices adds ``-r1``, and shares
-    the digits. Tier and variant may be empty.
+    The last part is ten digits of a hash over version, task, tier, query variant, repository, merge commit and
+    configuration. A rotation of the same choices has the suffix ``-r1``, and the same digits. Tier and variant may be
+    empty.
     """
     digits = sha256_text(str(VERSION), task, tier, variant, repo, merge_sha, configuration)[:_DIGITS]
     kind = "-".join(_slug(part) for part in (task, tier, variant) if part)

@@ -15,20 +15,24 @@ from caretbench.progress import Progress
 from caretbench.suites import register
 from caretbench.suites.base import Suite
 from caretbench.suites.build_models import BuildModels
-from caretbench.suites.efcb import answers, baselines, build
-from caretbench.suites.efcb.describing import SUITE as NAME
+from caretbench.suites.efcb import baselines, build, choice_answers
 from caretbench.suites.efcb.efcb_score import HALLUCINATION, MASKED
-from caretbench.suites.efcb.gating import QuestionGate
+from caretbench.suites.efcb.open_answers.masked_answers import parse_masked_answer
+from caretbench.suites.efcb.open_answers.masked_problems import WHOLE_PATCH
+from caretbench.suites.efcb.open_answers.masked_scores import masked_scores
+from caretbench.suites.efcb.open_answers.reverse_problems import parse_description
+from caretbench.suites.efcb.open_answers.reverse_scores import (
+    hallucination_scores,
+    reverse_scores,
+    unsupported_mentions,
+)
 from caretbench.suites.efcb.options import EfcbProfile
-from caretbench.suites.efcb.output.folder import EfcbFolder
-from caretbench.suites.efcb.starter_set import problems as starter
+from caretbench.suites.efcb.output.build_folder import EfcbFolder
+from caretbench.suites.efcb.problem_metadata import SUITE as NAME
+from caretbench.suites.efcb.question_gate import QuestionGate
+from caretbench.suites.efcb.starter_set import starter_problems
 from caretbench.suites.efcb.tables import data_tables
 from caretbench.suites.efcb.tables.result_tables import result_tables
-from caretbench.suites.efcb.written.masked_answers import fill
-from caretbench.suites.efcb.written.masked_scores import masked_scores
-from caretbench.suites.efcb.written.masking import WHOLE_PATCH
-from caretbench.suites.efcb.written.reverse import described
-from caretbench.suites.efcb.written.reverse_scores import hallucination_scores, reverse_scores, unsupported
 from caretbench.suites.values import BuildResult, Measurement, ProblemSet, Stratification, Table
 
 if TYPE_CHECKING:
@@ -37,17 +41,17 @@ if TYPE_CHECKING:
 
 @register
 class Efcb(Suite):
-    """EFCB: questions about merged changes, nothing is run; see :class:`caretbench.suites.base.Suite`."""
+    """EFCB: questions about merged changes that need no execution; see :class:`caretbench.suites.base.Suite`."""
 
     name = NAME
     title = "EFCB"
-    about = "understanding of merged changes: which patch, which lines, what for; nothing is run"
+    about = "questions about merged changes: which patch, which lines, which description; nothing is run"
     strata = ("task", "tier", "repository", "language", "query", "rotation")
     stratification = Stratification(
         labels=("task", "tier", "repository", "language", "lexical_margin", "patch_lines"),
         crossed=(("task", "tier"), ("task", "repository"), ("task", "tier", "query"), ("task", "language")),
-        main=("task", "tier"),
-        cells=("task", "tier", "repository", "query", "rotation"),
+        main_labels=("task", "tier"),
+        cell_labels=("task", "tier", "repository", "query", "rotation"),
         heat_maps=(("task", "repository"),),
     )
     profile_rules = EfcbProfile
@@ -56,15 +60,15 @@ class Efcb(Suite):
     build_options = build.OPTIONS
 
     def load(self, source: str) -> ProblemSet:
-        """``starter``, or a folder that ``caretbench build efcb`` wrote."""
+        """Load ``starter``, or a folder that ``caretbench build efcb`` wrote."""
         if source == "starter":
-            return ProblemSet.of("starter", starter.load())
+            return ProblemSet.of("starter", starter_problems.load_starter_problems())
         root = Path(source)
         if not root.is_dir():
             raise DataError(
-                f"{source}: no such folder; say starter, or the folder of a build: caretbench build efcb"
+                f"{source}: no such folder; use starter, or a folder that caretbench build efcb wrote"
             )
-        return ProblemSet.of(root.resolve().name, EfcbFolder(root).problems())
+        return ProblemSet.of(root.resolve().name, EfcbFolder(root).read_problems())
 
     def build(
         self,
@@ -74,7 +78,7 @@ class Efcb(Suite):
         progress: Progress,
         **_models: BuildModels,
     ) -> BuildResult:
-        """Build multiple-choice questions from merged changes.
+        """Build questions about merged changes.
 
         No program is run; only sources at GitHub need the network. The build fails (status 1) if position, length
         or similarity reveal the right answers. Run the same command again to resume.
@@ -86,36 +90,36 @@ class Efcb(Suite):
         return build.build(sources, output, options, progress)
 
     def data_tables(self, source: str) -> tuple[Table, ...]:
-        """Repositories and questions, as the paper's Tables 2 and 3."""
+        """Return repositories and questions, as the paper's Tables 2 and 3."""
         loaded = self.load(source)
-        facts = {} if source == "starter" else EfcbFolder(Path(source)).facts()
+        facts = {} if source == "starter" else EfcbFolder(Path(source)).repositories()
         return (*data_tables.data_tables(loaded.problems, facts),)
 
     def request(self, problem: Problem, text: str | None, profile: Profile) -> None:
-        """Nothing is run."""
+        """Return None: nothing is executed."""
         del problem, text, profile
 
     def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
-        """Return scores: whether the letter is right, or similarity to the reference, next to what copying reaches."""
+        """Return scores: a right or wrong letter, or similarity to the reference with the value of copying."""
         check = next((check for check in problem.checks if isinstance(check, ChoiceCheck)), None)
         if check is not None:
-            answer = answers.parsed(text, profile)
+            answer = choice_answers.parse_choice(text, profile)
             values = {
                 "passed": float(answer.choice == check.correct),
                 "invalid": float(answer.choice is None),
             }
-            details = {"answer": answer.letter or "", "reason": answer.invalid or ""}
+            details = {"answer": answer.letter or "", "reason": answer.reason or ""}
             return [Measurement("choice@1", values, details)]
         if problem.labels["task"] == MASKED:
             return [Measurement("masked@1", masked_scores(problem, text))]
         if problem.labels["task"] == HALLUCINATION:
-            made_up, _ = unsupported(problem, described(text))
+            made_up, _ = unsupported_mentions(problem, parse_description(text))
             said = {"unsupported": ", ".join(mention.text for mention in made_up)}
             return [Measurement("mentions@2", hallucination_scores(problem, text), said)]
         return [Measurement("description@1", reverse_scores(problem, text))]
 
     def gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> QuestionGate:
-        """Return the gate for questions; nothing is run."""
+        """Return the gate for questions."""
         del executor
 
         def measured(problem: Problem, text: str | None) -> Mapping[str, float]:
@@ -128,20 +132,20 @@ class Efcb(Suite):
         return QuestionGate(measured, progress)
 
     def judged_text(self, problem: Problem, text: str, profile: Profile) -> str:
-        """Return the written lines, or title and description in one form; the empty text where there are none.
+        """Return the written lines, or title and description in one form; empty if there are none.
 
-        A judge that saw the whole answer would rate copied surroundings, fences and manners. Under the paper profile,
-        and where the whole patch is asked for, it does: the raw answer was judged when the scores were published.
+        Judges would otherwise rate copied context and fences. Under the paper profile, and if the whole patch is
+        requested, they see the raw answer, as in the published scores.
         """
         if rules_of(profile).judged_as_it_came or problem.labels.get("tier") == WHOLE_PATCH:
             return text
         if problem.label("task") == MASKED and isinstance(problem.shown, Question) and problem.shown.context:
-            return fill(text, problem.shown.context[0].text).text
-        found = described(text)
+            return parse_masked_answer(text, problem.shown.context[0].text).text
+        found = parse_description(text)
         return f"Title: {found.title}\n\nBody: {found.body}".rstrip() if found.text else ""
 
     def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
-        """Lines and characters of the patch, and characters of all that is shown."""
+        """Return lines and characters of the patch, and characters of everything shown."""
         del profile
         shown = problem.shown
         names = ("patch_lines", "patch_characters")
@@ -152,7 +156,7 @@ class Efcb(Suite):
         return {**numbers, "shown_characters": 0.0}
 
     def canonical_label(self, name: str, value: str) -> str:
-        """``golang`` and ``rs`` are languages, too."""
+        """Return the name of a language for its other names, such as ``golang`` and ``rs``."""
         if name != "language":
             return value
         try:
@@ -163,5 +167,5 @@ class Efcb(Suite):
     def result_tables(
         self, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int
     ) -> tuple[Table, ...]:
-        """Return the score and the paper's tables, in form."""
+        """Return the score, and tables in the paper's form."""
         return result_tables(results, problems, seed)

@@ -13,12 +13,12 @@ from caretbench.options import Option, StringList
 from caretbench.progress import Progress
 from caretbench.projects.setup.settings import CheckSettings, OutputSettings
 from caretbench.suites.simcopilot.build_types import BuiltTasks, SimCopilotOptions
-from caretbench.suites.simcopilot.builder import Builder
 from caretbench.suites.simcopilot.folder import TaskFolder
-from caretbench.suites.simcopilot.mining.tasks import MODES, WantedTasks
+from caretbench.suites.simcopilot.mining.tasks import MODES, TaskSampling
+from caretbench.suites.simcopilot.task_builder import TaskBuilder
 
 _PER_1000: Final = 30
-"""Candidates for each 1,000 lines that the tests reach: large projects give no less than small ones."""
+"""Default number of candidates for each 1,000 lines that the tests reach."""
 
 _PROJECT, _TESTS, _TASKS = "Project", "Tests", "Tasks"
 
@@ -57,26 +57,26 @@ OPTIONS: Final = (
     Option("jobs", int, "Maximum number of commands that run at the same time. Default: the number of processors.",
            "build", flags=("--jobs", "-j"), minimum=1, help_group="Execution"),
 )  # fmt: skip
-"""All options."""
+"""Options of ``caretbench build simcopilot``."""
 
 
 def build(sources: Sequence[str], output: Path, options: Mapping[str, Any], progress: Progress) -> BuiltTasks:
-    """Build a folder of tasks out of one project, or go on where a build ended.
+    """Build a folder of tasks from one project, or resume its build.
 
     Raises:
-        ValueError: an option is wrong, or there is not exactly one project.
+        ValueError: an option is wrong, or ``sources`` is not exactly one project.
         DataError: the project or the folder cannot be used.
     """
     if len(sources) != 1:
         found = f"{len(sources)} projects" if sources else "no project"
-        raise ValueError(f"{found}: a folder of tasks is made of one; name its folder, one build for each")
-    wanted = _options(options)
+        raise ValueError(f"{found}: a build takes exactly one; name the folder of one project")
+    build_options = _options(options)
     indexes = _indexes(options["index"]) if options["setup"] or options["index"] else None
     engine = WorkspaceExecutor(options["jobs"], spaces=Workspaces(index=indexes))
-    builder = Builder(engine, decide=not options["candidates_only"])
+    builder = TaskBuilder(engine, validate=not options["candidates_only"])
     builder.progress = progress
     try:
-        return builder.build(Path(sources[0]), TaskFolder(output), wanted)
+        return builder.build(Path(sources[0]), TaskFolder(output), build_options)
     finally:
         engine.close()
 
@@ -89,9 +89,9 @@ def _options(options: Mapping[str, Any]) -> SimCopilotOptions:
     limit = options["max_candidates"]
     return SimCopilotOptions(
         languages=tuple(options["language"] or ()),
-        wanted=WantedTasks(
+        sampling=TaskSampling(
             tuple(mode for mode in MODES if mode in named),
-            WantedTasks.limit if limit is None else limit or None,
+            TaskSampling.limit if limit is None else limit or None,
             options["per_file"],
             options["seed"],
             _PER_1000 if limit is None else 0,
@@ -127,15 +127,15 @@ def _check(options: Mapping[str, Any]) -> CheckSettings | None:
     )
 
 
-def _pairs(option: str, given: Sequence[str] | None) -> dict[str, str]:
+def _pairs(option: str, values: Sequence[str] | None) -> dict[str, str]:
     name, _, form = option.partition(" ")
-    wrong = next((pair for pair in given or () if "=" not in pair), None)
+    wrong = next((pair for pair in values or () if "=" not in pair), None)
     if wrong is not None:
         raise ValueError(f"{name} {wrong!r}: expected {form}")
-    return dict(pair.partition("=")[::2] for pair in given or ())
+    return dict(pair.partition("=")[::2] for pair in values or ())
 
 
-def _indexes(given: Sequence[str] | None) -> IndexPolicy:
-    hosts = [one for one in given or () if one.startswith(("https://", "http://"))]
-    named = [one for one in given or () if one not in hosts]
+def _indexes(values: Sequence[str] | None) -> IndexPolicy:
+    hosts = [one for one in values or () if one.startswith(("https://", "http://"))]
+    named = [one for one in values or () if one not in hosts]
     return index_policy(_pairs("--index [NAME=]ADDRESS", named), hosts)

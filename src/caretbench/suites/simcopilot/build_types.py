@@ -1,4 +1,4 @@
-"""Settings and result of a SimCopilot build."""
+"""Options and result of a SimCopilot build."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Final, NamedTuple
 from pydantic import JsonValue
 
 from caretbench.problem import Problem
-from caretbench.projects.running import file_splice
+from caretbench.projects.answer_requests import file_splice
 from caretbench.projects.setup.settings import CheckSettings
 from caretbench.suites.simcopilot.folder import BuildManifest
-from caretbench.suites.simcopilot.mining.tasks import WantedTasks
+from caretbench.suites.simcopilot.mining.tasks import TaskSampling
 from caretbench.suites.values import BuildResult
 from caretbench.text_tables import align_columns
 from caretbench.validation.validity import Validity
@@ -22,51 +22,51 @@ from caretbench.validation.validity import Validity
 
 @dataclass(frozen=True)
 class SimCopilotOptions:
-    """What the user chose."""
+    """Options of a build."""
 
     languages: tuple[str, ...] = ()
-    wanted: WantedTasks = field(default_factory=WantedTasks)
+    sampling: TaskSampling = field(default_factory=TaskSampling)
     check: CheckSettings | None = None
     setup: str | None = None
     exclude: tuple[str, ...] = ()
     unverified: bool = False
 
     def stored(self) -> dict[str, JsonValue]:
-        """As it stands in the manifest."""
+        """Return the options as they are stored in the manifest."""
         return {
             "languages": list(self.languages),
-            "modes": list(self.wanted.modes),
-            "limit": self.wanted.limit,
-            "per_file": self.wanted.per_file,
+            "modes": list(self.sampling.modes),
+            "limit": self.sampling.limit,
+            "per_file": self.sampling.per_file,
             "check": self.check.model_dump(mode="json") if self.check else None,
             "setup": self.setup,
             "exclude": list(self.exclude),
             "unverified": self.unverified,
-            **({"per_1000": self.wanted.per_1000} if self.wanted.per_1000 else {}),
+            **({"per_1000": self.sampling.per_1000} if self.sampling.per_1000 else {}),
         }
 
 
 class BuiltTasks(NamedTuple):
-    """What a build gave."""
+    """Result of a build: the manifest, all candidates with their verdicts, and the number of tasks."""
 
     manifest: BuildManifest
     candidates: tuple[Problem, ...]
     verdicts: Mapping[str, Validity]
-    tasks: int
+    task_count: int
 
-    def number_of(self, verdict: str) -> int:
-        """Return how many candidates have this verdict."""
+    def verdict_count(self, verdict: str) -> int:
+        """Return the number of candidates with this verdict."""
         return sum(row.verdict == verdict for row in self.verdicts.values())
 
     def reasons(self) -> Counter[str]:
-        """Return how many candidates each check of the gate refused, by ``verdict: reason``."""
+        """Return the number of candidates for each reason of the gate, by ``verdict: reason``."""
         found: Counter[str] = Counter()
         for row in self.verdicts.values():
             found.update({f"{row.verdict}: {reason.partition(':')[0]}" for reason in row.reasons})
         return found
 
     def verdicts_by(self, label: str) -> dict[str, Counter[str]]:
-        """Verdicts by a label of the candidates."""
+        """Return counts of verdicts by the values of a label."""
         table: dict[str, Counter[str]] = {}
         for problem in self.candidates:
             if problem.id in self.verdicts:
@@ -74,8 +74,8 @@ class BuiltTasks(NamedTuple):
         return table
 
     @property
-    def counted(self) -> int:
-        """Valid tasks in files of which it is known what the tests reach: those that the yield counts."""
+    def counted_tasks(self) -> int:
+        """Number of valid tasks that count in the yield: those in files with known reach."""
         unknown = self.manifest.unknown_reach
         return sum(
             row.verdict == "valid"
@@ -89,21 +89,21 @@ _VERDICTS: Final = ("valid", "unverified", "invalid")
 
 
 def build_result(built: BuiltTasks, output: Path, wall_s: float, *, candidates_only: bool) -> BuildResult:
-    """Return what a build of ``wall_s`` seconds gave. It is unfit where the gate leaves no task."""
+    """Return the printed result of a build that took ``wall_s`` seconds; not usable if it has no task."""
     if candidates_only:
         last = f"\n{output}: {len(built.candidates)} candidates; the same command without --candidates-only decides"
     else:
-        last = f"\n{output}: {built.tasks} tasks; caretbench run simcopilot --data {output} -m …"
+        last = f"\n{output}: {built.task_count} tasks; caretbench run simcopilot --data {output} -m …"
     return BuildResult(
         lines=(*_lines(built, wall_s), last),
         numbers=_numbers(built, wall_s),
         notes=(*_notes(built),),
-        fit=candidates_only or bool(built.tasks),
+        usable=candidates_only or bool(built.task_count),
     )
 
 
 def _cpu_s(built: BuiltTasks) -> float:
-    """CPU seconds of the commands that decided the candidates, in this run and in earlier ones."""
+    """Return the CPU seconds of all commands of the gate, in this run and in earlier ones."""
     return sum(float(row.details.get("cpu_s", 0)) for row in built.verdicts.values())
 
 
@@ -113,12 +113,12 @@ def _numbers(built: BuiltTasks, wall_s: float) -> dict[str, JsonValue]:
     return {
         "project": manifest.project,
         "candidates": len(built.candidates),
-        "verdicts": {name: built.number_of(name) for name in _VERDICTS},
+        "verdicts": {name: built.verdict_count(name) for name in _VERDICTS},
         "reasons": dict(built.reasons()),
-        "tasks": built.tasks,
+        "tasks": built.task_count,
         "lines": dict(manifest.lines),
         "reached_lines": dict(manifest.reached_lines),
-        "valid_per_1000_reached_lines": round(1000 * built.counted / reached, 1) if reached else None,
+        "valid_per_1000_reached_lines": round(1000 * built.counted_tasks / reached, 1) if reached else None,
         "not_candidates": dict(manifest.rejected),
         "passed_over": dict(manifest.passed_over),
         "unknown_reach": dict(manifest.unknown_reach),
@@ -133,21 +133,21 @@ def _numbers(built: BuiltTasks, wall_s: float) -> dict[str, JsonValue]:
 def _notes(built: BuiltTasks) -> Iterator[str]:
     manifest = built.manifest
     for name, reason in manifest.dropped_checks.items():
-        yield f"{name}: left out: {reason}"
+        yield f"{name}: excluded: {reason}"
     for name, tests in manifest.flaky_tests.items():
-        yield f"{name}: left out, since they pass at times only: {', '.join(tests)}"
-    for name, said in manifest.order_dependent.items():
-        yield f"{name}: {said}; so all tests run for every task, in the project's own order"
+        yield f"{name}: excluded, because they are flaky: {', '.join(tests)}"
+    for name, failure in manifest.order_dependent.items():
+        yield f"{name}: {failure}; so all tests run for every task, in the project's own order"
     yield from _of_files(manifest.passed_over, "not mined")
-    unknown = "what its tests reach is not known, so it does not count in the yield"
+    unknown = "the statements that its tests reach are unknown, so it does not count in the yield"
     yield from _of_files(manifest.unknown_reach, unknown)
 
 
-def _of_files(reasons: Mapping[str, str], said: str) -> Iterator[str]:
+def _of_files(reasons: Mapping[str, str], outcome: str) -> Iterator[str]:
     for path, reason in list(reasons.items())[:_SHOWN_FILES]:
-        yield f"{path}: {said}: {reason}"
+        yield f"{path}: {outcome}: {reason}"
     if len(reasons) > _SHOWN_FILES:
-        yield f"… and {len(reasons) - _SHOWN_FILES} more files ({said}); the manifest names all"
+        yield f"… and {len(reasons) - _SHOWN_FILES} more files ({outcome}); the manifest lists all"
 
 
 def _lines(built: BuiltTasks, wall_s: float) -> Iterator[str]:
@@ -165,13 +165,13 @@ def _lines(built: BuiltTasks, wall_s: float) -> Iterator[str]:
         yield ""
         yield from align_columns(rows, ("mode", *_VERDICTS, "candidates"))
         yield from (f"  {reason} ({count})" for reason, count in built.reasons().most_common())
-    if built.tasks:
+    if built.task_count:
         cpu_s = _cpu_s(built)
         per = ""
         if reached:
             more = manifest.rejected.get("not_drawn", 0)
             bound = f" ({more} more candidates were not drawn: --max-candidates)" if more else ""
-            per = f"{1000 * built.counted / reached:.0f} valid per 1,000 reached lines{bound}; "
+            per = f"{1000 * built.counted_tasks / reached:.0f} valid per 1,000 reached lines{bound}; "
         yield (
             f"\n{per}this run took {wall_s:.0f} s; the gate's commands took {cpu_s:.0f} s of CPU, "
             f"{cpu_s / max(1, len(built.verdicts)):.2f} s for each candidate"

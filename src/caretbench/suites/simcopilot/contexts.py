@@ -1,11 +1,13 @@
-"""Project context that a model sees in addition to the caret, with the origin of each shown line.
+"""Project contexts of prompts (``--context``), with the origin of each shown line.
 
-``as_is`` shows the file alone; ``prepend_files`` the other files before it; ``move_enclosing_to_end`` moves the
-functions and classes around the caret to the end of what they stand in, and prepends the other files (the paper's);
-``retrieval`` shows parts of other files that are like the code at the caret (BM25).
+* ``as_is``: only the caret's file.
+* ``prepend_files``: the other files before it.
+* ``move_enclosing_to_end``: in addition, the functions and classes around the caret are moved to the end of their
+  scope (the paper's strategy).
+* ``retrieval``: parts of other files that are similar to the code at the caret (BM25).
 
-Hidden text reaches no prompt: of other files, lines go out in which the reference, or what is hidden behind the caret,
-stands again; nothing of the caret's own file is shown twice.
+No prompt contains hidden text: lines of other files that repeat the reference, or the hidden suffix, are removed. No
+line of the caret's file is shown twice.
 """
 
 from __future__ import annotations
@@ -17,50 +19,50 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from caretbench.problem import Caret, ContextFile, FileSplice, Problem
-from caretbench.projects.retrieval import most_alike
-from caretbench.projects.running import file_splice
-from caretbench.suites.simcopilot.mining.candidates import shown
-from caretbench.suites.simcopilot.mining.repeated import Haystack, tokens_of
+from caretbench.projects.answer_requests import file_splice
+from caretbench.projects.retrieval import most_similar_parts
+from caretbench.suites.simcopilot.caret_lines import LinePart, split_at_caret
+from caretbench.suites.simcopilot.mining.candidates import visible_text
 from caretbench.suites.simcopilot.mining.rules import mining_rules
-from caretbench.suites.simcopilot.moving import LinePiece, moved
+from caretbench.suites.simcopilot.mining.token_search import TokenSearch, split_tokens
 from caretbench.syntax import FileAnalysis, ProjectAnalysis, SourceFile, is_test_path
 
-VERSION: Final = 2
-"""Of what is shown: a change of it is a new one. 2: the project's name, where a format has a place for it."""
+CONTEXT_VERSION: Final = 2
+"""Version of the shown text. 2: includes the project's name, if the prompt format has a field for it."""
 
-MOST_BYTES: Final = 200_000
-"""Of other files; the most distant ones stay out."""
+MAX_CONTEXT_BYTES: Final = 200_000
+"""Maximum size of the other files in a prompt; the most distant ones are omitted."""
 _FUNCTIONS: Final = ("function", "method")
 _QUERY_LINES: Final = 20
 _PARTS: Final = 6
 
-Place = tuple[str, int]
-"""A file and a line of it, from 1."""
+LineOrigin = tuple[str, int]
+"""A path and a line number, from 1."""
 
 
 class ShownContext(NamedTuple):
-    """What is shown, and where its lines come from: those of prefix and suffix, and those of each other file."""
+    """The caret with its context, and the origin of each line of prefix, suffix and other files."""
 
     caret: Caret
-    prefix: tuple[Place, ...]
-    suffix: tuple[Place, ...]
-    files: tuple[tuple[Place, ...], ...] = ()
+    prefix_origins: tuple[LineOrigin, ...]
+    suffix_origins: tuple[LineOrigin, ...]
+    file_origins: tuple[tuple[LineOrigin, ...], ...] = ()
 
 
-class FilePart(NamedTuple):
-    """Lines of another file, in their order."""
+class FileExcerpt(NamedTuple):
+    """Numbered lines of another file."""
 
     path: str
     lines: tuple[tuple[int, str], ...]
 
     @property
     def text(self) -> str:
-        """The lines, each with its line feed."""
+        """The lines, each with a line feed."""
         return "".join(f"{line}\n" for _, line in self.lines)
 
 
-class ContextSubject(NamedTuple):
-    """A problem in its project."""
+class ContextProblem(NamedTuple):
+    """A problem and the analysis of its project."""
 
     problem: Problem
     splice: FileSplice
@@ -73,37 +75,37 @@ class ContextSubject(NamedTuple):
 
     @property
     def hides_suffix(self) -> bool:
-        """Return whether what stands behind the caret is hidden."""
+        """Return whether the text after the caret is hidden."""
         return self.problem.labels.get("mode") == "suffix_hidden"
 
-    def hidden(self) -> list[list[str]]:
-        """Return the tokens of the texts that no prompt may hold, where they are long enough to be told from chance."""
+    def hidden_tokens(self) -> list[list[str]]:
+        """Return the tokens of the texts that no prompt may contain; texts too short to repeat by chance only."""
         data, splice = self.file.source.data, self.splice
         texts = [self.problem.reference]
         if self.hides_suffix:
             around = self.file.enclosing_scopes((splice.start, splice.end))
             ends = [scope.span.end for scope in around if scope.kind in _FUNCTIONS]
-            texts += [shown(data[splice.end : end]) for end in ends[:1]]
+            texts += [visible_text(data[splice.end : end]) for end in ends[:1]]
         least = mining_rules().blocks.repeated_tokens
-        return [tokens for text in texts if len(tokens := tokens_of(text)) >= least]
+        return [tokens for text in texts if len(tokens := split_tokens(text)) >= least]
 
 
-def without(source: SourceFile, hidden: Sequence[list[str]]) -> FilePart:
-    """Return a file without the lines in which hidden text stands."""
-    lines = list(enumerate(shown(source.data).removesuffix("\n").split("\n"), 1))
+def without_hidden_text(source: SourceFile, hidden: Sequence[list[str]]) -> FileExcerpt:
+    """Return a file without the lines that contain hidden text."""
+    lines = list(enumerate(visible_text(source.data).removesuffix("\n").split("\n"), 1))
     while found := _holding("\n".join(line for _, line in lines), hidden):
         lines = [line for n, line in enumerate(lines) if n not in found]
-    return FilePart(source.path, tuple(lines))
+    return FileExcerpt(source.path, tuple(lines))
 
 
 @lru_cache(maxsize=256)
-def _haystack(text: str) -> Haystack:
-    """Files are looked through for one problem after the other."""
-    return Haystack(text)
+def _haystack(text: str) -> TokenSearch:
+    """Return the search index of a file; kept, because the next problems search the same files."""
+    return TokenSearch(text)
 
 
 def _holding(text: str, hidden: Sequence[list[str]]) -> set[int]:
-    """Return the lines, from 0, in which hidden text stands. Without them others meet, so it is looked for again."""
+    """Return the lines, from 0, that contain hidden text. Removing them can create new matches."""
     haystack = _haystack(text)
     return {
         line
@@ -113,25 +115,27 @@ def _holding(text: str, hidden: Sequence[list[str]]) -> set[int]:
     }
 
 
-def others(one: ContextSubject) -> list[FilePart]:
-    """Return the other files of the caret's language, tests apart, the nearest last, without hidden text."""
-    hidden = one.hidden()
-    home = PurePosixPath(one.splice.path).parts
+def other_files(context_problem: ContextProblem) -> list[FileExcerpt]:
+    """Return the other files of the caret's language, without tests and hidden text, the nearest file last."""
+    hidden = context_problem.hidden_tokens()
+    home = PurePosixPath(context_problem.splice.path).parts
 
     def shared(path: str) -> int:
         pairs = zip(home, PurePosixPath(path).parts, strict=False)
         return next((n for n, (a, b) in enumerate(pairs) if a != b), 0)
 
-    language = one.file.source.language
+    language = context_problem.file.source.language
     paths = [
         path
-        for path, file in one.analysis.files.items()
-        if path != one.splice.path and file.source.language == language and not is_test_path(path, language)
+        for path, file in context_problem.analysis.files.items()
+        if path != context_problem.splice.path
+        and file.source.language == language
+        and not is_test_path(path, language)
     ]
-    found: list[FilePart] = []
-    room = MOST_BYTES
+    found: list[FileExcerpt] = []
+    room = MAX_CONTEXT_BYTES
     for path in sorted(paths, key=lambda path: (-shared(path), path)):
-        part = without(one.analysis[path].source, hidden)
+        part = without_hidden_text(context_problem.analysis[path].source, hidden)
         room -= len(part.text)
         if room < 0:
             break
@@ -140,7 +144,7 @@ def others(one: ContextSubject) -> list[FilePart]:
 
 
 def _context(
-    one: ContextSubject, pieces: tuple[Sequence[LinePiece], Sequence[LinePiece]], parts: Sequence[FilePart]
+    one: ContextProblem, pieces: tuple[Sequence[LinePart], Sequence[LinePart]], parts: Sequence[FileExcerpt]
 ) -> ShownContext:
     before, after = pieces
     project = one.problem.labels.get("project")
@@ -161,23 +165,23 @@ def _context(
     )
 
 
-def _as_is(one: ContextSubject) -> ShownContext:
-    return _context(one, moved(one.file, one.splice, move=False), ())
+def _as_is(one: ContextProblem) -> ShownContext:
+    return _context(one, split_at_caret(one.file, one.splice, move_declarations=False), ())
 
 
-def _prepend_files(one: ContextSubject) -> ShownContext:
-    return _context(one, moved(one.file, one.splice, move=False), others(one))
+def _prepend_files(one: ContextProblem) -> ShownContext:
+    return _context(one, split_at_caret(one.file, one.splice, move_declarations=False), other_files(one))
 
 
-def _move_enclosing(one: ContextSubject) -> ShownContext:
-    before, after = moved(one.file, one.splice, move=True)
-    return _context(one, (_without_hidden(one, before), after), others(one))
+def _move_enclosing(one: ContextProblem) -> ShownContext:
+    before, after = split_at_caret(one.file, one.splice, move_declarations=True)
+    return _context(one, (_without_hidden(one, before), after), other_files(one))
 
 
-def _without_hidden(one: ContextSubject, before: list[LinePiece]) -> list[LinePiece]:
-    """What comes before the caret, without what of its outermost function stood behind it and is hidden there.
+def _without_hidden(one: ContextProblem, before: list[LinePart]) -> list[LinePart]:
+    """Return the lines before the caret, without lines of its outermost function that are hidden after it.
 
-    Lines that have moved before the caret go out, too, where hidden text stands in them again.
+    Lines that were moved before the caret are removed too, if they repeat hidden text.
     """
     source, splice = one.file.source, one.splice
     last = source.line_at(max(splice.start, splice.end - 1))
@@ -186,7 +190,7 @@ def _without_hidden(one: ContextSubject, before: list[LinePiece]) -> list[LinePi
         ends = [source.line_at(max(0, s.span.end - 1)) for s in around if s.kind in _FUNCTIONS]
         hidden_to = ends[0] if ends else last
         before = [piece for piece in before if not last < piece.line <= hidden_to]
-    hidden = one.hidden()
+    hidden = one.hidden_tokens()
     while True:
         found = _holding("".join(piece.text for piece in before), hidden)
         kept = [piece for n, piece in enumerate(before) if n not in found or piece.line <= last]
@@ -195,16 +199,16 @@ def _without_hidden(one: ContextSubject, before: list[LinePiece]) -> list[LinePi
         before = kept
 
 
-def _retrieval(one: ContextSubject) -> ShownContext:
+def _retrieval(one: ContextProblem) -> ShownContext:
     caret = one.problem.caret
     behind = [] if one.hides_suffix else caret.suffix.split("\n")[: _QUERY_LINES // 2]
     query = "\n".join((*caret.prefix.split("\n")[-_QUERY_LINES:], *behind))
-    pools = [(part.path, part.lines) for part in others(one)]
-    parts = [FilePart(path, lines) for path, lines in most_alike(query, pools, _PARTS)]
-    return _context(one, moved(one.file, one.splice, move=False), parts)
+    pools = [(part.path, part.lines) for part in other_files(one)]
+    parts = [FileExcerpt(path, lines) for path, lines in most_similar_parts(query, pools, _PARTS)]
+    return _context(one, split_at_caret(one.file, one.splice, move_declarations=False), parts)
 
 
-CONTEXTS: Final[Mapping[str, Callable[[ContextSubject], ShownContext]]] = MappingProxyType(
+CONTEXTS: Final[Mapping[str, Callable[[ContextProblem], ShownContext]]] = MappingProxyType(
     {
         "as_is": _as_is,
         "prepend_files": _prepend_files,
@@ -212,16 +216,16 @@ CONTEXTS: Final[Mapping[str, Callable[[ContextSubject], ShownContext]]] = Mappin
         "retrieval": _retrieval,
     }
 )
-"""The strategies by name."""
+"""Context strategies by name."""
 
 
-def context_of(name: str, problem: Problem, analysis: ProjectAnalysis) -> ShownContext:
-    """What is shown of a problem under a strategy.
+def build_context(name: str, problem: Problem, analysis: ProjectAnalysis) -> ShownContext:
+    """Return the caret of a problem with the context of a strategy.
 
     Raises:
         KeyError: no such strategy.
-        DataError: the answer goes into no file of a project.
+        DataError: the problem has no span in a file of a project.
     """
     if name not in CONTEXTS:
         raise KeyError(f"unknown context {name!r}; known: {', '.join(CONTEXTS)}")
-    return CONTEXTS[name](ContextSubject(problem, file_splice(problem), analysis))
+    return CONTEXTS[name](ContextProblem(problem, file_splice(problem), analysis))

@@ -1,16 +1,16 @@
-"""The folder of mined tasks: problems, the project as it was, what the gate said, and how it was made.
+"""The folder of mined tasks: problems, snapshot of the project, verdicts of the gate, manifest.
 
 ::
 
     tasks/
-      manifest.json       from which project, by which command, with which versions and options
-      candidates.jsonl    every task that was mined, before the gate
-      validity.jsonl      the gate's verdict on every candidate, with its reasons
-      problems.jsonl      the tasks to run: candidates that the gate did not refuse
-      snapshots/ID/       the project, as plain files; ID is the hash of what is in it
+      manifest.json       project, test command, versions, options
+      candidates.jsonl    all mined candidates, before validation
+      validity.jsonl      the gate's verdicts on the candidates, with reasons
+      problems.jsonl      the tasks to run: candidates that passed the gate
+      snapshots/ID/       the project as plain files; ID is the hash of its contents
 
-A folder can be copied to another machine as it is. ``problems.jsonl`` is written last: a folder without it is a build
-that has not ended.
+A folder can be copied to another machine. ``problems.jsonl`` is written last; a folder without it is an unfinished
+build.
 """
 
 from __future__ import annotations
@@ -30,42 +30,42 @@ from caretbench.validation.validity import Validity
 
 
 class BuildManifest(Row):
-    """How the tasks were made."""
+    """Origin of the tasks: project, test command, options, and counts of the build."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
     suite: str = "simcopilot"
     project: str
-    """The project's name; the cluster of its problems."""
+    """Name of the project; the cluster of its problems."""
     snapshot: str
     provenance: Provenance
     languages: tuple[str, ...]
     command: tuple[str, ...]
     options: Mapping[str, JsonValue] = Field(default_factory=dict)
-    """What the user chose: sampling, limits, excluded paths."""
+    """Options of the build, such as limits and excluded paths."""
     seed: int = 0
     versions: Mapping[str, str] = Field(default_factory=dict)
     lines: Mapping[str, int] = Field(default_factory=dict)
     """Lines of the project by language."""
     reached_lines: Mapping[str, int] = Field(default_factory=dict)
-    """Those that its tests reach: the yield is counted per 1,000 of them."""
+    """Lines that its tests execute; the yield is the number of valid tasks per 1,000 of them."""
     unknown_reach: Mapping[str, str] = Field(default_factory=dict)
-    """Mined files of which it could not be found out what the tests reach, with the reason: none of their lines counts
-    as reached, and none of their tasks in the yield."""
+    """Mined files whose executed statements are unknown, with the reason. Their lines do not count as reached, and
+    their tasks do not count in the yield."""
     passed_over: Mapping[str, str] = Field(default_factory=dict)
     """Files that were not mined, with the reason."""
     rejected: Mapping[str, int] = Field(default_factory=dict)
-    """How many blocks each rule of mining refused, and how many candidates were not drawn (``not_drawn``)."""
+    """Number of blocks that each mining rule rejected, and of candidates that were not sampled (``not_drawn``)."""
     dropped_checks: Mapping[str, str] = Field(default_factory=dict)
-    """Ways to test the project that did not pass three times as it is, or run none of its code, with the reason."""
+    """Checks whose tests did not pass three times on the unchanged project, or execute no mined line, with reasons."""
     flaky_tests: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
-    """By check: tests that pass at times only; they are left out."""
+    """Flaky tests by check; they are excluded."""
     order_dependent: Mapping[str, str] = Field(default_factory=dict)
-    """Checks whose tests do not pass in another order, with what fails there. They always run in their own order, and
-    all of them: none is chosen for a task."""
+    """Checks whose tests fail in another order, with the failing tests. All their tests run for every task, in the
+    project's order."""
 
 
 class TaskFolder:
-    """The files of one folder of tasks."""
+    """Reader and writer of a folder of tasks."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -75,13 +75,13 @@ class TaskFolder:
         self.problems_path = path / "problems.jsonl"
 
     def snapshot_path(self, identity: str) -> Path:
-        """Where the project lies, as plain files.
+        """Return the folder of a snapshot.
 
         Raises:
-            DataError: the name is no name of a snapshot.
+            DataError: ``identity`` is not the name of a snapshot.
         """
         if not identity.isalnum():
-            raise DataError(f"{self.path}: {identity!r} is no snapshot's name")
+            raise DataError(f"{self.path}: {identity!r} is not the name of a snapshot")
         return self.path / "snapshots" / identity
 
     def manifest(self) -> BuildManifest:
@@ -102,16 +102,16 @@ class TaskFolder:
         write_atomically(self.manifest_path, manifest.model_dump_json(indent=2) + "\n")
 
     def candidates(self) -> list[Problem]:
-        """What was mined so far; a torn last line is dropped."""
+        """Return the candidates; an incomplete last line is ignored."""
         return list(self._mined())
 
     def _mined(self) -> Iterator[Problem]:
-        """Yield the same one by one: those of a long file are long themselves."""
+        """Yield the candidates one by one, to save memory: each contains the text of its file."""
         if self.candidates_path.exists():
             yield from read_rows(self.candidates_path, Problem, allow_partial_last_line=True)
 
     def validity(self) -> dict[str, Validity]:
-        """What the gate said so far, by problem."""
+        """Return the gate's verdicts so far, by problem id."""
         if not self.validity_path.exists():
             return {}
         return {
@@ -119,21 +119,21 @@ class TaskFolder:
             for row in read_rows(self.validity_path, Validity, allow_partial_last_line=True)
         }
 
-    def finish(self, *, unverified: bool = False) -> int:
-        """Write the tasks to run; gives how many there are. Candidates that the gate has not seen stay out."""
-        wanted = {"valid", "unverified"} if unverified else {"valid"}
-        fit = {name for name, row in self.validity().items() if row.verdict in wanted}
-        return write_rows(self.problems_path, (problem for problem in self._mined() if problem.id in fit))
+    def write_problems(self, *, unverified: bool = False) -> int:
+        """Write ``problems.jsonl`` and return the number of tasks: valid candidates, and optionally unverified ones."""
+        accepted = {"valid", "unverified"} if unverified else {"valid"}
+        ids = {name for name, row in self.validity().items() if row.verdict in accepted}
+        return write_rows(self.problems_path, (problem for problem in self._mined() if problem.id in ids))
 
     def problems(self) -> list[Problem]:
         """Return the tasks to run.
 
         Raises:
-            DataError: the build has not ended, a row is malformed, or a project is missing.
+            DataError: the build is unfinished, a row is malformed, or a snapshot is missing.
         """
         if not self.problems_path.is_file():
-            begun = "its build has not ended" if self.manifest_path.exists() else "no folder of tasks"
-            raise DataError(f"{self.path}: {begun} (no problems.jsonl in it)")
+            state = "its build has not ended" if self.manifest_path.exists() else "no folder of tasks"
+            raise DataError(f"{self.path}: {state} (no problems.jsonl in it)")
         found = list(read_rows(self.problems_path, Problem))
         self._check(found)
         return found
@@ -142,18 +142,18 @@ class TaskFolder:
         splices = [(problem.id, problem.splice) for problem in problems]
         for identity, splice in splices:
             if not isinstance(splice, FileSplice):
-                raise DataError(f"{self.problems_path}: {identity} is no answer in a file of a project")
+                raise DataError(f"{self.problems_path}: {identity} has no span in a file of a project")
         for snapshot in {splice.snapshot for _, splice in splices if isinstance(splice, FileSplice)}:
             if not self.snapshot_path(snapshot).is_dir():
                 raise DataError(f"{self.path}: the project {snapshot} is missing in snapshots/")
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """The folder for this process alone.
+def folder_lock(folder: Path) -> Iterator[None]:
+    """Hold the exclusive lock of a build's folder, which is created if missing.
 
     Raises:
-        DataError: another process builds in it.
+        DataError: another process holds the lock, or the path is a file.
     """
     if folder.exists() and not folder.is_dir():
         raise DataError(f"{folder}: a file; give a folder with -o")

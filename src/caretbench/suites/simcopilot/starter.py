@@ -1,8 +1,7 @@
-"""The starter set: tasks mined from sample projects of our own, ready to run.
+"""Loader of the starter set: valid tasks mined from the sample projects of the package.
 
-What the gate let through is kept as spans with their labels, ``starter_tasks/PROJECT.jsonl``; all texts come from the
-sample project, ``caretbench/samples/PROJECT``. ``benchmarks/simcopilot_starter.py`` writes such a file from a folder of
-tasks.
+``starter_tasks/PROJECT.jsonl`` has their spans and labels; the texts are in ``caretbench/samples/PROJECT``.
+``benchmarks/simcopilot_starter.py`` writes such a file from a folder of tasks.
 """
 
 from __future__ import annotations
@@ -16,17 +15,17 @@ from typing import Literal
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.files import DataError, read_rows
 from caretbench.problem import Caret, FileSplice, Label, Problem, Row, TestsCheck
-from caretbench.projects.project import take
-from caretbench.projects.running import file_splice, tests_check
-from caretbench.projects.setup.commands import NamedCheck, checks_of
+from caretbench.projects.answer_requests import file_splice, tests_check
+from caretbench.projects.project import store_project
+from caretbench.projects.setup.command_detection import NamedCheck, project_checks
 from caretbench.projects.setup.settings import ProjectSettings, read_settings
-from caretbench.suites.simcopilot.mining.candidates import shown
+from caretbench.suites.simcopilot.mining.candidates import visible_text
 
 _DIGITS = 8
 
 
 class StarterTask(Row):
-    """One task, without its texts. ``sha256`` begins the hash of the file that it was cut out of."""
+    """One task without its texts. ``sha256`` is the beginning of the hash of its file."""
 
     path: str
     sha256: str
@@ -36,48 +35,50 @@ class StarterTask(Row):
     language: str
     mode: Literal["infill", "suffix_hidden"]
     check: str
-    """The name of the project's check that decides."""
+    """Name of the project's check that tests the answers."""
     minimum_tests: int = 0
     reference_s: float
     overlap_group: str | None = None
     labels: Mapping[str, Label]
 
 
-def projects() -> Mapping[str, Path]:
+def sample_projects() -> Mapping[str, Path]:
     """Return the sample projects, by name."""
     root = Path(str(resources.files("caretbench"))) / "samples"
     return {path.name: path for path in sorted(root.iterdir()) if path.is_dir()}
 
 
-def tasks_path(project: str) -> Path:
-    """Where the tasks of a sample project lie in the package."""
+def starter_tasks_path(project: str) -> Path:
+    """Return the file with the tasks of a sample project."""
     return Path(str(resources.files("caretbench.suites.simcopilot"))) / "starter_tasks" / f"{project}.jsonl"
 
 
 def load(store: SnapshotStore | None = None) -> list[Problem]:
-    """Return the tasks of all sample projects that have some; the projects are taken into the store.
+    """Return the tasks of all sample projects; the projects are added to the store.
 
     Raises:
-        DataError: the tasks are not those of the projects.
+        DataError: the tasks do not fit the files of the project.
     """
     store = store or SnapshotStore()
     found = []
-    for name, root in projects().items():
-        if tasks_path(name).is_file():
+    for name, root in sample_projects().items():
+        if starter_tasks_path(name).is_file():
             found += _load(name, root, store)
     return found
 
 
 def _load(name: str, root: Path, store: SnapshotStore) -> list[Problem]:
     settings = read_settings(root)
-    snapshot = take(root, store, settings.ignore).snapshot
-    checks = {entry.name: entry.check for entry in checks_of(snapshot, (), settings=settings.checks)}
+    snapshot = store_project(root, store, settings.ignore).snapshot
+    checks = {entry.name: entry.check for entry in project_checks(snapshot, (), settings=settings.checks)}
     texts: dict[str, bytes] = {}
     problems = []
-    for task in read_rows(tasks_path(name), StarterTask):
+    for task in read_rows(starter_tasks_path(name), StarterTask):
         data = texts.setdefault(task.path, snapshot.read(task.path))
         if _digest(data) != task.sha256 or task.check not in checks:
-            raise DataError(f"{tasks_path(name)}: not made of the {name} that lies beside it; mine it again")
+            raise DataError(
+                f"{starter_tasks_path(name)}: not made of the {name} that lies beside it; mine it again"
+            )
         measured = {"minimum_tests": task.minimum_tests, "reference_s": task.reference_s}
         check = checks[task.check].model_copy(update=measured)
         problems.append(_problem(task, settings, snapshot.id, data, check))
@@ -93,14 +94,14 @@ def _problem(
         suite="simcopilot",
         shown=Caret(
             language=task.language,
-            prefix=shown(data[: task.start]),
-            suffix="" if task.mode == "suffix_hidden" else shown(data[task.end :]),
+            prefix=visible_text(data[: task.start]),
+            suffix="" if task.mode == "suffix_hidden" else visible_text(data[task.end :]),
             path=task.path,
         ),
         splice=FileSplice(
             snapshot=snapshot, path=task.path, start=task.start, end=task.end, newline=task.newline
         ),
-        reference=shown(data[task.start : task.end]),
+        reference=visible_text(data[task.start : task.end]),
         checks=(check,),
         labels=task.labels,
         cluster=name,
@@ -110,15 +111,15 @@ def _problem(
 
 
 def starter_task(problem: Problem, content: bytes, checks: Sequence[NamedCheck]) -> StarterTask:
-    """Return a mined task without its texts; of ``checks``, the first that names the file decides.
+    """Return a mined task without its texts; its check is the first of ``checks`` for its file.
 
     Raises:
-        DataError: the problem is no mined task, or no check names its file.
+        DataError: the problem is no mined task, or no check is for its file.
     """
     splice, decides = file_splice(problem), tests_check(problem)
-    check = next((entry for entry in checks if entry.decides(splice.path)), None)
+    check = next((entry for entry in checks if entry.applies_to(splice.path)), None)
     if check is None:
-        raise DataError(f"{problem.id}: no check of the project names {splice.path}")
+        raise DataError(f"{problem.id}: no check of the project is for {splice.path}")
     return StarterTask.model_validate(
         {
             "path": splice.path, "sha256": _digest(content), "start": splice.start, "end": splice.end,

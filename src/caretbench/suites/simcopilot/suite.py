@@ -18,19 +18,19 @@ from caretbench.metrics.similarity import similarities
 from caretbench.problem import Caret, FileSplice, Problem, Profile
 from caretbench.profiles import ProfileRule, ProfileRules
 from caretbench.progress import Progress
-from caretbench.projects.analyses import analysis_of
-from caretbench.projects.running import file_splice, take_projects, workspace_request
+from caretbench.projects.answer_requests import file_splice, store_projects, workspace_request
+from caretbench.projects.snapshot_analysis import analyse_snapshot
 from caretbench.suites import register
 from caretbench.suites.base import Suite
 from caretbench.suites.build_models import BuildModels
 from caretbench.suites.simcopilot import build, starter
+from caretbench.suites.simcopilot.answer_syntax import syntax_fault
 from caretbench.suites.simcopilot.build_types import build_result
-from caretbench.suites.simcopilot.contexts import CONTEXTS, VERSION, context_of
+from caretbench.suites.simcopilot.contexts import CONTEXT_VERSION, CONTEXTS, build_context
 from caretbench.suites.simcopilot.folder import TaskFolder
 from caretbench.suites.simcopilot.released import spans as released
-from caretbench.suites.simcopilot.released.paper import paper
-from caretbench.suites.simcopilot.released.tables import tables
-from caretbench.suites.simcopilot.wellformed import fault_of
+from caretbench.suites.simcopilot.released.paper import paper_rules
+from caretbench.suites.simcopilot.released.tables import released_tables
 from caretbench.suites.values import BuildResult, Measurement, PaperTable, ProblemSet, Stratification, Table
 from caretbench.validation.workspace_gate import WorkspaceGate
 
@@ -40,7 +40,7 @@ _MODES = {"completion": "suffix_hidden"}
 class SimCopilotProfile(ProfileRules):
     """The rules of SimCopilot's profiles."""
 
-    policy = ProfileRule("Truncation policy where none is named", paper="simcopilot/repair", default="block")
+    policy = ProfileRule("Default truncation policy", paper="simcopilot/repair", default="block")
 
 
 @register
@@ -71,14 +71,14 @@ class SimCopilot(Suite):
             ("mode", "cyclomatic"),
             ("mode", "block_lines"),
         ),
-        bounds={
-            "reference_distance": {name: rules.range_bounds for name, rules in paper().languages.items()},
-            "comment_distance": {"*": (paper().comments.bound,)},
-            "comment_distance_any": {"*": (paper().comments.bound,)},
+        paper_bounds={
+            "reference_distance": {name: rules.range_bounds for name, rules in paper_rules().languages.items()},
+            "comment_distance": {"*": (paper_rules().comments.bound,)},
+            "comment_distance_any": {"*": (paper_rules().comments.bound,)},
         },
-        main=("language", "mode"),
+        main_labels=("language", "mode"),
         heat_maps=(("language", "mode", "constructs"), ("constructs", "reference_distance")),
-        printed_intervals=True,
+        paper_intervals=True,
         paper_tables=(
             PaperTable("Overall (the paper's Table 2, in form)", ("language", "mode")),
             PaperTable(
@@ -98,20 +98,18 @@ class SimCopilot(Suite):
 
     profile_rules = SimCopilotProfile
 
-    contexts = MappingProxyType(dict.fromkeys(CONTEXTS, VERSION))
+    contexts = MappingProxyType(dict.fromkeys(CONTEXTS, CONTEXT_VERSION))
 
     def load(self, source: str) -> ProblemSet:
-        """``starter``, or the folder that ``caretbench build simcopilot`` wrote.
+        """Return the tasks of ``starter``, or of a folder written by ``caretbench build simcopilot``.
 
-        The projects are taken into the user's cache.
+        Their projects are added to the store in the cache.
         """
         if source == "starter":
             return ProblemSet.of("starter", starter.load())
         root = Path(source)
         if not root.is_dir():
-            raise DataError(
-                f"{source}: no such folder; say starter, or give the folder of mined tasks with --data"
-            )
+            raise DataError(f"{source}: no such folder; expected starter, or the folder of mined tasks")
         if released.is_released(root) and not (root / "problems.jsonl").exists():
             raise DataError(
                 f"{source}: released spans, which are no problems by themselves; "
@@ -120,7 +118,7 @@ class SimCopilot(Suite):
         folder = TaskFolder(root)
         problems = folder.problems()
         projects = dict.fromkeys(file_splice(problem).snapshot for problem in problems)
-        take_projects((identity, folder.snapshot_path(identity)) for identity in projects)
+        store_projects((identity, folder.snapshot_path(identity)) for identity in projects)
         return ProblemSet.of(root.resolve().name, problems)
 
     def build(
@@ -131,10 +129,11 @@ class SimCopilot(Suite):
         progress: Progress,
         **_models: BuildModels,
     ) -> BuildResult:
-        """Build completion tasks from a project with tests.
+        """Make tasks from a project with tests.
 
-        Blocks are cut out of the project's files, and its own tests check the answers. In every task the reference
-        passes and a wrong answer that parses fails. Run the same command again to resume.
+        Each task is a block that was cut out of a file; the project's own tests check the answers. They must pass
+        three times on the unchanged project. A task is kept if the original block passes and a wrong answer that
+        parses fails. Run the same command again to resume an interrupted build.
 
         Examples:
           caretbench build simcopilot ~/code/project --setup auto -o tasks
@@ -146,47 +145,45 @@ class SimCopilot(Suite):
         return build_result(built, output, wall_s, candidates_only=options["candidates_only"])
 
     def data_tables(self, source: str) -> tuple[Table, ...]:
-        """Return the paper's tables about the released spans and labels."""
-        return tables(released.load(Path(source)))
+        """Return the paper's tables about its data, from the released spans and labels."""
+        return released_tables(released.load(Path(source)))
 
     def request(self, problem: Problem, text: str | None, profile: Profile) -> WorkspaceRequest | None:
-        """Return the project's tests, with ``text`` in its place."""
-        del profile  # the released code has no other rule that could be kept here
+        """Return the request that runs the project's tests on an answer; None for a null answer."""
+        del profile  # both profiles use the same request
         return None if text is None else workspace_request(problem, text)
 
-    def in_context(self, problem: Problem, context: str) -> Caret:
-        """What is shown of a problem and of its project; the project is analysed once."""
+    def caret_in_context(self, problem: Problem, context: str) -> Caret:
+        """Return the caret of a problem with the context of a strategy; each project is analysed once."""
         splice = file_splice(problem)
-        analysis = analysis_of(splice.snapshot, holding=splice.path)
+        analysis = analyse_snapshot(splice.snapshot, required_file=splice.path)
         if splice.path not in analysis.files:
-            raise DataError(
-                f"{problem.id}: {splice.path} cannot be analysed, so no context can be found for it"
-            )
-        return context_of(context, problem, analysis).caret
+            raise DataError(f"{problem.id}: {splice.path} cannot be analysed, so it has no context")
+        return build_context(context, problem, analysis).caret
 
     def gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> WorkspaceGate:
-        """Return the gate for tests in projects."""
+        """Return the gate for problems that tests of a project check."""
         return WorkspaceGate(executor().projects, policy(self.rules("default").policy), progress=progress)
 
     def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
-        """Similarity to the reference, and what the parser finds wrong with the file that holds the answer."""
+        """Return the similarity to the reference, and the syntax fault of the file with the answer."""
         del profile
         [likeness] = similarities([(text, problem.reference)])
         measured = [Measurement("similarity@1", likeness._asdict())]
         if text is not None and isinstance(problem.splice, FileSplice):
-            fault = fault_of(problem, text)
+            fault = syntax_fault(problem, text)
             measured.append(Measurement("syntax@1", {"parses": float(not fault)}, {"fault": fault}))
         return measured
 
     def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
-        """Lines, tokens and cyclomatic complexity of what is shown and of the reference."""
+        """Return lines, tokens and cyclomatic complexity of the shown text and of the reference."""
         del profile
         caret = problem.caret
         sizes = problem_statistics(caret.prefix, problem.reference, caret.suffix, "", caret.language)
         return sizes._asdict()
 
     def canonical_label(self, name: str, value: str) -> str:
-        """``py`` is python; the paper's word ``completion`` is the mode ``suffix_hidden``."""
+        """Return ``python`` for ``py``, and the mode ``suffix_hidden`` for the paper's word ``completion``."""
         if name == "language":
             return language(value).name
         return _MODES.get(value, value) if name == "mode" else value

@@ -16,9 +16,9 @@ from caretbench.models import Sampling
 from caretbench.options import Option
 from caretbench.problem import Caret, InlineSplice, Problem, Profile, ProgramCheck, Provenance
 from caretbench.progress import Progress
-from caretbench.suites.baselines import BASELINES, Writer
+from caretbench.suites.baselines import BASELINES, BaselineFunction
 from caretbench.suites.build_models import NO_MODELS, BuildModels, BuildRequest
-from caretbench.suites.values import BuildResult, Measurement, OwnChart, ProblemSet
+from caretbench.suites.values import BuildResult, Measurement, ProblemSet, SuiteChart
 
 
 class Toy(Suite):
@@ -29,7 +29,7 @@ class Toy(Suite):
     about = "whether a model can add"
     strata = ("language", "category")
     criteria_folder = Path(__file__).parent / "criteria"
-    baselines: ClassVar[Mapping[str, Writer]] = {**BASELINES, "one": lambda _problem: "1"}
+    baselines: ClassVar[Mapping[str, BaselineFunction]] = {**BASELINES, "one": lambda _problem: "1"}
     build_about = "additions: A+B, 1+2 for example"
     build_options = (Option("language", str, "Language label of the problems.", "build", default="python"),)
     build_roles: ClassVar[Mapping[str, str]] = {"generator": "writes each docstring (optional)"}
@@ -96,7 +96,7 @@ class Toy(Suite):
 
     def result_charts(
         self, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int
-    ) -> tuple[OwnChart, ...]:
+    ) -> tuple[SuiteChart, ...]:
         """A point for each answer: how large the sum is, and whether it was found."""
         del seed
         points = [
@@ -106,7 +106,7 @@ class Toy(Suite):
         places = {"x": {"field": "sum", "type": "quantitative"}, "y": {"field": "model", "type": "nominal"}}
         colour = {"field": "passed", "type": "nominal"}
         spec = {"data": {"values": points}, "mark": "point", "encoding": places | {"color": colour}}
-        return (OwnChart("Sums that were found", spec),)
+        return (SuiteChart("Sums that were found", spec),)
 
 
 def _request(key: str, first: int, second: int) -> BuildRequest:

@@ -1,6 +1,7 @@
-"""Counts over the lines of one rendered patch, less the lines in which its choices differ.
+"""Counts over the lines of a rendered patch, without the lines in which the choices differ.
 
-What an attacker on GMCQ-Hard knows of a question: the lines that all choices share, by token, name, pair and place.
+These counts are the knowledge of an attacker on GMCQ-Hard: lines that all choices share, by token, name, pair,
+position.
 """
 
 from __future__ import annotations
@@ -18,29 +19,29 @@ import numpy.typing as npt
 from rapidfuzz.distance import Indel
 from rapidfuzz.process import cdist
 
-from caretbench.suites.efcb.attacks.lexical import words
-from caretbench.suites.efcb.attacks.plausibility import tokens
+from caretbench.suites.efcb.attacks.code_likelihood import tokenize
+from caretbench.suites.efcb.attacks.lexical_similarity import split_words
 
-Numbers = npt.NDArray[np.float64]
+FloatArray = npt.NDArray[np.float64]
 
 _NAME: Final = re.compile(r"[^\W\d]\w*")
 _WORD: Final = re.compile(r"[^\W\d]\w*|\d+")
-_CHARACTERS: Final = 4
-_MOST_CHARACTERS: Final = 24_000
-"""Of a patch: what zlib is given as known text."""
+_NGRAM_CHARACTERS: Final = 4
+_MAX_CHARACTERS: Final = 24_000
+"""Maximum number of characters of known text for zlib."""
 
 
-class Read(NamedTuple):
-    """A line of code, read: its tokens, its names with their places among the tokens, and runs of characters."""
+class CodeLine(NamedTuple):
+    """A parsed line of code: tokens, names with their token index, and character n-grams."""
 
     text: str
     tokens: tuple[str, ...]
     names: tuple[tuple[int, str], ...]
-    runs: tuple[str, ...]
+    character_ngrams: tuple[str, ...]
 
     @property
-    def grams(self) -> Iterable[tuple[str, Hashable]]:
-        """What is counted, by kind."""
+    def ngrams(self) -> Iterable[tuple[str, Hashable]]:
+        """Everything that is counted, with its kind."""
         marks = ("\n", *self.tokens, "\r")
         for token in self.tokens:
             yield "token", token
@@ -49,7 +50,7 @@ class Read(NamedTuple):
         for index in range(len(marks) - 2):
             yield "three", marks[index : index + 3]
             yield "skip", (marks[index], marks[index + 2])
-        for run in self.runs:
+        for run in self.character_ngrams:
             yield "run", run
         names = [name for _, name in self.names]
         for one, other in pairwise(names):
@@ -61,8 +62,8 @@ class Read(NamedTuple):
                     yield "together", (name, other)
         yield "whole", self.tokens
 
-    def marked_grams(self, mark: str) -> Iterable[tuple[str, Hashable]]:
-        """What is counted apart for lines of each mark."""
+    def ngrams_by_mark(self, mark: str) -> Iterable[tuple[str, Hashable]]:
+        """Yield what is counted separately for lines with this diff mark."""
         for index in range(len(self.tokens) - 1):
             yield f"pair {mark}", self.tokens[index : index + 2]
         for index in range(len(self.tokens) - 2):
@@ -70,72 +71,74 @@ class Read(NamedTuple):
 
 
 @lru_cache(maxsize=60_000)
-def read(text: str) -> Read:
-    """Return a line without its mark, read."""
-    found = tuple(tokens(text))
+def parse_line(text: str) -> CodeLine:
+    """Return a parsed line; ``text`` has no diff mark."""
+    found = tuple(tokenize(text))
     names = tuple((index, token) for index, token in enumerate(found) if _NAME.fullmatch(token))
     even = " ".join(text.split())
-    runs = tuple(even[start : start + _CHARACTERS] for start in range(max(len(even) - _CHARACTERS + 1, 0)))
-    return Read(text, found, names, runs)
+    runs = tuple(
+        even[start : start + _NGRAM_CHARACTERS] for start in range(max(len(even) - _NGRAM_CHARACTERS + 1, 0))
+    )
+    return CodeLine(text, found, names, runs)
 
 
 @lru_cache(maxsize=60_000)
-def template(text: str) -> str:
-    """A line without its names, its numbers and the blanks around it: ``a.b(1)`` and ``c.d(2)`` have one template."""
+def line_template(text: str) -> str:
+    """Return a line without names, numbers and indentation: ``a.b(1)`` and ``c.d(2)`` have the same template."""
     return _WORD.sub("x", text.strip())
 
 
 @lru_cache(maxsize=60_000)
-def parts(name: str) -> frozenset[str]:
+def name_words(name: str) -> frozenset[str]:
     """Return the words of a name, in lower case."""
-    return frozenset(words(name))
+    return frozenset(split_words(name))
 
 
 class LineContext:
-    """All lines of a rendered patch, marks included, with what occurs in them.
+    """All lines of a rendered patch, diff marks included, with counts of their contents.
 
-    ``counts`` has how often each gram occurs; ``mentions`` and ``templates`` have the lines of each name and template.
+    ``ngram_counts`` counts n-grams; ``lines_by_name`` and ``lines_by_template`` have positions of lines.
     """
 
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = lines
-        self.reads: dict[int, Read] = {
-            place: read(line[1:])
+        self.code_lines: dict[int, CodeLine] = {
+            place: parse_line(line[1:])
             for place, line in enumerate(lines)
             if line[:1] in {"+", "-", " "} and line != "---"
         }
-        self.places = np.array(sorted(self.reads), dtype=np.int64)
-        self._texts = [" ".join(self.reads[int(place)].tokens) for place in self.places]
-        self.marks = np.array([lines[place][0] for place in self.places])
-        self.counts: Counter[tuple[str, Hashable]] = Counter()
-        self.mentions: dict[str, list[int]] = {}
-        self.templates: dict[str, list[int]] = {}
-        for place, one in self.reads.items():
-            self.counts.update(one.grams)
-            self.counts.update(one.marked_grams(lines[place][0]))
-            self.templates.setdefault(template(one.text), []).append(place)
+        self.positions = np.array(sorted(self.code_lines), dtype=np.int64)
+        self._texts = [" ".join(self.code_lines[int(place)].tokens) for place in self.positions]
+        self.marks = np.array([lines[place][0] for place in self.positions])
+        self.ngram_counts: Counter[tuple[str, Hashable]] = Counter()
+        self.lines_by_name: dict[str, list[int]] = {}
+        self.lines_by_template: dict[str, list[int]] = {}
+        for place, one in self.code_lines.items():
+            self.ngram_counts.update(one.ngrams)
+            self.ngram_counts.update(one.ngrams_by_mark(lines[place][0]))
+            self.lines_by_template.setdefault(line_template(one.text), []).append(place)
             for name in sorted({name for _, name in one.names}):
-                self.mentions.setdefault(name, []).append(place)
-        self.total = sum(len(one.tokens) for one in self.reads.values())
-        self.hunk: Sequence[int] = np.cumsum([line.startswith("@@") for line in lines]).tolist()
+                self.lines_by_name.setdefault(name, []).append(place)
+        self.token_count = sum(len(one.tokens) for one in self.code_lines.values())
+        self.hunk_numbers: Sequence[int] = np.cumsum([line.startswith("@@") for line in lines]).tolist()
         self._in_hunk: dict[int, list[int]] = {}
-        for place in self.reads:
-            self._in_hunk.setdefault(self.hunk[place], []).append(place)
+        for place in self.code_lines:
+            self._in_hunk.setdefault(self.hunk_numbers[place], []).append(place)
 
-    def without(self, places: Collection[int]) -> Known:
-        """Return the context less some lines."""
-        return Known(self, frozenset(places))
+    def excluding(self, places: Collection[int]) -> VisibleLines:
+        """Return the context without some lines."""
+        return VisibleLines(self, frozenset(places))
 
     def hunk_lines(self, place: int) -> Sequence[int]:
-        """Return the lines of the hunk of a line, in order."""
-        return self._in_hunk.get(self.hunk[place], ())
+        """Return the lines of a line's hunk, in order."""
+        return self._in_hunk.get(self.hunk_numbers[place], ())
 
-    def header(self, place: int) -> str:
-        """What the header of the hunk of a line says, after its numbers."""
-        return self.lines[self.hunk.index(self.hunk[place])].rpartition("@@")[2]
+    def hunk_header(self, place: int) -> str:
+        """Return the text after the line numbers in the header of a line's hunk."""
+        return self.lines[self.hunk_numbers.index(self.hunk_numbers[place])].rpartition("@@")[2]
 
-    def likeness(self, texts: Sequence[str]) -> Numbers:
-        """Return how like each text is each line, from 0 to 1, by characters; a column for each of ``places``."""
+    def similarities(self, texts: Sequence[str]) -> FloatArray:
+        """Return character similarities of texts to lines, 0 to 1; a column for each of ``positions``."""
         if not texts or not self._texts:
             return np.zeros((len(texts), len(self._texts)))
         return cdist(
@@ -143,67 +146,67 @@ class LineContext:
         ).astype(np.float64)
 
 
-class Known:
-    """A context less some lines: what is known where choices differ in these."""
+class VisibleLines:
+    """A context without the lines in which the choices differ."""
 
     def __init__(self, context: LineContext, left_out: frozenset[int]) -> None:
         self.context = context
-        self.left_out = left_out
+        self.excluded = left_out
         self._less: Counter[tuple[str, Hashable]] = Counter()
         for place in left_out:
-            if place in context.reads:
-                self._less.update(context.reads[place].grams)
-                self._less.update(context.reads[place].marked_grams(context.lines[place][0]))
-        self.kept = ~np.isin(context.places, sorted(left_out))
+            if place in context.code_lines:
+                self._less.update(context.code_lines[place].ngrams)
+                self._less.update(context.code_lines[place].ngrams_by_mark(context.lines[place][0]))
+        self.is_visible = ~np.isin(context.positions, sorted(left_out))
 
     def count(self, kind: str, gram: Hashable) -> int:
-        """Return how often something occurs in the lines that are known."""
-        return self.context.counts.get((kind, gram), 0) - self._less.get((kind, gram), 0)
+        """Return the number of occurrences in the visible lines."""
+        return self.context.ngram_counts.get((kind, gram), 0) - self._less.get((kind, gram), 0)
 
-    def mentions(self, name: str) -> list[int]:
-        """Return the known lines that have a name."""
-        return [place for place in self.context.mentions.get(name, ()) if place not in self.left_out]
+    def lines_with_name(self, name: str) -> list[int]:
+        """Return the positions of visible lines with a name."""
+        return [place for place in self.context.lines_by_name.get(name, ()) if place not in self.excluded]
 
-    def at(self, place: int) -> Read | None:
-        """Return the line at a place, where it is code and known."""
-        return None if place in self.left_out else self.context.reads.get(place)
+    def line_at(self, place: int) -> CodeLine | None:
+        """Return the line at a position if it is code and visible."""
+        return None if place in self.excluded else self.context.code_lines.get(place)
 
-    def of_template(self, text: str, place: int) -> list[Read]:
-        """Return the known lines of one template, but for the line at ``place``."""
+    def lines_with_template(self, text: str, place: int) -> list[CodeLine]:
+        """Return the visible lines with a template, except the one at ``place``."""
         return [
-            self.context.reads[other]
-            for other in self.context.templates.get(text, ())
-            if other != place and other not in self.left_out
+            self.context.code_lines[other]
+            for other in self.context.lines_by_template.get(text, ())
+            if other != place and other not in self.excluded
         ]
 
-    def in_hunk(self, place: int) -> list[tuple[str, Read]]:
-        """Return the known lines of the hunk of a line, with their marks."""
+    def lines_in_hunk(self, place: int) -> list[tuple[str, CodeLine]]:
+        """Return the visible lines of a line's hunk, with their diff marks."""
         return [
-            (self.context.lines[other][0], self.context.reads[other])
+            (self.context.lines[other][0], self.context.code_lines[other])
             for other in self.context.hunk_lines(place)
-            if other not in self.left_out
+            if other not in self.excluded
         ]
 
-    def before_in_hunk(self, place: int) -> list[Read]:
-        """Return the known lines before a line in its hunk, from the nearest."""
+    def preceding_lines(self, place: int) -> list[CodeLine]:
+        """Return the visible lines before a line in its hunk, nearest first."""
         return [
-            self.context.reads[other]
+            self.context.code_lines[other]
             for other in reversed(self.context.hunk_lines(place))
-            if other < place and other not in self.left_out
+            if other < place and other not in self.excluded
         ]
 
     @cached_property
-    def _squeezing(self) -> zlib._Compress:
+    def _compressor(self) -> zlib._Compress:
         squeezing = zlib.compressobj(6)
         lines = [
-            " ".join(self.context.reads[int(place)].tokens)
-            for place in self.context.places
-            if int(place) not in self.left_out
+            " ".join(self.context.code_lines[int(place)].tokens)
+            for place in self.context.positions
+            if int(place) not in self.excluded
         ]
-        squeezing.compress("\n".join(lines)[-_MOST_CHARACTERS:].encode(errors="replace"))
+        squeezing.compress("\n".join(lines)[-_MAX_CHARACTERS:].encode(errors="replace"))
         return squeezing
 
-    def squeezed(self, text: str) -> int:
-        """Bytes that zlib needs for the known lines and one more."""
-        squeezing = self._squeezing.copy()
+    def compressed_size(self, text: str) -> int:
+        """Return the number of bytes that zlib needs for the visible lines and one more."""
+        squeezing = self._compressor.copy()
         return len(squeezing.compress(text.encode(errors="replace"))) + len(squeezing.flush())

@@ -1,7 +1,6 @@
-"""Numbers that an attacker counts on a line without reading the question: features of GMCQ-Hard's differing lines.
+"""Features of the lines in which GMCQ-Hard's choices differ, computed without the question's text.
 
-Each is summed over the lines in which a choice differs from others. The selection of edits, the learned attackers and
-the leak report use the same functions.
+Each feature is summed over these lines. Selection of edits, learned attackers and leak report share these functions.
 """
 
 from __future__ import annotations
@@ -15,16 +14,28 @@ from typing import Final
 
 import numpy as np
 
-from caretbench.suites.efcb.attacks.line_context import Known, LineContext, Numbers, Read, parts, read
-from caretbench.suites.efcb.attacks.near_features import NEAR_FEATURES, near_numbers
-from caretbench.suites.efcb.attacks.plausibility import ORDERS, STRENGTH, UNSEEN, Without
+from caretbench.suites.efcb.attacks.code_likelihood import (
+    NGRAM_ORDERS,
+    SMOOTHING_STRENGTH,
+    UNSEEN_SHARE,
+    CodeModel,
+)
+from caretbench.suites.efcb.attacks.line_context import (
+    CodeLine,
+    FloatArray,
+    LineContext,
+    VisibleLines,
+    name_words,
+    parse_line,
+)
+from caretbench.suites.efcb.attacks.neighbour_features import NEIGHBOUR_FEATURE_NAMES, neighbour_features
 
 _TOKENS: Final = (
     "<", ">", "=", "!", "&", "|", "+", "-", "*", "/", "%", "?", ":", ".", ",", "(", "[", "{", "_",
     "and", "or", "not", "in", "is", "if", "else", "return", "true", "false", "True", "False",
     "nil", "null", "None", "undefined", "this", "self", "0", "1", "2",
 )  # fmt: skip
-"""Tokens whose number in a line is a feature: edits of operators and constants change it."""
+"""Tokens that are counted as features; edits of operators and constants change these counts."""
 _PAIRS: Final = ("<=", ">=", "==", "!=", "&&", "||", "+1", "-1", "<0", ">0")
 
 _COUNTED: Final = (
@@ -40,51 +51,53 @@ _COUNTED: Final = (
 _LIKE: Final = (
     "like", "like_second", "like_added", "like_removed", "like_kept", "like_above", "like_below", "like_near",
 )  # fmt: skip
-_REPOSITORY: Final = tuple(f"repository_{order}gram" for order in ORDERS)
-FEATURES: Final = (
+_REPOSITORY: Final = tuple(f"repository_{order}gram" for order in NGRAM_ORDERS)
+FEATURE_NAMES: Final = (
     *_COUNTED,
     *(f"token {token}" for token in _TOKENS),
     *(f"pair {pair}" for pair in _PAIRS),
     *_LIKE,
     *_REPOSITORY,
     "combined",
-    *NEAR_FEATURES,
+    *NEIGHBOUR_FEATURE_NAMES,
 )
-"""The names of the features, in the order of the numbers."""
+"""Names of the features, in the order of the columns."""
 _NEAR: Final = 4
 
 
-def features(context: LineContext, background: Without, lines: Sequence[tuple[int, str, Known]]) -> Numbers:
-    """The features of lines, a row for each: by place in the patch, text without its mark, and what is known there."""
+def line_features(
+    context: LineContext, background: CodeModel, lines: Sequence[tuple[int, str, VisibleLines]]
+) -> FloatArray:
+    """Return features of lines, a row each: position in the patch, text without diff mark, visible lines."""
     if not lines:
-        return np.zeros((0, len(FEATURES)))
+        return np.zeros((0, len(FEATURE_NAMES)))
     texts = [text for _, text, _ in lines]
-    counted = np.array([_counted(read(text), place, known) for place, text, known in lines])
-    tokens = np.array([_closed(read(text)) for text in texts])
+    counted = np.array([_counted_features(parse_line(text), place, known) for place, text, known in lines])
+    tokens = np.array([_token_features(parse_line(text)) for text in texts])
     repository = background.log_likelihoods(texts)
-    if repository.shape[1] != len(texts):  # a line without a token has no column
+    if repository.shape[1] != len(texts):  # a line without tokens has no column
         repository = np.stack([background.log_likelihoods([text]).sum(axis=1) for text in texts], axis=1)
     repository = repository.T
-    combined = repository[:, ORDERS.index(3)] + counted[:, _COUNTED.index("question_pairs")]
-    near = np.array([near_numbers(read(text), place, known) for place, text, known in lines])
-    found: Numbers = np.concatenate(
-        (counted, tokens, _alike(context, lines), repository, combined[:, None], near), axis=1
+    combined = repository[:, NGRAM_ORDERS.index(3)] + counted[:, _COUNTED.index("question_pairs")]
+    near = np.array([neighbour_features(parse_line(text), place, known) for place, text, known in lines])
+    found: FloatArray = np.concatenate(
+        (counted, tokens, _similarity_features(context, lines), repository, combined[:, None], near), axis=1
     )
     return np.round(found, 6)
 
 
-def _closed(one: Read) -> list[float]:
+def _token_features(one: CodeLine) -> list[float]:
     numbers = Counter(one.tokens)
     squeezed = "".join(one.text.split())
     return [*(float(numbers[token]) for token in _TOKENS), *(float(squeezed.count(pair)) for pair in _PAIRS)]
 
 
-def _alike(context: LineContext, lines: Sequence[tuple[int, str, Known]]) -> Numbers:
-    """Return how like each line the lines are that are known: the most, by mark, and near it."""
-    square = context.likeness([" ".join(read(text).tokens) for _, text, _ in lines])
+def _similarity_features(context: LineContext, lines: Sequence[tuple[int, str, VisibleLines]]) -> FloatArray:
+    """Return the similarity of each line to visible lines: highest, by diff mark, and nearby."""
+    square = context.similarities([" ".join(parse_line(text).tokens) for _, text, _ in lines])
     found = np.zeros((len(lines), len(_LIKE)))
     for row, (place, _, known) in enumerate(lines):
-        values = np.where(known.kept, square[row], 0.0)
+        values = np.where(known.is_visible, square[row], 0.0)
         if not values.size:
             continue
         top = np.partition(values, -min(2, values.size))
@@ -92,37 +105,40 @@ def _alike(context: LineContext, lines: Sequence[tuple[int, str, Known]]) -> Num
         found[row, 1] = top[-2] if values.size > 1 else 0.0
         for column, mark in enumerate("+- ", start=2):
             found[row, column] = values[context.marks == mark].max(initial=0.0)
-        here = int(np.searchsorted(context.places, place))
+        here = int(np.searchsorted(context.positions, place))
         found[row, 5] = values[max(here - 1, 0) : here].max(initial=0.0)
         found[row, 6] = values[here + 1 : here + 2].max(initial=0.0)
         found[row, 7] = values[max(here - _NEAR, 0) : here + _NEAR + 1].max(initial=0.0)
     return found
 
 
-def _counted(one: Read, place: int, known: Known) -> list[float]:
+def _counted_features(one: CodeLine, place: int, known: VisibleLines) -> list[float]:
     return [
-        *_grams(one, known),
-        *_mentions(one, place, known),
-        *_inside(one),
-        float(known.squeezed(" ".join(one.tokens))),
+        *_ngram_features(one, known),
+        *_name_features(one, place, known),
+        *_content_features(one),
+        float(known.compressed_size(" ".join(one.tokens))),
     ]
 
 
 # Long: one entry for each feature, in the order of their names.
-def _grams(one: Read, known: Known) -> list[float]:
+def _ngram_features(one: CodeLine, known: VisibleLines) -> list[float]:
     marks = ("\n", *one.tokens, "\r")
-    total = max(known.context.total, 1)
+    total = max(known.context.token_count, 1)
     alone = {token: known.count("token", token) for token in set(marks)}
-    share = {token: (count + STRENGTH * UNSEEN) / (total + STRENGTH) for token, count in alone.items()}
+    share = {
+        token: (count + SMOOTHING_STRENGTH * UNSEEN_SHARE) / (total + SMOOTHING_STRENGTH)
+        for token, count in alone.items()
+    }
     pairs = [known.count("pair", pair) for pair in pairwise(marks)]
     threes = [known.count("three", marks[index : index + 3]) for index in range(len(marks) - 2)]
     skips = [known.count("skip", (marks[index], marks[index + 2])) for index in range(len(marks) - 2)]
-    runs = [known.count("run", run) for run in one.runs]
+    runs = [known.count("run", run) for run in one.character_ngrams]
     names = [name for _, name in one.names]
     return [
         sum(math.log(share[token]) for token in one.tokens),
         sum(
-            math.log((count + STRENGTH * share[token]) / (alone[before] + STRENGTH))
+            math.log((count + SMOOTHING_STRENGTH * share[token]) / (alone[before] + SMOOTHING_STRENGTH))
             for count, (before, token) in zip(pairs, pairwise(marks), strict=True)
         ),
         sum(math.log((three + 0.1) / (two + 1)) for three, two in zip(threes, pairs, strict=False)),
@@ -143,14 +159,14 @@ def _grams(one: Read, known: Known) -> list[float]:
     ]
 
 
-def _mentions(one: Read, place: int, known: Known) -> list[float]:
-    lines, hunk = known.context.lines, known.context.hunk
+def _name_features(one: CodeLine, place: int, known: VisibleLines) -> list[float]:
+    lines, hunk = known.context.lines, known.context.hunk_numbers
     totals = [0.0] * 6
     before = none_before = after = none_after = nearest = next_to = 0.0
     firsts: list[float] = []
     recents: list[float] = []
     for _, name in one.names:
-        places = known.mentions(name)
+        places = known.lines_with_name(name)
         marks = [lines[where][0] for where in places]
         totals[0] += math.log1p(len(places))
         for column, mark in enumerate("+- ", start=1):
@@ -167,12 +183,12 @@ def _mentions(one: Read, place: int, known: Known) -> list[float]:
         firsts.append(places[0] if places else 1e6)
         recents.append(-back)
     return [
-        *totals, before, none_before, after, none_after, nearest, next_to, _rising(firsts), _rising(recents),
+        *totals, before, none_before, after, none_after, nearest, next_to, _order_score(firsts), _order_score(recents),
     ]  # fmt: skip
 
 
-def _rising(values: Sequence[float]) -> float:
-    """Pairs in order less pairs out of order."""
+def _order_score(values: Sequence[float]) -> float:
+    """Return the number of pairs in ascending order minus those in descending order."""
     return float(
         sum(
             (later > earlier) - (later < earlier)
@@ -183,7 +199,7 @@ def _rising(values: Sequence[float]) -> float:
 
 
 # Long: one entry for each feature, in the order of their names.
-def _inside(one: Read) -> list[float]:
+def _content_features(one: CodeLine) -> list[float]:
     names = [name for _, name in one.names]
     tokens = one.tokens
     lengths = [float(len(name)) for name in names]
@@ -191,14 +207,14 @@ def _inside(one: Read) -> list[float]:
     receiver = target = callee = arguments = 0.0
     assigned = tokens.index("=") if "=" in tokens else None
     targets = frozenset[str]().union(
-        *(parts(name) for index, name in one.names if assigned is not None and index < assigned)
+        *(name_words(name) for index, name in one.names if assigned is not None and index < assigned)
     )
     called: frozenset[str] = frozenset()
     previous = None
     for index, name in one.names:
-        own = parts(name)
+        own = name_words(name)
         if index >= 2 and tokens[index - 1] == "." and previous is not None:
-            receiver += len(own & parts(previous))
+            receiver += len(own & name_words(previous))
         if assigned is not None and index > assigned:
             target += len(own & targets)
         if index + 1 < len(tokens) and tokens[index + 1] == "(":
@@ -210,7 +226,7 @@ def _inside(one: Read) -> list[float]:
         previous = name
     digits = [token for token in tokens if token.isdigit()]
     return [
-        _rising([float(sum(name.casefold() > other.casefold() for other in names)) for name in names]),
+        _order_score([float(sum(name.casefold() > other.casefold() for other in names)) for name in names]),
         sum(index * length for index, length in enumerate(lengths)) / max(len(lengths), 1),
         float(bool(lengths) and lengths[0] == max(lengths)),
         sum(index * length for (index, _), length in zip(one.names, lengths, strict=True))
@@ -218,7 +234,9 @@ def _inside(one: Read) -> list[float]:
         float(bool(styles) and styles[0][0]),
         float(sum(index for index, style in enumerate(styles) if style[0])),
         float(sum(left == right for left, right in pairwise(styles))),
-        float(sum(len(parts(left) & parts(right)) for left, right in pairwise(names) if left != right)),
+        float(
+            sum(len(name_words(left) & name_words(right)) for left, right in pairwise(names) if left != right)
+        ),
         receiver,
         target,
         callee,

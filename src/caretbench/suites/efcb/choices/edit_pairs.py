@@ -1,9 +1,9 @@
-"""Two edits for a question, such that what learned attackers count tells nothing of the right choice.
+"""Selection of two edits for a question, so that learned attackers cannot find the correct choice.
 
-The choices are the patch, with the one edit, with the other, with both: each differs from the other three alike, so
-that likeness says nothing. Most edits make a patch less plausible. An edit is used as often as its like in the other
-direction: of edits whose difference speaks for the right reading by ``p`` to ``1 - p``, ``(1 - p) / p`` pass. Edits are
-drawn from all changes first; learners on what passed in this build then give scores, by which pairs are evened.
+The choices are the patch, with one edit, with another, and with both: all have the same distance to the others. Most
+edits make a patch less plausible. So an edit whose features favour the correct variant by ``p`` to ``1 - p`` is kept
+with probability ``(1 - p) / p``. Edits of all changes are drawn first; learners that are trained on the kept edits
+of this build then give scores, and pairs are balanced on them.
 """
 
 from __future__ import annotations
@@ -17,123 +17,138 @@ from typing import Final, NamedTuple
 import numpy as np
 from rapidfuzz.distance import Indel, Levenshtein
 
-from caretbench.suites.efcb.attacks.attackers import Attackers
-from caretbench.suites.efcb.attacks.learned_attacks import scores_here
-from caretbench.suites.efcb.attacks.line_context import Numbers
-from caretbench.suites.efcb.attacks.line_features import FEATURES
-from caretbench.suites.efcb.attacks.plausibility import Without
-from caretbench.suites.efcb.attacks.sites import edit_differences
-from caretbench.suites.efcb.choices.balancing import Vector
-from caretbench.suites.efcb.edits.edit import Edit
-from caretbench.suites.efcb.edits.patches import Patch
+from caretbench.suites.efcb.attacks.attack_accuracy import cross_validated_scores
+from caretbench.suites.efcb.attacks.code_likelihood import CodeModel
+from caretbench.suites.efcb.attacks.edit_sites import edit_differences
+from caretbench.suites.efcb.attacks.learned_attackers import LearnedAttackers
+from caretbench.suites.efcb.attacks.line_context import FloatArray
+from caretbench.suites.efcb.attacks.line_features import FEATURE_NAMES
+from caretbench.suites.efcb.choices.feature_balancing import FeatureVector
+from caretbench.suites.efcb.edits.editable_patch import EditablePatch
+from caretbench.suites.efcb.edits.patch_edit import PatchEdit
 
-MOST_EDITS: Final = 150
-"""Looked at for each change."""
-SCORERS: Final = ("shipped", "judge", "linear_here", "trees_here", "combined")
-"""Whose ranks of the right choice are even: shipped attackers, those learned on this build, and n-grams."""
-# Edits that are counted at a time, and of which no more are looked at once so many passed.
-_AT_ONCE: Final = 40
-_ENOUGH: Final = 16
-_COMBINED: Final = FEATURES.index("combined")
-# Pairs that are proposed for each two kinds of edits, by the signs of their scores; and that are tried for one vector.
+MAX_EDITS: Final = 150
+"""Maximum number of edits examined for each change."""
+RANK_SCORERS: Final = ("shipped", "judge", "linear_here", "trees_here", "combined")
+"""Scorers whose ranks of the correct choice are balanced: shipped attackers, learners of this build, n-grams."""
+# Edits whose features are computed together; no further batch after this number of kept edits.
+_BATCH_SIZE: Final = 40
+_MAX_SELECTED: Final = 16
+_COMBINED: Final = FEATURE_NAMES.index("combined")
+# Pairs proposed for each two groups of edits (by signs of their scores); pairs tried for one vector.
 _PROPOSALS: Final = 4
-_TRIES: Final = 2
-_MOST_VECTORS: Final = 32
+_MAX_TRIES: Final = 2
+_MAX_VECTORS: Final = 32
 
 
-class Pair(NamedTuple):
+class EditPair(NamedTuple):
     """Two edits on different lines."""
 
-    first: Edit
-    second: Edit
+    first: PatchEdit
+    second: PatchEdit
 
 
-class Passed(NamedTuple):
-    """The edits of one change that the attackers let pass, their differences, and how many edits there were.
+class SelectedEdits(NamedTuple):
+    """The kept edits of one change, their feature differences (a row each), and the number of all edits.
 
-    ``edits`` is 0 where no two are on different lines. ``differences`` has a row for each edit.
+    ``edit_count`` is 0 if no two edits are on different lines.
     """
 
-    passed: tuple[Edit, ...]
-    differences: Numbers
-    edits: int
+    edits: tuple[PatchEdit, ...]
+    differences: FloatArray
+    edit_count: int
 
 
-class Scored(NamedTuple):
-    """An edit with its score by each of :data:`SCORERS`: above 0 where it speaks for the right reading."""
+class ScoredEdit(NamedTuple):
+    """An edit with its score by each of :data:`RANK_SCORERS`: above 0 if it favours the correct variant."""
 
-    edit: Edit
+    edit: PatchEdit
     scores: tuple[float, ...]
 
 
-def passed_edits(patch: Patch, background: Without, attackers: Attackers, generator: random.Random) -> Passed:
-    """Draw edits of a patch, and of these some that tell the attackers nothing."""
-    edits = patch.edits(generator, MOST_EDITS)
-    passed: list[Edit] = []
-    rows: list[Numbers] = [np.zeros((0, len(FEATURES)))]
-    if not _apart(edits):
-        return Passed((), rows[0], 0)
-    for start in range(0, len(edits), _AT_ONCE):
-        some = edits[start : start + _AT_ONCE]
+def select_edits(
+    patch: EditablePatch, background: CodeModel, attackers: LearnedAttackers, generator: random.Random
+) -> SelectedEdits:
+    """Draw edits of a patch, and keep some that reveal nothing to the attackers."""
+    edits = patch.draw_edits(generator, MAX_EDITS)
+    passed: list[PatchEdit] = []
+    rows: list[FloatArray] = [np.zeros((0, len(FEATURE_NAMES)))]
+    if not _have_separate_lines(edits):
+        return SelectedEdits((), rows[0], 0)
+    for start in range(0, len(edits), _BATCH_SIZE):
+        some = edits[start : start + _BATCH_SIZE]
         differences = edit_differences(patch, some, background)
         kept = [
-            place for place, chance in enumerate(attackers.passes(differences)) if generator.random() < chance
+            place
+            for place, chance in enumerate(attackers.keep_probabilities(differences))
+            if generator.random() < chance
         ]
         passed += [some[place] for place in kept]
         rows.append(differences[kept])
-        if len(passed) >= _ENOUGH:
+        if len(passed) >= _MAX_SELECTED:
             break
-    return Passed(tuple(passed), np.concatenate(rows), len(edits))
+    return SelectedEdits(tuple(passed), np.concatenate(rows), len(edits))
 
 
-def scored(
-    found: Sequence[Passed], repositories: Sequence[str], changes: Sequence[str], attackers: Attackers
-) -> list[list[Scored]]:
-    """Return the scores of all edits that passed in a build, a list for each change.
+def score_edits(
+    selected: Sequence[SelectedEdits],
+    repositories: Sequence[str],
+    changes: Sequence[str],
+    attackers: LearnedAttackers,
+) -> list[list[ScoredEdit]]:
+    """Return the scores of all kept edits of a build, a list for each change.
 
-    By their names, changes are put into parts for cross-validation; ``attackers`` were learned elsewhere.
+    ``changes`` are names that decide the parts of cross-validation; ``attackers`` were trained on other repositories.
     """
-    if not found:
+    if not selected:
         return []
-    here = scores_here([one.differences for one in found], repositories, changes)
+    here = cross_validated_scores([one.differences for one in selected], repositories, changes)
     return [
         [
-            Scored(edit, tuple(map(float, values)))
+            ScoredEdit(edit, tuple(map(float, values)))
             for edit, *values in zip(
-                one.passed,
+                one.edits,
                 attackers.scores(one.differences)[:, 1],
-                attackers.judge.scores(one.differences)[:, 1],
+                attackers.evaluation_round.scores(one.differences)[:, 1],
                 *of_change.T,
                 one.differences[:, _COMBINED],
                 strict=True,
             )
         ]
-        for one, of_change in zip(found, here, strict=True)
+        for one, of_change in zip(selected, here, strict=True)
     ]
 
 
-def pairs(patch: Patch, edits: Sequence[Scored], generator: random.Random) -> dict[Vector, Pair]:
-    """For each attainable vector of ranks one pair: how many choices go before the right one, by :data:`SCORERS`."""
-    found: dict[Vector, Pair] = {}
-    tried: Counter[Vector] = Counter()
-    for first, second in _proposed(edits, generator):
-        ranks = _ranks(first, second, generator)
+def pairs_by_ranks(
+    patch: EditablePatch, edits: Sequence[ScoredEdit], generator: random.Random
+) -> dict[FeatureVector, EditPair]:
+    """Return a pair for each possible vector of ranks (choices ahead of the correct one, by scorer)."""
+    found: dict[FeatureVector, EditPair] = {}
+    tried: Counter[FeatureVector] = Counter()
+    for first, second in _propose_pairs(edits, generator):
+        ranks = _correct_ranks(first, second, generator)
         tried[ranks] += 1
-        if ranks not in found and tried[ranks] <= _TRIES and _holds(patch, first.edit, second.edit):
-            found[ranks] = Pair(first.edit, second.edit)
-            if len(found) == _MOST_VECTORS:
+        if (
+            ranks not in found
+            and tried[ranks] <= _MAX_TRIES
+            and _is_valid_pair(patch, first.edit, second.edit)
+        ):
+            found[ranks] = EditPair(first.edit, second.edit)
+            if len(found) == _MAX_VECTORS:
                 break
     return found
 
 
-def _apart(edits: Sequence[Edit]) -> bool:
+def _have_separate_lines(edits: Sequence[PatchEdit]) -> bool:
     """Return whether two of the edits are on different lines."""
-    return any(one.lines.isdisjoint(other.lines) for one, other in combinations(edits[:_AT_ONCE], 2))
+    return any(one.lines.isdisjoint(other.lines) for one, other in combinations(edits[:_BATCH_SIZE], 2))
 
 
-def _proposed(passed: Sequence[Scored], generator: random.Random) -> Iterator[tuple[Scored, Scored]]:
-    """Pairs on different lines: a few of each two kinds, so that rare ranks are tried as often as common ones."""
-    kinds: dict[tuple[bool, ...], list[Scored]] = defaultdict(list)
+def _propose_pairs(
+    passed: Sequence[ScoredEdit], generator: random.Random
+) -> Iterator[tuple[ScoredEdit, ScoredEdit]]:
+    """Yield pairs on different lines, a few of each two groups, so that rare ranks are tried as often."""
+    kinds: dict[tuple[bool, ...], list[ScoredEdit]] = defaultdict(list)
     for one in passed:
         kinds[tuple(score > 0 for score in one.scores)].append(one)
     both = list(combinations_with_replacement(sorted(kinds), 2))
@@ -145,8 +160,8 @@ def _proposed(passed: Sequence[Scored], generator: random.Random) -> Iterator[tu
                 yield first, second
 
 
-def _ranks(first: Scored, second: Scored, generator: random.Random) -> Vector:
-    """Return how many choices go before the right one; where two are equal, either may."""
+def _correct_ranks(first: ScoredEdit, second: ScoredEdit, generator: random.Random) -> FeatureVector:
+    """Return the number of choices ahead of the correct one, by scorer; ties are drawn."""
     found = []
     for one, other in zip(first.scores, second.scores, strict=True):
         ahead = [-one, -other, -one - other]
@@ -154,28 +169,28 @@ def _ranks(first: Scored, second: Scored, generator: random.Random) -> Vector:
     return tuple(found)
 
 
-def _holds(patch: Patch, first: Edit, second: Edit) -> bool:
-    """Return whether the four choices are four programs, as far from each other as they should be.
+def _is_valid_pair(patch: EditablePatch, first: PatchEdit, second: PatchEdit) -> bool:
+    """Return whether the four choices are four different programs at equal distances.
 
-    None is a renaming of another or has its lines in another order, and none has more faults than the patch. The one
-    with both edits has no line that became like the next, and not the same exchange twice: a test that asks for another
-    value in two places may be as right.
+    None is a renaming or reordering of another, and none has more syntax errors than the patch. With both edits no line
+    repeats a neighbour, and the edits do not exchange the same texts: a test that expects another value in two
+    places may be correct, too.
     """
-    choices: list[list[Edit]] = [[], [first], [second], [first, second]]
+    choices: list[list[PatchEdit]] = [[], [first], [second], [first, second]]
     return (
-        patch.exchanged(first).isdisjoint(patch.exchanged(second))
-        and not any(patch.raises_errors(choice) for choice in choices[1:])
+        patch.exchanged_texts(first).isdisjoint(patch.exchanged_texts(second))
+        and not any(patch.adds_syntax_errors(choice) for choice in choices[1:])
         and not any(patch.is_renaming(one, other) for one, other in combinations(choices, 2))
-        and not any(patch.is_permutation(one, other) for one, other in combinations(choices, 2))
-        and not patch.copies(choices[3])
-        and _alike([patch.around(choice, first, second) for choice in choices])
+        and not any(patch.is_reordering(one, other) for one, other in combinations(choices, 2))
+        and not patch.copies_line(choices[3])
+        and _are_equidistant([patch.excerpt(choice, first, second) for choice in choices])
     )
 
 
-def _alike(texts: Sequence[str]) -> bool:
-    """Return whether every text is as far from the other three as any other, by words and by characters.
+def _are_equidistant(texts: Sequence[str]) -> bool:
+    """Return whether every text has the same total distance to the others, by words and by characters.
 
-    The two edits are on different lines, and yet an alignment may find a cheaper way where they are close together.
+    Although the edits are on different lines, an alignment may find a shortcut if they are close together.
     """
     words = [text.split() for text in texts]
     return all(

@@ -1,7 +1,7 @@
-"""Patches with two words exchanged, as the paper describes its wrong choices: kept for comparison, not for use.
+"""Patches with two words exchanged, the paper's wrong choices; only for comparison.
 
-A word is what stands between blanks. Whether it is a variable, a piece of a comment or half an expression, and whether
-the line is added, removed or kept, makes no difference. The patch itself is the one most like the others.
+Words are separated by white space. They may be variables, parts of a comment or of an expression, in added, removed or
+kept lines. The original patch is the most similar to the others.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ import random
 import re
 from itertools import accumulate
 
-from caretbench.suites.efcb.rendering import Rendered
+from caretbench.suites.efcb.rendering import RenderedPatch
 
 _WORD = re.compile(r"\S*[^\W\d]\S*")
 _TRIES = 200
 
 
-def word_swaps(rendered: Rendered, generator: random.Random, count: int) -> list[str]:
-    """At most ``count`` texts of the patch, each with two words exchanged, all different and none the patch itself.
+def word_swaps(rendered: RenderedPatch, generator: random.Random, count: int) -> list[str]:
+    """Return up to ``count`` different texts of the patch with two words exchanged, without the patch itself.
 
-    Paths, headers of hunks and marks of lines stay as they are.
+    Paths, hunk headers and diff marks are kept.
     """
     text = rendered.text
     spans = _words(rendered)
@@ -35,8 +35,8 @@ def word_swaps(rendered: Rendered, generator: random.Random, count: int) -> list
     return list(found)
 
 
-def _words(rendered: Rendered) -> list[tuple[int, int]]:
-    """Where the words of the hunks stand in the rendered text."""
+def _words(rendered: RenderedPatch) -> list[tuple[int, int]]:
+    """Return the spans of the hunks' words in the rendered text."""
     spans: list[tuple[int, int]] = []
     begin = 0
     for file in rendered.files:

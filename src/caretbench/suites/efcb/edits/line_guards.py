@@ -1,4 +1,4 @@
-"""Guards on the lines of a patch: what an edit or a pair of edits gives away, or leaves as it was, by text alone."""
+"""Line guards, which refuse edits by the text of lines: duplicates, unobservable changes, test data."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final
 
-from caretbench.suites.efcb.edits.edit import even
+from caretbench.suites.efcb.edits.patch_edit import collapse_whitespace
 
 _LOGIC: Final = re.compile(r"\s(?:&&|\|\||and|or)\s")
 _COMPARISONS: Final = re.compile(r"\s(?:===|!==|==|!=|<=|>=|<|>|is)\s")
-# What an operand begins after, where no bracket is open.
+# Text before the start of an operand, outside of brackets.
 _BEFORE: Final = re.compile(
     r"(?:^|\s)(?:if|elif|while|until|return|unless|when|assert|=|:=|=>|\?|:)\s|!(?!=)|[,;{]\s"
 )
@@ -24,20 +24,20 @@ _COPIED: Final = 3
 _EMPTY_TEST: Final = re.compile(
     r"(?:len\(([\w.]+)\)|([\w.]+)\.(?:length|size|Count|len|count)\b(?:\(\))?)\s*(?:>=?|<=?)\s*[012]\b"
 )
-# A label of a switch, a key or a field at the start of a line.
+# Label of a switch, key or field at the start of a line.
 _LABEL: Final = re.compile(r"\s*(case\s.+?|[\"']?[\w.$-]+[\"']?)\s*(?::(?![:=])|=>)")
 _TYPE_TEST: Final = re.compile(
     r"\$Expect(?:Type|Error)|\bexpect(?:Type|Error|Assignable|NotAssignable)\b|\bassert_type\("
 )
-# What a text ends with that is followed by how much room is made.
+# End of a text that is followed by an initial capacity.
 _ROOM: Final = re.compile(
     r"(?:\bmake\(\[\][^,()]*,[^,()]*,|\bmake\((?:map|chan)\b[^,()]*,|[wW]ith_?[cC]apacity\(|\breserve\("
     r"|\bensureCapacity\(|\b(?:StringBuilder|ArrayList<\w*>|HashMap<[\w, ]*>)\()\s*(?:len\(|[\w.]*)$"
 )
 
 
-def operands_beside_themselves(line: str) -> int:
-    """Return how many operators of a line have one operand, with its members and calls, on both sides."""
+def count_repeated_operands(line: str) -> int:
+    """Return the number of operators in a line with the same operand on both sides."""
     found = 0
     for operators, others in ((_LOGIC, None), (_COMPARISONS, _LOGIC)):
         for part in others.split(line) if others else [line]:
@@ -55,7 +55,7 @@ def operands_beside_themselves(line: str) -> int:
 
 
 def _last_operand(text: str) -> str:
-    """Return what comes last in a text: after the last open bracket, keyword or assignment."""
+    """Return the end of a text after the last open bracket, keyword or assignment."""
     depth = 0
     for place in range(len(text) - 1, -1, -1):
         depth += (text[place] in ")]") - (text[place] in "([")
@@ -67,23 +67,23 @@ def _last_operand(text: str) -> str:
     )
 
 
-def is_permutation(before: Sequence[str], after: Sequence[str]) -> bool:
-    """Return whether lines are the same in another order, apart from blanks and what separates entries."""
-    return list(before) != list(after) and sorted(map(_bare, before)) == sorted(map(_bare, after))
+def is_reordering(before: Sequence[str], after: Sequence[str]) -> bool:
+    """Return whether lines are the same in another order, ignoring white space and separators."""
+    return list(before) != list(after) and sorted(map(_normalize, before)) == sorted(map(_normalize, after))
 
 
-def copied(lines: Sequence[str], places: Iterable[int]) -> int:
-    """Return how many of the lines at ``places`` are like one of the three lines above or below."""
+def count_copied_lines(lines: Sequence[str], places: Iterable[int]) -> int:
+    """Return the number of lines at ``places`` that equal one of the three lines above or below."""
     found = 0
     for place in places:
-        own = _bare(lines[place])
+        own = _normalize(lines[place])
         around = [*lines[max(0, place - _COPIED) : place], *lines[place + 1 : place + 1 + _COPIED]]
-        found += bool(re.search(r"\w", own)) and own in map(_bare, around)
+        found += bool(re.search(r"\w", own)) and own in map(_normalize, around)
     return found
 
 
 def repeats_label(lines: Sequence[str], place: int, after: str) -> bool:
-    """Return whether a line becomes one with the label, key or field of another line of the same block."""
+    """Return whether an edited line gets the label, key or field of another line of the same block."""
     label = _LABEL.match(after)
     before = _LABEL.match(lines[place])
     if label is None or (before is not None and before[1] == label[1]):
@@ -103,18 +103,18 @@ def _indentation(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def is_unseen(line: str, start: int, old: str) -> bool:
-    """Return whether nothing can see the edit of ``old``, which begins at ``start``.
+def is_unobservable(line: str, start: int, old: str) -> bool:
+    """Return whether the edit of ``old``, which begins at ``start``, has no observable effect.
 
-    It edits how much room is made, or a value where only its type is tested.
+    It changes an initial capacity, or a value of which only the type is tested.
     """
     return bool(_ROOM.search(line[:start])) or (
         _TYPE_TEST.search(line) is not None and re.match(r"[A-Za-z_$]", old) is None
     )
 
 
-def asserted_equal(lines: Sequence[str], place: int, one: str, other: str) -> bool:
-    """Return whether an assertion close to a line speaks of both names."""
+def are_asserted_together(lines: Sequence[str], place: int, one: str, other: str) -> bool:
+    """Return whether an assertion near a line contains both names."""
     words = [re.compile(rf"(?<![\w.]){re.escape(name)}(?!\w)") for name in (one, other)]
     near = range(max(0, place - _NEAR), min(len(lines), place + _NEAR + 1))
     return any(
@@ -124,7 +124,7 @@ def asserted_equal(lines: Sequence[str], place: int, one: str, other: str) -> bo
 
 
 def is_empty_loop_test(lines: Sequence[str], place: int) -> bool:
-    """Return whether a line asks for the length of what the next lines loop over, where it makes no difference."""
+    """Return whether a line tests the length of the next loop's collection, which has no effect."""
     found = _EMPTY_TEST.search(lines[place])
     if found is None:
         return False
@@ -133,7 +133,7 @@ def is_empty_loop_test(lines: Sequence[str], place: int) -> bool:
     return any(loop.search(line) for line in lines[place + 1 : place + _NEAR])
 
 
-def is_test(path: str, function: str) -> bool:
+def is_test_code(path: str, function: str) -> bool:
     """Return whether code is a test, by its path or the first line of its function."""
     return bool(
         _TEST_PATH.search(path)
@@ -142,10 +142,10 @@ def is_test(path: str, function: str) -> bool:
 
 
 def is_asserted(literal: str, function: str, own: str) -> bool:
-    """Return whether a test fails with another value of a literal, as far as lines tell.
+    """Return whether a test would fail with another value of a literal, as far as lines show.
 
-    The literal is in an assertion itself (``own`` is the line of the edit), or it is in an assertion of the function
-    as well, which may begin up to two lines before.
+    The literal is in an assertion itself (``own`` is the edited line), or also in an assertion of the function, which
+    may begin up to two lines before.
     """
     if _ASSERTED.search(own):
         return True
@@ -157,5 +157,5 @@ def is_asserted(literal: str, function: str, own: str) -> bool:
     )
 
 
-def _bare(line: str) -> str:
-    return even(line).rstrip(",; ")
+def _normalize(line: str) -> str:
+    return collapse_whitespace(line).rstrip(",; ")

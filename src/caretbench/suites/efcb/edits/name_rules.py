@@ -1,4 +1,4 @@
-"""Rules on names that edits meet: symmetric calls, calls that only write text, counterparts of functions."""
+"""Rules on names for edits: symmetric calls, calls that only write text, counterparts of functions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 
 class _Symmetric(BaseModel):
-    """Patterns for all languages, and names of each."""
+    """Patterns for all languages, and names by language."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
     patterns: tuple[str, ...]
@@ -52,55 +52,55 @@ def _language(grammar: str) -> str:
     return "typescript" if grammar == "tsx" else grammar
 
 
-def is_symmetric(name: str, grammar: str) -> bool:
-    """Return whether a call of this name does not tell its arguments apart."""
+def is_symmetric_call(name: str, grammar: str) -> bool:
+    """Return whether the order of the arguments of a call with this name does not matter."""
     table = _table().symmetric
     named: Sequence[str] = (table.model_extra or {}).get(_language(grammar), ())
-    # Words of a name in camel case are told apart, so that "eq" is no part of "request".
+    # Camel case is split into words, so that "eq" does not match "request".
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
     return name in named or any(
         re.search(pattern, name, re.IGNORECASE) or re.search(pattern, words) for pattern in table.patterns
     )
 
 
-def is_log(receiver: str, name: str) -> bool:
+def is_log_call(receiver: str, name: str) -> bool:
     """Return whether a call only writes a text for people."""
     table = _table().log
     return name in table.names or bool(re.search(table.receivers, receiver, re.IGNORECASE))
 
 
-def is_message(receiver: str, name: str) -> bool:
-    """Return whether a call writes a message, or reports that a test failed or was not run."""
+def is_message_call(receiver: str, name: str) -> bool:
+    """Return whether a call writes a message, or reports that a test failed or was skipped."""
     table = _table().log
     return name in table.messages or (
         name in table.reported and bool(re.fullmatch(table.reporters, receiver))
     )
 
 
-def is_titled(name: str) -> bool:
+def is_test_title_call(name: str) -> bool:
     """Return whether a call's first argument is the title of a test."""
     return name in _table().log.titles
 
 
-def is_frame(name: str) -> bool:
-    """Return whether a function is one of a language's or a test framework's own."""
+def is_framework_function(name: str) -> bool:
+    """Return whether a function belongs to a language or a test framework."""
     return name in _table().frame.names
 
 
-def is_same_meaning(one: str, other: str, grammar: str) -> bool:
-    """Return whether two functions do the same, or nearly: ``toBe`` and ``toEqual``, ``Error`` and ``Errorf``."""
+def have_same_meaning(one: str, other: str, grammar: str) -> bool:
+    """Return whether two functions do nearly the same: ``toBe``, ``toEqual``; ``Error``, ``Errorf``."""
     shorter, longer = sorted((one, other), key=len)
     if re.fullmatch(
         re.escape(shorter) + r"(f|ln|w|Sync|Async|_async|_sync|All|s|Context|Unsafe|Internal|Impl)?", longer
     ):
         return True
-    alike = is_symmetric(one, grammar) and is_symmetric(other, grammar)
-    return (alike and _negative(one) == _negative(other)) or all(
-        is_log("", name) or is_message("t", name) for name in (one, other)
+    alike = is_symmetric_call(one, grammar) and is_symmetric_call(other, grammar)
+    return (alike and _is_negative(one) == _is_negative(other)) or all(
+        is_log_call("", name) or is_message_call("t", name) for name in (one, other)
     )
 
 
-def _negative(name: str) -> bool:
+def _is_negative(name: str) -> bool:
     return bool(re.search(r"not|ne(q|$|_)|refute|differ", name, re.IGNORECASE))
 
 
@@ -114,6 +114,6 @@ def _counterparts(grammar: str) -> Mapping[str, tuple[tuple[str, str], ...]]:
     return {name: tuple(others) for name, others in found.items()}
 
 
-def counterparts(name: str, receiver: str, grammar: str) -> list[str]:
-    """Return the functions that may take the place of one with the same arguments, called on the same receiver."""
+def counterpart_functions(name: str, receiver: str, grammar: str) -> list[str]:
+    """Return functions that may replace one with the same arguments and receiver."""
     return [other for other, pattern in _counterparts(grammar).get(name, ()) if re.search(pattern, receiver)]

@@ -1,1 +1,1 @@
-"""The folder of a build, and the report of what is missing in it."""
+"""Folder and report of a build."""

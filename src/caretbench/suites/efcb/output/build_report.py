@@ -1,4 +1,4 @@
-"""Report of a finished build: what was read and refused, problems, causes of missing ones, what gives answers away."""
+"""Report of a finished build: accepted and rejected changes, problems, missing questions, leaks."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pydantic import JsonValue
 from caretbench.problem import Row
 from caretbench.sources.pull_request import PullRequest
 from caretbench.sources.repository import RepositoryFacts
-from caretbench.suites.efcb.attacks.leaks import Leak
-from caretbench.suites.efcb.construction import BuiltQuestions, kind_of
-from caretbench.suites.efcb.describing import cluster
-from caretbench.suites.efcb.filtering import TASK
-from caretbench.suites.efcb.output.folder import EfcbManifest
+from caretbench.suites.efcb.attacks.leak_report import Leak
+from caretbench.suites.efcb.change_filters import FILTER_TASK
+from caretbench.suites.efcb.output.build_folder import EfcbManifest
+from caretbench.suites.efcb.problem_building import BuiltProblems, task_and_tier
+from caretbench.suites.efcb.problem_metadata import cluster_id
 from caretbench.suites.values import BuildResult
 from caretbench.text_tables import align_columns
 
@@ -24,26 +24,31 @@ _Part = tuple[str, str, str]
 """Task, tier and query."""
 
 
-FEW: Final = 0.25
+FEW_SHARE: Final = 0.25
 """Share of a repository's accepted changes below which a task has few questions."""
-SHOWN_REASONS: Final = 3
+MAX_REASONS: Final = 3
 """Maximum number of reasons that a line names."""
-UNDESCRIBED: Final = 0.1
-"""Share of a repository's changes from which on their missing descriptions are worth a remedy."""
+UNDESCRIBED_SHARE: Final = 0.1
+"""Minimum share of a repository's changes without a description for which a remedy is printed."""
 
 _GITHUB: Final = "github.com"
 _NO_DESCRIPTION: Final = "no_description"
 
 
 def build_result(
-    manifest: EfcbManifest, built: BuiltQuestions, output: Path, wall_s: float, notes: Sequence[str]
+    manifest: EfcbManifest, built: BuiltProblems, output: Path, wall_s: float, notes: Sequence[str]
 ) -> BuildResult:
-    """Return what a build of ``wall_s`` seconds gave; ``notes`` are those that mining left."""
-    lines = (*_lines(manifest), *_shortfall_lines(built), *_leak_lines(built.leaks), _last(built, output))
+    """Return the result of a build of ``wall_s`` seconds; ``notes`` are messages of mining."""
+    lines = (
+        *_lines(manifest),
+        *_shortfall_lines(built),
+        *_leak_lines(built.leaks),
+        _final_line(built, output),
+    )
     return BuildResult(lines, _numbers(manifest, built, wall_s), (*notes, *_exceeded(built)), built.fit)
 
 
-def _numbers(manifest: EfcbManifest, built: BuiltQuestions, wall_s: float) -> dict[str, JsonValue]:
+def _numbers(manifest: EfcbManifest, built: BuiltProblems, wall_s: float) -> dict[str, JsonValue]:
     return {
         "changes": dict(manifest.changes),
         "accepted": dict(manifest.accepted),
@@ -79,25 +84,27 @@ def _lines(manifest: EfcbManifest) -> Iterator[str]:
     )
 
 
-def _exceeded(built: BuiltQuestions) -> Iterator[str]:
-    if built.exceeded:
-        names = ", ".join(f"{leak.attack} in {leak.task} {leak.tier}".strip() for leak in built.exceeded)
-        yield f"beyond chance and 3 standard errors: {names}"
-        if not built.options.rules.leaks_refuse:
-            yield "the paper profile keeps such questions, to be compared with what was published"
+def _exceeded(built: BuiltProblems) -> Iterator[str]:
+    if built.exceeded_limits:
+        names = ", ".join(
+            f"{leak.attack} in {leak.task} {leak.tier}".strip() for leak in built.exceeded_limits
+        )
+        yield f"above chance by more than 3 standard errors: {names}"
+        if not built.options.rules.refuses_leaks:
+            yield "the paper profile keeps such questions, for comparison with published results"
 
 
-def _last(built: BuiltQuestions, output: Path) -> str:
+def _final_line(built: BuiltProblems, output: Path) -> str:
     if built.fit:
         return f"\n{output}: {len(built.problems)} problems; caretbench run efcb --data {output} -m …"
-    if not built.filtered.pulls:
+    if not built.filter_result.pulls:
         return f"\n{output}: no problems: no change passes every filter"
     if not built.problems:
-        return f"\n{output}: no problems: no task could be made of what passes; rejected.jsonl says why"
-    return f"\n{output}: no problems.jsonl; candidates.jsonl and leaks.jsonl show why"
+        return f"\n{output}: no problems: no task could be made of the accepted changes; see rejected.jsonl"
+    return f"\n{output}: no problems.jsonl; see candidates.jsonl and leaks.jsonl"
 
 
-def _shortfall_lines(built: BuiltQuestions) -> Iterator[str]:
+def _shortfall_lines(built: BuiltProblems) -> Iterator[str]:
     """Yield a line for each task with few questions of a repository, with the most frequent reasons."""
     rows = [
         (row.repository, row.task, f"{row.asked} of {row.accepted}", row.frequent)
@@ -109,15 +116,15 @@ def _shortfall_lines(built: BuiltQuestions) -> Iterator[str]:
 
 
 def _leak_lines(leaks: Sequence[Leak]) -> Iterator[str]:
-    """Yield a line for each attack, a column for each tier; an exclamation mark where a hard limit is passed.
+    """Yield a line for each attack, with a column for each tier; "!" marks exceeded limits.
 
-    Of the many features, those are printed that are highest somewhere; all of them are in the report's file.
+    Only features that are highest in some tier are printed; ``leaks.jsonl`` has all.
     """
     parts = list(dict.fromkeys((leak.task, leak.tier, leak.query) for leak in leaks))
     if not parts:
         return
-    yield "\nWhat finds the right choice without understanding (chance 0.250):"
-    *above, last = _stacked_heads(parts)
+    yield "\nAccuracy of attacks without understanding (chance 0.250):"
+    *above, last = _stacked_headings(parts)
     first, *others = [*(("", "", *words) for words in above), ("", "attack", *last)]
     yield from align_columns([*others, *_leak_rows(leaks, parts)], first)
     small = {(leak.task, leak.tier): leak.problems for leak in leaks if leak.too_small}
@@ -141,8 +148,8 @@ def _leak_rows(leaks: Sequence[Leak], parts: Sequence[_Part]) -> Iterator[tuple[
         yield kind, attack, *(row.get(part, "") for part in parts)
 
 
-def _stacked_heads(parts: Sequence[_Part]) -> list[tuple[str, ...]]:
-    """Return the columns' heads as lines with a word each, so that columns are narrow."""
+def _stacked_headings(parts: Sequence[_Part]) -> list[tuple[str, ...]]:
+    """Return column headings as lines of one word each, to keep columns narrow."""
     several = {part[:2] for part in parts if sum(part[:2] == other[:2] for other in parts) > 1}
     heads = [" ".join(part if part[:2] in several else part[:2]).replace("_", " ").split() for part in parts]
     height = max(map(len, heads))
@@ -150,7 +157,7 @@ def _stacked_heads(parts: Sequence[_Part]) -> list[tuple[str, ...]]:
 
 
 def _highest_features(leaks: Sequence[Leak]) -> set[str]:
-    """Return the feature that finds most in each tier."""
+    """Return the feature with the highest accuracy in each tier."""
     best: dict[_Part, Leak] = {}
     for leak in leaks:
         if leak.family == "feature" and leak.kind == "limit":
@@ -161,10 +168,10 @@ def _highest_features(leaks: Sequence[Leak]) -> set[str]:
 
 
 class Shortfall(Row):
-    """A task and tier that asks about few changes of a repository.
+    """A task and tier with questions about few changes of a repository.
 
-    ``asked`` of the ``accepted`` changes have a question; ``reasons`` counts why the others have none, the most
-    frequent reason first.
+    ``asked`` of the ``accepted`` changes have a question; ``reasons`` counts the reasons of the others, most frequent
+    first.
     """
 
     repository: str
@@ -177,19 +184,19 @@ class Shortfall(Row):
     def frequent(self) -> str:
         """The most frequent reasons with their counts: ``no_run 80, few_identifiers 4``."""
         shown = [f"{reason} {count}" for reason, count in self.reasons.items()]
-        return ", ".join([*shown[:SHOWN_REASONS], *(["…"] if len(shown) > SHOWN_REASONS else [])])
+        return ", ".join([*shown[:MAX_REASONS], *(["…"] if len(shown) > MAX_REASONS else [])])
 
 
-def shortfalls(built: BuiltQuestions) -> list[Shortfall]:
-    """Return the tasks and tiers with few questions, by repository; one without any accepted change has none."""
-    accepted = Counter(pull.repo for pull in built.filtered.pulls)
-    repositories = {cluster(pull): pull.repo for pull in built.filtered.pulls}
+def shortfalls(built: BuiltProblems) -> list[Shortfall]:
+    """Return the tasks and tiers with few questions, by repository; repositories without accepted changes have none."""
+    accepted = Counter(pull.repo for pull in built.filter_result.pulls)
+    repositories = {cluster_id(pull): pull.repo for pull in built.filter_result.pulls}
     asked: dict[tuple[str, str], set[str]] = defaultdict(set)
     for problem in built.problems:
-        asked[repositories[problem.cluster], kind_of(problem)].add(problem.cluster)
+        asked[repositories[problem.cluster], task_and_tier(problem)].add(problem.cluster)
     reasons: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for one in built.rejected:
-        if one.task != TASK:
+        if one.task != FILTER_TASK:
             reasons[one.repo, f"{one.task} {one.tier}".strip()][one.reason] += 1
     return [
         Shortfall(
@@ -197,26 +204,26 @@ def shortfalls(built: BuiltQuestions) -> list[Shortfall]:
             reasons=dict(sorted(found.items(), key=lambda entry: (-entry[1], entry[0]))),
         )
         for (repo, task), found in sorted(reasons.items())
-        if len(asked[repo, task]) < FEW * accepted[repo]
+        if len(asked[repo, task]) < FEW_SHARE * accepted[repo]
     ]  # fmt: skip
 
 
-def undescribed(
-    built: BuiltQuestions, pulls: Sequence[PullRequest], repositories: Sequence[RepositoryFacts]
+def missing_description_notes(
+    built: BuiltProblems, pulls: Sequence[PullRequest], repositories: Sequence[RepositoryFacts]
 ) -> Iterator[str]:
-    """Yield a line for each repository of which the filter ``no_description`` alone refuses many changes from git."""
+    """Yield a line for each repository with many git changes that only lack a description."""
     failed: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for one in built.filtered.rejected:
+    for one in built.filter_result.rejected:
         failed[one.repo, one.merge_sha].append(one.reason)
     alone = [pull for pull in pulls if failed.get(pull.key) == [_NO_DESCRIPTION] and pull.source == "git"]
     hosts = {facts.repo: facts.host for facts in repositories}
     totals = Counter(pull.repo for pull in pulls)
     for repo, count in sorted(Counter(pull.repo for pull in alone).items()):
-        if count <= UNDESCRIBED * totals[repo]:
+        if count <= UNDESCRIBED_SHARE * totals[repo]:
             continue
         merged = sum(pull.repo == repo and pull.number is not None for pull in alone)
-        line = f"{repo}: {count} of {totals[repo]} changes are refused for a missing description alone"
+        line = f"{repo}: {count} of {totals[repo]} changes are rejected only for a missing description"
         if merged and hosts.get(repo) in (None, _GITHUB):
             name = repo if "/" in repo else "OWNER/NAME"
-            line += f"; git does not know that of {merged} pull requests: --github {name} reads it"
+            line += f"; git histories lack those of {merged} pull requests: --github {name} reads them"
         yield line

@@ -1,4 +1,4 @@
-"""The build that a folder has already: refused where its options are others, named where its problems are replaced."""
+"""Check of a folder's earlier build: other options are an error, replaced problems give a note."""
 
 from __future__ import annotations
 
@@ -8,77 +8,77 @@ from typing import Final, NamedTuple
 from pydantic import JsonValue
 
 from caretbench.errors import DataError
-from caretbench.suites.efcb.output.folder import EfcbFolder, EfcbManifest
+from caretbench.suites.efcb.output.build_folder import EfcbFolder, EfcbManifest
 from caretbench.versions import versions
 
 _NAMES: Final[Mapping[str, str]] = {"tasks": "--task", "limit": "--max-changes"}
-"""The command's names of options that are called otherwise in the manifest."""
+"""Command-line names of options that have another name in the manifest."""
 
 
 class EarlierBuild(NamedTuple):
-    """A finished build in the folder: the number of its problems, and how they were made."""
+    """A finished build in a folder, with its number of problems and its manifest."""
 
     folder: EfcbFolder
-    problems: int
+    problem_count: int
     manifest: EfcbManifest
 
     @classmethod
-    def of(cls, folder: EfcbFolder) -> EarlierBuild | None:
-        """Return the folder's build; None where it has no problems that could be lost.
+    def read(cls, folder: EfcbFolder) -> EarlierBuild | None:
+        """Return the folder's build; None if it has no problems.
 
         Raises:
-            DataError: it has problems that no build of this suite has made.
+            DataError: the folder has problems that this suite did not build.
         """
         if not folder.problems_path.exists():
             return None
         try:
-            manifest = folder.manifest()
+            manifest = folder.read_manifest()
             foreign = "" if manifest.suite == "efcb" else f"of the suite {manifest.suite}"
         except DataError as error:
             foreign = f"that are not of this suite ({error})"
         if foreign:
-            raise DataError(f"{folder.path}: holds problems {foreign}; give another folder with -o")
+            raise DataError(f"{folder.path}: contains problems {foreign}; give another folder with -o")
         return cls(folder, sum(manifest.problems.values()), manifest)
 
-    def refuse_other_options(self, profile: str, seed: int, chosen: Mapping[str, JsonValue]) -> None:
-        """Raise where the build was made with other options; ``chosen`` are those besides profile and seed.
+    def refuse_other_options(self, profile: str, seed: int, user_options: Mapping[str, JsonValue]) -> None:
+        """Raise if the build has other options; ``user_options`` are those besides profile and seed.
 
         Raises:
             DataError: with the number of problems and both values of each option that differs.
         """
-        wanted = {"profile": profile, "seed": seed, **chosen}
+        wanted = {"profile": profile, "seed": seed, **user_options}
         there = {"profile": self.manifest.profile, "seed": self.manifest.seed, **self.manifest.options}
         other = [
-            f"{_NAMES.get(name, f'--{name}')} {_said(there.get(name))} there, {_said(wanted.get(name))} here"
+            f"{_NAMES.get(name, f'--{name}')} {_format(there.get(name))} there, {_format(wanted.get(name))} here"
             for name in dict.fromkeys((*wanted, *there))
             if there.get(name) != wanted.get(name)
         ]
         if other:
             raise DataError(
-                f"{self.folder.path}: holds {self.problems} problems of another build ({'; '.join(other)}); give "
-                "another folder with -o, or remove this one"
+                f"{self.folder.path}: contains {self.problem_count} problems of another build ({'; '.join(other)}); use"
+                " another folder with -o, or remove this one"
             )
 
-    def replaced(self, changes: Mapping[str, int]) -> str:
-        """Return the line about problems that are replaced; empty where the same changes and versions are there."""
+    def replacement_note(self, changes: Mapping[str, int]) -> str:
+        """Return a note about replaced problems; empty if changes and versions are the same."""
         before = self.manifest.changes
-        differences = [*_differing(before, changes, "changes of "), *self._versions()]
+        differences = [*_differences(before, changes, "changes of "), *self._versions()]
         if not differences:
             return ""
-        return f"{self.folder.path}: {self.problems} problems are replaced: {'; '.join(differences)}"
+        return f"{self.folder.path}: {self.problem_count} problems are replaced: {'; '.join(differences)}"
 
     def _versions(self) -> Iterator[str]:
         now = versions()
-        yield from _differing({name: self.manifest.versions.get(name) for name in now}, now, "")
+        yield from _differences({name: self.manifest.versions.get(name) for name in now}, now, "")
 
 
-def _differing(before: Mapping[str, object], now: Mapping[str, object], kind: str) -> Iterator[str]:
+def _differences(before: Mapping[str, object], now: Mapping[str, object], kind: str) -> Iterator[str]:
     for name in sorted({*before, *now}):
         if before.get(name) != now.get(name):
-            yield f"{kind}{name}: {_said(before.get(name))} there, {_said(now.get(name))} here"
+            yield f"{kind}{name}: {_format(before.get(name))} there, {_format(now.get(name))} here"
 
 
-def _said(value: object) -> str:
+def _format(value: object) -> str:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return ", ".join(map(str, value))
     return "none" if value is None else str(value)

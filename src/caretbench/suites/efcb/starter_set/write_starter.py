@@ -1,4 +1,4 @@
-"""Writing the starter set's repository with git: the same commits, hashes included, on every machine.
+"""Writer of the starter set's git repository, with the same commits and hashes on every machine.
 
 ``python -m caretbench.suites.efcb.starter_set.write_starter FOLDER``
 """
@@ -15,10 +15,15 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from caretbench.errors import DataError, MachineError
-from caretbench.suites.efcb.starter_set.history import Change, State, Tree, history
+from caretbench.suites.efcb.starter_set.starter_history import (
+    FileTree,
+    HistoryChange,
+    HistoryState,
+    read_history,
+)
 
 NAME: Final = "cornershop/cornershop"
-"""How the repository is called in records."""
+"""Name of the repository in records."""
 
 _PEOPLE: Final = (
     "Ida Marlow <ida@cornershop.example>",
@@ -28,50 +33,50 @@ _PEOPLE: Final = (
 _BEGIN: Final = 1_672_907_400  # January 2023
 _HOUR: Final = 3600
 _BETWEEN: Final = (29, 171, 8, 94, 222, 51, 133)
-"""Hours from one merge to the next, in turns."""
+"""Hours from one merge to the next, cyclic."""
 _NUMBERS: Final = (1, 2, 1, 1, 3, 2)
-"""Steps from one pull request's number to the next, in turns: issues are numbered, too."""
+"""Steps from one pull request's number to the next, cyclic: issues have numbers, too."""
 
 _WIDTH: Final = 72
-"""Of a paragraph in a message."""
+"""Line width of messages."""
 
 
-class Commit(NamedTuple):
+class StarterCommit(NamedTuple):
     """One commit to write: ``parents`` are numbers of earlier ones, ``tree`` is the whole state."""
 
     parents: tuple[int, ...]
     author: str
     moment: int
     message: str
-    tree: Tree
+    tree: FileTree
 
 
 def write_repository(target: Path, *, bare: bool = False) -> str:
-    """Write the repository into a new or empty folder, and give the hash of its last commit.
+    """Write the repository into a new or empty folder, and return the hash of its last commit.
 
     Raises:
-        DataError: something is there already.
+        DataError: the folder is not empty.
         MachineError: git is missing, or fails.
     """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise DataError(f"{target}: is no empty folder")
     target.mkdir(parents=True, exist_ok=True)
     _git(target, "init", "--quiet", "--initial-branch=main", "--template=", *(["--bare"] if bare else []))
-    _git(target, "fast-import", "--quiet", stdin=b"".join(_stream(commits(history()))))
+    _git(target, "fast-import", "--quiet", stdin=b"".join(_stream(make_commits(read_history()))))
     if not bare:
         _git(target, "reset", "--quiet", "--hard")
     return _git(target, "rev-parse", "HEAD").strip()
 
 
-def commits(states: list[State]) -> list[Commit]:
-    """What is to be written, parents before children; the last one is the head."""
-    made: list[Commit] = []
+def make_commits(states: list[HistoryState]) -> list[StarterCommit]:
+    """Return the commits, parents before children; the last one is the head."""
+    made: list[StarterCommit] = []
     numbers: dict[str, int] = {}
     head, moment, request = -1, _BEGIN, 0
     for place, (change, tree) in enumerate(states):
         moment += _BETWEEN[place % len(_BETWEEN)] * _HOUR + 61 * place % _HOUR
         if change is None:
-            made.append(Commit((), _PEOPLE[0], moment, "A shop that delivers\n", tree))
+            made.append(StarterCommit((), _PEOPLE[0], moment, "A shop that delivers\n", tree))
             head = 0
             continue
         request += _NUMBERS[place % len(_NUMBERS)]
@@ -79,15 +84,17 @@ def commits(states: list[State]) -> list[Commit]:
         author = change.author or _PEOPLE[place * place % len(_PEOPLE)]
         text = _message(change, place, request, numbers)
         if change.style == "merge":
-            made.append(Commit((head,), author, moment - 5 * _HOUR, f"{change.title}\n", tree))
-            made.append(Commit((head, len(made) - 1), _PEOPLE[place % len(_PEOPLE)], moment, text, tree))
+            made.append(StarterCommit((head,), author, moment - 5 * _HOUR, f"{change.title}\n", tree))
+            made.append(
+                StarterCommit((head, len(made) - 1), _PEOPLE[place % len(_PEOPLE)], moment, text, tree)
+            )
         else:
-            made.append(Commit((head,), author, moment, text, tree))
+            made.append(StarterCommit((head,), author, moment, text, tree))
         head = len(made) - 1
     return made
 
 
-def _message(change: Change, place: int, request: int, numbers: dict[str, int]) -> str:
+def _message(change: HistoryChange, place: int, request: int, numbers: dict[str, int]) -> str:
     description = "\n\n".join(map(_wrapped, change.description.strip().split("\n\n")))
     for key, number in numbers.items():
         description = description.replace(f"{{{key}}}", f"#{number}")
@@ -105,8 +112,8 @@ def _wrapped(paragraph: str) -> str:
     )
 
 
-def _stream(made: list[Commit]) -> Iterator[bytes]:
-    """The commits as ``git fast-import`` reads them."""
+def _stream(made: list[StarterCommit]) -> Iterator[bytes]:
+    """Yield the commits in the format of ``git fast-import``."""
     for number, commit in enumerate(made):
         message = commit.message.encode()
         yield f"commit refs/heads/main\nmark :{number + 1}\n".encode()
@@ -128,7 +135,7 @@ def _git(folder: Path, *arguments: str, stdin: bytes = b"") -> str:
         raise MachineError(
             "git is missing: the starter set of efcb is a repository that it writes; install git"
         )
-    # Nobody's settings have a say: neither the user's nor the machine's, nor what a calling git has set.
+    # Settings of the user, of the machine and of a calling git are ignored.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     environment |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_DEFAULT_HASH": "sha1"}
     done = subprocess.run(
@@ -141,7 +148,7 @@ def _git(folder: Path, *arguments: str, stdin: bytes = b"") -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """The command: writes the repository into the folder that is named."""
+    """Write the repository into the given folder, and return the exit status."""
     if len(arguments) != 1 or arguments[0].startswith("-"):
         sys.stderr.write("usage: python -m caretbench.suites.efcb.starter_set.write_starter FOLDER\n")
         return 2

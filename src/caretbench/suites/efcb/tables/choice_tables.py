@@ -1,4 +1,4 @@
-"""Accuracy by tier, and its headline: skill above the best floor, with its interval."""
+"""Accuracy by tier, with skill above the best floor and its interval."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any, Final
 from caretbench.metrics.intervals import Interval, mean_interval
 from caretbench.metrics.skill import skill, skill_interval
 from caretbench.problem import Problem, Profile
-from caretbench.suites.efcb.attacks.floors import best_floor, floor_credits
-from caretbench.suites.efcb.attacks.learned_attacks import FEWEST
+from caretbench.suites.efcb.attacks.attack_accuracy import MIN_QUESTIONS
+from caretbench.suites.efcb.attacks.floor_attacks import best_floor, floor_credits
 from caretbench.suites.efcb.baselines import BASELINES
-from caretbench.suites.efcb.choices.problem import CHOICE_SET
+from caretbench.suites.efcb.choices.choice_problems import CHOICE_SET_LABEL
 from caretbench.suites.efcb.efcb_score import EASY, HARD
-from caretbench.suites.efcb.tables.model_lines import NOTHING, TITLES, Line, ModelLines, mean_text
+from caretbench.suites.efcb.tables.model_rows import NO_VALUE, TITLES, ModelRows, ResultRow, format_mean
 from caretbench.suites.values import Table
 
-Part = tuple[str, str, str]
-"""Task, tier, and the text that asks."""
+QuestionGroup = tuple[str, str, str]
+"""Task, tier and query variant."""
 
 _HEADS: Final = (
     "Model", "Tier", "Above best floor", "Best floor", "Query", "Problems", "Coverage", "Accuracy", "No letter",
@@ -28,11 +28,11 @@ _HEADS: Final = (
 
 
 def choice_tables(
-    models: Sequence[ModelLines], profile: Profile, problems: Iterable[Problem], seed: int = 0
+    models: Sequence[ModelRows], profile: Profile, problems: Iterable[Problem], seed: int = 0
 ) -> Iterator[Table]:
-    """Choices by tier: accuracy, what could not be read, and skill above what words alone find.
+    """Yield the accuracy of choices by tier, unparsed answers, and skill above word attacks.
 
-    A model that cannot be asked some of the run's problems has no line there.
+    Models that cannot be sent some of the run's problems have no row for them.
     """
     known = list(problems)
     there = Counter(_part_of(problem.labels) for problem in known)
@@ -58,15 +58,15 @@ def choice_tables(
                 "Problems: those with an answer. Coverage: their share of all; below 98 % believe no number next to "
                 "it. Above chance: (accuracy - 0.25) / 0.75. Consistent: the share of questions that are answered "
                 "rightly in all orders of the choices or in none, where a build has several. Leak test: whether the "
-                f"tier has the {FEWEST} questions that show what attacks find without the text.",
+                f"tier has the {MIN_QUESTIONS} questions that show what attacks find without the text.",
             ),
         )
 
 
 def _row(
-    model: ModelLines,
-    part: Part,
-    lines: Sequence[Line],
+    model: ModelRows,
+    part: QuestionGroup,
+    lines: Sequence[ResultRow],
     sizes: tuple[int, int],
     floors: Mapping[str, Mapping[str, float]],
     seed: int,
@@ -77,68 +77,68 @@ def _row(
     return (
         model.name,
         f"{TITLES[part[0]]} {part[1]}".strip(),
-        _above(lines, floors[best], seed) if best else NOTHING,
-        f"{best}\n{sum(floors[best][one] for one in answered) / len(answered):.3f}" if best else NOTHING,
+        _above(lines, floors[best], seed) if best else NO_VALUE,
+        f"{best}\n{sum(floors[best][one] for one in answered) / len(answered):.3f}" if best else NO_VALUE,
         part[2].replace("_", " "),
         str(len(answered)),
         f"{100 * len(answered) / problems:.1f}%",
-        _accuracy_text(lines, seed) if lines else NOTHING,
-        mean_text((float(line.get("invalid") or 0.0) for line in lines), 3),
-        _skill(_accuracy(lines), 0.25) if lines else NOTHING,
+        _accuracy_text(lines, seed) if lines else NO_VALUE,
+        format_mean((float(line.get("invalid") or 0.0) for line in lines), 3),
+        _skill(_accuracy(lines), 0.25) if lines else NO_VALUE,
         _consistency(lines),
-        "tested" if questions >= FEWEST else f"too small to test ({questions})",
+        "tested" if questions >= MIN_QUESTIONS else f"too small to test ({questions})",
     )
 
 
-def _above(lines: Sequence[Line], floors: Mapping[str, float], seed: int) -> str:
-    """Return the skill above a floor, and its interval below it."""
+def _above(lines: Sequence[ResultRow], floors: Mapping[str, float], seed: int) -> str:
+    """Return the skill above a floor, with its interval in the next line."""
     scores = [float(bool(line["passed"])) for line in lines]
     floor = [floors[str(line["problem_id"])] for line in lines]
     value = _skill(sum(scores) / len(scores), sum(floor) / len(floor))
     return (
         value
-        if value == NOTHING
+        if value == NO_VALUE
         else _spread(value, skill_interval(scores, floor, _clusters(lines), seed=seed))
     )
 
 
 def _spread(value: str, interval: Interval) -> str:
-    """Return a number, and its interval below it where there is one."""
+    """Return a number, with its interval in the next line if there is one."""
     return value if math.isnan(interval.low) else f"{value}\n{interval.low:.3f} to {interval.high:.3f}"
 
 
-def _clusters(lines: Sequence[Line]) -> list[str]:
-    """Return the unit of each line: the set whose choices it shows, else its pull request."""
-    return [str(line.get(CHOICE_SET) or line["cluster"]) for line in lines]
+def _clusters(lines: Sequence[ResultRow]) -> list[str]:
+    """Return the cluster of each row: the set of its choices, else its pull request."""
+    return [str(line.get(CHOICE_SET_LABEL) or line["cluster"]) for line in lines]
 
 
-def _part_of(labels: Mapping[str, Any]) -> Part:
+def _part_of(labels: Mapping[str, Any]) -> QuestionGroup:
     return (str(labels["task"]), str(labels.get("tier") or ""), str(labels.get("query") or ""))
 
 
-def _lines(model: ModelLines, part: Part) -> list[Line]:
-    return [line for line in model.of(part[0]) if _part_of(line) == part and line["passed"] is not None]
+def _lines(model: ModelRows, part: QuestionGroup) -> list[ResultRow]:
+    return [line for line in model.select(part[0]) if _part_of(line) == part and line["passed"] is not None]
 
 
-def _accuracy(lines: Sequence[Line]) -> float:
+def _accuracy(lines: Sequence[ResultRow]) -> float:
     return sum(bool(line["passed"]) for line in lines) / len(lines) if lines else float("nan")
 
 
-def _accuracy_text(lines: Sequence[Line], seed: int) -> str:
-    """With its interval below it: several orders are made of one pull request, and sets share their choices."""
+def _accuracy_text(lines: Sequence[ResultRow], seed: int) -> str:
+    """Return the accuracy with its interval, clustered by pull request or set of choices."""
     values = [float(bool(line["passed"])) for line in lines]
     return _spread(f"{_accuracy(lines):.3f}", mean_interval(values, seed=seed, clusters=_clusters(lines)))
 
 
 def _skill(accuracy: float, floor: float | None) -> str:
     found = None if floor is None else skill(accuracy, floor)
-    return NOTHING if found is None else f"{found:.3f}" if found >= -1 else "< -1"
+    return NO_VALUE if found is None else f"{found:.3f}" if found >= -1 else "< -1"
 
 
-def _consistency(lines: Sequence[Line]) -> str:
-    """Of questions that were asked in several orders, the share whose answers are all right or all wrong alike."""
+def _consistency(lines: Sequence[ResultRow]) -> str:
+    """Return the share of questions in several orders whose answers are all right or all wrong."""
     by_question: dict[tuple[str, int], list[bool]] = defaultdict(list)
     for line in lines:
         by_question[str(line["cluster"]), int(line["sample"])].append(bool(line["passed"]))
     several = [found for found in by_question.values() if len(found) > 1]
-    return mean_text((float(all(found) or not any(found)) for found in several), 3)
+    return format_mean((float(all(found) or not any(found)) for found in several), 3)

@@ -9,17 +9,17 @@ from caretbench.problem import Problem
 from caretbench.sources.path_languages import path_languages
 from caretbench.sources.repository import RepositoryFacts
 from caretbench.suites.efcb.efcb_score import TASKS
-from caretbench.suites.efcb.tables.model_lines import TITLES
+from caretbench.suites.efcb.tables.model_rows import TITLES
 from caretbench.suites.values import Table
 
 
 def data_tables(
     problems: Iterable[Problem], facts: Mapping[str, RepositoryFacts] | None = None
 ) -> Iterator[Table]:
-    """Yield the paper's Tables 2 and 3, in form.
+    """Yield tables about the data in the form of the paper's Tables 2 and 3.
 
-    A question counts once, in however many orders of its choices or with how many texts it is asked. Of repositories
-    without ``facts`` the table has what their questions say.
+    A question counts once for all orders of its choices and query variants. Without ``facts`` of a repository, the
+    table shows what its problems contain.
     """
     known = list(problems)
     if known:

@@ -1,4 +1,4 @@
-"""The EFCB score and the paper's tables of results, in form, with what they need to be read rightly."""
+"""The EFCB score, and result tables in the form of the paper."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from caretbench.suites.efcb.efcb_score import (
     EASY,
     HALLUCINATION,
     HARD,
-    JUDGED_MAXIMUM,
     MASKED,
+    MAX_JUDGED_SCORE,
     REVERSE,
     TASKS,
     VERSION,
@@ -23,11 +23,18 @@ from caretbench.suites.efcb.efcb_score import (
     ProblemOutcome,
     efcb_score,
 )
-from caretbench.suites.efcb.options import efcb_rules
+from caretbench.suites.efcb.options import efcb_profile
 from caretbench.suites.efcb.tables.choice_tables import choice_tables
 from caretbench.suites.efcb.tables.data_tables import data_tables
-from caretbench.suites.efcb.tables.model_lines import NOTHING, TITLES, Line, ModelLines, mean_text, models_of
-from caretbench.suites.values import REFUSED_MARK, Table
+from caretbench.suites.efcb.tables.model_rows import (
+    NO_VALUE,
+    TITLES,
+    ModelRows,
+    ResultRow,
+    format_mean,
+    group_by_model,
+)
+from caretbench.suites.values import FAILED_CONTROLS_MARK, Table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,7 +42,7 @@ if TYPE_CHECKING:
 _JUDGED: Final = (MASKED, REVERSE, HALLUCINATION)
 _NUMBERS: Final = {MASKED: 5, EASY: 6, HARD: 7, REVERSE: 8, HALLUCINATION: 9}
 _RESAMPLES: Final = 2000
-_COVERAGE_WANTED: Final = 0.98  # as of every run; reports and judges have it in rooms of their own
+_MIN_COVERAGE: Final = 0.98  # as for every run; reports and judges define it in their own rooms
 _OPINION: Final = "No judge was validated against people unless the section on judges says so."
 _MEASURES: Final[Mapping[str, Mapping[str, str]]] = {
     MASKED: {
@@ -55,23 +62,23 @@ _MEASURES: Final[Mapping[str, Mapping[str, str]]] = {
 
 
 def result_tables(results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> tuple[Table, ...]:
-    """Return the tables of a run; profiles apart. See :class:`caretbench.suites.base.Suite.result_tables`."""
+    """Return the tables of a run by profile; see :class:`caretbench.suites.base.Suite.result_tables`."""
     found: list[Table] = [*data_tables(problems.values())]
     for profile in PROFILES:
-        models = list(models_of(results, problems, profile))
+        models = list(group_by_model(results, problems, profile))
         if models:
             found += _tables(models, profile, problems, seed)
     return tuple(found)
 
 
 def _tables(
-    models: Sequence[ModelLines], profile: Profile, problems: Mapping[str, Problem], seed: int
+    models: Sequence[ModelRows], profile: Profile, problems: Mapping[str, Problem], seed: int
 ) -> Iterator[Table]:
     copied = {
         line["problem_id"]: line["judged"]
         for model in models
         if model.name == "copy"
-        for line in model.of(MASKED)
+        for line in model.select(MASKED)
         if line.get("judged") is not None
     }
     outcomes = {model.name: list(_outcomes(model, profile, copied)) for model in models}
@@ -83,49 +90,49 @@ def _tables(
     }
     if scores:
         covered = {model.name: _coverage(model, profile, problems) for model in models}
-        refused = {model.name: _refused(model, profile) for model in models}
+        refused = {model.name: _failed_judges(model, profile) for model in models}
         yield _score_table(scores, covered, refused, profile)
     for task in sorted(TASKS, key=lambda name: _NUMBERS[name]):
-        yield from _by_repository(task, models, outcomes, scores, profile)
+        yield from _repository_tables(task, models, outcomes, scores, profile)
     yield from choice_tables(models, profile, problems.values(), seed)
     for task, measures in _MEASURES.items():
-        yield from _measured(task, measures, models, profile)
+        yield from _measure_tables(task, measures, models, profile)
 
 
-def _outcomes(model: ModelLines, profile: Profile, copied: Mapping[str, float]) -> Iterator[ProblemOutcome]:
-    """Yield the values that the score counts; what is not judged is left out."""
+def _outcomes(model: ModelRows, profile: Profile, copied: Mapping[str, float]) -> Iterator[ProblemOutcome]:
+    """Yield the values that the score counts; answers without a judgement are missing."""
     for task in TASKS:
-        for line in model.of(task, **efcb_rules(profile).counted.get(task, {})):
+        for line in model.select(task, **efcb_profile(profile).scored_problems.get(task, {})):
             where = (task, str(line["repository"]), str(line["cluster"]))
             if task in (EASY, HARD):
                 if line["passed"] is not None:
                     yield ProblemOutcome(*where, float(line["passed"]))
             elif (value := line.get("judged")) is not None:
-                copying = copied.get(line["problem_id"], JUDGED_MAXIMUM * float(line.get("floor") or 0.0))
+                copying = copied.get(line["problem_id"], MAX_JUDGED_SCORE * float(line.get("floor") or 0.0))
                 yield ProblemOutcome(*where, float(value), copying if task == MASKED else 0.0)
 
 
-def _coverage(model: ModelLines, profile: Profile, problems: Mapping[str, Problem]) -> float:
-    """Of each task's problems that the score counts, the share that has a value: the lowest of the tasks."""
+def _coverage(model: ModelRows, profile: Profile, problems: Mapping[str, Problem]) -> float:
+    """Return the share of counted problems that have a value, the lowest of all tasks."""
     shares = []
     for task in TASKS:
-        counted = efcb_rules(profile).counted.get(task, {})
+        counted = efcb_profile(profile).scored_problems.get(task, {})
         wanted = sum(
             problem.labels.get("task") == task
             and all(problem.labels.get(name) == value for name, value in counted.items())
             for problem in problems.values()
         )
         value = "passed" if task in (EASY, HARD) else "judged"
-        there = {line["problem_id"] for line in model.of(task, **counted) if line.get(value) is not None}
+        there = {line["problem_id"] for line in model.select(task, **counted) if line.get(value) is not None}
         shares += [len(there) / wanted] if wanted else []
     return min(shares, default=0.0)
 
 
-def _refused(model: ModelLines, profile: Profile) -> dict[str, str]:
-    """By judged task that the score counts, the reason why it may not: a grader that did not pass its controls."""
+def _failed_judges(model: ModelRows, profile: Profile) -> dict[str, str]:
+    """Return, by counted judged task, the reason why its judge may not enter the score."""
     found: dict[str, dict[str, None]] = defaultdict(dict)
     for task in _JUDGED:
-        for line in model.of(task, **efcb_rules(profile).counted.get(task, {})):
+        for line in model.select(task, **efcb_profile(profile).scored_problems.get(task, {})):
             if line.get("judged") is not None and line.get("withheld"):
                 found[task][line["withheld"]] = None
     return {task: "; ".join(reasons) for task, reasons in found.items()}
@@ -140,15 +147,15 @@ def _score_table(
     def whole(estimate: Estimate | None, name: str) -> str:
         if estimate is not None and refused[name]:
             return f"withheld\n{'; '.join(dict.fromkeys(refused[name].values()))}"
-        if estimate is None or covered[name] >= _COVERAGE_WANTED:
-            return _estimate(estimate, "")
-        return f"{NOTHING}\n{100 * covered[name]:.1f}% covered"
+        if estimate is None or covered[name] >= _MIN_COVERAGE:
+            return _format_estimate(estimate, "")
+        return f"{NO_VALUE}\n{100 * covered[name]:.1f}% covered"
 
     rows = [
         (
             name,
             f"{score.weighting}",
-            *(_estimate(score.tasks.get(task), task, marked=task in refused[name]) for task in TASKS),
+            *(_format_estimate(score.tasks.get(task), task, marked=task in refused[name]) for task in TASKS),
             whole(score.published, name),
             whole(score.corrected, name),
         )
@@ -157,7 +164,7 @@ def _score_table(
     ]
     counted = "; ".join(
         f"{TITLES[task]}: {', '.join(labels.values()).replace('_', ' ')}"
-        for task, labels in efcb_rules(profile).counted.items()
+        for task, labels in efcb_profile(profile).scored_problems.items()
     )
     return Table(
         "efcb-score",
@@ -170,10 +177,10 @@ def _score_table(
             f"What is counted: {counted}; of other tasks everything.",
             "MPR-Gen and Reverse-QA are judges' means from 0 to 10, hallucination is bad; no judge was validated "
             "against people unless the section on judges says so. Without a grader the score is not known, nor where "
-            f"fewer than {_COVERAGE_WANTED:.0%} of a task's problems have a value.",
+            f"fewer than {_MIN_COVERAGE:.0%} of a task's problems have a value.",
             "Chance-corrected: choices as skill above guessing, MPR-Gen net of copying. Under the default profile an "
             "answer that makes no statement counts as one with a hallucination.",
-            f"{REFUSED_MARK}: a judge did not pass its controls; the score is withheld then. Rule {VERSION}.",
+            f"{FAILED_CONTROLS_MARK}: a judge did not pass its controls; the score is withheld then. Rule {VERSION}.",
         ),
         tuple(
             dict.fromkeys(
@@ -185,20 +192,20 @@ def _score_table(
     )
 
 
-def _estimate(estimate: Estimate | None, task: str, *, marked: bool = False) -> str:
+def _format_estimate(estimate: Estimate | None, task: str, *, marked: bool = False) -> str:
     if estimate is None:
-        return NOTHING
+        return NO_VALUE
     digits = 2 if task in (MASKED, REVERSE) else 3
     interval = estimate.interval
-    value = f"{estimate.value:.{digits}f}" + (f" {REFUSED_MARK}" if marked else "")
-    if interval.method in ("undefined", "constant"):  # no width is not no error
+    value = f"{estimate.value:.{digits}f}" + (f" {FAILED_CONTROLS_MARK}" if marked else "")
+    if interval.method in ("undefined", "constant"):  # a zero width does not mean no error
         return value
     return f"{value}\n{interval.low:.{digits}f} to {interval.high:.{digits}f}"
 
 
-def _by_repository(
+def _repository_tables(
     task: str,
-    models: Sequence[ModelLines],
+    models: Sequence[ModelRows],
     outcomes: Mapping[str, Sequence[ProblemOutcome]],
     scores: Mapping[str, Sequence[EfcbScore]],
     profile: Profile,
@@ -212,12 +219,14 @@ def _by_repository(
         return
     repositories = sorted({repository for by_one in values.values() for repository in by_one})
     digits = 2 if task in (MASKED, REVERSE) else 3
-    marked = {model.name for model in models if task in _refused(model, profile)}
+    marked = {model.name for model in models if task in _failed_judges(model, profile)}
     rows = []
     for name, by_one in values.items():
-        mark = REFUSED_MARK if name in marked else ""
-        means = [mean_text(by_one.get(place, ()), digits, counted=True, mark=mark) for place in repositories]
-        average = _estimate(scores[name][0].tasks.get(task), task, marked=name in marked)
+        mark = FAILED_CONTROLS_MARK if name in marked else ""
+        means = [
+            format_mean(by_one.get(place, ()), digits, with_count=True, mark=mark) for place in repositories
+        ]
+        average = _format_estimate(scores[name][0].tasks.get(task), task, marked=name in marked)
         rows.append((name, *means, average))
     bad = "; 1 is bad" if task == HALLUCINATION else ""
     yield Table(
@@ -227,25 +236,29 @@ def _by_repository(
         tuple(rows),
         (
             "The average is over repositories; below it stands its interval by pull request.",
-            *((_OPINION, f"{REFUSED_MARK}: a judge did not pass its controls.") if task in _JUDGED else ()),
+            *(
+                (_OPINION, f"{FAILED_CONTROLS_MARK}: a judge did not pass its controls.")
+                if task in _JUDGED
+                else ()
+            ),
         ),
     )
 
 
-def _measured(
-    task: str, measures: Mapping[str, str], models: Sequence[ModelLines], profile: Profile
+def _measure_tables(
+    task: str, measures: Mapping[str, str], models: Sequence[ModelRows], profile: Profile
 ) -> Iterator[Table]:
     rows = []
     for model in models:
-        by_tier: dict[str, list[Line]] = defaultdict(list)
-        for line in model.of(task):
+        by_tier: dict[str, list[ResultRow]] = defaultdict(list)
+        for line in model.select(task):
             by_tier[str(line.get("tier") or "")].append(line)
         for tier, lines in sorted(by_tier.items()):
             means = [
-                mean_text((line[name] for line in lines if line.get(name) is not None), 3)
+                format_mean((line[name] for line in lines if line.get(name) is not None), 3)
                 for name in measures
             ]
-            if any(mean != NOTHING for mean in means):
+            if any(mean != NO_VALUE for mean in means):
                 rows.append((model.name, tier or "all", str(len(lines)), *means))
     if rows:
         yield Table(

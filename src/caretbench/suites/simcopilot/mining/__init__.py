@@ -1,1 +1,1 @@
-"""From the files of a project to tasks."""
+"""Mining of tasks from the files of a project."""

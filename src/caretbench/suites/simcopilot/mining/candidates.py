@@ -1,7 +1,8 @@
-"""Candidate blocks of a file: the paper's Algorithm 1, with rules for what makes no task.
+"""Candidate blocks of a file: the paper's Algorithm 1, with rules that reject unsuitable blocks.
 
-Every candidate begins at a construct, or at a statement in its body, and ends at the end of that construct. Where the
-suffix is hidden, it goes on to the end of the nearest construct that is incomplete at the caret, with what closes it.
+Every candidate begins at a construct, or at a statement in its body, and ends at the end of that construct. If the
+suffix is hidden, it extends to the end of the nearest construct that is incomplete at the caret, with its closing
+bracket.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from typing import Final, NamedTuple
 
 from caretbench.problem import FileSplice
 from caretbench.projects.language_tables import project_tables
-from caretbench.suites.simcopilot.mining.repeated import Haystack, tokens_of
-from caretbench.suites.simcopilot.mining.rules import Cut, mining_rules
+from caretbench.suites.simcopilot.mining.rules import CutKind, mining_rules
+from caretbench.suites.simcopilot.mining.token_search import TokenSearch, split_tokens
 from caretbench.suites.simcopilot.released.paper import Mode
 from caretbench.syntax import Block, FileAnalysis, Span
 from caretbench.syntax.types import Nesting
@@ -26,14 +27,18 @@ _ACTS: Final = frozenset({
     "call_expression", "comprehension", "stream_pipeline", "if_condition", "elif_condition", "loop_header",
     "loop_body", "switch_case", "try_body", "handler", "lambda",
 })  # fmt: skip
-_RANK: Final[dict[Cut, int]] = {"body": 0, "header": 1, "run": 2, "statement": 3}
+_RANK: Final[dict[CutKind, int]] = {"body": 0, "header": 1, "run": 2, "statement": 3}
 _PUNCTUATION: Final = b" \t\r\n{}()[];,"
-"""What is no code by itself, left over beside a comment."""
+"""Characters that are no code by themselves."""
 BOM: Final = b"\xef\xbb\xbf"
 
 
 class Candidate(NamedTuple):
-    """A block that may be cut out: bytes ``span`` of the file at ``path``, and what of it closes what is around."""
+    """A block that may become a task.
+
+    ``span`` are its bytes in the file at ``path``; ``kind`` is the kind of ``block``; ``closing`` is the bracket at its
+    end that closes the construct around it.
+    """
 
     path: str
     mode: Mode
@@ -43,19 +48,19 @@ class Candidate(NamedTuple):
     block: Block
 
 
-def newline_of(data: bytes) -> str:
-    """What ends most lines."""
+def dominant_newline(data: bytes) -> str:
+    """Return the most frequent line ending."""
     pairs = data.count(b"\r\n")
     return "\r\n" if pairs and 2 * pairs >= data.count(b"\n") else "\n"
 
 
-def shown(data: bytes) -> str:
-    """Return a part of a file as a model sees it: line feeds at the ends of lines, no byte-order mark."""
+def visible_text(data: bytes) -> str:
+    """Return a part of a file as shown to a model: with line feeds, without byte-order mark."""
     return data.removeprefix(BOM).decode("utf-8").replace("\r\n", "\n")
 
 
 class FileMiner:
-    """Finds the candidates of one file."""
+    """Miner of the candidates in one file."""
 
     def __init__(self, analysis: FileAnalysis) -> None:
         self.analysis = analysis
@@ -63,7 +68,7 @@ class FileMiner:
         self.data = analysis.source.data
         self.rules = mining_rules()
         self.patterns = project_tables()[self.source.language].mining
-        self.newline = newline_of(self.data)
+        self.newline = dominant_newline(self.data)
         self._acts = sorted(block.span for block in analysis.blocks if block.kind in _ACTS)
         kinds = self.rules.blocks.kinds
         bodies = [one for one in analysis.blocks if kinds.get(one.kind) == "body" and one.statements]
@@ -73,7 +78,7 @@ class FileMiner:
         self._declares = sorted(scope.span for scope in analysis.scopes if scope.kind in _DECLARES)
 
     def mine(self) -> tuple[tuple[Candidate, ...], Counter[str]]:
-        """Return all candidates of both modes in the order of the text, and how many blocks each rule refused."""
+        """Return all candidates of both modes, in the order of the text, and the number of rejected blocks by rule."""
         rejected: Counter[str] = Counter()
         found: dict[tuple[Span, Mode], Candidate] = {}
         for candidate, cut in self._cut():
@@ -89,7 +94,7 @@ class FileMiner:
 
     # --- cutting ---------------------------------------------------------------------------------------------
 
-    def _cut(self) -> Iterator[tuple[Candidate, Cut]]:
+    def _cut(self) -> Iterator[tuple[Candidate, CutKind]]:
         for block in self.analysis.blocks:
             cut = self.rules.blocks.kinds.get(block.kind)
             if cut is None or not self._in_construct(block, cut):
@@ -104,8 +109,8 @@ class FileMiner:
                 whole = Span(span.start, end)
                 yield Candidate(self.source.path, "suffix_hidden", block.kind, whole, closing, block), cut
 
-    def _in_construct(self, block: Block, cut: Cut) -> bool:
-        """In a function, a loop or a condition; in a script, a statement of the file itself that declares nothing."""
+    def _in_construct(self, block: Block, cut: CutKind) -> bool:
+        """Return whether a block is in a construct, or is a statement at file level that declares nothing."""
         if cut in ("header", "body") or self._around.innermost(*block.span) is not None:
             return True
         kinds = {self.analysis.scopes[index].kind for index in block.enclosing}
@@ -113,7 +118,7 @@ class FileMiner:
         return cut == "statement" and kinds <= {"file"} and not declares
 
     def _behind_documentation(self, block: Block) -> int:
-        """Where a body begins: behind a docstring, which is shown."""
+        """Return the start of a body, after its docstring."""
         start = block.content.start
         end = self._docstrings.get(start)
         if end is None or end >= block.content.end:
@@ -123,11 +128,11 @@ class FileMiner:
 
     @cached_property
     def _docstrings(self) -> dict[int, int]:
-        """Where docstrings end, by where they begin."""
+        """Ends of docstrings by their starts."""
         return {c.start: c.end for c in self.analysis.comments if c.kind == "docstring"}
 
-    def _hidden(self, block: Block, cut: Cut, span: Span) -> tuple[int, str] | None:
-        """Where the nearest incomplete construct ends, and what closes it; None where a reader could not tell."""
+    def _hidden(self, block: Block, cut: CutKind, span: Span) -> tuple[int, str] | None:
+        """Return end and closing bracket of the nearest incomplete construct; None if its end is ambiguous."""
         if cut == "header":
             return self._statement_end(span)
         if self.source.language == "python":
@@ -151,7 +156,7 @@ class FileMiner:
         return not self.data[first : span.start].strip(b" \t") and span.start > first
 
     def _ends_list(self, span: Span) -> bool:
-        """Python: whether the line after the block stands further left than the block."""
+        """Return whether the line after a block of Python is indented less than the block."""
         starts = self.source.line_starts
         column = span.start - starts[self.source.line_at(span.start) - 1]
         line_end = self.data.find(b"\n", span.end)
@@ -166,20 +171,20 @@ class FileMiner:
                 return len(line) - len(text) < column
         return True
 
-    # --- refusing --------------------------------------------------------------------------------------------
+    # --- rejecting -------------------------------------------------------------------------------------------
 
-    def _objection(self, candidate: Candidate, cut: Cut) -> str:
-        """Why a candidate makes no task; empty where it does."""
+    def _objection(self, candidate: Candidate, cut: CutKind) -> str:
+        """Return the rule that rejects a candidate; empty if none does."""
         span, rules = candidate.span, self.rules.blocks
         lines = self.source.line_at(span.end - 1) - self.source.line_at(span.start) + 1
-        if lines > rules.most_lines:
+        if lines > rules.max_lines:
             return "too_long"
         raw = self.data[span.start : span.end]
         if not self._round_trips(candidate, raw):
             return "does_not_round_trip"
-        text = shown(raw)
-        tokens = tokens_of(text)
-        fewest = rules.fewest_header_tokens if cut == "header" else rules.fewest_tokens
+        text = visible_text(raw)
+        tokens = split_tokens(text)
+        fewest = rules.min_header_tokens if cut == "header" else rules.min_tokens
         if len(tokens) < fewest:
             return "too_short"
         if self.analysis.is_test(span):
@@ -189,7 +194,7 @@ class FileMiner:
         if not self._code_in(span):
             return "comments_only"
         bare = text.strip().removesuffix(candidate.closing).strip()
-        if self.patterns.stub.fullmatch(bare):
+        if self.patterns.stub_body.fullmatch(bare):
             return "accessor_or_stub"
         if cut != "header" and not self._acts_in(span) and not self._decides(candidate):
             return "no_control_flow_or_call"
@@ -200,16 +205,16 @@ class FileMiner:
         return ""
 
     def _round_trips(self, candidate: Candidate, raw: bytes) -> bool:
-        text = shown(raw)
+        text = visible_text(raw)
         if not text.strip() or BOM in raw[:3]:
             return False
-        splice = splice_of(candidate, "", self.data, self.newline)
+        splice = candidate_splice(candidate, "", self.data, self.newline)
         alone = splice.model_copy(update={"start": 0, "end": len(raw)})  # the file around it is not looked at
         return alone.content(raw, text) == raw
 
     def _is_imports(self, text: str) -> bool:
         lines = [line.strip() for line in text.split("\n") if line.strip()]
-        return all(self.patterns.imports.match(line) for line in lines)
+        return all(self.patterns.import_statement.match(line) for line in lines)
 
     def _code_in(self, span: Span) -> bool:
         comments, position = self.analysis.comments, span.start
@@ -232,11 +237,11 @@ class FileMiner:
         return any(one.end <= span.end for one in self._acts[at:last])
 
     def _decides(self, candidate: Candidate) -> bool:
-        """Conditional expressions and short-circuit operators, which no query names as blocks."""
+        """Return whether a candidate has a branch; conditional expressions and short-circuit operators count."""
         return self.analysis.cyclomatic(candidate.span) > 1
 
     def _faulty(self, span: Span) -> bool:
-        """Return whether the outermost function or class around the block has a fault."""
+        """Return whether the outermost function or class around the block has a syntax fault."""
         faults = self.analysis.faults
         if not faults:
             return False
@@ -246,20 +251,23 @@ class FileMiner:
         return first < len(faults) and faults[first].span.start <= around.end
 
     def _repeated(self, candidate: Candidate, tokens: list[str]) -> bool:
-        """Return whether the block stands in what is shown, too: before it, or behind it where that is shown."""
+        """Return whether the shown text repeats the block."""
         start, end = (self.source.characters_before(position) for position in candidate.span)
         behind = candidate.mode == "infill"
         return any(last <= start or (behind and first >= end) for first, last in self._haystack.find(tokens))
 
     @cached_property
-    def _haystack(self) -> Haystack:
-        return Haystack(self.data.decode("utf-8"))
+    def _haystack(self) -> TokenSearch:
+        return TokenSearch(self.data.decode("utf-8"))
 
 
-def splice_of(candidate: Candidate, snapshot: str, data: bytes, most: str | None = None) -> FileSplice:
-    """Where the answer to a candidate goes; its lines end as those of the block do, or of the file (``most`` lines)."""
+def candidate_splice(candidate: Candidate, snapshot: str, data: bytes, most: str | None = None) -> FileSplice:
+    """Return the splice of an answer to a candidate.
+
+    Its line ending is the block's; for a block of one line ``most``, or the most frequent one of the file.
+    """
     raw = data[candidate.span.start : candidate.span.end]
-    newline = newline_of(raw) if b"\n" in raw else most or newline_of(data)
+    newline = dominant_newline(raw) if b"\n" in raw else most or dominant_newline(data)
     return FileSplice(
         snapshot=snapshot,
         path=candidate.path,

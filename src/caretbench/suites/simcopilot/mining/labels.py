@@ -1,4 +1,4 @@
-"""The labels of a mined task: raw numbers, cut only where results are summarised."""
+"""Labels of mined tasks; distances are raw numbers, and reports bin them."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import Final
 
 from caretbench.problem import Label
 from caretbench.projects.language_tables import project_tables
-from caretbench.suites.simcopilot.mining.candidates import Candidate, shown
+from caretbench.suites.simcopilot.mining.candidates import Candidate, visible_text
 from caretbench.suites.simcopilot.mining.rules import mining_rules
-from caretbench.suites.simcopilot.released.paper import paper
+from caretbench.suites.simcopilot.released.paper import paper_rules
 from caretbench.syntax import Block, FileAnalysis, Reference, Span
 
 _LOCAL: Final = frozenset({"same_block", "same_function"})
 _INNER: Final = frozenset({"comprehension"})
 
 
-def labels_of_candidate(analysis: FileAnalysis, candidate: Candidate, project: str) -> dict[str, Label]:
-    """Return all labels. Distances are lines; a distance that does not exist has no label.
+def candidate_labels(analysis: FileAnalysis, candidate: Candidate, project: str) -> dict[str, Label]:
+    """Return all labels of a candidate. Distances are in lines; a missing label means that there is none.
 
-    ``reference_distance`` is that of the furthest declaration in the same file, library names apart, as the paper
-    counts; ``reaching_distance`` that of the furthest name by its nearest definition whose value can arrive;
-    ``local_distance`` and ``nonlocal_distance`` the same within and beyond the function. ``files_crossed`` counts
-    borders of files on the way to a declaration.
+    ``reference_distance``: to the furthest declaration in the same file, without library names (as in the paper).
+    ``reaching_distance``: maximum over names of the distance to the nearest definition whose value can reach the use.
+    ``local_distance``, ``nonlocal_distance``: the same, within and beyond the function. ``files_crossed``: maximum
+    number of file boundaries between a use and its declaration.
     """
     span = candidate.span
     references = analysis.references_in(span)
@@ -32,8 +32,8 @@ def labels_of_candidate(analysis: FileAnalysis, candidate: Candidate, project: s
         "mode": candidate.mode,
         "block": candidate.kind,
         "project": project,
-        "constructs": constructs(analysis, span, references),
-        "structure": structure(analysis, span),
+        "constructs": paper_constructs(analysis, span, references),
+        "structure": structure_constructs(analysis, span),
         "references": sorted({str(reference.binding) for reference in references}),
         "block_lines": float(size.lines),
         "block_tokens": float(size.tokens),
@@ -43,7 +43,7 @@ def labels_of_candidate(analysis: FileAnalysis, candidate: Candidate, project: s
         "closing_delimiters": candidate.closing or "none",
         "files_crossed": float(max((reference.files_crossed for reference in references), default=0)),
     }
-    labels |= {name: float(value) for name, value in distances(references).items()}
+    labels |= {name: float(value) for name, value in reference_distances(references).items()}
     comments = {
         "comment_distance": analysis.comment_distance(span.start),
         "comment_distance_any": analysis.comment_distance(span.start, counting="any"),
@@ -51,10 +51,10 @@ def labels_of_candidate(analysis: FileAnalysis, candidate: Candidate, project: s
     return labels | {name: float(lines) for name, lines in comments.items() if lines is not None}
 
 
-def constructs(
+def paper_constructs(
     analysis: FileAnalysis, span: Span, references: tuple[Reference, ...] | None = None
 ) -> list[str]:
-    """Return the paper's eight constructs that a span holds, refers to or lies in, in the paper's order."""
+    """Return those of the paper's eight constructs that a span contains, refers to or is in, in the paper's order."""
     rules = mining_rules().constructs
     table = project_tables().get(analysis.source.language)
     fields_are_global = table is not None and table.mining.fields_are_global
@@ -66,18 +66,18 @@ def constructs(
             found.add("global_variable")
         elif reference.binding in rules.bindings:
             found.add(rules.bindings[reference.binding])
-    return [name for name in paper().constructs if name in found]
+    return [name for name in paper_rules().constructs if name in found]
 
 
-def structure(analysis: FileAnalysis, span: Span) -> list[str]:
-    """Return the constructs of ours that a span holds."""
-    wanted = mining_rules().constructs.structure
+def structure_constructs(analysis: FileAnalysis, span: Span) -> list[str]:
+    """Return the further constructs that a span contains (``structure`` in ``mining.toml``)."""
+    names = mining_rules().constructs.structure
     held = {block.kind for block in analysis.blocks_in(span)}
-    return [name for name in wanted if name in held]
+    return [name for name in names if name in held]
 
 
-def distances(references: tuple[Reference, ...]) -> dict[str, int]:
-    """Return the distances of the furthest references, by label."""
+def reference_distances(references: tuple[Reference, ...]) -> dict[str, int]:
+    """Return the maximum distances of references in lines, by label."""
     own = [(one, one.declaration_lines) for one in references if one.library is None]
     declared = [lines for one, lines in own if lines or (lines == 0 and one.binding in _INNER)]
     reaching = [
@@ -100,6 +100,6 @@ def _touched(analysis: FileAnalysis, span: Span) -> Iterator[Block]:
 
 
 def _column(analysis: FileAnalysis, position: int) -> int:
-    """Characters before the caret in its line."""
+    """Return the number of characters before the caret on its line."""
     first = analysis.source.line_starts[analysis.source.line_at(position) - 1]
-    return len(shown(analysis.source.data[first:position]))
+    return len(visible_text(analysis.source.data[first:position]))

@@ -1,4 +1,4 @@
-"""Rules of mining, read from ``mining.toml``."""
+"""Mining rules for all languages, read from ``mining.toml``."""
 
 from __future__ import annotations
 
@@ -9,21 +9,24 @@ from typing import Literal
 from caretbench.files import read_packaged_toml
 from caretbench.problem import Row
 
-Cut = Literal["header", "body", "run", "statement"]
+CutKind = Literal["header", "body", "run", "statement"]
 
 
 class BlockRules(Row):
-    """How large a block is, how it is cut, and from how many tokens on a repetition gives it away."""
+    """Bounds on the size of a block, and the kind of cut by kind of block.
 
-    fewest_tokens: int
-    fewest_header_tokens: int
-    most_lines: int
+    A block of at least ``repeated_tokens`` tokens is rejected if the shown text repeats it.
+    """
+
+    min_tokens: int
+    min_header_tokens: int
+    max_lines: int
     repeated_tokens: int
-    kinds: Mapping[str, Cut]
+    kinds: Mapping[str, CutKind]
 
 
 class ConstructRules(Row):
-    """From bindings and blocks to labels."""
+    """Constructs by kind of name binding and by kind of block, and the further constructs of ``structure``."""
 
     bindings: Mapping[str, str]
     blocks: Mapping[str, str]
@@ -31,7 +34,7 @@ class ConstructRules(Row):
 
 
 class MiningRules(Row):
-    """All rules that hold for every language."""
+    """All mining rules."""
 
     blocks: BlockRules
     constructs: ConstructRules
@@ -39,7 +42,7 @@ class MiningRules(Row):
 
 @cache
 def mining_rules() -> MiningRules:
-    """Return the rules."""
+    """Return the mining rules."""
     return MiningRules.model_validate(
         read_packaged_toml("caretbench.suites.simcopilot.mining", "mining.toml")
     )

@@ -1,8 +1,8 @@
-"""Choosing among candidates so that every kind of block meets every kind of reference.
+"""Balanced sampling of candidates over cells.
 
-A cell is a mode, a kind of block and a construct that the block refers to. The cell with the fewest tasks chooses next;
-within a cell, files with fewer tasks go first, and then a number drawn from the seed and the candidate's name. So the
-choice is the same in whatever order the candidates come.
+A cell is a mode, a kind of block, and a construct that the block refers to. Each step samples from the cell with the
+fewest tasks; within it, files with fewer tasks are preferred, then the order is a hash of seed and name. The sample
+does not depend on the order of the candidates.
 """
 
 from __future__ import annotations
@@ -17,24 +17,27 @@ from caretbench.files import sha256_text
 Cell = tuple[str, str, str]
 
 
-class Drawable(NamedTuple):
-    """A candidate as sampling sees it: its unique name, its file, and the cells that it would fill."""
+class SampledCandidate(NamedTuple):
+    """A candidate for sampling: its unique name, its file, and its cells."""
 
     name: str
     path: str
     cells: tuple[Cell, ...]
 
 
-def balanced(
-    candidates: Sequence[Drawable], *, limit: int | None = None, per_file: int | None = None, seed: int = 0
+def balanced_sample(
+    candidates: Sequence[SampledCandidate],
+    *,
+    limit: int | None = None,
+    per_file: int | None = None,
+    seed: int = 0,
 ) -> list[str]:
-    """Return the names of the chosen candidates, in the order in which they were drawn.
+    """Return the names of the sampled candidates, in the order of sampling.
 
-    Every cell that has a candidate is filled as long as ``limit`` and ``per_file`` allow: rare cells go first.
-
-    The names of the candidates are unique, and each has a cell.
+    ``limit`` and ``per_file`` are maximum numbers in total and per file. Rare cells are filled first. Names must be
+    unique, and each candidate must have a cell.
     """
-    by_cell: dict[Cell, list[Drawable]] = defaultdict(list)
+    by_cell: dict[Cell, list[SampledCandidate]] = defaultdict(list)
     for candidate in candidates:
         for cell in candidate.cells:
             by_cell[cell].append(candidate)
@@ -49,7 +52,7 @@ def balanced(
     waiting = {cell: _Waiting(members, rank) for cell, members in by_cell.items()}
     while queue and (limit is None or len(chosen) < limit):
         count, rare, cell = heapq.heappop(queue)
-        if count < in_cell[cell]:  # other cells' choices filled this one meanwhile
+        if count < in_cell[cell]:  # candidates of other cells are in this one too
             heapq.heappush(queue, (in_cell[cell], rare, cell))
             continue
         found = waiting[cell].next(taken, in_file, per_file)
@@ -64,9 +67,9 @@ def balanced(
 
 
 class _Waiting:
-    """A cell's candidates by file, so that a file whose count grows is moved once, however many it still has."""
+    """Queue of a cell's candidates, grouped by file."""
 
-    def __init__(self, members: Sequence[Drawable], rank: Mapping[str, str]) -> None:
+    def __init__(self, members: Sequence[SampledCandidate], rank: Mapping[str, str]) -> None:
         self._files: dict[str, list[tuple[str, str]]] = defaultdict(list)
         for one in members:
             self._files[one.path].append((rank[one.name], one.name))
@@ -76,8 +79,8 @@ class _Waiting:
         self._queue = [(0, names[-1], path) for path, names in self._files.items()]
         heapq.heapify(self._queue)
 
-    def next(self, taken: set[str], in_file: Counter[str], per_file: int | None) -> Drawable | None:
-        """Return the first that is free, of the file with the fewest tasks; it does not come again."""
+    def next(self, taken: set[str], in_file: Counter[str], per_file: int | None) -> SampledCandidate | None:
+        """Remove and return the first candidate that is not taken, of the file with the fewest tasks."""
         while self._queue:
             count, first, path = heapq.heappop(self._queue)
             names = self._files[path]
@@ -95,9 +98,10 @@ class _Waiting:
 
 
 def overlap_groups(spans: Sequence[tuple[str, int, int]]) -> list[int]:
-    """For each ``(file, start, end)`` the number of its group: spans that overlap, also by way of others, share one.
+    """Return the number of the overlap group of each span ``(file, start, end)``.
 
-    Numbers follow files and places, whatever the order given; two spans that only touch do not overlap.
+    Spans that overlap, directly or through others, are in one group; spans that only touch are not. Groups are
+    numbered in the order of files and positions.
     """
     order = sorted(range(len(spans)), key=lambda index: spans[index])
     groups = [0] * len(spans)

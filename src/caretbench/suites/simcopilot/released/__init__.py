@@ -1,1 +1,1 @@
-"""The released spans and labels, counted as the paper counts them."""
+"""Released spans and labels, and the paper's tables about them."""

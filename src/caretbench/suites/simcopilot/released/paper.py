@@ -12,20 +12,20 @@ from caretbench.problem import Row
 Mode = Literal["infill", "suffix_hidden"]
 
 
-class LanguageRules(Row):
-    """Where a language's released files lie, and which of its references count; ``*`` stands for all scopes."""
+class ReleasedLanguage(Row):
+    """Paths of a language's released files, and the scopes of references that count; ``*`` means all scopes."""
 
     spans: str
     labels: str
     sources: str
     suffix: str
-    same_line: tuple[str, ...]
-    ranged: tuple[str, ...]
+    same_line_scopes: tuple[str, ...]
+    ranged_scopes: tuple[str, ...]
     range_bounds: tuple[float, ...]
 
 
-class Construct(Row):
-    """A construct of Table 1: the scopes and the reasons that the released labels give it."""
+class PaperConstruct(Row):
+    """A construct of the paper's Table 1, with the scopes and reasons of the released labels that belong to it."""
 
     title: str
     scopes: tuple[str, ...] = ()
@@ -33,28 +33,30 @@ class Construct(Row):
 
 
 class ModeRules(Row):
-    """A mode: the paper's word and the field of the released rows."""
+    """A mode: its title in the paper, and its field in the released rows."""
 
     title: str
     field: str
 
 
-class Comments(Row):
-    """Where the distance to the last comment is cut, in lines."""
+class CommentRules(Row):
+    """Bin edge of the distance to the nearest comment, in lines."""
 
     bound: float
 
 
-class Paper(Row):
-    """All rules."""
+class PaperRules(Row):
+    """All counting rules of the paper."""
 
-    languages: Mapping[str, LanguageRules]
-    constructs: Mapping[str, Construct]
+    languages: Mapping[str, ReleasedLanguage]
+    constructs: Mapping[str, PaperConstruct]
     modes: Mapping[Mode, ModeRules]
-    comments: Comments
+    comments: CommentRules
 
 
 @cache
-def paper() -> Paper:
-    """Return the rules by which the paper's tables come out."""
-    return Paper.model_validate(read_packaged_toml("caretbench.suites.simcopilot.released", "paper.toml"))
+def paper_rules() -> PaperRules:
+    """Return the counting rules that reproduce the paper's tables."""
+    return PaperRules.model_validate(
+        read_packaged_toml("caretbench.suites.simcopilot.released", "paper.toml")
+    )

@@ -1,7 +1,4 @@
-"""The released spans and labels: which lines of which program were cut out, and what was noted about each line.
-
-The programs themselves are not needed to count; where they lie beside the spans, they are read too.
-"""
+"""Reader of the released spans and labels of lines; the programs are read too, if they are there."""
 
 from __future__ import annotations
 
@@ -14,11 +11,11 @@ from typing import NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from caretbench.files import DataError, describe_validation_error
-from caretbench.suites.simcopilot.released.paper import LanguageRules, Mode, paper
+from caretbench.suites.simcopilot.released.paper import Mode, ReleasedLanguage, paper_rules
 
 
 class ReleasedSpan(NamedTuple):
-    """One task: the lines ``start`` to ``end`` of a program, counted from 1, both included."""
+    """One released task: lines ``start`` to ``end`` of a program, from 1, both included."""
 
     program: str
     language: str
@@ -28,16 +25,16 @@ class ReleasedSpan(NamedTuple):
 
     @property
     def id(self) -> str:
-        """Unique over the released data."""
+        """Identifier that is unique over the released data."""
         return f"released/{self.language}/{self.program}:{self.start}-{self.end}:{self.mode}"
 
     def covers(self, line: int) -> bool:
-        """Return whether the line is one of the span's."""
+        """Return whether the line is in the span."""
         return self.start <= line <= self.end
 
 
 class ReleasedReference(NamedTuple):
-    """A name that a line uses: where it is defined, and in which scope, in the released words."""
+    """A released label: a name used on a line, with the line of its definition and its scope."""
 
     name: str
     line: int
@@ -50,22 +47,22 @@ class ReleasedReference(NamedTuple):
         return abs(self.line - self.definition)
 
 
-class Reason(NamedTuple):
-    """What construct a line belongs to, in the released words."""
+class ReleasedReason(NamedTuple):
+    """A released label: the category of the construct to which a line belongs."""
 
     category: str
     line: int
 
 
 class ReleasedProgram(NamedTuple):
-    """One released program; ``source`` is None where its text is not there."""
+    """One released program with its spans and labels; ``source`` is its text, or None if missing."""
 
     name: str
     language: str
     output: str
     spans: tuple[ReleasedSpan, ...]
     references: tuple[ReleasedReference, ...]
-    reasons: tuple[Reason, ...]
+    reasons: tuple[ReleasedReason, ...]
     source: str | None = None
 
 
@@ -80,21 +77,21 @@ _LINES: TypeAdapter[list[tuple[int, int]]] = TypeAdapter(list[tuple[int, int]])
 
 
 def is_released(root: Path) -> bool:
-    """Return whether a folder holds released spans."""
-    return any((root / rules.spans).is_file() for rules in paper().languages.values())
+    """Return whether a folder contains released spans."""
+    return any((root / rules.spans).is_file() for rules in paper_rules().languages.values())
 
 
 def load(root: Path) -> tuple[ReleasedProgram, ...]:
     """Return all released programs with their spans and labels, in the order of the files.
 
     Raises:
-        DataError: a file is missing or malformed, or a span cannot be; with file and line where there is one.
+        DataError: a file is missing or malformed, or a span is impossible; the message has file and line.
     """
     if not is_released(root):
-        wanted = ", ".join(rules.spans for rules in paper().languages.values())
-        raise DataError(f"{root}: no released spans here; expected {wanted}")
+        expected = ", ".join(rules.spans for rules in paper_rules().languages.values())
+        raise DataError(f"{root}: no released spans here; expected {expected}")
     found = []
-    for language, rules in paper().languages.items():
+    for language, rules in paper_rules().languages.items():
         if (root / rules.spans).is_file():
             found += [_program(root, language, rules, record) for record in _records(root / rules.spans)]
     return tuple(found)
@@ -110,21 +107,21 @@ def _records(path: Path) -> list[object]:
     return records
 
 
-def _program(root: Path, language: str, rules: LanguageRules, value: object) -> ReleasedProgram:
+def _program(root: Path, language: str, rules: ReleasedLanguage, value: object) -> ReleasedProgram:
     path = root / rules.spans
     try:
         record = _Record.model_validate(value)
         fields = record.model_extra or {}
         spans = tuple(
             ReleasedSpan(record.name, language, mode, start, end)
-            for mode, mode_rules in paper().modes.items()
+            for mode, mode_rules in paper_rules().modes.items()
             for start, end in _LINES.validate_python(fields.get(mode_rules.field))
         )
     except ValidationError as error:
         raise DataError(f"{path}: {describe_validation_error(error)}") from None
     bad = next((span for span in spans if not 1 <= span.start <= span.end), None)
     if bad is not None:
-        raise DataError(f"{path}: {record.name} has the span {bad.start} to {bad.end}, which cannot be")
+        raise DataError(f"{path}: {record.name} has the impossible span {bad.start} to {bad.end}")
     labels = root / rules.labels
     references = tuple(_references(labels / f"{record.name}_dependency_verified.csv"))
     reasons = tuple(_reasons(labels / f"{record.name}_reason_verified.csv"))
@@ -134,8 +131,8 @@ def _program(root: Path, language: str, rules: LanguageRules, value: object) -> 
     return ReleasedProgram(record.name, language, record.output, spans, references, reasons, source)
 
 
-def _source(root: Path, name: str, rules: LanguageRules) -> str | None:
-    """Return the program's text: beside the spans, in ``Python/`` or ``example_code/Python/``, at any depth."""
+def _source(root: Path, name: str, rules: ReleasedLanguage) -> str | None:
+    """Return the program's text, from ``Python/``, ``example_code/Python/`` or ``sources/``, at any depth."""
     for folder in (root / rules.sources, root / "example_code" / rules.sources, root / "sources"):
         path = next(iter(sorted(folder.rglob(f"{name}{rules.suffix}"))), None) if folder.is_dir() else None
         if path is not None:
@@ -144,7 +141,10 @@ def _source(root: Path, name: str, rules: LanguageRules) -> str | None:
 
 
 def _rows(path: Path, fields: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the rows of a label file, by our names of its fields; a file without any heading has no rows."""
+    """Yield line number and fields of each row of a label file; ``fields`` are the released names by ours.
+
+    A file without a head has no rows.
+    """
     try:
         with path.open(newline="", encoding="utf-8-sig") as stream:
             rows = csv.DictReader(stream)
@@ -165,7 +165,7 @@ def _line(path: Path, number: int, text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise DataError(f"{path}:{number}: {text!r} is no line number") from None
+        raise DataError(f"{path}:{number}: {text!r} is not a line number") from None
 
 
 def _references(path: Path) -> Iterator[ReleasedReference]:
@@ -177,6 +177,6 @@ def _references(path: Path) -> Iterator[ReleasedReference]:
         yield ReleasedReference(row["name"], line, definition, row["scope"])
 
 
-def _reasons(path: Path) -> Iterator[Reason]:
+def _reasons(path: Path) -> Iterator[ReleasedReason]:
     for number, row in _rows(path, {"category": ("reason_category",), "line": ("usage_line",)}):
-        yield Reason(row["category"], _line(path, number, row["line"]))
+        yield ReleasedReason(row["category"], _line(path, number, row["line"]))

@@ -1,4 +1,4 @@
-"""The paper's tables about its data, from spans and labels: constructs (Table 1), reference and comment distances."""
+"""The paper's tables about its data: constructs (Table 1), distances of references and comments."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from caretbench.languages import language
 from caretbench.metrics.binning import bin_of, bin_title
 from caretbench.problem import Label
-from caretbench.suites.simcopilot.released.paper import Mode, paper
+from caretbench.suites.simcopilot.released.paper import Mode, paper_rules
 from caretbench.suites.simcopilot.released.spans import ReleasedProgram, ReleasedReference, ReleasedSpan
 from caretbench.suites.values import Table
 from caretbench.syntax.docs.comments import comments
@@ -15,20 +15,20 @@ from caretbench.syntax.docs.comments import comments
 _ALL = "*"
 
 
-def labels_of(program: ReleasedProgram, span: ReleasedSpan) -> dict[str, Label]:
+def released_labels(program: ReleasedProgram, span: ReleasedSpan) -> dict[str, Label]:
     """Return the labels of a released task.
 
-    ``language`` and ``mode``; ``constructs``, the constructs of Table 1 that the span holds (several at once);
-    ``reference_distance``, lines to the furthest reference that the paper counts, where there is one;
-    ``comment_distance``, lines to the nearest comment before the span, where the program's text is there and has one.
+    ``language``; ``mode``; ``constructs``, the constructs of Table 1 in the span; ``reference_distance``, lines to the
+    furthest counted reference, if any; ``comment_distance``, lines to the nearest comment before the span, if any and
+    if the program's text is there.
     """
-    references = list(references_in(program, span))
+    references = list(counted_references(program, span))
     reasons = {reason.category for reason in program.reasons if span.covers(reason.line)}
     scopes = {reference.scope for reference in references}
-    known = paper().constructs.items()
+    known = paper_rules().constructs.items()
     held = [name for name, one in known if scopes & {*one.scopes} or reasons & {*one.reasons}]
     labels: dict[str, Label] = {"language": span.language, "mode": span.mode, "constructs": held}
-    distance = furthest(references, paper().languages[program.language].ranged)
+    distance = furthest_distance(references, paper_rules().languages[program.language].ranged_scopes)
     if distance is not None:
         labels["reference_distance"] = float(distance)
     to_comment = comment_distance(program.source, span) if program.source is not None else None
@@ -37,23 +37,26 @@ def labels_of(program: ReleasedProgram, span: ReleasedSpan) -> dict[str, Label]:
     return labels
 
 
-def references_in(program: ReleasedProgram, span: ReleasedSpan) -> Iterator[ReleasedReference]:
-    """The references of a span that the paper counts: those on the line of their definition only where it says so."""
-    same_line = paper().languages[program.language].same_line
+def counted_references(program: ReleasedProgram, span: ReleasedSpan) -> Iterator[ReleasedReference]:
+    """Yield the references of a span that the paper counts.
+
+    A use on the line of its definition counts only for the scopes in ``same_line``.
+    """
+    same_line = paper_rules().languages[program.language].same_line_scopes
     for reference in program.references:
         counted = reference.distance or _ALL in same_line or reference.scope in same_line
         if counted and span.covers(reference.line):
             yield reference
 
 
-def furthest(references: Sequence[ReleasedReference], scopes: Sequence[str]) -> int | None:
-    """Lines to the furthest definition among references of the given scopes; None without any."""
+def furthest_distance(references: Sequence[ReleasedReference], scopes: Sequence[str]) -> int | None:
+    """Return the lines to the furthest definition of references with these scopes; None without references."""
     distances = [entry.distance for entry in references if _ALL in scopes or entry.scope in scopes]
     return max(distances, default=None)
 
 
 def comment_distance(source: str, span: ReleasedSpan) -> int | None:
-    """Lines from the end of the nearest comment or docstring before the span to its start; None without one."""
+    """Return the lines from the end of the nearest comment or docstring before a span to its start; None without."""
     text = source.replace("\r\n", "\n")
     data = text.encode("utf-8", "surrogatepass")
     ends = [data.count(b"\n", 0, comment.end) + 1 for comment in comments(text, span.language)]
@@ -62,13 +65,13 @@ def comment_distance(source: str, span: ReleasedSpan) -> int | None:
 
 _NONE = "-"
 
-Labelled = tuple[ReleasedSpan, dict[str, Label]]
-Set = tuple[str, Mode, list[Labelled]]
-"""The tasks of one language and mode."""
+LabelledSpan = tuple[ReleasedSpan, dict[str, Label]]
+TaskSet = tuple[str, Mode, list[LabelledSpan]]
+"""Language, mode, and the tasks with both."""
 
 
-def tables(programs: Sequence[ReleasedProgram]) -> tuple[Table, ...]:
-    """Return all tables that the data at hand allow; that of comments needs the programs themselves."""
+def released_tables(programs: Sequence[ReleasedProgram]) -> tuple[Table, ...]:
+    """Return all tables; the one of comment distances only if the texts of all programs are there."""
     sets = list(_sets(programs))
     found = [_spans(sets, programs), _constructs(sets), _ranges(sets)]
     if all(program.source is not None for program in programs):
@@ -76,11 +79,11 @@ def tables(programs: Sequence[ReleasedProgram]) -> tuple[Table, ...]:
     return tuple(found)
 
 
-def _sets(programs: Sequence[ReleasedProgram]) -> Iterator[Set]:
-    for name in paper().languages:
-        for mode in paper().modes:
+def _sets(programs: Sequence[ReleasedProgram]) -> Iterator[TaskSet]:
+    for name in paper_rules().languages:
+        for mode in paper_rules().modes:
             tasks = [
-                (span, labels_of(program, span))
+                (span, released_labels(program, span))
                 for program in programs
                 if program.language == name
                 for span in program.spans
@@ -91,10 +94,10 @@ def _sets(programs: Sequence[ReleasedProgram]) -> Iterator[Set]:
 
 
 def _title(name: str, mode: Mode) -> str:
-    return f"{language(name).title} {paper().modes[mode].title}"
+    return f"{language(name).title} {paper_rules().modes[mode].title}"
 
 
-def _spans(sets: Sequence[Set], programs: Sequence[ReleasedProgram]) -> Table:
+def _spans(sets: Sequence[TaskSet], programs: Sequence[ReleasedProgram]) -> Table:
     rows = [
         (
             _title(name, mode),
@@ -111,8 +114,8 @@ def _spans(sets: Sequence[Set], programs: Sequence[ReleasedProgram]) -> Table:
     return Table("tasks", title, ("", "Programs", "Tasks", "Lines, mean", "Of one line"), tuple(rows))
 
 
-def _constructs(sets: Sequence[Set]) -> Table:
-    constructs = paper().constructs
+def _constructs(sets: Sequence[TaskSet]) -> Table:
+    constructs = paper_rules().constructs
     rows = []
     for name, mode, tasks in sets:
         held = [labels["constructs"] for _, labels in tasks]
@@ -124,7 +127,7 @@ def _constructs(sets: Sequence[Set]) -> Table:
 
 
 def _binned(
-    sets: Sequence[Set], label: str, bounds_of: Callable[[str], Sequence[float]]
+    sets: Sequence[TaskSet], label: str, bounds_of: Callable[[str], Sequence[float]]
 ) -> list[tuple[str, ...]]:
     rows = []
     for name, mode, tasks in sets:
@@ -137,20 +140,20 @@ def _binned(
     return rows
 
 
-def _ranges(sets: Sequence[Set]) -> Table:
-    rows = _binned(sets, "reference_distance", lambda name: paper().languages[name].range_bounds)
+def _ranges(sets: Sequence[TaskSet]) -> Table:
+    rows = _binned(sets, "reference_distance", lambda name: paper_rules().languages[name].range_bounds)
     heads = ("", "Short", "Medium", "Long", "Without", "Lines")
     title = "Tasks by distance to the furthest reference (the paper's bounds)"
     return Table("ranges", title, heads, tuple(rows))
 
 
-def _comments(sets: Sequence[Set]) -> Table:
-    """Only tasks with a reference that counts: those without are missing from the paper's table."""
+def _comments(sets: Sequence[TaskSet]) -> Table:
+    """Return the table of comment distances, of tasks with a counted reference, as in the paper."""
     counted = [
         (name, mode, [(span, labels) for span, labels in tasks if "reference_distance" in labels])
         for name, mode, tasks in sets
     ]
-    rows = _binned(counted, "comment_distance", lambda _: (paper().comments.bound,))
+    rows = _binned(counted, "comment_distance", lambda _: (paper_rules().comments.bound,))
     heads = ("", "Short", "Long", "Without", "Lines")
     title = "Tasks by distance to the comment before (the paper's bound)"
     return Table("comments", title, heads, tuple(rows))

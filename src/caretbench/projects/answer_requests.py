@@ -1,0 +1,118 @@
+"""Requests that check an answer by a project's tests, and import of projects into the store of snapshots."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+
+from caretbench.errors import DataError
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.execution.workspaces.workspace_executor import limits_for
+from caretbench.execution.workspaces.workspace_runner import WORKSPACE_LIMITS, WorkspaceRequest
+from caretbench.problem import FileSplice, Problem, TestsCheck
+from caretbench.projects.runner_options import runs_pytest, with_selected_tests, without_shuffling
+
+
+def tests_check(problem: Problem) -> TestsCheck:
+    """Return the only tests check of a problem.
+
+    Raises:
+        DataError: it has none, or several.
+    """
+    found = [check for check in problem.checks if isinstance(check, TestsCheck)]
+    if len(found) != 1:
+        raise DataError(f"{problem.id}: {len(found)} checks by tests; exactly one is run")
+    return found[0]
+
+
+def file_splice(problem: Problem) -> FileSplice:
+    """Return the span of a project's file that an answer replaces.
+
+    Raises:
+        DataError: the problem is not in a file of a project.
+    """
+    if not isinstance(problem.splice, FileSplice):
+        raise DataError(f"{problem.id}: its answer is not in a file of a project, so tests cannot check it")
+    return problem.splice
+
+
+def check_request(check: TestsCheck, snapshot: str, *, identity: str = "") -> WorkspaceRequest:
+    """Return the request that runs a check on an unchanged project.
+
+    Under pytest, only the tests named by the check run, if it names any.
+    """
+    request = WorkspaceRequest(
+        id=identity or snapshot,
+        snapshot=snapshot,
+        command=check.command,
+        prepare=check.prepare,
+        needs=check.needs,
+        environment=check.environment,
+        directory=check.directory,
+        bundle=check.bundle,
+        junit=check.junit,
+        minimum_tests=check.minimum_tests,
+        expected=check.output,
+        limits=limits_for(check.reference_s) if check.reference_s is not None else WORKSPACE_LIMITS,
+    )
+    request = without_shuffling(request)
+    return (
+        with_selected_tests(request, check.tests) if check.tests and runs_pytest(check.command) else request
+    )
+
+
+def check_key(check: TestsCheck, snapshot: str) -> str:
+    """Return the key of a check's result on an unchanged project, by which the gate reuses earlier runs."""
+    return repr(check_request(check, snapshot, identity="project"))
+
+
+def workspace_request(problem: Problem, text: str, *, store: SnapshotStore | None = None) -> WorkspaceRequest:
+    """Return the request that runs a problem's tests with the answer ``text`` in its file.
+
+    Raises:
+        DataError: the problem is not in a file of a project, has no tests, or its project is not in the store.
+    """
+    splice = file_splice(problem)
+    try:
+        content = splice.content(original_file(splice.snapshot, splice.path, store), text)
+    except ValueError as error:
+        raise DataError(f"{problem.id}: {error}") from None
+    request = check_request(tests_check(problem), splice.snapshot, identity=problem.id)
+    return request.model_copy(update={"patch": {**request.patch, splice.path: content}})
+
+
+def original_file(snapshot: str, path: str, store: SnapshotStore | None = None) -> bytes:
+    """Return the content of a project's file before any answer.
+
+    Raises:
+        DataError: the project is not in the store, or has no such file.
+    """
+    return _read((store or SnapshotStore()).folder, snapshot, path)
+
+
+@lru_cache(maxsize=256)
+def _read(folder: Path, snapshot: str, path: str) -> bytes:
+    return SnapshotStore(folder).get(snapshot).read(path)
+
+
+def store_projects(folders: Iterable[tuple[str, Path]], store: SnapshotStore | None = None) -> None:
+    """Add projects to the store, unless they are there.
+
+    ``folders`` are ids of snapshots, each with the folder of its plain files.
+
+    Raises:
+        DataError: a folder is missing, or its contents do not have the hash in the id.
+    """
+    store = store or SnapshotStore()
+    for identity, place in folders:
+        with contextlib.suppress(DataError):
+            store.get(identity)
+            continue
+        found = store.add(place, ignore=()).id
+        if found != identity:
+            raise DataError(
+                f"{place}: not the project that the tasks were made of: it is {found[:12]} now; copy the folder again "
+                "as it was made, with empty folders and executable bits"
+            )

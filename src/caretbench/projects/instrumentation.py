@@ -1,0 +1,193 @@
+"""Instrumentation of sources: a call before every statement appends a line to a log file, once per process.
+
+The call and its definition are in ``projects.toml`` of a language. Each file contains its own definition, so that no
+build file has to change. Line numbers stay the same if the language allows two statements on a line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import tree_sitter
+from pydantic import BaseModel
+
+from caretbench.errors import DataError
+from caretbench.execution.sandbox.program_sandbox import WORK
+from caretbench.execution.workspaces.workspace_runner import WorkspaceResult
+from caretbench.languages import language, node_kinds
+from caretbench.projects.language_tables import InstrumentationTable, instrumentation_table
+from caretbench.syntax.blocks import statement_lists
+from caretbench.syntax.parser import has_error, parse
+from caretbench.syntax.queries import captures
+from caretbench.syntax.source import SourceFile
+from caretbench.syntax.types import Span
+
+EXECUTION_LOG = ".caretbench-marks"
+"""Path of the log file in the project."""
+
+_PLACE = f"{WORK}/{EXECUTION_LOG}"
+_LINE = re.compile(rb"^(\d+) (\d+)$", re.MULTILINE)
+_FUTURE = "future_import_statement"
+
+
+class InstrumentedFile(NamedTuple):
+    """An instrumented file: its number, its content, and the spans of its recorded statements in text order."""
+
+    number: int
+    content: bytes
+    spans: tuple[Span, ...]
+
+
+def instrument(source: SourceFile, number: int) -> InstrumentedFile:
+    """Return a file with a recording call before every statement; ``number`` identifies it in the log.
+
+    Raises:
+        DataError: the file does not parse.
+        KeyError: its language has no instrumentation.
+    """
+    table = instrumentation_table(source.language)
+    if table is None:
+        raise KeyError(source.language)
+    tree = parse(source.data, source.grammar)
+    if has_error(tree) and not language(source.language).has_macros:  # they are no errors of the file
+        raise DataError(f"{source.path} does not parse")
+    nodes = sorted(_statements(tree.root_node, source, table), key=lambda node: node.start_byte)
+    numbers = {"@file": str(number), "@size": str(len(nodes) + 1), "@place": _PLACE}
+    definition = _filled(table.definition, numbers)
+    parts = [definition] if nodes and table.definition_position == "head" else []
+    position = 0
+    for n, node in enumerate(nodes):
+        parts.append(source.text((position, node.start_byte)))
+        call = _filled(table.call, {**numbers, "@n": str(n)})
+        if n == 0 and table.definition_position == "first":
+            call = definition + call
+        parts.append(_before(source, node, call))
+        position = node.start_byte
+    parts.append(source.text((position, len(source.data))))
+    if nodes and table.definition_position == "foot":
+        parts.append(f"\n{definition}\n")
+    spans = tuple(Span(node.start_byte, node.end_byte) for node in nodes)
+    return InstrumentedFile(number, "".join(parts).encode("utf-8", "surrogatepass"), spans)
+
+
+class ExecutedStatements(NamedTuple):
+    """Statements that a command executed, as pairs of file number and statement number.
+
+    Args:
+        executed: All executed statements.
+        by_test: For each test, in the order of execution, the statements that can be attributed to it; empty if the
+            runner does not report single tests. Statements of imports and shared fixtures belong to no test.
+    """
+
+    executed: frozenset[tuple[int, int]]
+    by_test: Mapping[str, frozenset[tuple[int, int]]]
+
+
+def executed_statements(result: WorkspaceResult) -> ExecutedStatements:
+    """Return the executed statements in the log file of a command."""
+    data = result.file(EXECUTION_LOG) or b""
+    counts = Counter((int(file), int(statement)) for file, statement in _LINE.findall(data))
+    shared = {mark for mark, count in counts.items() if count > 1}  # by several processes
+    tests: dict[str, set[tuple[int, int]]] = {}
+    for line in data.splitlines():
+        if line.startswith(b"{"):
+            found = _Line.model_validate_json(line)
+            numbers = ((file, int(bits, 16)) for file, bits in found.marks.items())
+            marks = {(file, n) for file, bits in numbers for n in range(bits.bit_length()) if bits >> n & 1}
+            if found.test is None:
+                shared |= marks
+            else:
+                tests.setdefault(found.test, set()).update(marks)
+    return ExecutedStatements(
+        frozenset(counts), {name: frozenset(marks - shared) for name, marks in tests.items()}
+    )
+
+
+class _Line(BaseModel):
+    """Log line of the pytest plugin: the statements that one test executed, as a bit set for each file."""
+
+    test: str | None
+    marks: Mapping[int, str]
+
+
+def _filled(template: str, numbers: Mapping[str, str]) -> str:
+    for name, value in numbers.items():
+        template = template.replace(name, value)
+    return template
+
+
+def _before(source: SourceFile, node: tree_sitter.Node, call: str) -> str:
+    """Return the call before a statement; before a compound statement of Python, on a line of its own."""
+    if not language(source.language).indented or not _is_compound(node):
+        return call
+    line_start = source.data.rfind(b"\n", 0, node.start_byte) + 1
+    return call.rstrip("; ") + "\n" + source.text((line_start, node.start_byte))
+
+
+def _is_compound(node: tree_sitter.Node) -> bool:
+    compound = {"decorated_definition", "try_statement", "match_statement"}
+    return node.type in compound or any(child.type == ":" for child in node.children)
+
+
+def _statements(
+    root: tree_sitter.Node, source: SourceFile, table: InstrumentationTable
+) -> Iterator[tree_sitter.Node]:
+    """Yield the statements that get a call."""
+    allowed = {one.span: set(one.statements) for one in statement_lists(root, source.grammar)}
+    constant = _constant_bodies(root, source, table.constant_header) if table.constant_header else []
+    for node in captures(root, source.grammar, "blocks").get("statements", []):
+        if _is_class_body(node):
+            continue
+        spans = allowed.get(Span(node.start_byte, node.end_byte), set())
+        children = [child for child in node.named_children if Span(child.start_byte, child.end_byte) in spans]
+        head = _head(children, table)
+        for child in children[head:]:
+            inside = any(span.start <= child.start_byte < span.end for span in constant)
+            directive = child.type.startswith("preproc_")  # it has lines of its own
+            before = child.prev_named_sibling
+            follows = before is not None and before.type in table.attached_nodes
+            if child.type not in table.excluded_nodes and not (inside or follows or directive):
+                yield child
+
+
+def _head(children: list[tree_sitter.Node], table: InstrumentationTable) -> int:
+    """Return the number of statements that must stay first: docstrings, directives, ``__future__`` imports."""
+    head = 0
+    if not table.leading_strings:
+        return head
+    for n, child in enumerate(children):
+        inner = child.named_children[0] if child.named_child_count else None
+        is_text = child.type == "expression_statement" and inner is not None and inner.type == "string"
+        if child.type == _FUTURE or (is_text and n == head):
+            head = n + 1
+    return head
+
+
+def _is_class_body(node: tree_sitter.Node) -> bool:
+    """Return whether the body of a function is in fact that of a class with a macro: ``class EXPORTED Name {``."""
+    function = node.parent
+    if function is None or function.type != "function_definition":
+        return False
+    kind = function.child_by_field_name("type")
+    declarator = function.child_by_field_name("declarator")
+    named = declarator is not None and declarator.type in {"identifier", "type_identifier"}
+    return named and kind is not None and kind.type in {"class_specifier", "struct_specifier"}
+
+
+def _constant_bodies(root: tree_sitter.Node, source: SourceFile, constant: str) -> list[Span]:
+    """Return the spans of functions that a compiler may evaluate, which must have no side effects."""
+    pattern = re.compile(constant.encode())
+    found, waiting = [], [root]
+    while waiting:
+        node = waiting.pop()
+        if node.type == "function_definition" or node.type in node_kinds("functions"):
+            body = node.child_by_field_name("body")
+            header = source.data[node.start_byte : body.start_byte if body else node.end_byte]
+            if pattern.search(header):
+                found.append(Span(node.start_byte, node.end_byte))
+                continue
+        waiting.extend(node.children)
+    return found

@@ -1,0 +1,149 @@
+"""Runs of a project's tests on the unchanged project, and selection of the tests that check each task."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from caretbench.execution.types import Status
+from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
+from caretbench.problem import Problem, TestsCheck
+from caretbench.projects.answer_requests import check_key, check_request, file_splice
+from caretbench.projects.project_check import (
+    ProjectCheck,
+    check_project,
+    failing_tests,
+    passed_test_count,
+    passing_check,
+)
+from caretbench.projects.runner_options import with_reversed_order
+from caretbench.projects.setup.command_detection import NamedCheck
+from caretbench.projects.statement_reach import StatementReach
+
+_NAMED = 5
+
+
+class ReferenceRuns(NamedTuple):
+    """Results of a project's checks: those that pass three times, with CPU time and number of tests; and the others."""
+
+    checks: tuple[NamedCheck, ...]
+    excluded_checks: dict[str, str]
+    flaky_tests: dict[str, tuple[str, ...]]
+    """Flaky tests by check; they are excluded."""
+    order_dependent: dict[str, str]
+    """Failing tests by check, if its tests fail in another order."""
+    project_checks: dict[str, ProjectCheck]
+    """Results by :func:`~caretbench.projects.answer_requests.check_key`, for the gate."""
+
+
+def run_checks(
+    engine: WorkspaceEngine,
+    snapshot: str,
+    checks: Sequence[NamedCheck],
+    progress: Callable[[int], None] = lambda _count: None,
+) -> ReferenceRuns:
+    """Run every check three times on the unchanged project.
+
+    Raises:
+        DataError: the snapshot is missing or damaged.
+    """
+    kept: list[NamedCheck] = []
+    dropped: dict[str, str] = {}
+    flaky: dict[str, tuple[str, ...]] = {}
+    order: dict[str, str] = {}
+    projects: dict[str, ProjectCheck] = {}
+    for entry in checks:
+        found = check_project(engine, check_request(entry.check, snapshot))
+        if found.flaky_tests:
+            flaky[entry.name] = found.flaky_tests
+        if found.fault:
+            dropped[entry.name] = entry.with_hint(found.fault)
+        else:
+            changes = {
+                "command": found.request.command,
+                "prepare": found.request.prepare,
+                "reference_s": rounded_cpu_s(found.cpu_s),
+                "minimum_tests": max(entry.check.minimum_tests, found.test_count),
+            }
+            check = entry.check.model_copy(update=changes)
+            kept.append(entry._replace(check=check))
+            projects[check_key(check, snapshot)] = found
+            failure = _in_another_order(engine, found.request)
+            if failure:
+                order[entry.name] = failure
+        progress(1)
+    return ReferenceRuns(tuple(kept), dropped, flaky, order, projects)
+
+
+def _in_another_order(engine: WorkspaceEngine, request: WorkspaceRequest) -> str:
+    """Return the tests that fail in another order, twice; empty if none does or the runner has no such option."""
+    turned = with_reversed_order(request.model_copy(update={"id": "another order", "expected": None}))
+    if turned is None:
+        return ""
+    for repeat in range(2):
+        [result] = engine.submit([turned.model_copy(update={"repeat": repeat})])
+        if not result.status.ended_by_itself:
+            return ""
+    names = ", ".join(failing_tests(result)[:_NAMED])
+    return f"in another order {names or 'its tests'} fail{'s' if names and ',' not in names else ''}"
+
+
+MAX_TESTS: Final = 300
+"""A task that more tests reach is checked by all tests: their names would be larger than the task."""
+
+
+class ProblemsWithTests(NamedTuple):
+    """Problems whose checks name their tests, and the results of runs with only these tests, by check key."""
+
+    problems: tuple[Problem, ...]
+    project_checks: Mapping[str, ProjectCheck]
+
+
+def select_tests(
+    engine: WorkspaceEngine, problems: Sequence[Problem], check: TestsCheck, reach: StatementReach
+) -> ProblemsWithTests:
+    """Return the problems with the tests that reach each of them.
+
+    Each distinct set of tests runs once, alone, on the unchanged project. If it does not pass, all tests check the
+    problem.
+
+    Raises:
+        DataError: the snapshot is missing or damaged.
+    """
+    chosen: dict[str, tuple[str, ...]] = {}
+    for problem in problems:
+        splice = file_splice(problem)
+        tests = reach.tests_reaching(splice.path, splice.start, splice.end)
+        if 0 < len(tests) <= MAX_TESTS:
+            chosen[problem.id] = tests
+    snapshots = {file_splice(problem).snapshot for problem in problems}
+    distinct = [(snapshot, tests) for snapshot in snapshots for tests in dict.fromkeys(chosen.values())]
+    fewest = min(1, check.minimum_tests)
+    named = [check.model_copy(update={"tests": tests, "minimum_tests": fewest}) for _, tests in distinct]
+    requests = [
+        check_request(one, snapshot, identity=f"tests {n}")
+        for n, (one, (snapshot, _)) in enumerate(zip(named, distinct, strict=True))
+    ]
+    results = {result.id: result for result in engine.submit(requests)}
+    checks: dict[tuple[str, ...], TestsCheck] = {}
+    projects: dict[str, ProjectCheck] = {}
+    for (snapshot, tests), request in zip(distinct, requests, strict=True):
+        result = results[request.id]
+        passed = passed_test_count(result)
+        if result.status is not Status.PASSED or (check.minimum_tests and not passed):
+            continue
+        changes = {"tests": tests, "minimum_tests": passed, "reference_s": rounded_cpu_s(result.cpu_s)}
+        checks[tests] = check.model_copy(update=changes)
+        projects[check_key(checks[tests], snapshot)] = passing_check(request, result)
+    found = [
+        problem.model_copy(update={"checks": (checks.get(chosen.get(problem.id, ()), check),)})
+        for problem in problems
+    ]
+    return ProblemsWithTests(tuple(found), projects)
+
+
+def rounded_cpu_s(cpu_s: float) -> float:
+    """Return CPU seconds rounded up to a power of two, at least 1, so that mining twice gives the same tasks."""
+    return float(2 ** math.ceil(math.log2(max(cpu_s, 1.0))))

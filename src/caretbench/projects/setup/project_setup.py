@@ -1,0 +1,179 @@
+"""Setup of a project (``--setup``): installation of what its tests need, and advice if packages are missing.
+
+The command runs once, before mining, in a sandbox that reaches only package indexes. The files that it creates in the
+project become part of the snapshot and are never mined.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
+
+from caretbench.errors import DataError
+from caretbench.execution.types import Status
+from caretbench.execution.workspaces.snapshot_archive import (
+    MOST_PARTS,
+    PART_BYTES,
+    PART_MB,
+    RESULTS,
+    packing,
+    taken_over,
+)
+from caretbench.execution.workspaces.snapshot_store import Snapshot
+from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
+from caretbench.execution.workspaces.workspace_runner import (
+    WORKSPACE_LIMITS,
+    WorkspaceRequest,
+    WorkspaceResult,
+)
+from caretbench.projects.project import StoredProject
+from caretbench.projects.runner_options import runs_pytest
+from caretbench.projects.setup import package_scripts, python_packages
+from caretbench.projects.setup.command_detection import NamedCheck, detect_command
+from caretbench.projects.setup.settings import CheckSettings
+
+AUTO: Final = "auto"
+"""Value of ``--setup`` for a command derived from the project's files."""
+_JAVASCRIPT = frozenset({"javascript", "typescript"})
+_LACKS = re.compile(
+    r"missing_dependency|command_not_found|No module named|ModuleNotFoundError|PackageNotFoundError"
+    r"|[Cc]annot find (?:module|package)|Cannot resolve|Failed to (?:resolve|load)|ERR_MODULE_NOT_FOUND|: not found"
+    r"|fixture '\w+' not found|[Uu]nrecognized arguments|node_modules"
+)
+
+
+_NO_FILE = re.compile(r"\bENOENT\b|No such file or directory|FileNotFoundError")
+_RUNNER = re.compile(r"No module named '?(pytest)\b")
+"""Missing test runner that has its own bundle."""
+
+
+def setup_command(
+    snapshot: Snapshot, languages: Collection[str], checks: Sequence[CheckSettings] = ()
+) -> str | None:
+    """Return the command that installs the packages that a project's files name; None if they name none."""
+    parts = []
+    if "python" in languages:
+        found = () if checks else (detect_command(snapshot, ["python"])[0],)
+        commands = [check.command for check in (*checks, *found) if check is not None]
+        runner = "pytest" if any(runs_pytest([command]) for command in commands) else None
+        parts.append(python_packages.install_command(snapshot, runner))
+    if _JAVASCRIPT & set(languages):
+        parts.append(package_scripts.install_command(snapshot))
+    return " && ".join(part for part in parts if part) or None
+
+
+def resolve_setup(
+    requested: str | None,
+    snapshot: Snapshot,
+    languages: Collection[str],
+    checks: Sequence[CheckSettings] = (),
+) -> str | None:
+    """Return the setup command to run; ``auto`` is replaced by the one derived from the project's files.
+
+    Raises:
+        DataError: the files name no packages.
+    """
+    if requested is None or requested.strip() != AUTO:
+        return requested
+    found = setup_command(snapshot, languages, checks)
+    if found is None:
+        raise DataError(
+            "--setup auto: the project's files name no packages; omit it, or give the command that installs them"
+        )
+    return found
+
+
+def with_setup_hint(
+    faults: Mapping[str, str],
+    snapshot: Snapshot,
+    languages: Collection[str],
+    checks: Sequence[CheckSettings],
+    finished_setup: str | None,
+) -> str:
+    """Return faults by name of check in one line, with advice if packages seem to be missing.
+
+    ``finished_setup`` is the setup command that was run, if any.
+    """
+    message = "; ".join(f"{name}: {reason}" if name else reason for name, reason in faults.items())
+    if ".gitmodules" in snapshot.entries and _NO_FILE.search(message):
+        message += (
+            "; it has git submodules: `git submodule update --init` fetches them; "
+            "or exclude their tests in --test-command"
+        )
+    if not _LACKS.search(message):
+        return message
+    if finished_setup is not None:
+        return f"{message}; the setup that ran was `{finished_setup}`: name what is missing there"
+    command = setup_command(snapshot, languages, checks)
+    if command is None:
+        return message
+    added = f"add --setup {AUTO}, which runs `{command}` before the tests; or name a bundle with --bundle"
+    alone = _RUNNER.search(message)
+    built = f"; `caretbench deps build tools/{alone[1]}` where nothing else is missing" if alone else ""
+    return f"{message}; if packages are missing, {added}{built}"
+
+
+def reaches_nothing_message(named_check: NamedCheck) -> str:
+    """Return the reason why a check whose tests execute no line to mine is excluded."""
+    tests = named_check.check.minimum_tests
+    counted = f"{tests} tests pass" if tests else "the command succeeds"
+    return (
+        f"reaches_nothing: {counted}, but no line of the files to mine is run "
+        f"(`{' '.join(named_check.check.command)}`); "
+        "name the command that tests them with --test-command, and see whether it tests an installed copy instead"
+    )
+
+
+_LIMITS: Final = WORKSPACE_LIMITS.model_copy(
+    update={"wall_s": 1800.0, "cpu_s": 900.0, "tmp_mb": 2048, "fsize_mb": 1024, "memory_mb": 4096}
+)
+
+
+def run_setup(
+    engine: WorkspaceExecutor, project: StoredProject, command: str, bundle: str | None = None
+) -> StoredProject:
+    """Run a setup command and return the project with the files it created, which are not mined.
+
+    ``bundle`` is a bundle that the command may use, such as a test framework to compile against.
+
+    Raises:
+        DataError: the command fails, or creates no files or too large ones.
+    """
+    request = WorkspaceRequest(
+        id="setup",
+        snapshot=project.snapshot.id,
+        command=packing(command),
+        environment={"HOME": "/tmp/home"},  # noqa: S108  a path inside the sandbox
+        bundle=bundle,
+        network="index",
+        results=RESULTS,
+        result_bytes=PART_BYTES,
+        limits=_LIMITS,
+    )
+    [result] = engine.submit([request])
+    _check(result, command)
+    try:
+        snapshot = taken_over(engine.spaces.store, project.snapshot, result.files)
+    except DataError as error:
+        raise DataError(f"setup {command!r}: {error}") from None
+    return StoredProject(snapshot, project.files, project.excluded)
+
+
+def _check(result: WorkspaceResult, command: str) -> None:
+    if result.status is not Status.PASSED:
+        lines = [line for line in (result.stderr.text or result.stdout.text).splitlines() if line.strip()]
+        refused = ", ".join(list(dict.fromkeys(result.refusals))[:3])
+        refused = refused and f"; refused: {refused} (name your own mirror or index with --index)"
+        why = result.reason or " | ".join(lines[-3:])
+        raise DataError(f"setup {command!r}: {result.status.value}: {why}{refused}")
+    problem = next((file.problem for file in result.files if file.problem), "")
+    if problem or len(result.files) > MOST_PARTS:
+        most = PART_MB * MOST_PARTS
+        raise DataError(
+            f"setup {command!r}: its files take more than {most} MB packed; build a bundle instead ({problem})"
+        )
+    if not result.files:
+        raise DataError(
+            f"setup {command!r}: it created no file in the project; install packages into a folder of the project"
+        )

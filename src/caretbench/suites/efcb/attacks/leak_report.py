@@ -1,0 +1,241 @@
+"""Leak report of a build: accuracy of attacks that do not understand the question.
+
+Attacks that do not read the question (position, length, consensus, single features, learned attackers) must not beat
+chance by more than three standard errors in a tier. Attacks by words of the question are reported as floors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final, Literal
+
+from scipy.special import ndtr, ndtri
+
+from caretbench.metrics.paired import holm
+from caretbench.problem import Problem, Row
+from caretbench.sources.pull_request import PullRequest
+from caretbench.suites.efcb.attacks.attack_accuracy import (
+    MIN_QUESTIONS,
+    LabelledQuestion,
+    feature_accuracies,
+    learner_accuracies,
+)
+from caretbench.suites.efcb.attacks.code_likelihood import (
+    LIKELIHOOD_SCORERS,
+    CodeModel,
+    CodeModels,
+    likelihood_scores,
+)
+from caretbench.suites.efcb.attacks.feature_contrasts import question_contrasts
+from caretbench.suites.efcb.attacks.floor_attacks import (
+    Attack,
+    AttackQuestion,
+    credit,
+    text_attacks,
+    to_attack_question,
+)
+from caretbench.suites.efcb.attacks.learned_attackers import LearnedAttackers, load_attackers
+from caretbench.suites.efcb.attacks.lexical_similarity import word_distances
+from caretbench.suites.efcb.attacks.line_features import FEATURE_NAMES
+from caretbench.suites.efcb.choice_positions import LETTERS
+from caretbench.suites.efcb.efcb_score import HARD
+from caretbench.suites.efcb.problem_metadata import cluster_id
+from caretbench.suites.efcb.rendering import render_patch
+
+MAX_STANDARD_ERRORS: Final = 3.0
+LeakKind = Literal["limit", "floor"]
+AttackFamily = Literal["shape", "feature", "learned", "text"]
+
+
+class Leak(Row):
+    """The accuracy of one attack in one tier of one task; an exceeded ``limit`` fails the build.
+
+    ``accuracy`` and ``chance`` are shares from 0 to 1, ``standard_error`` is that of guessing. ``allowed`` is the
+    maximum number of standard errors above chance: three, and more for one of many features (Holm's correction). In a
+    tier that is ``too_small``, features and learned attackers are not limits.
+    """
+
+    task: str
+    tier: str = ""
+    query: str = ""
+    attack: str
+    kind: LeakKind
+    family: AttackFamily = "shape"
+    problems: int
+    accuracy: float
+    chance: float
+    standard_error: float
+    allowed: float = MAX_STANDARD_ERRORS
+
+    @property
+    def deviation(self) -> float:
+        """Number of standard errors above chance."""
+        return (self.accuracy - self.chance) / self.standard_error if self.standard_error else 0.0
+
+    @property
+    def too_small(self) -> bool:
+        """Whether the tier has too few questions to test."""
+        return self.problems < MIN_QUESTIONS
+
+    @property
+    def exceeded(self) -> bool:
+        """Whether a limit is exceeded."""
+        tested = self.family == "shape" or not self.too_small
+        return self.kind == "limit" and tested and self.deviation > self.allowed + 1e-9
+
+
+def _always(place: int) -> Attack:
+    return lambda problem: [float(place == number) for number in range(len(problem.choices))]
+
+
+def longest_choice(problem: AttackQuestion) -> Sequence[float]:
+    """Score choices by their number of characters."""
+    return [len(choice) for choice in problem.choices]
+
+
+def shortest_choice(problem: AttackQuestion) -> Sequence[float]:
+    """Score choices by their number of characters, fewest first."""
+    return [-len(choice) for choice in problem.choices]
+
+
+def consensus_choice(problem: AttackQuestion) -> Sequence[float]:
+    """Score choices by their word distance to the others, smallest first."""
+    return [-float(distance) for distance in word_distances(problem.choices).sum(axis=1)]
+
+
+SHAPE_ATTACKS: Final[Mapping[str, Attack]] = {
+    **{f"always {letter}": _always(place) for place, letter in enumerate(LETTERS)},
+    "longest": longest_choice,
+    "shortest": shortest_choice,
+    "consensus": consensus_choice,
+}
+
+
+def leak_report(
+    problems: Iterable[Problem], pulls: Iterable[PullRequest], attackers: LearnedAttackers | None = None
+) -> list[Leak]:
+    """Return the result of every attack on every tier and query variant, in the first order of choices.
+
+    Code models are built from ``pulls``, the changes of the build.
+    """
+    tiers: dict[tuple[str, ...], list[tuple[AttackQuestion, Problem, int]]] = defaultdict(list)
+    for problem in sorted(problems, key=lambda problem: problem.id):
+        found = to_attack_question(problem)
+        if found is not None and not problem.labels.get("rotation"):
+            part = tuple(str(problem.labels.get(name, "")) for name in ("task", "tier", "query"))
+            tiers[part].append((found[0], problem, found[1]))
+    known = _QuestionModels(pulls)
+    return [
+        leak
+        for part, asked in sorted(tiers.items())
+        for leak in _tier_leaks(part, asked, known, attackers or load_attackers())
+    ]
+
+
+def _tier_leaks(
+    part: tuple[str, ...],
+    asked: Sequence[tuple[AttackQuestion, Problem, int]],
+    models: _QuestionModels,
+    attackers: LearnedAttackers,
+) -> Iterator[Leak]:
+    chance = sum(1 / len(question.choices) for question, _, _ in asked) / len(asked)
+    error = math.sqrt(chance * (1 - chance) / len(asked))
+
+    def leak(attack: str, kind: LeakKind, family: AttackFamily, accuracy: float, allowed: float) -> Leak:
+        return Leak(
+            task=part[0], tier=part[1], query=part[2], attack=attack, kind=kind, family=family, problems=len(asked),
+            accuracy=accuracy, chance=chance, standard_error=error, allowed=allowed,
+        )  # fmt: skip
+
+    def share(attack: Attack) -> float:
+        return sum(credit(attack(question), correct) for question, _, correct in asked) / len(asked)
+
+    for name, attack in SHAPE_ATTACKS.items():
+        yield leak(name, "limit", "shape", share(attack), MAX_STANDARD_ERRORS)
+    questions = [
+        LabelledQuestion(
+            question_contrasts(question, models.code_model(question) if part[0] == HARD else None),
+            correct,
+            question.repository,
+            problem.overlap_group or question.cluster,
+        )
+        for question, problem, correct in asked
+    ]
+    kinds = {question.contrasts.feature_names for question in questions}
+    from_sites = kinds == {FEATURE_NAMES}
+    if len(kinds) == 1:
+        yield from _learned_leaks(questions, attackers, leak)
+    for name, attack in text_attacks(question for question, _, _ in asked).items():
+        yield leak(name, "floor", "text", share(attack), MAX_STANDARD_ERRORS)
+    if part[0] == HARD and not from_sites:
+        for name, attack in models.likelihood_attacks().items():
+            yield leak(name, "floor", "feature", share(attack), MAX_STANDARD_ERRORS)
+
+
+def _learned_leaks(
+    questions: Sequence[LabelledQuestion],
+    attackers: LearnedAttackers,
+    leak: Callable[[str, LeakKind, AttackFamily, float, float], Leak],
+) -> Iterator[Leak]:
+    """Yield results of learned attackers' first choices; other ranks and features have Holm's correction."""
+    learned = learner_accuracies(questions, attackers)
+    first = {name: found for name, found in learned.items() if name.endswith(", first")}
+    for name, found in sorted(first.items()):
+        yield leak(name.removesuffix(", first"), "limit", "learned", found, MAX_STANDARD_ERRORS)
+    many = feature_accuracies(questions) | {
+        name: found for name, found in learned.items() if name not in first
+    }
+    order = sorted(many, key=lambda name: (-many[name], name))
+    found_leaks = [leak(name, "limit", "feature", many[name], MAX_STANDARD_ERRORS) for name in order]
+    bound = holm_bound([one.deviation for one in found_leaks])
+    yield from (one.model_copy(update={"allowed": bound}) for one in found_leaks)
+
+
+def holm_bound(deviations: Sequence[float]) -> float:
+    """Return the number of standard errors that Holm's correction allows each of several attacks.
+
+    With ``k`` attacks, ``r`` of them above chance by the corrected test, that is the bound of one of ``k - r`` attacks.
+    """
+    level = float(ndtr(-MAX_STANDARD_ERRORS))
+    adjusted = holm([float(ndtr(-deviation)) for deviation in deviations])
+    rest = sum(value >= level for value in adjusted)
+    return -float(ndtri(level / max(rest, 1)))
+
+
+class _QuestionModels:
+    """Models of the repositories' code, without the changes that a question shows."""
+
+    def __init__(self, pulls: Iterable[PullRequest]) -> None:
+        self._made_from: dict[str, PullRequest] = {}
+        self._shown: dict[str, PullRequest] = {}
+        for pull in sorted(pulls, key=lambda pull: pull.merge_order):
+            self._made_from[cluster_id(pull)] = pull
+            self._shown |= {
+                render_patch(pull, include_generated=generated).text: pull for generated in (False, True)
+            }
+        self._backgrounds = CodeModels(self._made_from.values())
+        self._numbers: dict[AttackQuestion, Mapping[str, Sequence[float]]] = {}
+
+    def code_model(self, question: AttackQuestion) -> CodeModel:
+        """Return the code model of a repository without changes among the choices and the question's own."""
+        own = [self._shown[choice] for choice in question.choices if choice in self._shown]
+        own += [self._made_from[question.cluster]] if question.cluster in self._made_from else []
+        return self._backgrounds.excluding(question.repository, *own)
+
+    def _scores(self, question: AttackQuestion) -> Mapping[str, Sequence[float]]:
+        if question not in self._numbers:
+            self._numbers[question] = likelihood_scores(question.choices, self.code_model(question))
+        return self._numbers[question]
+
+    def likelihood_attacks(self) -> dict[str, Attack]:
+        """Return attacks that choose the likeliest or the least likely code, by scorer."""
+        found: dict[str, Attack] = {}
+        for scorer in LIKELIHOOD_SCORERS:
+            words = scorer.replace("_", " ")
+            found[f"likeliest, {words}"] = lambda question, scorer=scorer: self._scores(question)[scorer]  # type: ignore[misc]
+            found[f"least likely, {words}"] = lambda question, scorer=scorer: [  # type: ignore[misc]
+                -value for value in self._scores(question)[scorer]
+            ]
+        return found

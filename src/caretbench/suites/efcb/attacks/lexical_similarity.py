@@ -1,0 +1,197 @@
+"""Lexical similarity of texts and patches: TF-IDF cosine, BM25, and title words in paths.
+
+These scores need no understanding: questions are balanced on them, and reports subtract them. Identifiers are split
+at capitals and underscores (``maxPortRange``: max, port, range). Results do not depend on the order of patches.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import combinations
+from typing import Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+from rapidfuzz.distance import Hamming, Levenshtein
+from scipy.sparse import csc_array, csr_array
+
+Scores = npt.NDArray[np.float64]
+PatchIndices = npt.NDArray[np.int64]
+Scorer = Literal["tfidf", "bm25"]
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
+_END_OF_FILE = "\n---\n"
+_SURROGATES: Final = range(0xD800, 0xE000)
+_BM25_K1: Final = 1.5
+_BM25_B: Final = 0.75
+
+
+def split_words(text: str) -> list[str]:
+    """Return words in lower case; ``camelCase`` and ``snake_case`` are split, as are numbers from letters."""
+    return [word.lower() for word in _WORD.findall(text)]
+
+
+class PatchCorpus:
+    """Word counts of one repository's patches, for TF-IDF and BM25.
+
+    Scores are arrays with one number for each patch, in the order of the patches.
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        counts = [Counter(split_words(text)) for text in texts]
+        vocabulary = sorted(set().union(*counts)) if counts else []
+        self._columns: Mapping[str, int] = {word: column for column, word in enumerate(vocabulary)}
+        starts = np.cumsum([0, *map(len, counts)])
+        columns = np.fromiter(
+            (self._columns[word] for count in counts for word in count), np.int64, int(starts[-1])
+        )
+        values = np.fromiter((number for count in counts for number in count.values()), float, len(columns))
+        self._counts = csr_array((values, columns, starts), shape=(len(texts), len(vocabulary)))
+        self._counts.sort_indices()
+        self._holders = np.bincount(columns, minlength=len(vocabulary)).astype(float)
+
+    def __len__(self) -> int:
+        return int(self._counts.shape[0])
+
+    @cached_property
+    def _rarity(self) -> Scores:
+        """Smoothed inverse document frequency of every word: ``ln((1 + n) / (1 + df)) + 1``."""
+        return np.log((1 + len(self)) / (1 + self._holders)) + 1
+
+    @cached_property
+    def _vectors(self) -> csr_array:
+        """``(1 + ln tf) × idf`` of each patch, normalised to length 1."""
+        vectors = self._counts.copy()
+        vectors.data = (1 + np.log(vectors.data)) * self._rarity[vectors.indices]
+        lengths = np.sqrt(np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel())
+        vectors.data /= np.repeat(np.where(lengths > 0, lengths, 1), np.diff(vectors.indptr))
+        return vectors
+
+    @cached_property
+    def _weights(self) -> csr_array:
+        """BM25 weight of each word in each patch."""
+        rarity = np.log1p((len(self) - self._holders + 0.5) / (self._holders + 0.5))
+        lengths = np.asarray(self._counts.sum(axis=1)).ravel()
+        mean = lengths.mean() if lengths.any() else 1.0
+        damping = np.repeat(_BM25_K1 * (1 - _BM25_B + _BM25_B * lengths / mean), np.diff(self._counts.indptr))
+        weights = self._counts.copy()
+        weights.data = rarity[weights.indices] * weights.data / (weights.data + damping)
+        return weights
+
+    @cached_property
+    def _vectors_by_word(self) -> csc_array:
+        return self._vectors.tocsc()
+
+    @cached_property
+    def _weights_by_word(self) -> csc_array:
+        return self._weights.tocsc()
+
+    def tfidf(self, query: str) -> Scores:
+        """Return the TF-IDF cosine of each patch with a text; words that no patch has are ignored."""
+        asked, length = self._query_weights(query)
+        scores = self._sum_scores(self._vectors_by_word, asked)
+        return scores / length if length else scores
+
+    def bm25(self, query: str) -> Scores:
+        """Return the BM25 score of each patch for a text (Robertson; Lucene's form, k1 = 1.5, b = 0.75)."""
+        return self._sum_scores(self._weights_by_word, self._query_counts(query))
+
+    def tfidf_similarities(self, left: PatchIndices, right: PatchIndices) -> Scores:
+        """Return TF-IDF cosines of some patches with others."""
+        return _row_products(self._vectors[left], self._vectors[right])
+
+    def query_vectors(self, queries: Sequence[str], scorer: Scorer) -> csr_array:
+        """Return texts as TF-IDF vectors of length 1 or, for BM25, as word counts; one row each."""
+        rows: list[int] = []
+        columns: list[int] = []
+        values: list[float] = []
+        for row, query in enumerate(queries):
+            asked: Mapping[int, float] = self._query_counts(query)
+            if scorer == "tfidf":
+                weights, length = self._query_weights(query)
+                asked = {column: weight / length for column, weight in weights.items()}
+            rows += [row] * len(asked)
+            columns += asked
+            values += asked.values()
+        return csr_array((values, (rows, columns)), shape=(len(queries), self._counts.shape[1]))
+
+    def pairwise_scores(
+        self, queries: csr_array, left: PatchIndices, right: PatchIndices, scorer: Scorer
+    ) -> Scores:
+        """Return the scores of some patches for some texts (:meth:`query_vectors`)."""
+        return _row_products(queries[left], self._patch_vectors(scorer)[right])
+
+    def own_scores(self, queries: csr_array, scorer: Scorer) -> Scores:
+        """Return the score of each text with the patch of the same index."""
+        return np.asarray(queries.multiply(self._patch_vectors(scorer)).sum(axis=1)).ravel()
+
+    def _patch_vectors(self, scorer: Scorer) -> csr_array:
+        return self._vectors if scorer == "tfidf" else self._weights
+
+    def _query_counts(self, query: str) -> dict[int, int]:
+        """Return the number of each word in the query, by its column."""
+        known = Counter(word for word in split_words(query) if word in self._columns)
+        return dict(sorted((self._columns[word], number) for word, number in known.items()))
+
+    def _query_weights(self, query: str) -> tuple[dict[int, float], float]:
+        """Return the TF-IDF weight of each word of the query by its column, and the vector's length."""
+        asked = {
+            column: float(1 + np.log(number)) * float(self._rarity[column])
+            for column, number in self._query_counts(query).items()
+        }
+        return asked, float(np.sqrt(sum(weight**2 for weight in asked.values())))
+
+    def _sum_scores(self, by_word: csc_array, asked: Mapping[int, float]) -> Scores:
+        """Return each patch's sum of weights of the query's words, word by word: few patches have most words."""
+        scores = np.zeros(len(self))
+        for column, weight in asked.items():
+            held = slice(by_word.indptr[column], by_word.indptr[column + 1])
+            scores[by_word.indices[held]] += weight * by_word.data[held]
+        return scores
+
+
+def word_distances(texts: Sequence[str]) -> Scores:
+    """Return a square of word distances between texts; words are separated by white space.
+
+    Texts with the same number of words are compared word by word (an edit distance would find shortcuts around a swap),
+    others by Levenshtein distance.
+    """
+    letters = _WordCharacters()
+    spelled = ["".join(map(letters.__getitem__, text.split())) for text in texts]
+    square = np.zeros((len(texts), len(texts)))
+    for (row, one), (column, other) in combinations(enumerate(spelled), 2):
+        distance = (Hamming if len(one) == len(other) else Levenshtein).distance(one, other)
+        square[row, column] = square[column, row] = distance
+    return square
+
+
+def _row_products(left: csr_array, right: csr_array) -> Scores:
+    """Return the product of each row with each other row."""
+    found: Scores = (left @ right.T).toarray()
+    return found
+
+
+class _WordCharacters(dict[str, str]):
+    """Map of words to single characters, without surrogates, for fast comparison of texts."""
+
+    def __missing__(self, word: str) -> str:
+        number = len(self)
+        self[word] = letter = chr(number if number < _SURROGATES.start else number + len(_SURROGATES))
+        return letter
+
+
+def file_titles(text: str) -> list[str]:
+    """Return the titles of a rendered patch's files; the title of a renamed file has both paths."""
+    blocks = text.split(_END_OF_FILE)
+    return [
+        title for title in (block.split("\n", 1)[0] for block in blocks) if title and title[0] not in "+-@\\ "
+    ]
+
+
+def title_path_overlap(title: str, paths: Iterable[str]) -> float:
+    """Return the share of a title's different words that occur in the paths; 0 for a title without words."""
+    asked = set(split_words(title))
+    return len(asked & {word for path in paths for word in split_words(path)}) / len(asked) if asked else 0.0

@@ -1,0 +1,199 @@
+"""Parsing of MPR-Gen answers: the lines that replace the masks.
+
+Only these lines are requested. If an answer is a patch or a hunk, its lines are those between the shown lines before
+and after the masks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final, Literal, NamedTuple
+
+from caretbench.suites.efcb.choice_answers import remove_reasoning
+from caretbench.suites.efcb.open_answers.mask_windows import MASK
+
+AnswerForm = Literal["lines", "patch", "empty", "unfinished_reasoning"]
+
+_FENCED: Final = re.compile(r"^(```+|~~~+)[^\n`]*\n(.*?)(?:^\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_HEADER: Final = re.compile(r"@@ -\d+(?:,(?P<old>\d+))? \+\d+(?:,(?P<new>\d+))? @@")
+_FRAME: Final = re.compile(
+    r"@@(?:\s|$)|diff --git |index [0-9a-f]{6,}\.\.|(?:---|\+\+\+) (?:[ab]/|/dev/null)|---$"
+)
+_MAX_LINES: Final = 1_000
+"""Maximum number of lines of an answer that are parsed; longer answers repeat themselves."""
+
+
+class MaskedAnswer(NamedTuple):
+    """The answered lines without plus signs, and the form: only ``lines``, or a ``patch`` around them."""
+
+    lines: tuple[str, ...]
+    form: AnswerForm
+
+    @property
+    def text(self) -> str:
+        """The lines as one text."""
+        return "\n".join(self.lines)
+
+
+class MaskedHunk(NamedTuple):
+    """The hunk with the masks: its shown lines before and after them, with diff marks.
+
+    It is the hunk with index ``hunk_index`` of ``hunk_count`` hunks in the patch.
+    """
+
+    before: tuple[str, ...]
+    mask_count: int
+    after: tuple[str, ...]
+    hunk_index: int
+    hunk_count: int
+
+    def split_new_side(self, lines: Sequence[str]) -> tuple[str, str]:
+        """Return the hunk's new side before the masks, and the rest of it with ``lines`` for the masks."""
+        before = [line[1:] for line in self.before if line[:1] in ("", " ", "+")]
+        after = [line[1:] for line in self.after if line[:1] in ("", " ", "+")]
+        return "\n".join((*before, "")), "\n".join((*lines, *after))
+
+
+def find_masked_hunk(patch: str) -> MaskedHunk:
+    """Return the hunk with the masks, by the line counts of its header.
+
+    Raises:
+        ValueError: the patch has no masks, or they are not inside one hunk (as in the ``paper`` profile).
+    """
+    shown = patch.split("\n")
+    first = shown.index(MASK) if MASK in shown else 0
+    top = next((index for index in range(first, -1, -1) if shown[index].startswith("@@")), None)
+    header = _HEADER.match(shown[top]) if top is not None else None
+    if top is None or header is None or MASK not in shown:
+        raise ValueError("the patch has no masks inside a hunk")
+    old, new = (int(header[name] or 1) for name in ("old", "new"))
+    index = top + 1
+    while index < len(shown) and (old > 0 or new > 0):
+        mark = "+" if shown[index] == MASK else shown[index][:1]
+        old -= mark in ("", " ", "-")
+        new -= mark in ("", " ", "+")
+        index += 1
+    masks = next((count for count in range(index - first) if shown[first + count] != MASK), index - first)
+    headers = [number for number, line in enumerate(shown) if line.startswith("@@")]
+    before, after = tuple(shown[top + 1 : first]), tuple(shown[first + masks : index])
+    return MaskedHunk(before, masks, after, headers.index(top), len(headers))
+
+
+def parse_masked_answer(text: str | None, patch: str) -> MaskedAnswer:
+    """Return the lines of an answer that replace the masks of a shown patch.
+
+    Reasoning, fences (the longest block counts) and plus signs are removed. If the answer is a hunk or a patch, the
+    lines are those between the shown lines. Answers with too many lines lose shown lines that they repeat at their
+    ends.
+    """
+    hunk = find_masked_hunk(patch)
+    body = unwrap_answer(text)
+    if body is None:
+        return MaskedAnswer((), "unfinished_reasoning")
+    lines = _trim_blank_lines([line for line in body.split("\n")[:_MAX_LINES] if line.strip() != MASK])
+    form: AnswerForm = "lines"
+    if any(map(_FRAME.match, lines)):
+        lines, form = _lines_between(_masked_part(lines, hunk), hunk), "patch"
+    elif len(lines) > hunk.mask_count:
+        trimmed = _remove_repeated_context(lines, hunk)
+        lines, form = trimmed, "lines" if len(trimmed) == len(lines) else "patch"
+    lines = _trim_blank_lines(lines)
+    return MaskedAnswer(_strip_plus_signs(lines), form) if lines else MaskedAnswer((), "empty")
+
+
+def unwrap_answer(text: str | None) -> str | None:
+    """Return an answer without reasoning, or its longest fenced block; None if reasoning never ends."""
+    said = remove_reasoning((text or "").replace("\r\n", "\n"))
+    if said is None:
+        return None
+    blocks = [found[2] for found in _FENCED.finditer(said)]
+    return max(blocks, key=len) if blocks else said
+
+
+def _trim_blank_lines(lines: list[str]) -> list[str]:
+    """Return the lines without blank ones at both ends."""
+    filled = [number for number, line in enumerate(lines) if line.strip()]
+    return lines[filled[0] : filled[-1] + 1] if filled else []
+
+
+def _strip_plus_signs(lines: Sequence[str]) -> tuple[str, ...]:
+    """Return the lines without plus signs if most of them have one."""
+    filled = [line for line in lines if line.strip()]
+    if 2 * sum(line.startswith("+") for line in filled) < len(filled):
+        return tuple(lines)
+    return tuple(line.removeprefix("+") for line in lines if not line.startswith("-"))
+
+
+def _key(line: str) -> str:
+    """Return a line for comparison, without diff mark and white space at its ends."""
+    return (line[1:] if line[:1] in ("+", "-", " ") else line).strip()
+
+
+def _remove_repeated_context(lines: list[str], hunk: MaskedHunk) -> list[str]:
+    """Return the lines without shown lines repeated at their start and end.
+
+    Removed lines may be repeated or missing.
+    """
+    keys = [_key(line) for line in lines]
+    spare = len(lines) - hunk.mask_count
+    head = _count_repeated(keys, hunk.before, spare, at_end=False)
+    tail = _count_repeated(keys, hunk.after, spare - head, at_end=True)
+    return lines[head : len(lines) - tail]
+
+
+def _count_repeated(keys: Sequence[str], shown: Sequence[str], most: int, *, at_end: bool) -> int:
+    """Return the number of lines at one end of an answer that are shown next to the masks."""
+    whole = [_key(line) for line in shown]
+    kept = [_key(line) for line in shown if not line.startswith("-")]
+    for count in range(most, 0, -1):
+        part = list(keys[-count:] if at_end else keys[:count])
+        if any(part == (lines[:count] if at_end else lines[-count:]) for lines in (whole, kept)):
+            return count
+    return 0
+
+
+def _masked_part(lines: Sequence[str], hunk: MaskedHunk) -> list[str]:
+    """Return the hunk of an answer that contains the masks.
+
+    If the answer has all hunks, it has the same index; else it has the most shown lines, or is the longest.
+    """
+    parts: list[list[str]] = [[]]
+    hunks: list[list[str]] = []
+    for line in lines:
+        if _FRAME.match(line):
+            parts.append([])
+            if line.startswith("@@"):
+                hunks.append(parts[-1])
+        else:
+            parts[-1].append(line)
+    if len(hunks) == hunk.hunk_count:
+        return hunks[hunk.hunk_index]
+    shown = Counter(key for line in (*hunk.before, *hunk.after) if (key := _key(line)))
+    return max(parts, key=lambda part: ((Counter(map(_key, part)) & shown).total(), len(part)))
+
+
+def _lines_between(lines: Sequence[str], hunk: MaskedHunk) -> list[str]:
+    """Return the lines between the best matches of the shown lines; the most lines if matches tie."""
+    keys = [_key(line) for line in lines]
+    before = _matched_lengths(keys, [_key(line) for line in hunk.before])
+    after = _matched_lengths(keys[::-1], [_key(line) for line in hunk.after][::-1])[::-1]
+    # The shortest start with the same number of matches leaves the most lines.
+    starts = [before.index(matched) for matched in before]
+    stop = max(range(len(keys) + 1), key=lambda cut: (before[cut] + after[cut], cut - starts[cut]))
+    return list(lines[starts[stop] : stop])
+
+
+def _matched_lengths(keys: Sequence[str], shown: Sequence[str]) -> list[int]:
+    """Return the longest common subsequence with ``shown`` for each prefix of ``keys``."""
+    lengths = [0]
+    row = [0] * (len(shown) + 1)
+    for key in keys:
+        diagonal = 0
+        for index, line in enumerate(shown, start=1):
+            above = row[index]
+            row[index] = diagonal + 1 if key == line else max(above, row[index - 1])
+            diagonal = above
+        lengths.append(row[-1])
+    return lengths

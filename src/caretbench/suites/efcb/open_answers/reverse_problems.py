@@ -1,0 +1,178 @@
+"""Reverse-QA and Reverse-QA-Hallu: a patch is shown, and the model writes the change's title and description.
+
+Both tasks show the same. Reverse-QA compares with the author's text; Reverse-QA-Hallu counts statements that neither
+the patch nor that text supports.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final, Literal, NamedTuple
+
+from caretbench.problem import ContextFile, CriterionCheck, NoSplice, Problem, Question, Row
+from caretbench.sources.changes.descriptions import NO_TEMPLATE
+from caretbench.sources.pull_request import PullRequest
+from caretbench.suites.efcb.change_queries import change_query
+from caretbench.suites.efcb.choice_answers import remove_reasoning
+from caretbench.suites.efcb.efcb_score import HALLUCINATION, MAX_JUDGED_SCORE, REVERSE
+from caretbench.suites.efcb.open_answers.masked_problems import NO_TEMPLATES, PATCH_FILE
+from caretbench.suites.efcb.options import EfcbOptions
+from caretbench.suites.efcb.problem_metadata import (
+    SUITE,
+    RejectedChange,
+    change_provenance,
+    cluster_id,
+    common_labels,
+)
+from caretbench.suites.efcb.rendering import RenderedPatch, render_patch
+from caretbench.suites.efcb.seeding import problem_id
+
+Task = Literal["reverse-qa", "reverse-qa-hallu"]
+TASKS: Final[tuple[Task, ...]] = (REVERSE, HALLUCINATION)
+CRITERIA: Final[Mapping[Task, CriterionCheck]] = {
+    "reverse-qa": CriterionCheck(name="efcb-description", maximum=MAX_JUDGED_SCORE),
+    "reverse-qa-hallu": CriterionCheck(name="efcb-claims", maximum=1.0),
+}
+
+INSTRUCTION: Final = (
+    "Write the title and the description of the pull request that makes the following patch: what changes and why, as"
+    " far as the patch tells. Answer in this form:\n\nTitle: the title, in one line\n\nBody: the description"
+)
+
+
+class ReverseItem(Row):
+    """One patch and its author's text; ``body`` is cleaned, or raw under the ``paper`` profile."""
+
+    pull: PullRequest
+    rendered: RenderedPatch
+    title: str
+    body: str
+    options: EfcbOptions
+
+    @property
+    def reference(self) -> str:
+        """Title and description in the requested form."""
+        return f"Title: {self.title}\n\nBody: {self.body}"
+
+
+def reverse_items(
+    pulls: Iterable[PullRequest],
+    options: EfcbOptions,
+    templates: Mapping[str, Collection[str]] = NO_TEMPLATES,
+) -> tuple[list[ReverseItem], list[RejectedChange]]:
+    """Return one item for each change, by repository, newest first; and rejected changes."""
+    items: list[ReverseItem] = []
+    rejected: list[RejectedChange] = []
+    newest = sorted(pulls, key=lambda pull: pull.merge_order, reverse=True)
+    for pull in sorted(newest, key=lambda pull: pull.repo):
+        rendered = render_patch(pull, include_generated=options.rules.shows_generated_files)
+        body = change_query(
+            pull, "description_only", options.profile, templates.get(pull.repo, NO_TEMPLATE)
+        ).text
+        title = " ".join(pull.title.split())
+        missing = {"no_patch": rendered.files, "no_title": title, "no_description": body}
+        reason = next((reason for reason, there in missing.items() if not there), None)
+        if reason is None:
+            items.append(ReverseItem(pull=pull, rendered=rendered, title=title, body=body, options=options))
+        else:
+            rejected += [RejectedChange.from_pull_request(pull, task, reason) for task in TASKS]
+    return items, rejected
+
+
+def reverse_problem(item: ReverseItem, task: Task) -> Problem:
+    """Return the item as a problem of one of the two tasks; ``released`` has the original texts."""
+    pull = item.pull
+    return Problem(
+        id=problem_id(task, "", pull.repo, pull.merge_sha, item.options.configuration_hash),
+        suite=SUITE,
+        shown=Question(text=INSTRUCTION, context=(ContextFile(path=PATCH_FILE, text=item.rendered.text),)),
+        splice=NoSplice(),
+        reference=item.reference,
+        checks=(CRITERIA[task],),
+        labels=common_labels(pull, item.rendered, task, ""),
+        cluster=cluster_id(pull),
+        provenance=change_provenance(pull),
+        released={"title": pull.title, "description": pull.description},
+    )
+
+
+DescriptionForm = Literal["labelled", "json", "plain", "empty", "unfinished_reasoning"]
+
+_MARKS: Final = r"[\s>#*_`\[\]\"']*"
+_TITLE: Final = re.compile(
+    rf"^{_MARKS}(?:PR |Pull Request )?Title{_MARKS}(?::|$)", re.MULTILINE | re.IGNORECASE
+)
+_BODY: Final = re.compile(
+    rf"^{_MARKS}(?:PR )?(?:Body|Description){_MARKS}(?::|$)", re.MULTILINE | re.IGNORECASE
+)
+_WRAPPED: Final = re.compile(r"\A\s*(```+|~~~+)[^\n`]*\n(.*?)\n?\1\s*\Z", re.DOTALL)
+
+
+class WrittenDescription(NamedTuple):
+    """A title and a description, and their form; ``plain``: the first line is the title."""
+
+    title: str
+    body: str
+    form: DescriptionForm
+
+    @property
+    def text(self) -> str:
+        """Both texts, without labels."""
+        return f"{self.title}\n\n{self.body}".strip()
+
+
+def parse_description(text: str | None) -> WrittenDescription:
+    """Return title and description of a raw answer, without reasoning and an enclosing fence."""
+    said = remove_reasoning((text or "").replace("\r\n", "\n"))
+    if said is None:
+        return WrittenDescription("", "", "unfinished_reasoning")
+    wrapped = _WRAPPED.fullmatch(said)
+    said = (wrapped[2] if wrapped else said).strip()
+    if not said:
+        return WrittenDescription("", "", "empty")
+    return _from_json(said) or _from_labels(said) or _plain(said)
+
+
+def _from_json(said: str) -> WrittenDescription | None:
+    if not said.startswith("{"):
+        return None
+    try:
+        value = json.loads(said)
+    except (ValueError, RecursionError):
+        return None
+    fields = {str(name).lower(): entry for name, entry in value.items()} if isinstance(value, dict) else {}
+    title, body = fields.get("title"), fields.get("body", fields.get("description"))
+    if not isinstance(title, str) or not isinstance(body, str):
+        return None
+    return WrittenDescription(_bare(title), body.strip(), "json")
+
+
+def _from_labels(said: str) -> WrittenDescription | None:
+    title = _TITLE.search(said)
+    body = _BODY.search(said, title.end() if title else 0)
+    if title is None and body is None:
+        return None
+    before = _behind(said[title.end() if title else 0 : body.start() if body else len(said)])
+    first, _, rest = before.partition("\n")
+    return WrittenDescription(_bare(first), _behind(said[body.end() :] if body else rest), "labelled")
+
+
+def _behind(text: str) -> str:
+    """Return the text after a label, without closing marks (``**Title:**``)."""
+    return text.strip().removeprefix("**").removeprefix("__").strip()
+
+
+def _plain(said: str) -> WrittenDescription:
+    first, _, rest = said.partition("\n")
+    return WrittenDescription(_bare(first), rest.strip(), "plain")
+
+
+def _bare(title: str) -> str:
+    """Return a title in one line, without Markdown marks and quotes around it."""
+    line = " ".join(title.split()).lstrip("# ")
+    for mark in ("**", "__", "`", '"', "'"):
+        if len(line) > 2 * len(mark) and line.startswith(mark) and line.endswith(mark):
+            line = line[len(mark) : -len(mark)].strip()
+    return line

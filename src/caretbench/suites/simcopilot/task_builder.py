@@ -1,0 +1,313 @@
+"""Builder of a folder of tasks from a project: snapshot, test runs, mining, reach, gate.
+
+Candidates are written at once, verdicts one by one. An interrupted build is resumed from these files.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from caretbench.errors import DataError
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
+from caretbench.extraction.policies import policy
+from caretbench.files import RowAppender, write_rows
+from caretbench.problem import Problem
+from caretbench.projects.answer_requests import check_request
+from caretbench.projects.project import (
+    AnalysedProject,
+    StoredProject,
+    analyse_project,
+    chosen_languages,
+    export_snapshot,
+    store_project,
+)
+from caretbench.projects.project_check import ProjectCheck, check_project
+from caretbench.projects.reference_runs import ReferenceRuns, run_checks, select_tests
+from caretbench.projects.runner_options import has_selected_tests
+from caretbench.projects.setup.command_detection import NamedCheck, project_checks
+from caretbench.projects.setup.project_setup import (
+    reaches_nothing_message,
+    resolve_setup,
+    run_setup,
+    with_setup_hint,
+)
+from caretbench.projects.setup.settings import CheckSettings, ProjectSettings, read_settings
+from caretbench.projects.statement_reach import StatementReach, measure_reach
+from caretbench.suites.simcopilot.build_types import BuiltTasks, SimCopilotOptions
+from caretbench.suites.simcopilot.folder import BuildManifest, TaskFolder, folder_lock
+from caretbench.suites.simcopilot.mining.tasks import ProjectMiner, TaskOrigin
+from caretbench.validation.workspace_gate import WorkspaceGate
+from caretbench.versions import versions
+
+Progress = Callable[[str, int, int | None], None]
+_POLICY = "block"
+"""Truncation policy that must leave every reference unchanged."""
+
+
+@dataclass
+class TaskBuilder:
+    """Builder of one folder of tasks.
+
+    Without ``validate`` the build stops before the gate, with candidates. ``progress`` is called with the name of a
+    step, the number of newly finished items, and the total (None if unchanged).
+    """
+
+    engine: WorkspaceExecutor
+    validate: bool = True
+    progress: Progress = lambda _step, _added, _total: None
+    _known: dict[str, ProjectCheck] = field(default_factory=dict, repr=False)
+    """Results of the project's own tests in this process, by command."""
+
+    @property
+    def store(self) -> SnapshotStore:
+        """The store of snapshots."""
+        return self.engine.spaces.store
+
+    def build(self, root: Path, folder: TaskFolder, options: SimCopilotOptions) -> BuiltTasks:
+        """Build the folder, or resume its build.
+
+        Raises:
+            DataError: there are no files to mine or no tests, the tests do not pass, or the folder contains something
+                else.
+        """
+        settings = read_settings(root) if root.is_dir() else ProjectSettings()
+        project = store_project(root, self.store, settings.ignore)
+        with folder_lock(folder.path):
+            manifest = self._existing_manifest(folder, project, settings, options)
+            if manifest is None:
+                manifest = self._mine(root, project, settings, folder, options)
+            candidates = tuple(folder.candidates())
+            if self.validate:
+                self._decide(folder, candidates)
+            verdicts = folder.validity()
+            tasks = folder.write_problems(unverified=options.unverified) if self.validate else 0
+        return BuiltTasks(manifest, candidates, verdicts, tasks)
+
+    # --- resuming --------------------------------------------------------------------------------------------
+
+    def _existing_manifest(
+        self,
+        folder: TaskFolder,
+        project: StoredProject,
+        settings: ProjectSettings,
+        options: SimCopilotOptions,
+    ) -> BuildManifest | None:
+        """Return the manifest in the folder, of a build with the same project and options; None for a new folder."""
+        if not folder.manifest_path.exists():
+            others = [place for place in folder.path.iterdir() if not place.name.startswith(".")]
+            known = {folder.candidates_path, folder.validity_path, folder.problems_path}
+            if {place for place in others if place not in known and place.name != "snapshots"}:
+                raise DataError(f"{folder.path}: not empty, and no folder of tasks; give another with -o")
+            return None
+        manifest = folder.manifest()
+        current = _stored(options, settings, project.snapshot.id)
+        if dict(manifest.options) != current or manifest.seed != options.sampling.seed:
+            names = {*current, *manifest.options}
+            changed = sorted(n for n in names if manifest.options.get(n) != current.get(n)) or ["seed"]
+            raise DataError(
+                f"{folder.path}: contains tasks of another build ({', '.join(changed)} differ); give another folder "
+                "with -o, or remove this one"
+            )
+        return manifest
+
+    # --- mining ----------------------------------------------------------------------------------------------
+
+    def _mine(
+        self,
+        root: Path,
+        project: StoredProject,
+        settings: ProjectSettings,
+        folder: TaskFolder,
+        options: SimCopilotOptions,
+    ) -> BuildManifest:
+        stored_options = _stored(options, settings, project.snapshot.id)
+        languages = chosen_languages(project, options.languages)
+        exclude = (*settings.exclude, *options.exclude)
+        analysed = analyse_project(project, languages, exclude, max_lines=settings.most_lines)
+        if not any(analysed.mined.values()):
+            raise DataError(f"{root}: no file of {' or '.join(languages)} can be mined{_first(analysed)}")
+        configured = (options.check,) if options.check else settings.checks
+        command = resolve_setup(options.setup or settings.setup, project.snapshot, languages, configured)
+        project = self._set_up(project, command, configured)
+        snapshot = project.snapshot
+        hint = partial(
+            with_setup_hint, snapshot=snapshot, languages=languages, checks=configured, finished_setup=command
+        )
+        try:
+            checks = project_checks(snapshot, languages, from_user=options.check, settings=settings.checks)
+        except DataError as error:
+            raise DataError(hint({"": str(error)})) from None
+        runs = self._reference_runs(snapshot.id, checks)
+        if not runs.checks:
+            raise DataError(
+                f"{root}: its tests do not pass three times as it is: {hint(runs.excluded_checks)}"
+            )
+        self._known |= runs.project_checks
+        name = settings.name or root.resolve().name
+        mined = self._candidates(name, project, settings, analysed, runs, options)
+        dropped = {**runs.excluded_checks, **mined.dropped}
+        if len(mined.dropped) == len(runs.checks):
+            raise DataError(f"{root}: " + "; ".join(f"{check}: {why}" for check, why in dropped.items()))
+        export_snapshot(snapshot, folder.snapshot_path(snapshot.id))
+        folder.validity_path.unlink(missing_ok=True)
+        write_rows(folder.candidates_path, mined.problems)
+        manifest = BuildManifest(
+            project=name,
+            snapshot=snapshot.id,
+            provenance=settings.provenance(name),
+            languages=languages,
+            command=runs.checks[0].check.command,
+            options=stored_options,
+            seed=options.sampling.seed,
+            versions=versions(),
+            lines=analysed.line_counts,
+            reached_lines=mined.reached,
+            passed_over=analysed.skipped,
+            rejected=mined.rejected,
+            unknown_reach=mined.unknown,
+            dropped_checks=dropped,
+            flaky_tests=runs.flaky_tests,
+            order_dependent=runs.order_dependent,
+        )
+        folder.write_manifest(manifest)
+        return manifest
+
+    def _set_up(
+        self, project: StoredProject, command: str | None, checks: Sequence[CheckSettings]
+    ) -> StoredProject:
+        if not command:
+            return project
+        self.progress("setup", 0, 1)
+        bundle = next((check.bundle for check in checks if check.bundle), None)
+        project = run_setup(self.engine, project, command, bundle)
+        self.progress("setup", 1, None)
+        return project
+
+    def _reference_runs(self, snapshot: str, checks: Sequence[NamedCheck]) -> ReferenceRuns:
+        title = "tests as they are"
+        self.progress(title, 0, len(checks))
+        return run_checks(self.engine, snapshot, checks, lambda done: self.progress(title, done, None))
+
+    def _candidates(
+        self,
+        name: str,
+        project: StoredProject,
+        settings: ProjectSettings,
+        analysed: AnalysedProject,
+        runs: ReferenceRuns,
+        options: SimCopilotOptions,
+    ) -> _Mined:
+        miner = ProjectMiner(analysed.analysis)
+        paths = {path for mined in analysed.mined.values() for path in mined}
+        self.progress("files", 0, len(paths))
+        found = miner.find_candidates(paths)
+        self.progress("files", len(paths), len(paths))
+        problems: list[Problem] = []
+        rejected = Counter(found.rejected)
+        lines = dict.fromkeys(analysed.mined, 0)
+        unknown: dict[str, str] = {}
+        dropped: dict[str, str] = {}
+        waiting = set(paths)
+        for entry in runs.checks:
+            own = {path for path in waiting if entry.applies_to(path)}
+            waiting -= own
+            if not own:
+                continue
+            reach = self._reached(entry, project.snapshot.id, own)
+            if reach.reaches_nothing:
+                dropped[entry.name] = reaches_nothing_message(entry)
+                rejected["not_reached"] += sum(len(found.candidates[path]) for path in own)
+                continue
+            unknown.update(reach.unknown)
+            part = miner.without_unreached(found, own, reach.reaches)
+            by_path = {path: analysed.analysis[path].source for path in own}
+            hit = {path: len(reach.executed_lines(path, source)) for path, source in by_path.items()}
+            for path, count in hit.items():
+                lines[by_path[path].language] += count
+            chosen = miner.sample_candidates(
+                part, options.sampling.for_check(entry.limit, sum(hit.values())), own
+            )
+            rejected["not_reached"] += part.rejected["not_reached"] - found.rejected["not_reached"]
+            rejected["not_drawn"] += sum(len(part.candidates[path]) for path in own) - len(chosen)
+            by_file = {path: entry.check_for(path) for path in own}
+            origin = TaskOrigin(name, project.snapshot.id, settings.provenance(name), entry.check, by_file)
+            made = miner.make_problems(chosen, origin)
+            problems += made if entry.name in runs.order_dependent else self._selected(made, entry, reach)
+        rejected["no_check"] += sum(len(found.candidates[path]) for path in waiting)
+        counts = {reason: count for reason, count in sorted(rejected.items()) if count}
+        return _Mined(problems, counts, lines, dict(sorted(unknown.items())), dropped)
+
+    def _reached(self, entry: NamedCheck, snapshot: str, own: set[str]) -> StatementReach:
+        self.progress("reach", 0, None)
+        request = check_request(entry.check_for(*own), snapshot)
+        reach = measure_reach(self.engine, request, own, store=self.store)
+        self.progress("reach", len(own), None)
+        return reach
+
+    def _selected(
+        self, problems: Sequence[Problem], entry: NamedCheck, reach: StatementReach
+    ) -> Sequence[Problem]:
+        """Return the problems with the tests that reach each of them, if these are known."""
+        if not reach.all_tests:
+            return problems
+        self.progress("tests of tasks", 0, None)
+        found = select_tests(self.engine, problems, entry.check, reach)
+        self.progress("tests of tasks", len(found.project_checks), None)
+        self._known |= found.project_checks
+        return found.problems
+
+    # --- verdicts --------------------------------------------------------------------------------------------
+
+    def _decide(self, folder: TaskFolder, candidates: Sequence[Problem]) -> None:
+        gate = WorkspaceGate(
+            self.engine,
+            policy(_POLICY),
+            store=self.store,
+            reach=StatementReach(),  # candidates that no test reaches are already removed
+            known_checks=self._project,
+        )
+        with RowAppender(folder.validity_path) as appender:
+            known = folder.validity()
+            waiting = [problem for problem in candidates if problem.id not in known]
+            self.progress("candidates", len(candidates) - len(waiting), len(candidates))
+            for verdict in gate.decide(waiting, all_problems=candidates):
+                appender.append(verdict)
+                self.progress("candidates", 1, None)
+
+    def _project(self, request: WorkspaceRequest) -> ProjectCheck | None:
+        """Return the result of the project's own tests; selected tests, which passed among all, run once more."""
+        known = self._known.get(repr(request))
+        if known is None and has_selected_tests(request):
+            return check_project(self.engine, request, runs=1)
+        return known
+
+
+def _first(analysed: AnalysedProject) -> str:
+    """Return the first skipped file with the reason, as the end of a message."""
+    return next((f": {path}: {why}" for path, why in analysed.skipped.items()), "")
+
+
+def _stored(options: SimCopilotOptions, settings: ProjectSettings, snapshot: str) -> dict[str, JsonValue]:
+    """Return everything that determines the tasks, as stored in the manifest."""
+    return {
+        **options.stored(),
+        "settings": settings.model_dump(mode="json", exclude_defaults=True),
+        "project_snapshot": snapshot,
+    }
+
+
+class _Mined(NamedTuple):
+    problems: list[Problem]
+    rejected: dict[str, int]
+    reached: dict[str, int]
+    unknown: dict[str, str]
+    dropped: dict[str, str]

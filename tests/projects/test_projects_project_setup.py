@@ -1,0 +1,239 @@
+"""What a project's files tell about how it is tested and what it needs, and what is said where that is not there."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from caretbench.errors import DataError
+from caretbench.projects.setup import command_detection, python_packages
+from caretbench.projects.setup.command_detection import detect_command, project_checks
+from caretbench.projects.setup.package_scripts import test_script as script_of
+from caretbench.projects.setup.project_setup import resolve_setup, setup_command, with_setup_hint
+from caretbench.projects.setup.python_packages import (
+    import_folders,
+    pytest_options,
+    requirements,
+    with_python_path,
+)
+from caretbench.projects.setup.settings import CheckSettings
+from tests.support.project_files import snapshot
+
+PATH = 'export PATH="$PWD/node_modules/.bin:$PATH"; '
+JUNIT = "--outputFile.junit=.caretbench-junit.xml"
+
+
+def package(scripts: Mapping[str, str], dev: Mapping[str, str] | None = None) -> dict[str, str]:
+    return {"package.json": json.dumps({"scripts": scripts, "devDependencies": dev or {}})}
+
+
+# --- Python ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        ({"pyproject.toml": '[project]\nname = "a"\ndependencies = ["x>=1", "a[all]"]\n'}, ("x>=1",)),
+        (
+            {"pyproject.toml": '[dependency-groups]\ntest = ["y", {include-group = "more"}]\nmore = ["z"]\n'},
+            ("y", "z"),
+        ),
+        ({"pyproject.toml": '[project.optional-dependencies]\ntests = ["y"]\ndev = ["ruff", "v"]\n'}, ("y",)),
+        ({"pyproject.toml": '[project.optional-dependencies]\ndev = ["ruff", "v", "pytest-cov"]\n'}, ("v",)),
+        ({"pyproject.toml": '[tool.poetry.dependencies]\npython = "^3.9"\nx = "^1.2"\n'}, ("x",)),
+        ({"setup.cfg": "[options]\ninstall_requires =\n    x\n    # no\n    y>2\n"}, ("x", "y>2")),
+        ({"setup.py": "setup(name='a', install_requires=['x', 'y;python_version<\"4\"'])\n"}, None),
+        ({"tox.ini": "[testenv]\ndeps =\n  x\n  py38: old\n  -rmore.txt\n"}, ("x", "-r more.txt")),
+        ({"requirements/tests.txt": "x\n", "docs/requirements.txt": "sphinx\n"}, ("-r requirements/tests.txt",)),
+        ({"pyproject.toml": "no = = toml", "setup.py": "def ("}, ()),
+    ],
+)  # fmt: skip
+def test_packages_are_named_by_a_projects_files(
+    files: dict[str, str], found: tuple[str, ...] | None, tmp_path: Path
+) -> None:
+    expected = found if found is not None else ("x", 'y;python_version<"4"')
+    assert requirements(snapshot(tmp_path, files)) == expected
+
+
+def test_the_runner_is_fetched_once(tmp_path: Path) -> None:
+    files = {
+        "tests/test_a.py": "def test_a():\n    pass\n",
+        "pyproject.toml": '[project]\ndependencies = ["x"]\n',
+    }
+    assert setup_command(snapshot(tmp_path, files), ["python"]) == (
+        "python3 -m pip install --no-compile --target .deps x pytest"
+    )
+    files["pyproject.toml"] = '[dependency-groups]\ntest = ["Pytest>=8"]\n'
+    assert requirements(snapshot(tmp_path, files), "pytest") == ("Pytest>=8",)
+
+
+def test_the_runners_bundle_is_taken_where_it_is_built_and_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(python_packages, "_has", lambda _python, _module: False)
+    monkeypatch.setattr(command_detection, "installed", lambda name: name)
+    given = CheckSettings(command="python3 -m pytest -q")
+    plain = snapshot(tmp_path, {"conftest.py": ""})
+    assert project_checks(plain, ["python"])[0].check.bundle == "tools/pytest"
+    assert project_checks(plain, ["python"], from_user=given)[0].check.bundle == "tools/pytest"
+    brought = snapshot(tmp_path / "brought", {"conftest.py": "", ".deps/pytest/__init__.py": ""})
+    assert project_checks(brought, ["python"])[0].check.bundle is None
+    monkeypatch.setattr(command_detection, "installed", lambda _name: None)
+    assert project_checks(plain, ["python"])[0].check.bundle is None
+
+
+def test_who_asks_for_its_own_version_is_installed(tmp_path: Path) -> None:
+    files = {"setup.py": "", "a.py": "import importlib.metadata\n", "requirements.txt": "x\n"}
+    command = setup_command(snapshot(tmp_path, files), ["python"])
+    assert command is not None
+    assert command.endswith(" --target .deps --no-deps . || true; }")
+    assert import_folders(snapshot(tmp_path / "flat", {"a.py": "", ".deps/a.py": ""})) == (".", ".deps")
+
+
+def test_python_finds_sources_and_what_was_set_up(tmp_path: Path) -> None:
+    files = {"src/pack/__init__.py": "", ".deps/pytest/__init__.py": "", "tests/test_a.py": "import pytest\n"}
+    project = snapshot(tmp_path, files)
+    assert import_folders(project) == ("src", ".deps")
+    [check] = project_checks(project, ["python"])
+    assert check.check.environment["PYTHONPATH"] == "/tmp/work/src:/tmp/work/.deps"
+    own = {"PYTHONPATH": "lib"}
+    assert with_python_path(project, own) == own
+    assert with_python_path(project, {}, "tools/x")["PYTHONPATH"].endswith("/.deps:/bundle/site-packages")
+    assert (
+        import_folders(snapshot(tmp_path / "flat", {"src/__init__.py": "", "src/a.py": "", "b.py": ""})) == ()
+    )
+
+
+@pytest.mark.parametrize(
+    ("files", "option"),
+    [
+        ({"setup.cfg": "[tool:pytest]\naddopts = -ra --cov=pack -n auto --dist loadfile --doctest-modules\n"},
+         " -o 'addopts=-ra --doctest-modules'"),
+        ({"pyproject.toml": "[tool.pytest.ini_options]\naddopts = ['-ra', '--cov-report', 'xml', '-m', 'not slow']\n"},
+         ' -o \'addopts=-ra -m \'"\'"\'not slow\'"\'"\'\''),
+        ({"pytest.ini": "[pytest]\naddopts = -ra -nope\n"}, ""),
+        ({}, ""),
+    ],
+)  # fmt: skip
+def test_options_of_plugins_that_measure_are_left_out(
+    files: dict[str, str], option: str, tmp_path: Path
+) -> None:
+    assert pytest_options(snapshot(tmp_path, {"a.py": "", **files})) == option
+
+
+@pytest.mark.parametrize(
+    ("path", "command"),
+    [
+        ("tests/test_a.py", "python3 -m unittest discover -f -s tests"),
+        ("pack/tests/test_a.py", "python3 -m unittest -f"),
+    ],
+)
+def test_unittest_begins_where_it_finds_tests(path: str, command: str, tmp_path: Path) -> None:
+    found, _ = detect_command(snapshot(tmp_path, {path: "import unittest\n"}), ["python"])
+    assert found is not None
+    assert found.command == command
+
+
+# --- package.json ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("scripts", "line"),
+    [
+        ({"test": "mocha test --recursive"}, "mocha test --recursive --bail --timeout 30000"),
+        ({"test": "eslint . && c8 --check-coverage mocha", "posttest": "tsc"}, "mocha --bail --timeout 30000"),
+        ({"test": "tsc --noEmit && npm run unit", "unit": "cross-env A=1 jest"},
+         "cross-env A=1 jest --bail --ci --watchman=false --maxWorkers=1 --coverage=false --testTimeout=30000"),
+        ({"pretest": "npm run build", "build": "tsc", "test": "node t.js"}, "npm run --silent build && node t.js"),
+        ({"test": "npm run build:docs && tape t.js && npm run dist", "build:docs": "tsc", "dist": "a && tape d.js"},
+         "tape t.js"),
+        ({"test": "yarn lint && vitest", "lint": "prettier -c ."},
+         "vitest --run --bail 1 --no-file-parallelism --coverage.enabled=false --testTimeout=30000 "
+         f"--reporter=default --reporter=junit {JUNIT}"),
+        ({"test": "node --test --test-reporter=dot"}, "node --test --test-reporter=dot"),
+        ({"test": "sh -c 'a && b'"}, "sh -c 'a && b'"),
+    ],
+)  # fmt: skip
+def test_a_script_is_run_without_what_only_checks(scripts: dict[str, str], line: str, tmp_path: Path) -> None:
+    found = script_of(snapshot(tmp_path, package(scripts)))
+    assert found is not None
+    assert found.line == PATH + line
+
+
+@pytest.mark.parametrize("text", ['echo "Error: no test specified" && exit 1', "eslint ."])
+def test_a_script_that_tests_nothing_is_none(text: str, tmp_path: Path) -> None:
+    assert script_of(snapshot(tmp_path, package({"test": text}))) is None
+
+
+def test_reports_of_node_are_asked_for_behind_its_option(tmp_path: Path) -> None:
+    found = script_of(snapshot(tmp_path, package({"test": "node --import tsx --test test/*.ts"})))
+    assert found is not None
+    assert found.junit == (".caretbench-junit.xml",)
+    assert found.line.endswith(".caretbench-junit.xml test/*.ts")
+
+
+def test_options_follow_the_version(tmp_path: Path) -> None:
+    old = script_of(snapshot(tmp_path / "a", package({"test": "tap"}, {"tap": "^16.0.0"})))
+    new = script_of(snapshot(tmp_path / "b", package({"test": "tap"}, {"tap": "^21"})))
+    assert old is not None
+    assert new is not None
+    assert (old.line, new.line) == (
+        f"{PATH}tap --no-coverage --timeout=240",
+        f"{PATH}tap --disable-coverage --timeout=240",
+    )
+
+
+def test_a_runner_that_is_not_installed_is_named_with_what_fetches_it(tmp_path: Path) -> None:
+    project = snapshot(
+        tmp_path, package({"test": "ava"}, {"ava": "^6 || ^7", "eslint": "9", "own": "workspace:*"})
+    )
+    with pytest.raises(DataError) as caught:
+        project_checks(project, ["typescript"])
+    said = with_setup_hint({"": str(caught.value)}, project, ["typescript"], (), None)
+    assert "package.json tests with ava, which node_modules does not contain" in said
+    assert "add --setup auto, which runs `cp package.json /tmp/ && npm pkg delete " in said
+    assert "delete 'devDependencies[eslint]' 'devDependencies[own]' && npm install " in said
+    assert "ava]" not in said
+
+
+# --- what is said ------------------------------------------------------------------------------------------------
+
+
+def test_advice_is_given_where_packages_are_missing_only(tmp_path: Path) -> None:
+    project = snapshot(tmp_path, {"conftest.py": ""})
+    missing = {"pytest": "tests_fail: /usr/bin/python3: No module named pytest"}
+    assert "add --setup auto, which runs `python3 -m pip" in with_setup_hint(
+        missing, project, ["python"], (), None
+    )
+    assert "`caretbench deps build tools/pytest` where" in with_setup_hint(
+        missing, project, ["python"], (), None
+    )
+    assert "the setup that ran was `pip x`" in with_setup_hint(missing, project, ["python"], (), "pip x")
+    assert (
+        with_setup_hint({"a": "tests_hang: 300 s"}, project, ["python"], (), None) == "a: tests_hang: 300 s"
+    )
+
+
+def test_submodules_that_are_not_there_are_thought_of(tmp_path: Path) -> None:
+    fault = {"test script": "tests_fail: a (ENOENT: no such file or directory, scandir 'data')"}
+    with_modules = snapshot(tmp_path, {".gitmodules": "", "a.js": ""})
+    assert "`git submodule update --init`" in with_setup_hint(
+        fault, with_modules, ["javascript"], (), "npm install"
+    )
+    without = snapshot(tmp_path / "without", {"a.js": ""})
+    assert with_setup_hint(fault, without, ["javascript"], (), None) == "test script: " + fault["test script"]
+
+
+def test_auto_is_what_the_files_tell(tmp_path: Path) -> None:
+    project = snapshot(tmp_path, {"a.py": ""})
+    checks = (CheckSettings(command="python3 -m pytest t"),)
+    assert resolve_setup("auto", project, ["python"], checks) == (
+        "python3 -m pip install --no-compile --target .deps pytest"
+    )
+    assert (resolve_setup(None, project, ["python"]), resolve_setup("make", project, ["python"])) == (
+        None,
+        "make",
+    )
+    with pytest.raises(DataError, match="--setup auto: the project's files name no packages"):
+        resolve_setup("auto", project, ["python"])

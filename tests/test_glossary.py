@@ -1,0 +1,125 @@
+"""The glossary of CONTRIBUTING.md: its form, and that the package uses no word of its third column."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.test_structure import SOURCE
+
+_PAGE = Path(__file__).parents[1] / "CONTRIBUTING.md"
+_DATA = frozenset({"harness", "inside", "samples", "starter", "starter_set", "starter_tasks"})
+"""Folders of programs that are executed or mined: their text is part of cache keys or of data."""
+
+_ORDINARY = frozenset({"asked", "chunk", "given", "house", "told", "trade", "wanted"})
+"""Words with another ordinary meaning in sentences: only identifiers are checked."""
+
+_OPEN = frozenset(
+    {"asked", "chunk", "footing", "given", "house", "lasting", "left out", "told", "walls", "wanted"}
+)
+"""Words that the package still contains."""
+
+_ALLOWED: dict[str, str] = {}
+"""Identifiers that contain a word of the third column, each with its reason."""
+
+
+class Entry(NamedTuple):
+    """A row of the glossary; ``avoided`` are the words or phrases of its third column."""
+
+    word: str
+    meaning: str
+    avoided: tuple[str, ...]
+
+
+def glossary() -> list[Entry]:
+    """Return the rows of the glossary."""
+    _, _, section = _PAGE.read_text("utf-8").partition("**Glossary**")
+    rows = [line.strip("| ").split(" |") for line in section.split("\n") if line.startswith("| ")][2:]
+    return [
+        Entry(
+            word.strip(), meaning.strip(), tuple(part.strip() for part in rest[0].split(",") if part.strip())
+        )
+        for word, meaning, *rest in ((*row, "", "")[:3] for row in rows)
+    ]
+
+
+@cache
+def modules() -> tuple[tuple[Path, ast.Module], ...]:
+    """Return path and tree of every module of the package."""
+    paths = (path for path in sorted(SOURCE.rglob("*.py")) if not _DATA & set(path.relative_to(SOURCE).parts))
+    return tuple((path.relative_to(SOURCE), ast.parse(path.read_text("utf-8"))) for path in paths)
+
+
+def identifiers(path: Path, tree: ast.Module) -> Iterator[str]:
+    """Yield the names of a module, its classes, functions, parameters and fields."""
+    yield path.stem
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        if isinstance(node, ast.ClassDef | ast.Module):
+            for part in node.body:
+                targets = part.targets if isinstance(part, ast.Assign) else [getattr(part, "target", None)]
+                yield from (target.id for target in targets if isinstance(target, ast.Name))
+
+
+def split(identifier: str) -> str:
+    """Return an identifier as words: ``_leftOut`` and ``LEFT_OUT`` are `` left out ``."""
+    return f" {re.sub(r'(?<=[a-z0-9])(?=[A-Z])|_+', ' ', identifier).lower().strip()} "
+
+
+def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield line and text of every docstring, those of fields and constants included."""
+    for node in ast.walk(tree):
+        body = getattr(node, "body", ())
+        for part in body if isinstance(body, list) else ():
+            value = part.value if isinstance(part, ast.Expr) else None
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                yield part.lineno, value.value
+
+
+def test_the_glossary_is_a_sorted_table_of_distinct_words() -> None:
+    entries = glossary()
+    words = [entry.word for entry in entries]
+    avoided = [word for entry in entries for word in entry.avoided]
+    assert 40 <= len(words) <= 60
+    assert words == sorted(words, key=str.lower)
+    assert len(set(words)) == len(words)
+    assert len(set(avoided)) == len(avoided)
+    assert not set(avoided) & {part for word in words for part in word.split(", ")}
+    assert all(entry.meaning for entry in entries)
+    assert set(avoided) >= _ORDINARY
+
+
+def test_no_identifier_contains_a_word_that_the_glossary_avoids() -> None:
+    avoided = [word for entry in glossary() for word in entry.avoided if word not in _OPEN]
+    pattern = re.compile(rf" (?:{'|'.join(map(re.escape, avoided))}) ")
+    found = {
+        f"{path}: {name}"
+        for path, tree in modules()
+        for name in set(identifiers(path, tree)) - _ALLOWED.keys()
+        if pattern.search(split(name))
+    }
+    assert sorted(found) == []
+
+
+def test_exceptions_are_still_needed() -> None:
+    names = {name for path, tree in modules() for name in identifiers(path, tree)}
+    assert [name for name in _ALLOWED if name not in names] == []
+
+
+def test_no_docstring_contains_a_word_that_the_glossary_avoids() -> None:
+    avoided = [word for entry in glossary() for word in entry.avoided if word not in _ORDINARY | _OPEN]
+    pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, avoided))})\b", re.IGNORECASE)
+    found = [
+        f"{path}:{line} {hit[0]}"
+        for path, tree in modules()
+        for line, text in docstrings(tree)
+        for hit in pattern.finditer(re.sub(r"``.*?``", "", " ".join(text.split())))
+    ]
+    assert found == []

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from caretbench.execution.types import ExecutionRequest, Status
+from caretbench.extraction.policies import policy
+from caretbench.problem import Problem
+from caretbench.suites import load_suite
+from caretbench.validation.program_gate import ProgramGate
+from caretbench.validation.validity import Validity
+from tests.support.fakes import FakeExecutor
+from tests.support.make_problem import MakeProblem
+
+Decide = Callable[[ExecutionRequest], Status]
+
+
+def judge(path: Path, problem: Problem, decide: Decide) -> tuple[Validity, FakeExecutor]:
+    house = load_suite("devbench")
+    executor = FakeExecutor(decide)
+    gate = ProgramGate(
+        executor, policy(), lambda p, text: house.request(p, text, "default"), house.failed_predicates
+    )
+    [verdict] = gate.run([problem], path / "verdicts.jsonl")
+    return verdict, executor
+
+
+def reference(request: ExecutionRequest) -> bool:
+    return "def double(x):\n    return 2 * x\n" in request.source
+
+
+def test_a_problem_that_kills_a_wrong_answer_is_valid(tmp_path: Path, make_problem: MakeProblem) -> None:
+    def decide(request: ExecutionRequest) -> Status:
+        if reference(request):
+            return Status.PASSED
+        return Status.FAILED if "return" in request.source else Status.COMPILE_ERROR
+
+    verdict, executor = judge(tmp_path, make_problem(), decide)
+    assert (verdict.verdict, verdict.reasons) == ("valid", ())
+    assert verdict.details["killed_by"]
+    repeats = [request.repeat for request in executor.asked if reference(request)]
+    assert repeats == [0, 1, 2]
+
+
+def test_mutants_that_do_not_compile_prove_nothing(tmp_path: Path, make_problem: MakeProblem) -> None:
+    verdict, _ = judge(
+        tmp_path, make_problem(), lambda r: Status.PASSED if reference(r) else Status.COMPILE_ERROR
+    )
+    assert verdict.verdict == "unverified"
+    assert verdict.reasons[0].startswith("no_killing_mutant: ")
+
+
+def test_an_empty_answer_that_passes_makes_a_problem_invalid(
+    tmp_path: Path, make_problem: MakeProblem
+) -> None:
+    verdict, _ = judge(tmp_path, make_problem(), lambda _request: Status.PASSED)
+    assert verdict.verdict == "invalid"
+    assert verdict.reasons == ("answerable_without_answer: empty, stub",)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "verdict", "reason"),
+    [
+        ([Status.FAILED] * 3, "invalid", "reference_fails: failed"),
+        ([Status.PASSED, Status.TIMEOUT, Status.PASSED], "invalid", "reference_flaky: timeout"),
+        ([Status.SKIPPED] * 3, "unverified", "reference_not_run: skipped"),
+        ([Status.UNRESOLVED_IMPORT] * 3, "unverified", "reference_not_run: unresolved_import numpy"),
+    ],
+)
+def test_a_reference_answer_must_pass_every_time(
+    tmp_path: Path, make_problem: MakeProblem, statuses: list[Status], verdict: str, reason: str
+) -> None:
+    pending = list(statuses)
+    found, _ = judge(tmp_path, make_problem(), lambda r: pending.pop(0) if reference(r) else Status.FAILED)
+    assert (found.verdict, found.reasons[0]) == (verdict, reason)
+
+
+def test_a_repeated_problem_is_invalid(tmp_path: Path, make_problem: MakeProblem) -> None:
+    house = load_suite("devbench")
+    gate = ProgramGate(
+        FakeExecutor(lambda r: Status.PASSED if reference(r) else Status.FAILED),
+        policy(), lambda p, text: house.request(p, text, "default"), house.failed_predicates,
+    )  # fmt: skip
+    prefix = "import os\n\n\ndef first(values):\n    return [value for value in values]\n\n\ndef double(x):\n"
+    problems = [
+        make_problem("python/low_context/a", prefix=prefix),
+        make_problem("python/low_context/b", prefix=prefix),
+    ]
+    verdicts = gate.run(problems, tmp_path / "verdicts.jsonl")
+    assert [verdict.verdict for verdict in verdicts] == ["valid", "invalid"]
+    assert verdicts[1].reasons == ("near_duplicate: python/low_context/a",)
+
+
+def test_stored_verdicts_are_not_made_again(tmp_path: Path, make_problem: MakeProblem) -> None:
+    def decide(request: ExecutionRequest) -> Status:
+        return Status.PASSED if reference(request) else Status.FAILED
+
+    first, _ = judge(tmp_path, make_problem(), decide)
+    again, executor = judge(tmp_path, make_problem(), decide)
+    assert again == first
+    assert executor.asked == []
