@@ -69,7 +69,7 @@ def fit_to_budget(parts: PromptParts, budget: PromptBudget, overhead: str = "") 
 def render_within_budget(
     parts: PromptParts, budget: PromptBudget, render: Callable[[PromptParts], str]
 ) -> str:
-    """Return ``render(parts)`` with parts shortened until the rendered text is within the budget.
+    """Return ``render`` of the longest ``parts`` whose rendered text fits.
 
     A tokenizer may need more tokens for a whole than for its pieces (rarely, and few); the parts are then shortened
     by what is too much, until the whole fits.

@@ -62,7 +62,7 @@ class NaturalLanguageStrategy(PromptStrategy):
     kind = "chat"
 
     def render(self, caret: Caret, budget: PromptBudget) -> ChatPrompt:
-        """Return prefix and suffix between tags, with the request to write the middle."""
+        """Return prefix and suffix in separate tags, with a request for the middle."""
         language = caret_language(caret)
         texts = (*caret_texts(caret), *worked_examples()[language.name])
         fixed = _fixed(caret, language) | {"tags": unique_tags(("path", "file", "prefix", "suffix"), texts)}

@@ -1,4 +1,4 @@
-"""Markers, tags and fences that do not occur in the text, and descriptions of the caret's position."""
+"""Caret markers, fences and tags that do not occur in the text, and descriptions of the caret's position."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def caret_language(caret: Caret) -> Language:
 
 
 def caret_texts(caret: Caret) -> tuple[str, ...]:
-    """Return all texts of a caret that a prompt may contain: prefix, suffix, path, instruction, other files."""
+    """Return all texts of a caret that a prompt may show."""
     files = (text for file in caret.context for text in (file.path, file.text))
     return (caret.prefix, caret.suffix, caret.path or "", caret.instruction or "", *files)
 
@@ -78,7 +78,7 @@ def unique_tags(names: Iterable[str], texts: Iterable[str]) -> Mapping[str, Tag]
 
 
 def describe_position(prefix: str) -> PositionInLine:
-    """Return the position of the caret in its line: start, indentation or inside."""
+    """Return a description of the caret's position in its line, after ``prefix``."""
     line = prefix.rpartition("\n")[2]
     if not line:
         return "line start"

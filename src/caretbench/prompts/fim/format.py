@@ -28,7 +28,7 @@ class _Entry(BaseModel):
 
 
 class ConditionalText(_Entry):
-    """Optional text of a FIM prompt, included if one of the conditions ``when`` holds."""
+    """Text of a prompt that is used ``when`` one of these conditions holds."""
 
     when: tuple[Condition, ...] = Field(min_length=1)
     text: str

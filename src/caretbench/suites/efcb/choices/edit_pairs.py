@@ -79,11 +79,11 @@ def select_edits(
         some = edits[start : start + _BATCH_SIZE]
         differences = edit_differences(patch, some, code_model)
         kept = [
-            place
-            for place, chance in enumerate(attackers.keep_probabilities(differences))
+            position
+            for position, chance in enumerate(attackers.keep_probabilities(differences))
             if generator.random() < chance
         ]
-        passed += [some[place] for place in kept]
+        passed += [some[position] for position in kept]
         rows.append(differences[kept])
         if len(passed) >= _MAX_SELECTED:
             break

@@ -51,6 +51,6 @@ class PatchEdit(NamedTuple):
 
 
 def swap_edit(kind: str, one: Occurrence, other: Occurrence) -> PatchEdit:
-    """Return the edit that exchanges two texts."""
-    places = sorted(((one, other.text), (other, one.text)))
-    return PatchEdit(kind, "", tuple(Replacement(*place[:4], name) for place, name in places))
+    """Return the exchange of two texts."""
+    positions = sorted(((one, other.text), (other, one.text)))
+    return PatchEdit(kind, "", tuple(Replacement(*position[:4], name) for position, name in positions))
