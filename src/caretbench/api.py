@@ -1,4 +1,4 @@
-"""Public Python API: one function per verb of the command line, with the same files.
+"""Public Python API: one function per command of the command line; both read and write the same files.
 
 Import the names from :mod:`caretbench`, which loads them on first use.
 """
@@ -159,7 +159,7 @@ def build(
 
 
 def report(folder: Path | str, *, by: Sequence[tuple[str, ...]] = ()) -> Summary:
-    """Return the numbers of a run; ``by`` names further labels to break them down by, alone or crossed.
+    """Return the summary of a run. ``by``: tuples of labels for further breakdowns (crossed within a tuple).
 
     Raises:
         DataError: this is no run, or a file of it is malformed.
@@ -170,7 +170,7 @@ def report(folder: Path | str, *, by: Sequence[tuple[str, ...]] = ()) -> Summary
 
 
 def compare(*folders: Path | str, models: Sequence[str] = (), **options: Any) -> ComparisonReport:
-    """Return paired differences between models or runs, with intervals.
+    """Return paired differences of pass rates between models or runs, with confidence intervals.
 
     Args:
         folders: Folders of runs.

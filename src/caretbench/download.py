@@ -1,4 +1,4 @@
-"""Downloads verified by hash: resumed after a break, and moved into place only if the hash is right."""
+"""Downloads of files with known hashes. Broken ones are resumed; only verified files get their final name."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def copy_file(pinned: PinnedFile, source: Path, folder: Path) -> None:
 
 
 def without_password(url: str) -> str:
-    """Return the address in a form that may be shown: without a user's name and password, and without its query."""
+    """Return a URL for messages: without user name, password and query."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 

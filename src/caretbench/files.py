@@ -55,7 +55,7 @@ def read_packaged_toml(package: str, name: str) -> dict[str, Any]:
 
 
 def sha256_text(*parts: str) -> str:
-    """Return the SHA-256 over the parts, each after its length, so that moving text between parts changes the hash."""
+    """Return the SHA-256 of several texts, each preceded by its length, so that (ab, c) and (a, bc) differ."""
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
@@ -139,12 +139,14 @@ def _encodable(value: Any) -> Any:
     return value
 
 
-def describe_validation_error(error: ValidationError, words: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Return the first faults of a row in one line, by field.
+def describe_validation_error(
+    error: ValidationError, message_templates: Mapping[str, str] = MappingProxyType({})
+) -> str:
+    """Return the first validation errors of a row as one line, by field.
 
     Args:
-        error: The faults.
-        words: Messages by kind of fault, with places for the ``input`` and what pydantic knows of the kind.
+        error: The validation errors.
+        message_templates: Messages by kind of error, with fields ``{input}`` and those of pydantic's context.
     """
     faults = error.errors(include_url=False)
     # A list whose only entry is wrong is also called too short: that adds nothing.
@@ -157,9 +159,11 @@ def describe_validation_error(error: ValidationError, words: Mapping[str, str] =
     ]
 
     def told(fault: ErrorDetails) -> str:
-        if fault["type"] not in words:
+        if fault["type"] not in message_templates:
             return fault["msg"].removeprefix("Value error, ")
-        return words[fault["type"]].format(input=repr(fault["input"])[:40], **fault.get("ctx", {}))
+        return message_templates[fault["type"]].format(
+            input=repr(fault["input"])[:40], **fault.get("ctx", {})
+        )
 
     shown = [f"{'.'.join(map(str, fault['loc'])) or 'row'}: {told(fault)}" for fault in faults[:3]]
     more = f" (and {len(faults) - 3} more)" if len(faults) > 3 else ""
@@ -180,7 +184,7 @@ def read_rows(path: Path, model: type[RowT], *, allow_partial_last_line: bool = 
 
 
 def write_rows(path: Path, rows: Iterable[BaseModel]) -> int:
-    """Write all rows, atomically, one after the other as they come; return their number."""
+    """Write all rows of an iterable to a file, atomically; return their number."""
     count = 0
 
     def lines() -> Iterator[bytes]:

@@ -18,7 +18,7 @@ from caretbench.problem import ContextFile, Latency, Row, Usage
 
 
 class Sampling(Row):
-    """Sampling settings. A field that is None is not sent: the provider's own value holds, and is unknown.
+    """Sampling settings. A field that is None is not sent, so that the provider's default applies.
 
     ``max_tokens`` is never left to a provider (some take 1, some endlessly many).
     """
@@ -94,7 +94,7 @@ FailureKind = Literal["provider", "timeout", "refused", "unpromptable", "budget"
 
 
 class ModelAnswer(Row):
-    """One sample. ``finish_reason`` is ``stop``, ``length``, or the provider's own word.
+    """Answer to one sample. ``finish_reason`` is ``stop``, ``length``, or the provider's own value.
 
     ``text`` is None where the provider answered with nothing at all (no content, not the empty text).
     ``usage`` and ``latency`` are of the whole request: ``usage.answers`` tells how many answers share it.
@@ -139,7 +139,7 @@ class ModelClient(Protocol):
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """Settings besides the sampling that decide the answers (hash of the weights, engine, mode, address).
+        """Settings that influence answers in addition to the sampling: hash of the weights, engine, mode, address.
 
         Part of the key of every completion, and of the manifest. Never a key or a password.
         """
@@ -149,7 +149,7 @@ class ModelClient(Protocol):
         """Context length in tokens, prompt and answer together; None if unknown."""
 
     def submit(self, requests: Iterable[ModelRequest]) -> Iterator[ModelAnswer | ModelFailure]:
-        """Yield every sample of every request, answered or failed, in any order.
+        """Send the requests and yield an answer or a failure for every sample, in any order.
 
         Requests are taken from the iterable only as fast as they can be sent, so that the caller may stop (a budget
         is spent) and memory stays flat. An answer is given as soon as it is there. Closing the generator, or an
@@ -160,10 +160,10 @@ class ModelClient(Protocol):
         """Return the number of tokens of ``text`` by the model's own tokenizer; None where none is known."""
 
     def special_tokens(self) -> frozenset[str] | None:
-        """Return all texts that are one special token of the model, or None where its vocabulary is not known."""
+        """Return the texts of the model's special tokens; None if its vocabulary is unknown."""
 
     def control_tokens(self) -> frozenset[str]:
-        """Return control tokens: a prompt that contains one is not read as text. Empty if unknown."""
+        """Return texts that the model reads as control tokens, not as text, in any prompt; empty if unknown."""
 
     def close(self) -> None:
         """Close connections and servers."""

@@ -43,7 +43,7 @@ def one_line(error: BaseException) -> str:
 
 
 class Plugin(NamedTuple):
-    """A loaded plug-in. ``name`` is the one given by the user; ``origin`` is its source, for messages."""
+    """Loaded plug-in. ``name``: as the user wrote it; ``origin``: package or module it comes from, for messages."""
 
     name: str
     value: Any
@@ -51,11 +51,11 @@ class Plugin(NamedTuple):
     origin: str
 
     def error(self, what: str) -> PluginError:
-        """Return an error with the fault of this plug-in."""
+        """Return an error about this plug-in; ``what`` is the fault."""
         return PluginError(f"plug-in {self.name} ({self.origin}): {what}")
 
     def version_of(self, value: object) -> Version:
-        """Return the version after the @ of the key: ``value.version``, or a hash of the source files.
+        """Return the version for the key (after @): ``value.version``, else a hash of the plug-in's source files.
 
         Hashed are the module that the plug-in is named by and the one that defines ``value``, not what these import.
 
@@ -82,43 +82,43 @@ class Plugin(NamedTuple):
 
 
 def installed_plugins(
-    group: PluginGroup, ours: Collection[str], refused: Callable[[PluginError], None] | None = None
+    group: PluginGroup, reserved_names: Collection[str], on_error: Callable[[PluginError], None] | None = None
 ) -> tuple[str, ...]:
     """Return the names of the installed plug-ins of a group, without loading one.
 
     Args:
         group: The group of entry points.
-        ours: The names that are taken.
-        refused: Told of plug-ins whose name is taken, occurs twice, or is none; the others are given all the same.
+        reserved_names: Names that no plug-in may have.
+        on_error: Called for each plug-in whose name is reserved, malformed or used twice; the others are returned.
 
     Raises:
-        PluginError: There is such a plug-in, and nobody is told.
+        PluginError: a name is wrong, and there is no ``on_error``.
     """
-    found, errors = _installed(group, frozenset(ours), tuple(sys.path))
-    if errors and refused is None:
+    found, errors = _installed(group, frozenset(reserved_names), tuple(sys.path))
+    if errors and on_error is None:
         raise errors[0]
     for error in errors:
-        refused(error)  # type: ignore[misc] # given where there are errors
+        on_error(error)  # type: ignore[misc] # given where there are errors
     return tuple(found)
 
 
 def load_plugin(
-    group: PluginGroup, name: str, ours: Collection[str], *, alone: bool = False
+    group: PluginGroup, name: str, reserved_names: Collection[str], *, ignore_other_errors: bool = False
 ) -> Plugin | None:
     """Return the plug-in ``name`` of a group, or None where no plug-in has this name.
 
-    ``ours`` are names that no plug-in may have; they are checked even where ``name`` is one of them, so that an
-    installed plug-in never changes what a name means, nor seems to.
+    ``reserved_names`` are names that no plug-in may have; they are checked even where ``name`` is one of them, so
+    that an installed plug-in never changes what a name means, nor seems to.
 
-    With ``alone``, other plug-ins do not matter.
+    With ``ignore_other_errors``, other plug-ins do not matter.
 
     Raises:
         PluginError: It cannot be loaded, or a name clashes.
     """
-    known, errors = _installed(group, frozenset(ours), tuple(sys.path))
-    if errors and not alone:
+    known, errors = _installed(group, frozenset(reserved_names), tuple(sys.path))
+    if errors and not ignore_other_errors:
         raise errors[0]
-    if name in ours:
+    if name in reserved_names:
         return None
     if _PLACE.fullmatch(name):
         return _at(name)
@@ -151,7 +151,7 @@ def _at(place: str) -> Plugin:
 
 @lru_cache(maxsize=16)
 def _installed(
-    group: PluginGroup, ours: frozenset[str], _path: tuple[str, ...]
+    group: PluginGroup, reserved_names: frozenset[str], _path: tuple[str, ...]
 ) -> tuple[MappingProxyType[str, EntryPoint], tuple[PluginError, ...]]:
     """Return the usable entry points of a group by name, and the errors of the others (``_path``: cache key)."""
     found: dict[str, EntryPoint] = {}
@@ -159,7 +159,7 @@ def _installed(
     for point in sorted(entry_points(group=group), key=attrgetter("name")):
         origin = f"{_distribution(point)}, {point.value}"
         other = found.get(point.name)
-        if point.name in ours or (other is not None and other.value != point.value):
+        if point.name in reserved_names or (other is not None and other.value != point.value):
             whose = _distribution(other) if other is not None else "caretbench"
             errors.append(
                 PluginError(

@@ -28,7 +28,7 @@ ModelName = Annotated[str, AfterValidator(current_model)]
 
 
 class Row(BaseModel):
-    """Base of everything that is stored or read from a table: unknown fields are errors, values never change."""
+    """Base class of stored rows and table entries: immutable, and unknown fields are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -129,7 +129,7 @@ class ProgramCheck(Row):
 
     kind: Literal["program"] = "program"
     needs: tuple[str, ...] = ()
-    """Needs besides packages that a machine may lack: ``display``, ``network``."""
+    """Requirements on the machine in addition to packages: ``display``, ``network``."""
 
 
 class ExpectedOutput(Row):
@@ -184,7 +184,7 @@ class ChoiceCheck(Row):
 
 
 class PredicateCheck(Row):
-    """Check that a named structural predicate of the suite holds for the answer in its place."""
+    """Check that a predicate of the suite, found by name, holds for the program with the answer inserted."""
 
     kind: Literal["predicate"] = "predicate"
     name: str
@@ -257,7 +257,7 @@ ScoreKey = tuple[str, str, str, int, str, str, str]
 
 
 class Usage(Row):
-    """Tokens of one request to a model. ``answers`` share it (n samples by one request): divide before adding up.
+    """Token counts of one request. ``answers`` is its number of samples: divide by it before summing over samples.
 
     ``input_tokens`` counts the whole prompt, the ``cached_tokens`` of it included; ``output_tokens`` all answers, the
     ``reasoning_tokens`` included. None: the provider does not tell.
@@ -282,7 +282,7 @@ class Latency(Row):
 
 
 class Completion(Row):
-    """One answer of one model to one problem, as it came: raw text, cut by no policy.
+    """Completion: raw answer of one model to one problem, before truncation by a policy.
 
     ``text`` is None where the provider answered with nothing at all. ``error`` marks a released row that holds an
     error message in place of a completion: only the ``paper`` profile counts it, as the released code did.
@@ -292,7 +292,7 @@ class Completion(Row):
     problem_id: str
     model: ModelName = Field(pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")  # names are printed: no control characters
     parameters: str = "none"
-    """Hash of the sampling parameters and the prompt; ``recorded`` or ``none`` where there were none of ours."""
+    """Hash of the sampling and prompt settings; ``recorded`` or ``none`` if the answer was not requested here."""
     sample: int = Field(default=0, ge=0, lt=1 << 31)
     text: str | None
     error: bool = False
@@ -302,10 +302,10 @@ class Completion(Row):
     """Key of the prompt strategy, ``chat@1`` or ``fim/starcoder@1``; None for recorded answers."""
     usage: Usage | None = None
     cost: float | None = None
-    """This answer's share of what the request cost, in US dollars; None where no price is known."""
+    """Cost of this answer in US dollars: the request's cost, divided by its answers; None if no price is known."""
     latency: Latency | None = None
     log_probabilities: Mapping[str, float] | None = None
-    """Log-probabilities of the choices' letters, if the answer was read from them; as far as they are known."""
+    """Known log-probabilities of the choices' letters, if the answer is the likeliest letter."""
 
     @property
     def key(self) -> CompletionKey:
@@ -354,7 +354,7 @@ class Judgement(Row):
     values: Mapping[str, float] = Field(default_factory=dict)
     fault: str | None = None
     text: str | None = None
-    """The grader's last answer, as it came."""
+    """Raw text of the grader's last answer."""
     attempts: int = 1
     usage: Usage | None = None
     cost: float | None = None

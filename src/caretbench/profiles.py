@@ -26,7 +26,7 @@ def _words(value: object) -> str:
 
 
 class ProfileRule(Generic[T]):
-    """Rule in which the profiles differ; read from a profile, it is that profile's value.
+    """Descriptor of a rule in which the profiles differ: as an attribute of a profile it is that profile's value.
 
     Args:
         about: The question that the rule answers.

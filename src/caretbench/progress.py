@@ -6,7 +6,7 @@ import logging
 
 
 class Progress:
-    """Progress reports. By default notes go to the log ``caretbench``, and steps nowhere."""
+    """Receiver of progress reports. By default notes are logged to ``caretbench``, and steps are ignored."""
 
     def __call__(self, step: str, added: int, total: int | None, detail: str = "") -> None:
         """Count ``added`` more of a step; ``total`` is None where it stays as it was."""

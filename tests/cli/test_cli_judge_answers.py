@@ -152,7 +152,7 @@ def test_under_the_paper_profile_the_published_judges_are_asked(tmp_path: Path) 
     }  # fmt: skip
     [grader] = sections["efcb-hallucination-paper@1"]["graders"]
     assert (grader["precision"], grader["recall"]) == (1.0, 1.0)
-    values = judged_values(JudgedAnswers.of(folder))
+    values = judged_values(JudgedAnswers.from_folder(folder))
     assert values.height == 18
     assert values["judged"].null_count() == 0
     hallucinations = values.filter(values["problem_id"].str.contains("hallu"))
@@ -323,7 +323,7 @@ def test_another_criterion_may_be_asked_for(tmp_path: Path) -> None:
     [section] = done.sections().values()
     assert section["columns"][0]["value"]["value"] == 0.5
     assert len(CHANGES) == section["columns"][0]["value"]["problems"]
-    assert judged_values(JudgedAnswers.of(folder)).height == 0  # not what the problems' checks name
+    assert judged_values(JudgedAnswers.from_folder(folder)).height == 0  # not what the problems' checks name
 
 
 # --- the report -------------------------------------------------------------------------------------------------

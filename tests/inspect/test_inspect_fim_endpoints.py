@@ -379,11 +379,11 @@ def test_a_strange_retry_after(date: str) -> None:
 @pytest.mark.parametrize(
     ("status", "again"), [(500, True), (503, True), (408, True), (400, False), (404, False)]
 )
-def test_statuses(status: int, again: bool) -> None:
+def test_statuses(status: int, retryable: bool) -> None:
     with ModelServer([model_server.error(status, "bad\x1b[31m day")]) as server:
         api = endpoint(server, "openai")
         error = failing(api)
-    assert decision(api, error).retry == again
+    assert decision(api, error).retry == retryable
     assert f"HTTP {status}" in str(error)
     assert "\x1b" not in str(error)
 
@@ -431,9 +431,9 @@ def test_an_answer_without_choices(name: str) -> None:
         (b'error: {"code":500,"message":"slot is gone"}\n\n', True),
     ],
 )
-def test_an_error_within_a_stream(body: bytes, again: bool) -> None:
+def test_an_error_within_a_stream(body: bytes, retryable: bool) -> None:
     with ModelServer([Behaviour(body=body, headers={"Content-Type": "text/event-stream"})]) as server:
-        assert failing(endpoint(server, "openai")).again == again
+        assert failing(endpoint(server, "openai")).retryable == retryable
 
 
 def test_silence_ends_when_the_caller_wants() -> None:
@@ -484,7 +484,7 @@ def test_a_model_that_cannot_fill_in(name: str, status: int, said: str, told: st
         error = failing(endpoint(server, name))
     assert said in str(error)
     assert told in str(error)
-    assert not error.again
+    assert not error.retryable
 
 
 def test_a_provider_serves_one_event_loop_after_another() -> None:

@@ -381,9 +381,9 @@ def raised(error: Exception, cause: Exception | None = None) -> Exception:
         (RuntimeError("CUDA out of memory"), True, "provider"),
     ],
 )
-def test_exceptions_without_a_status(error, again, kind):
+def test_exceptions_without_a_status(error, retryable, kind):
     fault = classify_error(raised(error))
-    assert (fault.again, fault.kind) == (again, kind)
+    assert (fault.retryable, fault.kind) == (retryable, kind)
     assert_clear(fault.message)
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from caretbench.judging.criteria import criterion
 from caretbench.reports.judged.acceptance import (
-    BAD,
-    FALSE_ACCEPTANCE,
-    FALSE_REFUSAL,
-    GOOD,
+    BAD_GRADER_ACCURACY,
+    GOOD_GRADER_ACCURACY,
+    MAX_FALSE_ACCEPTANCE,
+    MAX_FALSE_REJECTION,
     grader_acceptance,
     min_control_problems,
     min_correct_controls,
@@ -45,17 +45,24 @@ def at_least(problems: int, count: int, share: float) -> float:
 
 @pytest.mark.parametrize("problems", [1, 3, 10, 32, 33, 60, 120, 500])
 def test_a_good_grader_is_refused_as_seldom_as_is_said(problems: int) -> None:
-    refused = 1 - at_least(problems, min_correct_controls(problems, 3), GOOD)
-    assert refused <= FALSE_REFUSAL / 3
+    refused = 1 - at_least(problems, min_correct_controls(problems, 3), GOOD_GRADER_ACCURACY)
+    assert refused <= MAX_FALSE_REJECTION / 3
     # And the bound is the tightest one that keeps this.
-    assert 1 - at_least(problems, min_correct_controls(problems, 3) + 1, GOOD) > FALSE_REFUSAL / 3
+    assert (
+        1 - at_least(problems, min_correct_controls(problems, 3) + 1, GOOD_GRADER_ACCURACY)
+        > MAX_FALSE_REJECTION / 3
+    )
 
 
 def test_from_how_many_controls_on_a_bad_grader_is_told_from_a_good_one() -> None:
     assert ENOUGH == 33
     for problems in range(ENOUGH, 200):
-        assert at_least(problems, min_correct_controls(problems, 3), BAD) <= FALSE_ACCEPTANCE
-    assert at_least(ENOUGH - 1, min_correct_controls(ENOUGH - 1, 3), BAD) > FALSE_ACCEPTANCE
+        assert (
+            at_least(problems, min_correct_controls(problems, 3), BAD_GRADER_ACCURACY) <= MAX_FALSE_ACCEPTANCE
+        )
+    assert (
+        at_least(ENOUGH - 1, min_correct_controls(ENOUGH - 1, 3), BAD_GRADER_ACCURACY) > MAX_FALSE_ACCEPTANCE
+    )
 
 
 @pytest.mark.parametrize("problems", [ENOUGH, 120])
@@ -67,17 +74,19 @@ def test_good_graders_pass_and_graders_that_guess_at_one_control_do_not(problems
 
     times = 2000
     good = sum(
-        grader_acceptance(rated(problems, *(share(GOOD) for _ in SCORED)), DESCRIPTION).accepted
+        grader_acceptance(
+            rated(problems, *(share(GOOD_GRADER_ACCURACY) for _ in SCORED)), DESCRIPTION
+        ).accepted
         for _ in range(times)
     )
-    assert good >= times * (1 - FALSE_REFUSAL) - 3 * (times * FALSE_REFUSAL) ** 0.5
+    assert good >= times * (1 - MAX_FALSE_REJECTION) - 3 * (times * MAX_FALSE_REJECTION) ** 0.5
     for place in range(3):
-        chances = [0.99 if place != other else BAD for other in range(3)]
+        chances = [0.99 if place != other else BAD_GRADER_ACCURACY for other in range(3)]
         bad = sum(
             grader_acceptance(rated(problems, *map(share, chances)), DESCRIPTION).accepted
             for _ in range(times)
         )
-        assert bad <= times * FALSE_ACCEPTANCE + 3 * (times * FALSE_ACCEPTANCE) ** 0.5
+        assert bad <= times * MAX_FALSE_ACCEPTANCE + 3 * (times * MAX_FALSE_ACCEPTANCE) ** 0.5
 
 
 def test_the_reason_says_what_was_wrong() -> None:

@@ -99,7 +99,7 @@ def test_a_legend_of_long_names_has_several_rows() -> None:
 def test_the_charts_draw_without_a_browser(summary: Summary) -> None:
     columns = summary.columns
     specs = [
-        rate_charts.rates_by(columns, "language"),
+        rate_charts.rates_by_label(columns, "language"),
         rate_charts.heat_map(columns[0]),
         rate_charts.similarity_against_passing(columns),
         answer_charts.status_shares(columns),

@@ -4,7 +4,7 @@ from caretbench.reports.frame import LoadedRun
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.run_summary import summarise
 from caretbench.reports.section import PagePart, PageSource, Section, groups
-from caretbench.reports.sections.registry import SECTIONS, in_csv, in_text, on_page
+from caretbench.reports.sections.registry import SECTIONS, csv_sections, page_sections, text_sections
 from caretbench.reports.summary import Summary
 from caretbench.reports.tables import ReportTable, table_of
 from tests.support.report_runs import make_run
@@ -37,9 +37,11 @@ def test_every_field_is_computed_by_one_section() -> None:
 
 
 def test_published_numbers_are_shown_on_request_only() -> None:
-    chosen = {type(section).__name__ for section in in_text(published=False)}
-    assert {type(section).__name__ for section in on_page(published=True)} - chosen == {"PublishedSection"}
-    assert len(in_csv()) == len(SECTIONS)
+    chosen = {type(section).__name__ for section in text_sections(published=False)}
+    assert {type(section).__name__ for section in page_sections(published=True)} - chosen == {
+        "PublishedSection"
+    }
+    assert len(csv_sections()) == len(SECTIONS)
 
 
 def test_a_run_without_rows_has_a_summary() -> None:

@@ -10,7 +10,7 @@ from caretbench.reports.frame import LoadedRun, build_frame
 from caretbench.reports.output.export import to_csv, to_markdown
 from caretbench.reports.output.page import render_html
 from caretbench.reports.run_summary import summarise
-from caretbench.reports.sections.rate_charts import rates_by
+from caretbench.reports.sections.rate_charts import rates_by_label
 from caretbench.reports.sections.rates import stratum_table
 from caretbench.reports.strata import has_verdicts, strata_of
 from caretbench.reports.summary import Summary
@@ -113,7 +113,7 @@ def test_every_form_shows_the_strata_in_their_order() -> None:
     crossed = next(row for row in rows if row["scope"] == "constructs / distance")
     assert crossed["labels"] == "constructs=if_body; distance=short"
     assert next(row for row in rows if row["scope"] == "language / constructs")["language"] == "python"
-    spec = rates_by(found.columns, "distance")
+    spec = rates_by_label(found.columns, "distance")
     assert spec is not None
     assert spec["layer"][0]["encoding"]["y"]["sort"] == ["short", "medium", "long"]
     assert Summary.model_validate_json(found.model_dump_json()) == found

@@ -18,7 +18,7 @@ from caretbench.models import ModelRequest
 from caretbench.problem import Completion, Problem, Profile
 from caretbench.reports.judged.judged_answers import JudgedAnswers, RatedAnswer
 from caretbench.runs.judge import JudgingResult, JudgingSettings, NothingToJudgeError, judge_part, judge_parts
-from caretbench.runs.judging.two_step_judging import NOTHING
+from caretbench.runs.judging.two_step_judging import EMPTY_ANSWER
 from caretbench.runs.run_folder import DataInfo, Manifest, ModelInfo, RunFolder
 from tests.support.fakes import FakeClient, Reply, failure
 from tests.support.make_problem import MakeProblem
@@ -81,7 +81,7 @@ def judge(
 
 
 def rows_of(folder: RunFolder, **options: Any) -> dict[tuple[str, str, int], RatedAnswer]:
-    rows = JudgedAnswers.of(folder).rows(**options)
+    rows = JudgedAnswers.from_folder(folder).rows(**options)
     return {(row.problem_id, row.model, row.sample): row for row in rows}
 
 
@@ -164,7 +164,7 @@ def test_one_false_statement_makes_a_hallucination(tmp_path: Path) -> None:
     assert result["efcb-claims@1"].complete
     steps = {row.criterion: row for row in folder.judgements()}
     assert steps["efcb-claim-support@1"].answer == answer_key("It sells shoes")
-    assert all(row.answer != NOTHING for row in folder.judgements())
+    assert all(row.answer != EMPTY_ANSWER for row in folder.judgements())
 
 
 def test_equal_statements_are_judged_once(tmp_path: Path) -> None:
@@ -208,10 +208,10 @@ def test_a_statement_that_was_not_judged_leaves_no_verdict(tmp_path: Path) -> No
     results, _ = judge(folder, forgetful)
     assert (results["efcb-claims@1"].failed, results["efcb-claims@1"].coverage) == (1, pytest.approx(8 / 9))
     # The other statement was false, and yet: no verdict.
-    assert [row.value for row in JudgedAnswers.of(folder).rows()] == [None, 1.0, 1.0]
+    assert [row.value for row in JudgedAnswers.from_folder(folder).rows()] == [None, 1.0, 1.0]
     _, client = judge(folder)
     assert len(client.asked) == 1
-    assert [row.value for row in JudgedAnswers.of(folder).rows()] == [1.0] * 3
+    assert [row.value for row in JudgedAnswers.from_folder(folder).rows()] == [1.0] * 3
 
 
 def test_a_stop_between_the_steps_loses_nothing(tmp_path: Path) -> None:
@@ -243,10 +243,10 @@ def test_the_second_step_belongs_to_the_first(tmp_path: Path) -> None:
 
     judge(folder)
     judge(folder, kind_grader, changed={"temperature": 0.7})
-    rows = list(JudgedAnswers.of(folder).rows(by_grader=True))
+    rows = list(JudgedAnswers.from_folder(folder).rows(by_grader=True))
     assert sorted(row.value or 0.0 for row in rows) == [0.0, 1.0]
     assert len({row.grader for row in rows}) == 2
-    [together] = JudgedAnswers.of(folder).rows()
+    [together] = JudgedAnswers.from_folder(folder).rows()
     assert (together.grader, together.value) == ("all graders", 0.5)
 
 
@@ -284,7 +284,10 @@ def test_two_graders_count_where_both_judged(tmp_path: Path) -> None:
     judge(folder, lambda request, _sample: failure() if "flags" in said(request) or "--json" in said(request) else "8",
           name="fake/b")  # fmt: skip
     assert [row.value for row in rows_of(folder).values()] == [6.0, None, 6.0]
-    assert {row.grader for row in JudgedAnswers.of(folder).rows(by_grader=True)} == {"fake/a", "fake/b"}
+    assert {row.grader for row in JudgedAnswers.from_folder(folder).rows(by_grader=True)} == {
+        "fake/a",
+        "fake/b",
+    }
 
 
 def test_what_a_judge_sees_may_be_the_suites_word(tmp_path: Path) -> None:
@@ -295,8 +298,8 @@ def test_what_a_judge_sees_may_be_the_suites_word(tmp_path: Path) -> None:
 
     _, client = judge(folder, text_of=only_lines)
     assert between(said(client.asked[0]), "WRITTEN LINES") == "x = 1"
-    assert [row.value for row in JudgedAnswers.of(folder, only_lines).rows()] == [1.0]
-    assert [row.value for row in JudgedAnswers.of(folder).rows()] == [None]
+    assert [row.value for row in JudgedAnswers.from_folder(folder, only_lines).rows()] == [1.0]
+    assert [row.value for row in JudgedAnswers.from_folder(folder).rows()] == [None]
 
 
 def test_under_the_paper_profile_the_raw_answer_is_judged(tmp_path: Path) -> None:
@@ -322,7 +325,7 @@ def test_baselines_are_judged_when_asked(tmp_path: Path) -> None:
     assert results["efcb-masked@1"].texts == 1
     results, _ = judge(folder, baselines=True)
     assert results["efcb-masked@1"].texts == 3
-    assert {row.model for row in JudgedAnswers.of(folder).rows()} == {"m", "reference", "own"}
+    assert {row.model for row in JudgedAnswers.from_folder(folder).rows()} == {"m", "reference", "own"}
 
 
 def test_without_an_answer_nothing_is_judged(tmp_path: Path) -> None:

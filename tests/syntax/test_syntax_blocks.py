@@ -141,16 +141,21 @@ def test_spans_of_brace_languages(language: str) -> None:
         "int i = 0; i < n; i++", "total > 3", "total < 2",
     ]  # fmt: skip
     body = next(block for block in file.blocks if block.kind == "if_body")
-    assert (body.closing, body.closing_end, body.statements, body.aligned) == ("}", body.span.end, 3, False)
+    assert (body.closing_token, body.closing_token_end, body.statements, body.whole_statements) == (
+        "}",
+        body.span.end,
+        3,
+        False,
+    )
     assert file.source.text(body.content) == "a();\n      b();\n      bb();"
     unbraced = next(
         b for b in file.blocks if b.kind == "loop_body" and file.source.text(b.span) == "total--;"
     )
-    assert (unbraced.closing, unbraced.statements, unbraced.aligned) == ("", 1, True)
+    assert (unbraced.closing_token, unbraced.statements, unbraced.whole_statements) == ("", 1, True)
     tail = [block for block in file.blocks if block.kind == "function_tail"][-1]
     assert file.source.text(tail.span) == "return total;"
-    assert tail.closing == "}"
-    assert file.source.data[tail.closing_end - 1 : tail.closing_end] == b"}"
+    assert tail.closing_token == "}"  # noqa: S105  a bracket
+    assert file.source.data[tail.closing_token_end - 1 : tail.closing_token_end] == b"}"
 
 
 def test_spans_of_python() -> None:
@@ -158,7 +163,7 @@ def test_spans_of_python() -> None:
     assert texts(file, "loop_header") == ["x in xs", "total > 3"]
     assert texts(file, "if_condition") == ["total"]
     body = next(block for block in file.blocks if block.kind == "if_body")
-    assert (body.closing, body.statements, body.aligned, body.lines) == ("", 3, True, (11, 13))
+    assert (body.closing_token, body.statements, body.whole_statements, body.lines) == ("", 3, True, (11, 13))
     assert [file.scopes[index].kind for index in body.enclosing] == ["file", "class", "method"]
     assert [file.scopes[index].name for index in body.enclosing] == ["", "A", "f"]
     assert texts(file, "function_tail")[-1] == "return lambda z: z"

@@ -59,7 +59,7 @@ def test_what_has_no_order() -> None:
     by_name = {name.name: name for name in read.names}
 
     def parts(name: str) -> list[str]:
-        spans = read.group_parts[by_name[name].unordered_groups[-1]]
+        spans = read.group_member_spans[by_name[name].unordered_groups[-1]]
         return ["f(a + b + c - d, {e, f})"[start:end] for start, end in spans]
 
     assert parts("a") == ["a", "b", "c"]

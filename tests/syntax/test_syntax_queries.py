@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 
 from caretbench.syntax import BlockKind
-from caretbench.syntax.names.node_roles import AS, IS, MARKS
+from caretbench.syntax.names.node_roles import NODE_KINDS, NODE_MARKS, PARENT_ROLES
 from caretbench.syntax.names.scoping_rules import scoping_rules_of
 from caretbench.syntax.queries import query_text
 from caretbench.syntax.testing import test_conventions as conventions_of
@@ -27,8 +27,8 @@ def captured(language: str, name: str) -> set[str]:
 @pytest.mark.parametrize("language", MINED)
 def test_roles(language: str) -> None:
     words = captured(language, "roles")
-    assert words <= {f"is.{word}" for word in IS} | {f"as.{word}" for word in AS} | {
-        f"mark.{word}" for word in MARKS
+    assert words <= {f"is.{word}" for word in NODE_KINDS} | {f"as.{word}" for word in PARENT_ROLES} | {
+        f"mark.{word}" for word in NODE_MARKS
     }
     assert words >= {
         "is.identifier",

@@ -21,8 +21,8 @@ from caretbench.cli.common import (
     print_note,
     print_table,
 )
-from caretbench.cli.options import parameter
-from caretbench.runs.plans.options import BY_NAME, COST, OUTPUT, SAMPLING
+from caretbench.cli.options import option_parameter
+from caretbench.runs.plans.options import COST, OPTIONS_BY_NAME, OUTPUT, SAMPLING
 
 if TYPE_CHECKING:
     from caretbench.options import Option
@@ -111,7 +111,7 @@ def _command(suite: Suite) -> Callable[..., None]:
             annotation=Annotated[list[str] | None, typer.Argument(help=f"Source of {about}.", metavar="SOURCE")],
         ),
         inspect.Parameter("output", keyword, default=Path("tasks"), annotation=_OUTPUT),
-        *(parameter(option) for option in suite.build_options),
+        *(option_parameter(option) for option in suite.build_options),
         *_model_parameters(suite),
         inspect.Parameter("as_json", keyword, default=False, annotation=AsJson),
     ]  # fmt: skip
@@ -138,7 +138,7 @@ def _model_parameters(suite: Suite) -> list[inspect.Parameter]:
     return [
         inspect.Parameter("model", keyword, default=None, annotation=Annotated[list[str] | None, model]),
         inspect.Parameter("dry_run", keyword, default=False, annotation=Annotated[bool, dry_run]),
-        *(parameter(option) for option in _model_options(suite)),
+        *(option_parameter(option) for option in _model_options(suite)),
     ]
 
 
@@ -146,7 +146,7 @@ def _model_options(suite: Suite) -> list[Option]:
     """Return the options for models; the suite chooses the sampling that is not set."""
     own = {option.name for option in suite.build_options}
     options = [
-        BY_NAME[name]._replace(help=_HELP.get(name, BY_NAME[name].help))
+        OPTIONS_BY_NAME[name]._replace(help=_HELP.get(name, OPTIONS_BY_NAME[name].help))
         for name in _MODEL_OPTIONS
         if name not in own
     ]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def print_forecast(plan: ResolvedRun, forecast: RunForecast, *, as_json: bool) -> None:
-    """Print the requests and the cost of a run."""
+    """Print the forecast of a run: number of requests, tokens and cost."""
     from caretbench.runs.runner import one_line
 
     if as_json:
@@ -101,10 +101,10 @@ def _print_limit(limit: float | None, forecast: RunForecast) -> None:
     print_line(f"--max-cost ${limit:g}{before}: {verdict}")
 
 
-def print_judging(
-    rows: Sequence[Mapping[str, Any]], control_problems: int, *, in_steps: bool, as_json: bool
+def print_judging_forecast(
+    rows: Sequence[Mapping[str, Any]], control_problems: int, *, has_statement_step: bool, as_json: bool
 ) -> None:
-    """Print the requests and the cost of ``judge``."""
+    """Print the forecast of ``judge``: number of judgements, tokens and cost by judge and criterion."""
     from caretbench.runs.judging.forecast import EXPECTED_CLAIMS, EXPECTED_TOKENS
 
     if as_json:
@@ -127,5 +127,5 @@ def print_judging(
     print_line(
         f"expected: {EXPECTED_TOKENS} tokens for each answer (a judge that reasons may need many more)"
     )
-    if in_steps:
+    if has_statement_step:
         print_line(f"answers not yet divided into statements: {EXPECTED_CLAIMS} expected for each answer")

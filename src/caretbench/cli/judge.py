@@ -18,7 +18,7 @@ from caretbench.cli.common import (
     print_note,
     selection,
 )
-from caretbench.cli.forecast import print_judging
+from caretbench.cli.forecast import print_judging_forecast
 from caretbench.cli.options import with_options
 from caretbench.runs.plans.options import COST, JUDGING, OUTPUT, PROBLEMS, SAMPLING
 
@@ -157,15 +157,18 @@ def judge(
         ),
     )
     if rating_sheet is not None:
-        count = plan.write_sheet(rating_sheet, sheet_size)
+        count = plan.write_rating_sheet(rating_sheet, sheet_size)
         print_line(
             f"{rating_sheet}: {count} texts. Fill in rater and values, and collect the lines of all raters in "
             f"{folder.path / RATINGS_NAME}; the report then shows the agreement of judges and people"
         )
     elif dry_run:
-        in_steps = any(part.criterion.then for part in plan.parts)
-        print_judging(
-            plan.forecast(open_client), plan.config.control_problems, in_steps=in_steps, as_json=as_json
+        has_statement_step = any(part.criterion.then for part in plan.parts)
+        print_judging_forecast(
+            plan.forecast(open_client),
+            plan.config.control_problems,
+            has_statement_step=has_statement_step,
+            as_json=as_json,
         )
     else:
         with StepProgress(quiet=as_json) as steps:
@@ -179,11 +182,11 @@ def _judges_by_name(options: Sequence[str]) -> dict[str, str]:
     Raises:
         ValueError: there is no judge, a name is not a model's, or a name occurs twice.
     """
-    from caretbench.runs.plans.roles import GRADER, group_by_role
+    from caretbench.runs.plans.roles import GRADER_ROLE, group_by_role
 
     graders: dict[str, str] = {}
-    named = group_by_role(options, [GRADER])
-    for name, spec, _ in (*named.get(None, ()), *named.get(GRADER, ())):
+    named = group_by_role(options, [GRADER_ROLE])
+    for name, spec, _ in (*named.get(None, ()), *named.get(GRADER_ROLE, ())):
         if name in graders:
             raise ValueError(
                 f"-m: the judge {name} occurs twice; use --repeats to judge a text several times"

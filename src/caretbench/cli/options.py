@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from caretbench.options import Option
-from caretbench.runs.plans.options import BY_NAME
+from caretbench.runs.plans.options import OPTIONS_BY_NAME
 
 
 def with_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -18,7 +18,7 @@ def with_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., N
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(command, eval_str=True)
         own = [entry for entry in signature.parameters.values() if entry.kind is not entry.VAR_KEYWORD]
-        added = [parameter(BY_NAME[name]) for name in names]
+        added = [option_parameter(OPTIONS_BY_NAME[name]) for name in names]
         parameters = [
             entry.replace(kind=inspect.Parameter.KEYWORD_ONLY) if number else entry
             for number, entry in enumerate((*own, *added))
@@ -30,8 +30,8 @@ def with_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., N
     return decorate
 
 
-def parameter(option: Option) -> inspect.Parameter:
-    """Return an option as a function parameter in the form that typer reads."""
+def option_parameter(option: Option) -> inspect.Parameter:
+    """Return an option as a parameter of a function's signature, with the annotation that typer reads."""
     deprecated = f"Deprecated: use {option.replacement}." if option.replacement else ""
     settings: dict[str, Any] = {
         "help": option.help or deprecated,

@@ -77,7 +77,7 @@ def print_summary(summary: Summary, *, form: str, published: bool = False) -> No
 
 
 def show(folder: RunFolder, *, html: bool, as_json: bool, quiet: bool = False) -> Summary:
-    """Print a run's summary, unless ``quiet``, and write its page; return the summary."""
+    """Print the summary of a run (not with ``quiet``) and write its HTML page; return the summary."""
     from caretbench.reports.run_summary import load_run_folder, summarise_run, write_html
 
     run = load_run_folder(folder.path)

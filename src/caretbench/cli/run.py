@@ -109,10 +109,10 @@ def _config_from_file(
     """
     from caretbench.cli.options import explicit_options
     from caretbench.runs.plans.config import RunConfig
-    from caretbench.runs.plans.options import BY_NAME, options_to_tables
+    from caretbench.runs.plans.options import OPTIONS_BY_NAME, options_to_tables
 
     explicit = explicit_options(command_line, options)
-    flags = {name: (BY_NAME[name].flags or (f"--{name.replace('_', '-')}",))[0] for name in explicit}
+    flags = {name: (OPTIONS_BY_NAME[name].flags or (f"--{name.replace('_', '-')}",))[0] for name in explicit}
     refused = [flags[name] for name in explicit if name not in OVERRIDES_RUN_FILE]
     refused += [
         flag for flag, value in (("--model", models), ("--grader-base-url", grader_base_url)) if value
@@ -131,10 +131,10 @@ def _config_from_options(
         ValueError: an option is wrong.
     """
     from caretbench.runs.plans.config import config_from_options
-    from caretbench.runs.plans.roles import GRADER, group_by_role
+    from caretbench.runs.plans.roles import GRADER_ROLE, group_by_role
 
-    named = group_by_role(models or (), [GRADER])
-    graders = named.get(GRADER, [])
+    named = group_by_role(models or (), [GRADER_ROLE])
+    graders = named.get(GRADER_ROLE, [])
     if grader_base_url and not graders:
         raise ValueError("--grader-base-url: there is no judge; name one: -m grader=PROVIDER/MODEL")
     if options["base_url"] and graders and not grader_base_url:

@@ -40,7 +40,7 @@ def validate(
             "--output", "-o", help="Also write the verdicts to this file, one JSON line per problem."
         ),
     ] = None,
-    again: Annotated[
+    ignore_stored: Annotated[
         bool, typer.Option("--again", help="Validate these problems again: ignore stored verdicts.")
     ] = False,
     show_all: Annotated[bool, typer.Option("--all", help="Print every problem that is not valid.")] = False,
@@ -72,7 +72,7 @@ def validate(
     with StepProgress(quiet=as_json) as steps:
         problems, verdicts, path = validation = validate_problems(
             config,
-            again=again,
+            ignore_stored=ignore_stored,
             workers=options["workers"],
             engine=options["engine"] or "local",
             progress=steps,

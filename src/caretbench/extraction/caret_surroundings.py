@@ -22,7 +22,7 @@ class Surroundings(NamedTuple):
     language: str
 
     @classmethod
-    def of(cls, caret: Caret, after: str | None = None) -> Surroundings:
+    def from_caret(cls, caret: Caret, after: str | None = None) -> Surroundings:
         """Return the surroundings of a caret; ``after`` replaces a suffix that is not shown in full."""
         name = language_named(caret.language).name
         return cls(caret.prefix, caret.suffix if after is None else after, name)

@@ -67,7 +67,7 @@ class Policy:
         ``after`` is the text after the caret, if it is longer than the shown suffix (a prompt that was shortened to its
         budget). It must not contain hidden assertions.
         """
-        return _apply(self, text, Surroundings.of(caret, after))
+        return _apply(self, text, Surroundings.from_caret(caret, after))
 
 
 @lru_cache(maxsize=16_384)

@@ -122,7 +122,7 @@ def _cleaned(answer: ModelAnswer | None, item: ProbeItem, suffix: str) -> str | 
     if answer is None or answer.text is None:
         return None
     caret = Caret(language=item.language, prefix=item.prefix, suffix=suffix)
-    return clean(answer.text, Surroundings.of(caret)).text.removeprefix(item.prefix)
+    return clean(answer.text, Surroundings.from_caret(caret)).text.removeprefix(item.prefix)
 
 
 def _verdict(requests: list[ModelRequest], evidence: tuple[ProbeEvidence, ...]) -> Verdict:
@@ -131,10 +131,10 @@ def _verdict(requests: list[ModelRequest], evidence: tuple[ProbeEvidence, ...]) 
     pairs = [item for item in evidence if None not in item.answers]
     if not pairs:
         return "refused" if any(item.without is not None for item in evidence) else "unclear"
-    if sum(item.fitting for item in pairs) >= _HONOURED * 2 * len(pairs):
+    if sum(item.matching_answers for item in pairs) >= _HONOURED * 2 * len(pairs):
         return "honoured"
-    equal = sum(item.equal for item in pairs)
-    if not any(item.seen for item in pairs) and equal >= _IGNORED * len(pairs):
+    suffix_ignored = sum(item.suffix_ignored for item in pairs)
+    if not any(item.answers_with_name for item in pairs) and suffix_ignored >= _IGNORED * len(pairs):
         return "ignored"
     return "unclear"
 

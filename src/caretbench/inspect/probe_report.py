@@ -39,7 +39,7 @@ class ProbeItem(Row):
 
 
 class ProbeEvidence(Row):
-    """Answers for one prefix: with either suffix, and without one. None if there was no answer."""
+    """Answers to one prefix with each of two suffixes, and without a suffix (``without``); None: no answer."""
 
     prefix: str
     wanted: tuple[str, str]
@@ -47,7 +47,7 @@ class ProbeEvidence(Row):
     without: str | None
 
     @property
-    def fitting(self) -> int:
+    def matching_answers(self) -> int:
         """Number of the two answers that begin with the name required by the suffix."""
         return sum(
             bool(re.match(rf"\W*{re.escape(name)}\b", answer or ""))
@@ -55,13 +55,13 @@ class ProbeEvidence(Row):
         )
 
     @property
-    def seen(self) -> int:
-        """Number of the two answers that contain that name anywhere."""
+    def answers_with_name(self) -> int:
+        """Number of the two answers that contain the name required by the suffix."""
         return sum(name in (answer or "") for name, answer in zip(self.wanted, self.answers, strict=True))
 
     @property
-    def equal(self) -> bool:
-        """Return whether the suffix made no difference."""
+    def suffix_ignored(self) -> bool:
+        """Return whether both suffixes got the same answer."""
         return self.answers[0] is not None and self.answers[0] == self.answers[1]
 
 
@@ -72,7 +72,7 @@ class ProbeReport(Row):
     prompt: str
     served_by: str | None = None
     failure: str | None = None
-    """Reason why there was no answer, or none with a suffix."""
+    """Reason for which all requests, or all requests with a suffix, got no answer."""
     suffix: Verdict = "unclear"
     evidence: tuple[ProbeEvidence, ...] = ()
     asked: int = 0
@@ -80,7 +80,7 @@ class ProbeReport(Row):
     ended: int = 0
     """Answers that ended before ``max_tokens``."""
     repeated: int = 0
-    """Answers that hold a sentinel of the prompt as text: a model that knows it never writes it."""
+    """Number of answers with a sentinel as text, a sign that the model does not know the sentinel."""
     finish_reasons: tuple[str, ...] = ()
     usage: bool = False
     deterministic: bool | None = None
@@ -92,7 +92,7 @@ class ProbeReport(Row):
 
     @property
     def answers(self) -> bool:
-        """Return whether there was any answer at all."""
+        """Return whether at least one request got an answer."""
         return self.answered > 0
 
     @property
@@ -132,14 +132,17 @@ class ProbeReport(Row):
         if not self.answers:
             return [("why", self.failure or "nothing came")]
         total = 2 * len(self.evidence)
-        fitting = sum(item.fitting for item in self.evidence)
+        matching_answers = sum(item.matching_answers for item in self.evidence)
         reasons = ", ".join(self.finish_reasons)
         latency = "not measured"
         if self.last_s is not None:
             first = f"{self.first_s:.2f} s to the first token, " if self.first_s is not None else ""
             latency = f"{first}{self.last_s:.2f} s to the last (medians)"
         return [
-            ("suffix", f"{self.suffix}: {fitting} of {total} answers begin with what only the suffix tells"),
+            (
+                "suffix",
+                f"{self.suffix}: {matching_answers} of {total} answers begin with what only the suffix tells",
+            ),
             ("stops", f"{self.ended} of {self.answered} answers ended within {MAX_TOKENS} tokens"),
             ("finish reason", reasons or "not reported"),
             ("usage", "reported" if self.usage else "not reported: tokens and cost will be unknown"),

@@ -1,4 +1,4 @@
-"""Lines, tokens and cyclomatic complexity of problems as DevBench's Table 4 has them (``paper`` profile).
+"""Lines, tokens and cyclomatic complexity of problems, computed as for DevBench's Table 4 (``paper`` profile).
 
 Kept from the released script, to give its numbers: a final line break adds a line; an empty completion has no
 lines and no tokens; tokens of every language are Python's (see :mod:`caretbench.metrics.tokens`); complexity

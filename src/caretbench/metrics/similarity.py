@@ -110,7 +110,7 @@ def levenshtein_similarity(first: str, second: str) -> float:
 
 
 def paper_similarity(completion: str | None, reference: str) -> PaperSimilarity:
-    """Return the cosine and match of the first lines as DevBench's released script has them.
+    """Return the similarity of the first lines (cosine and equality), computed as in DevBench's released script.
 
     No or an empty completion scores 0 in both, even with a blank reference; one of blanks alone is compared
     as an empty line. The script takes the mean cosine over samples, but counts a match if *any* sample

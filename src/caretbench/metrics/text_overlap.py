@@ -45,8 +45,8 @@ class Overlap(NamedTuple):
     f1: float
 
     @classmethod
-    def of(cls, shared: float, answered: float, referred: float) -> Overlap:
-        """Return the overlap of ``shared`` items of ``answered`` and ``referred`` ones; two empty bags give 1."""
+    def from_counts(cls, shared: float, answered: float, referred: float) -> Overlap:
+        """Return the overlap from numbers of items: common ones, those of the answer, those of the reference."""
         if not answered and not referred:
             return cls(1.0, 1.0, 1.0)
         if not shared:
@@ -60,7 +60,7 @@ def bag_overlap(answer: Iterable[str], reference: Iterable[str]) -> Overlap:
     Source: the token F1 of Rajpurkar et al., "SQuAD" (2016), for items of any kind.
     """
     first, second = Counter(answer), Counter(reference)
-    return Overlap.of((first & second).total(), first.total(), second.total())
+    return Overlap.from_counts((first & second).total(), first.total(), second.total())
 
 
 def words(text: str) -> list[str]:
@@ -82,14 +82,14 @@ def content_words(text: str) -> list[str]:
 
 
 def rouge_l(answer: str, reference: str) -> Overlap:
-    """Return ROUGE-L of one answer: the longest common subsequence of words, over the words of either.
+    """Return ROUGE-L of one answer: precision, recall and F1 of the longest common subsequence of words.
 
     Words as in :func:`words`, no stemming, F with equal weights; two texts without words give 1 throughout.
     Source: Lin, "ROUGE: a package for automatic evaluation of summaries" (2004), section 3.1; on ASCII text it agrees
     with the package ``rouge-score`` (0.1.2, ``rougeL``, no stemmer).
     """
     first, second = words(answer), words(reference)
-    return Overlap.of(_longest_common(first, second), len(first), len(second))
+    return Overlap.from_counts(_longest_common(first, second), len(first), len(second))
 
 
 def _longest_common(first: Sequence[str], second: Sequence[str]) -> int:
@@ -108,7 +108,7 @@ def _grams(text: str) -> tuple[Counter[str], ...]:
 
 
 def chrf(answer: str, reference: str) -> float:
-    """Return the chrF of one answer: precision and recall of character n-grams, averaged over n, as one F.
+    """Return the chrF of one answer: F-score of the mean precision and recall of character n-grams over n.
 
     Blanks are ignored. Orders for which one of the texts is too short do not count; recall weighs twice.
     Equal texts give 1, empty ones too; an empty and a non-empty one give 0.

@@ -29,7 +29,7 @@ from caretbench.projects.instrumentation import (
 from caretbench.projects.language_tables import instrumentation_table
 from caretbench.projects.runner_options import runs_pytest, with_reach_recording
 from caretbench.syntax.source import SourceFile, language_of
-from caretbench.syntax.types import Nesting, Span
+from caretbench.syntax.types import Span, SpanIndex
 
 _MOST_BYTES = 16 << 20
 _PATIENCE = 4.0
@@ -101,9 +101,9 @@ class StatementReach:
         return () if around is None else (around,)
 
     @cached_property
-    def _places(self) -> Mapping[str, tuple[list[int], Nesting]]:
+    def _places(self) -> Mapping[str, tuple[list[int], SpanIndex]]:
         return {
-            path: ([span.start for span, _ in statements], Nesting([span for span, _ in statements]))
+            path: ([span.start for span, _ in statements], SpanIndex([span for span, _ in statements]))
             for path, statements in self.statements.items()
         }
 

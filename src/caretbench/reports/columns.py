@@ -14,8 +14,8 @@ from caretbench.problem import Problem
 from caretbench.profiles import profile_named
 from caretbench.reports.estimates import (
     SimilarityColumn,
+    aggregate_samples,
     correlate,
-    fold_problems,
     pass_estimates,
     similarity_columns,
     similarity_estimates,
@@ -194,7 +194,7 @@ class _ColumnBuilder:
         first_lines = self.suite.rules(profile_named(profile)).first_lines if self.suite else False
         known = similarity_columns([] if self.rates_only else measured, first_lines=first_lines)
         rows = group.with_columns(eligible=~pl.col("problem_id").is_in(list(excluded)))
-        table = fold_problems(rows, known)
+        table = aggregate_samples(rows, known)
         if self.rates_only:
             there = [problem.id for problem in self.problems if has_verdicts(problem)]
             table = table.filter(pl.col("problem_id").is_in(there))

@@ -17,7 +17,7 @@ from caretbench.reports.frame import LoadedRun
 from caretbench.reports.results.identity import (
     Alignable,
     IncomparableError,
-    check_identity,
+    check_comparable,
     differences,
     identity_of,
     selection_notes,
@@ -113,7 +113,7 @@ def compare_runs(
         IncomparableError: the runs differ in a setting that ``align`` does not name, or have no common verdicts.
         DataError: there are fewer than two models.
     """
-    aligned = check_identity(runs, align)
+    aligned = check_comparable(runs, align)
     same = _equal_problems(runs) if len({identity_of(run)["data"] for run in runs}) > 1 else None
     entries = _several(runs, [*map(current_model, models)], same)
     pairs = list(combinations(entries, 2)) if every_pair else [(entries[0], entry) for entry in entries[1:]]

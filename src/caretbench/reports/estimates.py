@@ -93,7 +93,9 @@ class ReportedNumber(ReportValue):
     warning: str | None = None
 
     @classmethod
-    def of(cls, interval: Interval, value: float, problems: int, scale: float = 1.0) -> ReportedNumber:
+    def from_interval(
+        cls, interval: Interval, value: float, problems: int, scale: float = 1.0
+    ) -> ReportedNumber:
         """Return a number with its interval; ``interval`` is multiplied by ``scale``."""
         defined = not math.isnan(interval.low)
         return cls(
@@ -106,11 +108,11 @@ class ReportedNumber(ReportValue):
         )
 
     def numbers(self) -> dict[str, object]:
-        """Return the values of a line of the CSV export."""
+        """Return the fields of this number for one line of the CSV export."""
         return self.model_dump(include={"value", "low", "high", "problems", "method"})
 
 
-def fold_problems(rows: pl.DataFrame, columns: tuple[SimilarityColumn, ...]) -> pl.DataFrame:
+def aggregate_samples(rows: pl.DataFrame, columns: tuple[SimilarityColumn, ...]) -> pl.DataFrame:
     """Return one row per problem: numbers of ``samples`` with a verdict and of ``passes``, aggregated similarities."""
     folds = [
         (pl.col(column.metric).max() if column.fold == "any" else pl.col(column.metric).mean()).alias(
@@ -173,7 +175,7 @@ def mean_estimate(
         interval = bootstrap_mean(
             values, seed=seed, clusters=clusters, overlap_groups=overlap_groups, resamples=resamples
         )
-    return ReportedNumber.of(interval, math.fsum(values) / len(values), len(values))
+    return ReportedNumber.from_interval(interval, math.fsum(values) / len(values), len(values))
 
 
 class SimilarityCorrelation(ReportValue):

@@ -68,7 +68,7 @@ class LoadedRun:
     judgements_missing: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
     """Number of missing judgements by grader, parameters and criterion."""
     ratings: Sequence[HumanRating] = ()
-    """Ratings of the same texts by people."""
+    """Human ratings of the judged texts (``human_ratings.jsonl``)."""
     older_verdicts: int = 0
     """Number of verdicts from an older version of the gate."""
 
@@ -121,13 +121,13 @@ def load_run(folder: Path, problems: Sequence[Problem]) -> LoadedRun:
             row if CLAIMS in row.values else row.model_copy(update={"text": None})
             for row in files.judgements()
         ],
-        judgements_missing=missing_counts(files),
+        judgements_missing=missing_judgement_counts(files),
         ratings=read_ratings(files),
         older_verdicts=older,
     )
 
 
-def missing_counts(folder: RunFolder) -> Counter[tuple[str, str, str]]:
+def missing_judgement_counts(folder: RunFolder) -> Counter[tuple[str, str, str]]:
     """Return the number of missing judgements by grader, parameters and criterion."""
     return Counter((row.grader, row.parameters, row.criterion) for row in folder.missing_judgements())
 

@@ -9,7 +9,7 @@ from typing import Any
 from caretbench.reports.frame import LoadedRun
 from caretbench.reports.results.identity import differences, settings_of
 from caretbench.reports.summary import Column
-from caretbench.runs.judging.result import COVERAGE_WANTED
+from caretbench.runs.judging.result import REQUIRED_COVERAGE
 from caretbench.validation.validity import GATE_VERSION
 
 
@@ -25,9 +25,9 @@ def older_gate_warnings(run: LoadedRun) -> Iterator[str]:
 def coverage_warnings(columns: Sequence[Column]) -> Iterator[str]:
     """Yield a warning for each column in which too few answers have a verdict."""
     for column in columns:
-        if column.coverage is not None and column.coverage < COVERAGE_WANTED:
+        if column.coverage is not None and column.coverage < REQUIRED_COVERAGE:
             yield (
-                f"{column.title} ({column.profile}): coverage {column.coverage:.1%} is below {COVERAGE_WANTED:.0%}; "
+                f"{column.title} ({column.profile}): coverage {column.coverage:.1%} is below {REQUIRED_COVERAGE:.0%}; "
                 "the run has failed, and its rates are not reliable."
             )
 

@@ -12,9 +12,9 @@ from caretbench.reports.frame import LoadedRun, load_run
 from caretbench.reports.judged.answers import control_failures, coverage_warnings
 from caretbench.reports.notes import older_gate_warnings
 from caretbench.reports.report_source import ReportSource
-from caretbench.reports.sections.registry import SECTIONS, in_text
+from caretbench.reports.sections.registry import SECTIONS, text_sections
 from caretbench.reports.summary import Summary
-from caretbench.runs.judging.result import COVERAGE_WANTED
+from caretbench.runs.judging.result import REQUIRED_COVERAGE
 from caretbench.runs.run_folder import RunFolder
 from caretbench.suites import suite_of_run
 from caretbench.suites.base import Suite
@@ -71,7 +71,7 @@ def summarise(
         manifest=dict(run.manifest),
         **fields,
     )
-    sections = in_text(published=False)
+    sections = text_sections(published=False)
     return summary.model_copy(
         update={
             "warnings": tuple(text for section in sections for text in section.warnings(summary)),
@@ -119,11 +119,11 @@ def failures(summary: Summary, fail_under: float | None) -> Iterator[str]:
     if not summary.columns:
         yield "no answer was scored, because no check could run; this run has failed"
     for column in summary.columns:
-        if column.coverage is not None and column.coverage < COVERAGE_WANTED:
+        if column.coverage is not None and column.coverage < REQUIRED_COVERAGE:
             absent = column.samples * summary.problems - column.completions
             why = f" ({absent} answers are missing; use --select to choose problems)" if absent > 0 else ""
             yield (
-                f"{column.title}: coverage {column.coverage:.1%} is below {COVERAGE_WANTED:.0%}{why}; "
+                f"{column.title}: coverage {column.coverage:.1%} is below {REQUIRED_COVERAGE:.0%}{why}; "
                 "this run has failed"
             )
         rate = column.overall.pass_at.get(1)

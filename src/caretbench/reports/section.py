@@ -70,7 +70,7 @@ class ColumnGroup(NamedTuple):
         policies = self.summary.manifest.get("further_policies")
         return isinstance(policies, list) and self.policy in policies
 
-    def named(self, table: ReportTable) -> ReportTable:
+    def with_group_title(self, table: ReportTable) -> ReportTable:
         """Return the table with profile and policy in its title."""
         title = f"{table.title} ({self.profile} profile, policy {self.policy})"
         return table.model_copy(update={"title": title})

@@ -11,7 +11,7 @@ from caretbench.reports.summary import Column, RateCell
 MISSING_FIELD = "-"
 
 
-class Field(ReportValue):
+class TableField(ReportValue):
     """One field of a table: its text, sort key, note below the text, number with interval, and tone (colour)."""
 
     text: str
@@ -27,11 +27,11 @@ class ReportTable(ReportValue):
     title: str
     heads: tuple[str, ...]
     numeric: tuple[bool, ...]
-    rows: tuple[tuple[Field, ...], ...]
+    rows: tuple[tuple[TableField, ...], ...]
     caption: str = ""
 
 
-FieldValue = Field | str | float | None
+FieldValue = TableField | str | float | None
 """Field of a table, or the text or number for a plain one."""
 FieldValues = Sequence[FieldValue]
 
@@ -45,8 +45,8 @@ def table_of(title: str, heads: Sequence[str], rows: Iterable[FieldValues], capt
     return ReportTable(title=title, heads=tuple(heads), numeric=numeric, rows=fields, caption=caption)
 
 
-def _field(cell: FieldValue) -> Field:
-    if isinstance(cell, Field):
+def _field(cell: FieldValue) -> TableField:
+    if isinstance(cell, TableField):
         return cell
     return text_field(cell) if isinstance(cell, str) else number_field(cell)
 
@@ -61,45 +61,45 @@ def percent(value: float | None, digits: int = 1) -> str:
     return MISSING_FIELD if value is None else f"{100 * value:.{digits}f}%"
 
 
-def text_field(text: object, tone: str = "") -> Field:
+def text_field(text: object, tone: str = "") -> TableField:
     """Return a text field."""
     words = MISSING_FIELD if text is None else str(text)
-    return Field(text=words, sort=words.lower(), tone=tone)
+    return TableField(text=words, sort=words.lower(), tone=tone)
 
 
-def number_field(value: float | None, text: str | None = None, note: str = "") -> Field:
+def number_field(value: float | None, text: str | None = None, note: str = "") -> TableField:
     """Return a field with a plain number."""
     shown = text if text is not None else MISSING_FIELD if value is None else f"{value:g}"
-    return Field(text=shown, sort=-1.0 if value is None else value, note=note)
+    return TableField(text=shown, sort=-1.0 if value is None else value, note=note)
 
 
-def rate_field(estimate: ReportedNumber | None) -> Field:
+def rate_field(estimate: ReportedNumber | None) -> TableField:
     """Return a rate with its interval, in percent."""
     if estimate is None:
         return number_field(None)
-    return Field(
+    return TableField(
         text=percent(estimate.value), sort=estimate.value, note=_range(estimate, 1, 100), estimate=estimate
     )
 
 
-def score_field(estimate: ReportedNumber | None, digits: int = 2) -> Field:
+def score_field(estimate: ReportedNumber | None, digits: int = 2) -> TableField:
     """Return a judge's score in points, or a mean similarity from 0 to 1, with its interval."""
     if estimate is None:
         return number_field(None)
     return number_field(estimate.value, f"{estimate.value:.{digits}f}", _range(estimate, 2))
 
 
-def title_field(title: str, *, baseline: bool) -> Field:
+def title_field(title: str, *, baseline: bool) -> TableField:
     """Return a model's or baseline's title."""
     return text_field(title, "baseline" if baseline else "")
 
 
-def digits_field(value: float | None, form: str = ".2f") -> Field:
+def digits_field(value: float | None, form: str = ".2f") -> TableField:
     """Return a number in the given format, a dash if there is none."""
     return number_field(value, None if value is None else format(value, form))
 
 
-def share_field(value: float | None, note: str = "") -> Field:
+def share_field(value: float | None, note: str = "") -> TableField:
     """Return a share from 0 to 1 in percent."""
     return number_field(value, percent(value), note)
 

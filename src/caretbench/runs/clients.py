@@ -35,15 +35,17 @@ class Clients:
         self._stack.close()
 
     @contextmanager
-    def open_client(self, wanted: ModelPlan | JudgePlan) -> Iterator[ModelClient]:
-        """Provide an open model or judge."""
+    def open_client(self, model_or_judge: ModelPlan | JudgePlan) -> Iterator[ModelClient]:
+        """Provide an open client of a model or judge."""
         if len(self._plan.models) + len(self._plan.judges) > 1:
-            with self._opener(wanted.spec, wanted.options) as client:
+            with self._opener(model_or_judge.spec, model_or_judge.options) as client:
                 yield client
             return
-        if wanted.name not in self._held:
-            self._held[wanted.name] = self._stack.enter_context(self._opener(wanted.spec, wanted.options))
-        yield self._held[wanted.name]
+        if model_or_judge.name not in self._held:
+            self._held[model_or_judge.name] = self._stack.enter_context(
+                self._opener(model_or_judge.spec, model_or_judge.options)
+            )
+        yield self._held[model_or_judge.name]
 
     @contextmanager
     def open_model(self, model: ModelPlan) -> Iterator[ModelUnderTest]:
@@ -97,8 +99,8 @@ class Clients:
         for benchmark in self._plan.benchmarks:
             check_resumable(benchmark.folder, benchmark.manifest())
         everybody: list[ModelPlan | JudgePlan] = [*self._plan.models, *self._plan.judges]
-        for wanted in everybody:
-            self._plan.price(wanted)
+        for model_or_judge in everybody:
+            self._plan.price(model_or_judge)
         infos = []
         for model in self._plan.models:
             with self.open_model(model) as tested_model:

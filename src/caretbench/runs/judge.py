@@ -24,10 +24,14 @@ from caretbench.judging.criterion_choice import CriterionProblems
 from caretbench.judging.prompting import grader_settings
 from caretbench.models import ModelClient, Sampling
 from caretbench.problem import Completion, CompletionKey, Profile
-from caretbench.runs.judging.judge_requests import JudgeRequests, Wanted
-from caretbench.runs.judging.result import COVERAGE_WANTED, JudgingResult, ReportStep
+from caretbench.runs.judging.judge_requests import JudgeRequests, RequestedJudgements
+from caretbench.runs.judging.result import REQUIRED_COVERAGE, JudgingResult, ReportStep
 from caretbench.runs.judging.texts_to_judge import DistinctText, distinct_answers, distinct_texts
-from caretbench.runs.judging.two_step_judging import AFTER, requested_judgements, second_step_judgements
+from caretbench.runs.judging.two_step_judging import (
+    FIRST_STEP_FIELD,
+    requested_judgements,
+    second_step_judgements,
+)
 from caretbench.runs.plans.prices import CostBudget, Price
 from caretbench.runs.request_stage import StageCounts
 from caretbench.runs.run_folder import ModelInfo, RunFolder
@@ -155,7 +159,7 @@ def judge_part(
             f"{folder.path}: holds no completion{which} to judge (baselines are judged where that is asked for)"
         )
     if criterion.subject != "caret":
-        result.required_coverage = COVERAGE_WANTED
+        result.required_coverage = REQUIRED_COVERAGE
     wanted = requested_judgements(criterion, texts, settings.repeats)
     for name, client in judges:
         judging = _JudgeAsking(folder, name, client, sampling or criterion.sampling, settings, result)
@@ -167,7 +171,7 @@ def judge_part(
                 if (row.grader, row.parameters, row.criterion) == (name, parameters, criterion.key)
             )
             claims = second_step_judgements(first, wanted, {text.problem.id: text.problem for text in texts})
-            judging.judge(find_criterion(criterion.then), claims, {AFTER: parameters})
+            judging.judge(find_criterion(criterion.then), claims, {FIRST_STEP_FIELD: parameters})
     return result
 
 
@@ -211,7 +215,10 @@ class _JudgeAsking:
     result: JudgingResult
 
     def judge(
-        self, criterion: Criterion, wanted: Sequence[Wanted], more: Mapping[str, JsonValue] | None = None
+        self,
+        criterion: Criterion,
+        wanted: Sequence[RequestedJudgements],
+        more: Mapping[str, JsonValue] | None = None,
     ) -> str:
         """Judge the texts by one criterion; return the parameters of the judgements."""
         settings: dict[str, Any] = grader_settings(criterion, self.client, self.sampling) | dict(more or {})

@@ -40,8 +40,8 @@ Errors = TypeVar("Errors", bound=Row)
 class PendingRequest(Generic[Item]):
     """Samples that one request asks for. ``prompt`` is None if there is no valid prompt; ``fault`` is the reason.
 
-    ``id`` is unique among the requests in flight; ``about`` is what the rows are made of. ``paid`` is the cost of the
-    tries before this one in US dollars, None where it is not known.
+    ``id`` is unique among the requests in flight; ``about`` is what the rows are made of. ``earlier_cost`` is the cost
+    of the tries before this one in US dollars, None where it is not known.
     """
 
     id: str
@@ -50,7 +50,7 @@ class PendingRequest(Generic[Item]):
     prompt: Prompt | None
     fault: str = ""
     attempt: int = 1
-    paid: float | None = 0.0
+    earlier_cost: float | None = 0.0
 
 
 @dataclass
@@ -269,12 +269,12 @@ class RequestStage(Generic[Item]):
         if answer.usage is not None:
             tally.input_tokens += (answer.usage.input_tokens or 0) / answer.usage.answers
             tally.output_tokens += (answer.usage.output_tokens or 0) / answer.usage.answers
-        whole = None if cost is None or entry.paid is None else cost + entry.paid
+        whole = None if cost is None or entry.earlier_cost is None else cost + entry.earlier_cost
         row = self._work.row(entry, answer, whole)
         if row is None:
             again = PendingRequest(
                 f"{entry.id}+{answer.sample}", entry.item, (answer.sample,), entry.prompt,
-                attempt=entry.attempt + 1, paid=whole,
+                attempt=entry.attempt + 1, earlier_cost=whole,
             )  # fmt: skip
             self._again.append(again)
             return

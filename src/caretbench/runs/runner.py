@@ -13,7 +13,7 @@ from caretbench.progress import Progress
 from caretbench.runs.clients import Clients
 from caretbench.runs.generate import GenerationStage, stored_cost
 from caretbench.runs.judge import JudgingSettings, NothingToJudgeError, judge_parts
-from caretbench.runs.judging.result import COVERAGE_WANTED
+from caretbench.runs.judging.result import REQUIRED_COVERAGE
 from caretbench.runs.model_under_test import ModelUnderTest
 from caretbench.runs.plans.plan import ModelPlan, ResolvedRun
 from caretbench.runs.plans.prices import CostBudget
@@ -156,16 +156,16 @@ def _missing(session: RunSession, model: ModelPlan, tally: StageCounts, progress
         if set(tally.missing) != {"unpromptable"}:
             line += "; the same command asks for them again"
     line += f"; see {session.folder.errors_path}"
-    if tally.share < COVERAGE_WANTED or "budget" in tally.missing:
+    if tally.share < REQUIRED_COVERAGE or "budget" in tally.missing:
         yield line
     else:
         progress.note(line)
 
 
-def one_line(text: str, most: int = 300) -> str:
-    """Return the text on one line, cut to ``most`` characters."""
+def one_line(text: str, max_length: int = 300) -> str:
+    """Return the text on one line, cut to ``max_length`` characters."""
     line = " ".join(text.split())
-    return line if len(line) <= most else line[: most - 1] + "…"
+    return line if len(line) <= max_length else line[: max_length - 1] + "…"
 
 
 # --- judging ----------------------------------------------------------------------------------------------------

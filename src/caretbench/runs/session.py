@@ -17,7 +17,7 @@ from caretbench.progress import Progress
 from caretbench.runs.plans.benchmark import Benchmark
 from caretbench.runs.run_folder import Manifest, ModelInfo, RunFolder, ToolchainInfo
 from caretbench.runs.score import ScoringStage
-from caretbench.runs.verdict import is_program
+from caretbench.runs.verdict import runs_as_program
 from caretbench.suites.baselines import baseline_completions
 from caretbench.validation.validity import verdicts_path
 
@@ -109,12 +109,12 @@ class RunSession:
 def toolchains(
     problems: Sequence[Problem], executor: AnyExecutor, note: Callable[[str], None]
 ) -> dict[str, ToolchainInfo]:
-    """Return the toolchains of the problems' languages where programs run; each missing one causes a note."""
+    """Return the installed toolchains for the problems' languages; write a note for each missing one."""
     from caretbench.execution.cluster.remote_executor import RemoteExecutor
 
     found: dict[str, ToolchainInfo] = {}
     programs = executor.programs if isinstance(executor, Dispatcher) else executor
-    for name in dict.fromkeys(problem.caret.language for problem in problems if is_program(problem)):
+    for name in dict.fromkeys(problem.caret.language for problem in problems if runs_as_program(problem)):
         if name not in toolchain_tables():
             note(f"{name} is skipped: programs in this language are not run")
             continue

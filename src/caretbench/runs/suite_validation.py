@@ -31,7 +31,7 @@ class Validation(NamedTuple):
 def validate(
     config: SuiteConfig | str,
     *,
-    again: bool = False,
+    ignore_stored: bool = False,
     workers: int | None = None,
     engine: str = "local",
     progress: Progress | None = None,
@@ -40,7 +40,7 @@ def validate(
 
     Args:
         config: The problems, or the name of a suite: its starter set. Policy, profile and variants play no part.
-        again: Forget stored verdicts on these problems first.
+        ignore_stored: Forget stored verdicts on these problems first.
         workers: Number of programs in flight; None: by the number of processors.
         engine: Engine that runs programs.
         progress: Told of steps and notes.
@@ -59,7 +59,7 @@ def validate(
     for line in config.selection.shortfall(len(problems)):
         progress.note(line)
     path = verdicts_path(house.name, loaded.hash)
-    if again and path.exists():
+    if ignore_stored and path.exists():
         dropped = {problem.id for problem in problems}
         kept = [
             row

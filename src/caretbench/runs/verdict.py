@@ -22,7 +22,7 @@ EXECUTION_SCORER = "execution@"
 
 
 class CheckOutcome(NamedTuple):
-    """Outcome of one check of an answer: verdict or not, 1 if it holds, and its name."""
+    """Outcome of one check. ``counted``: it is a verdict; ``value``: 1 if it holds; ``outcome``: status of the run."""
 
     counted: bool
     value: float
@@ -97,7 +97,7 @@ def needs_execution(problem: Problem) -> bool:
     return any(check.kind in ("program", "tests") for check in problem.checks)
 
 
-def is_program(problem: Problem) -> bool:
+def runs_as_program(problem: Problem) -> bool:
     """Return whether answers are complete programs, and not files of a project with a test command."""
     return any(check.kind == "program" for check in problem.checks)
 

@@ -75,7 +75,7 @@ def load_suite(name: str) -> Suite:
     """
     if name in _OURS:
         import_module(f"caretbench.suites.{name}.suite")
-    elif (plugin := load_plugin(ENTRY_POINT_GROUP, name, _OURS, alone=True)) is not None:
+    elif (plugin := load_plugin(ENTRY_POINT_GROUP, name, _OURS, ignore_other_errors=True)) is not None:
         return _plugged(plugin)
     found = _registered.get(name)
     if found is None:

@@ -21,7 +21,7 @@ from caretbench.syntax.names.references import DefinitionTable, find_references
 from caretbench.syntax.preprocessing import parse_file
 from caretbench.syntax.source import SourceFile
 from caretbench.syntax.testing import is_test_path, is_test_scope, test_calls
-from caretbench.syntax.types import Block, Nesting, ParseFault, Reference, Scope, Span
+from caretbench.syntax.types import Block, ParseFault, Reference, Scope, Span, SpanIndex
 
 
 def parse_faults(root: tree_sitter.Node, source: SourceFile) -> tuple[ParseFault, ...]:
@@ -51,7 +51,7 @@ class FileAnalysis:
 
     def __post_init__(self, tree: tree_sitter.Tree) -> None:
         self._sizes = FileSizes(self.source, tree)
-        self._nestings: dict[frozenset[str] | None, tuple[list[int], Nesting]] = {}
+        self._nestings: dict[frozenset[str] | None, tuple[list[int], SpanIndex]] = {}
 
     @cached_property
     def _reference_starts(self) -> list[int]:
@@ -61,20 +61,20 @@ class FileAnalysis:
     def _block_starts(self) -> list[int]:
         return [block.span.start for block in self.blocks]
 
-    def _blocks_nested(self, kinds: frozenset[str] | None) -> tuple[list[int], Nesting]:
+    def _blocks_nested(self, kinds: frozenset[str] | None) -> tuple[list[int], SpanIndex]:
         """Return the indices of the blocks of some kinds, and the nesting of their spans."""
         if kinds not in self._nestings:
             numbers = [n for n, block in enumerate(self.blocks) if kinds is None or block.kind in kinds]
-            self._nestings[kinds] = numbers, Nesting([self.blocks[n].span for n in numbers])
+            self._nestings[kinds] = numbers, SpanIndex([self.blocks[n].span for n in numbers])
         return self._nestings[kinds]
 
     @cached_property
-    def _test_nesting(self) -> Nesting:
-        return Nesting(self.tests)
+    def _test_nesting(self) -> SpanIndex:
+        return SpanIndex(self.tests)
 
     @cached_property
-    def _scope_nesting(self) -> Nesting:
-        return Nesting([scope.span for scope in self.scopes])
+    def _scope_nesting(self) -> SpanIndex:
+        return SpanIndex([scope.span for scope in self.scopes])
 
     def references_in(self, span: tuple[int, int]) -> tuple[Reference, ...]:
         """Return the references inside a span."""
@@ -185,7 +185,7 @@ def _file_analysis(
         )
         for names in file.scopes
     )
-    blocks = find_blocks(root, source, Nesting([scope.span for scope in scopes]))
+    blocks = find_blocks(root, source, SpanIndex([scope.span for scope in scopes]))
     tests = [scope.span for scope in scopes if scope.is_test] + test_calls(source, blocks)
     return FileAnalysis(
         source,

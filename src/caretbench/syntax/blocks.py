@@ -14,7 +14,7 @@ import tree_sitter
 
 from caretbench.syntax.queries import captures, matches
 from caretbench.syntax.source import SourceFile
-from caretbench.syntax.types import Block, BlockKind, Nesting, Span
+from caretbench.syntax.types import Block, BlockKind, Span, SpanIndex
 
 _KINDS: Final = {kind: rank for rank, kind in enumerate(get_args(BlockKind))}
 _ENDS: Final = (".first", ".last", ".open", ".close")
@@ -92,12 +92,12 @@ def _between(source: SourceFile, match: dict[str, list[tree_sitter.Node]], name:
 class _BlockBuilder:
     """Builder of blocks from spans, with the statement lists and scopes of the file."""
 
-    def __init__(self, source: SourceFile, lists: list[StatementList], scopes: Nesting) -> None:
+    def __init__(self, source: SourceFile, lists: list[StatementList], scopes: SpanIndex) -> None:
         self.source = source
         self.lists = lists
         self.scopes = scopes
         self.by_span: dict[tuple[int, int], StatementList] = {one.span: one for one in lists}
-        self.nesting = Nesting([one.span for one in lists])
+        self.nesting = SpanIndex([one.span for one in lists])
         self.edges = [({s.start for s in one.statements}, {s.end for s in one.statements}) for one in lists]
 
     def covers_statements(self, span: Span) -> bool:
@@ -118,17 +118,19 @@ class _BlockBuilder:
 
     def make(self, kind: BlockKind, span: Span) -> Block:
         content, count = self.content(span)
-        aligned = self.covers_statements(span)
-        if count == 0 and not aligned and kind in _BARE:  # a body of one statement without braces
+        whole_statements = self.covers_statements(span)
+        if count == 0 and not whole_statements and kind in _BARE:  # a body of one statement without braces
             return self._block(kind, span, content, 1, True)
-        return self._block(kind, span, content, count, aligned)
+        return self._block(kind, span, content, count, whole_statements)
 
-    def _block(self, kind: BlockKind, span: Span, content: Span, count: int, aligned: bool) -> Block:
-        closing, closing_end = self._closing(span, content)
+    def _block(self, kind: BlockKind, span: Span, content: Span, count: int, whole_statements: bool) -> Block:
+        closing_token, closing_token_end = self._closing(span, content)
         data = self.source
         lines = (data.line_at(span.start), data.line_at(max(span.end - 1, span.start)))
         enclosing = tuple(self.scopes.enclosing(*span))[::-1]
-        return Block(kind, span, content, closing, closing_end, lines, aligned, count, enclosing)
+        return Block(
+            kind, span, content, closing_token, closing_token_end, lines, whole_statements, count, enclosing
+        )
 
     def _closing(self, span: Span, content: Span) -> tuple[str, int]:
         """Return the closing token of the statement list that the content ends, and the byte after that token."""
@@ -154,7 +156,7 @@ class _BlockBuilder:
                 yield self._block(kind, tail, tail, count, True)
 
 
-def find_blocks(root: tree_sitter.Node, source: SourceFile, scopes: Nesting) -> tuple[Block, ...]:
+def find_blocks(root: tree_sitter.Node, source: SourceFile, scopes: SpanIndex) -> tuple[Block, ...]:
     """Return all blocks of a file in text order, larger ones first."""
     lists = statement_lists(root, source.grammar)
     maker = _BlockBuilder(source, lists, scopes)

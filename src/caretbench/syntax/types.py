@@ -27,8 +27,8 @@ Origin = Literal[
 ]  # fmt: skip
 
 
-FUNCTIONS: Final = frozenset({"function", "method", "lambda"})
-CLASSES: Final = frozenset({"class", "interface"})
+FUNCTION_SCOPES: Final = frozenset({"function", "method", "lambda"})
+CLASS_SCOPES: Final = frozenset({"class", "interface"})
 """Kinds of scopes."""
 
 
@@ -56,18 +56,18 @@ class Block(NamedTuple):
     """Construct that can be cut out as a completion task, or that encloses one.
 
     ``span`` is the span of the grammar node. ``content`` are the statements inside it (the span itself if there are
-    none). ``closing`` is the token that closes the construct after the content (``}``, or nothing in Python), and
-    ``closing_end`` the byte after it. ``lines`` are the first and last line. ``aligned``: the span consists of whole
-    statements. ``enclosing`` are indices of :attr:`FileAnalysis.scopes`, outermost first.
+    none). ``closing_token`` is the token that closes the construct after the content (``}``, or nothing in Python), and
+    ``closing_token_end`` the byte after it. ``lines`` are the first and last line. ``whole_statements``: the span
+    consists of whole statements. ``enclosing`` are indices of :attr:`FileAnalysis.scopes`, outermost first.
     """
 
     kind: BlockKind
     span: Span
     content: Span
-    closing: str
-    closing_end: int
+    closing_token: str
+    closing_token_end: int
     lines: tuple[int, int]
-    aligned: bool
+    whole_statements: bool
     statements: int
     enclosing: tuple[int, ...]
 
@@ -127,7 +127,7 @@ class ParseFault(NamedTuple):
     line: int
 
 
-class Nesting:
+class SpanIndex:
     """Index of spans that are nested or disjoint. Results are indices of the sequence of spans."""
 
     def __init__(self, spans: Sequence[tuple[int, int]]) -> None:

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from caretbench.problem import Problem
-from caretbench.reports.judged.answer_values import SILENT, hallucination
+from caretbench.reports.judged.answer_values import EMPTY_ANSWER_VALUE, hallucination
 from caretbench.suites.efcb.output.build_folder import EfcbFolder
 from caretbench.suites.efcb.suite import Efcb
 from caretbench.suites.efcb.tables.result_tables import result_tables
@@ -161,7 +161,7 @@ def test_no_score_contains_what_a_refused_judge_gave(problems: dict[str, Problem
 
 def test_an_empty_answer_has_one_hallucination_rate(problems: dict[str, Problem]) -> None:
     # Table 9 shows what judges gave, as the judged table does: it has no rule of its own.
-    rows = lines(problems, "m", mpr_gen=4.0, reverse_qa=6.0, reverse_qa_hallu=SILENT.value)
+    rows = lines(problems, "m", mpr_gen=4.0, reverse_qa=6.0, reverse_qa_hallu=EMPTY_ANSWER_VALUE.value)
     found = tables([row | {"says_nothing": True} for row in rows], problems)
     assert found["efcb-reverse-qa-hallu"].rows[0][-1].startswith("1.000")
-    assert SILENT.value == hallucination(SILENT.parts) == 1.0
+    assert EMPTY_ANSWER_VALUE.value == hallucination(EMPTY_ANSWER_VALUE.parts) == 1.0

@@ -38,7 +38,7 @@ class BackgroundLoop:
         coroutine: Coroutine[Any, Any, Result],
         done: Callable[[asyncio.Task[Result]], None],
     ) -> None:
-        """Start ``coroutine``; ``done`` is called in the loop's thread at its end, however it ends."""
+        """Start ``coroutine``; ``done`` is called in the loop's thread when it returns, raises or is cancelled."""
 
         def begin() -> None:
             task = self._loop.create_task(coroutine)
@@ -75,7 +75,7 @@ class BackgroundLoop:
             self.call(end(), _PATIENCE_S + 1)
 
     def close(self) -> None:
-        """Cancel all that is left, end the loop and its thread. May be called twice."""
+        """Cancel all remaining tasks, then stop the loop and its thread. May be called twice."""
         if self._loop.is_closed():
             return
 
@@ -103,7 +103,7 @@ _workers: RunVar[anyio.CapacityLimiter] = RunVar("caretbench workers")
 
 
 async def await_future(future: Future[Result]) -> Result:
-    """Return the result of ``future``; if the waiter is cancelled, the work goes on."""
+    """Await ``future`` and return its result; cancelling the caller does not cancel the work."""
     if future.done():
         return future.result()
     limiter = _limiter(_waiters, math.inf)  # they only wait

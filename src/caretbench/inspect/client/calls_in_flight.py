@@ -27,7 +27,7 @@ class CallsInFlight:
 
     @property
     def active(self) -> int:
-        """Number of calls that were started and not yet processed."""
+        """Number of calls that were sent and whose outcome has not been returned yet."""
         return len(self._calls)
 
     @property
@@ -36,7 +36,7 @@ class CallsInFlight:
         return self._landed.empty()
 
     def add(self, request: ModelRequest) -> None:
-        """Divide a request into calls."""
+        """Divide a request into calls (one for all samples, or one per sample) and queue them."""
         together = self._exchange.together and len(request.samples) > 1
         # A seed belongs to one sample: together, all but the first would have none of their own.
         if together and (request.sampling.seed is None):
@@ -53,12 +53,14 @@ class CallsInFlight:
         )
 
     def next_completed(self) -> CallOutcome:
-        """Wait for a call to end."""
+        """Wait until a call ends, and return its outcome."""
         call, task = self._wait_for_completed()
         self._calls.remove(call)
         outcome = task.result()
-        if outcome.again:
-            self.waiting.extendleft(ModelCall(call.request, (sample,)) for sample in reversed(outcome.again))
+        if outcome.retryable:
+            self.waiting.extendleft(
+                ModelCall(call.request, (sample,)) for sample in reversed(outcome.retryable)
+            )
         return outcome
 
     def _wait_for_completed(self) -> tuple[ModelCall, asyncio.Task[CallOutcome]]:
@@ -67,7 +69,7 @@ class CallsInFlight:
                 return self._landed.get(timeout=1)  # without one, Windows hears of no Ctrl-C meanwhile
 
     def cancel_all(self, fault: RequestFault) -> Iterator[ModelFailure]:
-        """Cancel everything; return the calls that will not complete."""
+        """Cancel all calls; yield a failure for each call in flight or waiting."""
         self.cancel()
         for call in [*self._calls, *self.waiting]:
             yield ModelFailure(

@@ -78,7 +78,7 @@ class InspectClient(ModelFacts):
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """Identity: the provider's own if it has one, else its name, address and arguments."""
+        """Settings that identify the model: the provider's own, or else name, address and arguments."""
         own = self._own("identity")
         return dict(own) if isinstance(own, Mapping) else self._identity or {}
 
@@ -156,10 +156,10 @@ class InspectClient(ModelFacts):
             self._answered = self._answered or bool(outcome.answers)
             yield from outcome.answers
             yield from outcome.failures
-            if outcome.fault is not None and outcome.fault.hopeless == "surely":
+            if outcome.fault is not None and outcome.fault.other_requests_fail == "surely":
                 yield from flight.cancel_all(outcome.fault)
                 raise self._end(outcome.fault)
-            if outcome.fault is not None and outcome.fault.hopeless == "unless_answered":
+            if outcome.fault is not None and outcome.fault.other_requests_fail == "unless_answered":
                 doubt = outcome.fault
             if self._answered:
                 doubt = None

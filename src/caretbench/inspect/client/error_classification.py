@@ -15,7 +15,7 @@ from caretbench.inspect.client.provider_errors import is_retryable_status, one_l
 from caretbench.models import FailureKind
 from caretbench.redaction import redact
 
-Hopeless = Literal["no", "unless_answered", "surely"]
+OtherRequestsFail = Literal["no", "unless_answered", "surely"]
 """True if all other requests will fail too: surely with a wrong key; with a forbidden model unless one succeeds."""
 
 _SHOWN = 160
@@ -28,7 +28,7 @@ _EMPTY_STREAM = "NoStreamDataError"
 _UNREACHABLE = frozenset({"ConnectError", "ConnectTimeout", "UnsupportedProtocol", "InvalidURL"})
 _TIMEOUTS = frozenset({"TimeoutError", "APITimeoutError", "ReadTimeout", "AttemptTimeoutError"})
 _NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "insufficient_balance"})
-_HOPELESS: dict[int, Hopeless] = {
+_HOPELESS: dict[int, OtherRequestsFail] = {
     401: "surely",
     402: "surely",
     403: "unless_answered",
@@ -38,22 +38,22 @@ _HOPELESS: dict[int, Hopeless] = {
 
 @dataclass(frozen=True)
 class RequestFault:
-    """Fault of a try without an answer. ``again``: another try may succeed; ``retry_after``: the server's seconds.
+    """Fault of a try without an answer. ``retryable``: another try may succeed; ``retry_after``: the server's seconds.
 
-    ``unstreamed``: a stream was asked for, and what came has no part of one.
+    ``ignored_streaming``: a stream was asked for, and what came has no part of one.
     """
 
     kind: FailureKind
     message: str
-    again: bool
+    retryable: bool
     status: int | None = None
     retry_after: float | None = None
-    hopeless: Hopeless = "no"
-    unstreamed: bool = False
+    other_requests_fail: OtherRequestsFail = "no"
+    ignored_streaming: bool = False
 
 
 def exception_chain(error: BaseException) -> Iterator[BaseException]:
-    """Return ``error`` and what caused it, the outermost first, whether the cause is meant to be shown or not."""
+    """Yield ``error`` and its chain of causes and contexts, the outermost first."""
     seen: set[int] = set()
     current: BaseException | None = error
     while current is not None and id(current) not in seen:
@@ -80,41 +80,41 @@ def _first(links: Iterable[BaseException], read: Callable[[BaseException], _Valu
     return next((found for link in links if (found := read(link)) is not None), None)
 
 
-def _kind(own: object, names: Set[str], status: int | None, *, again: bool) -> FailureKind:
+def _kind(own: object, names: Set[str], status: int | None, *, retryable: bool) -> FailureKind:
     stated: FailureKind | None = getattr(own, "kind", None)
     if stated:
         return stated
     if status is None:
         return "timeout" if names & _TIMEOUTS else "provider"
-    return "refused" if 400 <= status < 500 and not again else "provider"
+    return "refused" if 400 <= status < 500 and not retryable else "provider"
 
 
 def classify_error(error: Exception, secrets: tuple[str, ...] = ()) -> RequestFault:
-    """Return the fault of ``error``. ``secrets`` are removed from the message, like all that looks like one."""
+    """Return the fault for an exception. ``secrets`` and texts that look like secrets are removed from its message."""
     links = list(exception_chain(error))
     names = {type(link).__name__ for link in links}
     causes = {type(link).__name__ for link in _causes(error)}
     status = _first(links, _status)
     code = str(next((getattr(link, "code", None) for link in links if getattr(link, "code", None)), ""))
-    own = next((link for link in links if getattr(link, "again", None) is not None), None)
-    hopeless: Hopeless = _HOPELESS.get(status or 0, "no")
-    again = status is None or is_retryable_status(status)
+    own = next((link for link in links if getattr(link, "retryable", None) is not None), None)
+    other_requests_fail: OtherRequestsFail = _HOPELESS.get(status or 0, "no")
+    retryable = status is None or is_retryable_status(status)
     if own is not None:
-        again = bool(getattr(own, "again", False))
+        retryable = bool(getattr(own, "retryable", False))
     elif causes & _MISSING or code in _NO_MONEY:
-        again, hopeless = False, "surely"
+        retryable, other_requests_fail = False, "surely"
     elif status is None and type(links[0]) is ValueError:
-        again = False  # Inspect's word on the request itself: it would be said again
+        retryable = False  # Inspect's word on the request itself: it would be said again
     if status is None and (names & _UNREACHABLE or any(map(_is_unreachable, links))):
-        hopeless = "unless_answered"
+        other_requests_fail = "unless_answered"
     return RequestFault(
-        kind=_kind(own, names, status, again=again),
+        kind=_kind(own, names, status, retryable=retryable),
         message=redact_line(_said(links, status), secrets),
-        again=again and hopeless != "surely",
+        retryable=retryable and other_requests_fail != "surely",
         status=status,
         retry_after=_first(links, _retry_after),
-        hopeless=hopeless,
-        unstreamed=_EMPTY_STREAM in names,
+        other_requests_fail=other_requests_fail,
+        ignored_streaming=_EMPTY_STREAM in names,
     )
 
 
@@ -152,7 +152,7 @@ def _said(links: list[BaseException], status: int | None) -> str:
         knowing = next((link for link in unwrapped if _status(link) is not None), unwrapped[0])
         return f"HTTP {status}: {_words(knowing)}"
     first = unwrapped[0]
-    if getattr(first, "again", None) is not None:
+    if getattr(first, "retryable", None) is not None:
         return _words(first)
     first = list(_causes(first))[-1]
     words, name = _words(first), type(first).__name__

@@ -31,30 +31,30 @@ def letters_of(prompt: Prompt) -> tuple[str, ...]:
 
 
 def first_token_settings(prompt: Prompt, tokens: int = MOST_TOKENS) -> dict[str, Any]:
-    """Return settings in addition to the sampling, as in Inspect's GenerateConfig; empty for other prompts."""
+    """Return GenerateConfig fields that request first-token log-probabilities; empty for prompts without letters."""
     return {"max_tokens": 1, "logprobs": True, "top_logprobs": tokens} if letters_of(prompt) else {}
 
 
 def letter_probabilities(
     choice: ChatCompletionChoice, letters: Sequence[str], raw: object = None
 ) -> dict[str, float] | None:
-    """Return the log-probabilities of ``letters`` as the first token, as far as known; None: nothing is known.
+    """Return the known log-probabilities of ``letters`` as the first token; None if none is known.
 
     ``raw`` is the choice as the server sent it: llama.cpp's ``/completions`` answers in the form of conversations,
     which Inspect passes over there.
     """
-    told = choice.logprobs
-    if told is None and isinstance(raw, dict) and raw.get("logprobs") is not None:
+    probabilities = choice.logprobs
+    if probabilities is None and isinstance(raw, dict) and raw.get("logprobs") is not None:
         from inspect_ai.model import Logprobs
         from pydantic import ValidationError
 
         try:
-            told = Logprobs.model_validate(raw["logprobs"])
+            probabilities = Logprobs.model_validate(raw["logprobs"])
         except ValidationError:
             return None
-    if told is None or not told.content:
+    if probabilities is None or not probabilities.content:
         return None
-    drawn = told.content[0]
+    drawn = probabilities.content[0]
     tokens = [(other.token, other.logprob) for other in drawn.top_logprobs or ()]
     if drawn.token not in dict(tokens):
         tokens.append((drawn.token, drawn.logprob))
@@ -75,8 +75,8 @@ def log_probabilities(tokens: Iterable[tuple[str, float]], letters: Sequence[str
     return {letter: math.log(total) for letter, total in sums.items() if total > 0}
 
 
-def likeliest_letter(told: Mapping[str, float]) -> str:
+def likeliest_letter(probabilities: Mapping[str, float]) -> str:
     """Return the letter of the highest probability. Ties return all letters, which no parser accepts as an answer."""
-    best = max(told.values())
-    letters = [letter for letter, value in told.items() if value == best]
+    best = max(probabilities.values())
+    letters = [letter for letter, value in probabilities.items() if value == best]
     return letters[0] if len(letters) == 1 else f"equally likely: {', '.join(letters)}"

@@ -46,7 +46,7 @@ def generate_config(
     stop_texts: int | None = None,
     first_tokens: int = MOST_TOKENS,
 ) -> GenerateConfig:
-    """Return a configuration that leaves no setting to Inspect. A single sample with a seed gets seed + its number.
+    """Return a GenerateConfig with every setting explicit. A single sample with a seed gets seed + its index.
 
     At most ``stop_texts`` stop texts are sent, the first ones. Where a letter is wanted, one token is asked for, with
     the probabilities of the likeliest ``first_tokens``.

@@ -46,12 +46,12 @@ class ModelCall:
 
 @dataclass
 class CallOutcome:
-    """Outcome of a call. ``again``: samples to request one by one; ``fault``: error of the last try, if it failed."""
+    """Outcome of a call: ``retryable`` are samples to request one by one, ``fault`` is the error of the last try."""
 
     call: ModelCall
     answers: list[ModelAnswer] = field(default_factory=list)
     failures: list[ModelFailure] = field(default_factory=list)
-    again: tuple[int, ...] = ()
+    retryable: tuple[int, ...] = ()
     fault: RequestFault | None = None
 
 
@@ -105,7 +105,9 @@ class ModelCaller:
                     reply = await self._try(call, attempts, stream=stream)
                 outcome = self._settled(call, reply, attempts)
             except TimeoutError:
-                fault = RequestFault("timeout", f"no answer within {self._options.timeout_s:g} s", again=True)
+                fault = RequestFault(
+                    "timeout", f"no answer within {self._options.timeout_s:g} s", retryable=True
+                )
             except Exception as error:
                 fault = classify_error(error, self._secrets)
             else:
@@ -116,14 +118,14 @@ class ModelCaller:
                 continue
             if fault.status in (400, 422) and len(call.samples) > 1:
                 self.together = False  # n may be what it does not take: asked singly, the provider will tell
-                return CallOutcome(call, again=call.samples)
+                return CallOutcome(call, retryable=call.samples)
             if fault.status in (400, 422) and stream and "stream" in fault.message.lower():
                 self.stream = stream = False
                 continue
-            if fault.unstreamed and stream:
+            if fault.ignored_streaming and stream:
                 stream, empty_stream = False, True  # the server may ignore the wish for a stream
                 continue
-            if not fault.again or attempts > self._options.max_retries:
+            if not fault.retryable or attempts > self._options.max_retries:
                 failure = self._failure(call, call.samples, fault, attempts)
                 return CallOutcome(call, failures=[failure], fault=fault)
             await asyncio.sleep(self._pause(call, fault, attempts))
@@ -178,7 +180,7 @@ class ModelCaller:
             raise BrokenAnswerError("the provider answered without a choice")
         if len(given) < len(call.samples):
             self.together = False
-        outcome = CallOutcome(call, again=call.samples[len(given) :])
+        outcome = CallOutcome(call, retryable=call.samples[len(given) :])
         usage = usage_of(reply.output, len(given))
         for index, sample in enumerate(call.samples[: len(given)]):
             found = self._answer(call, reply, index, sample, usage)
@@ -205,7 +207,7 @@ class ModelCaller:
         if letters and refusal is None and told is None:
             refusal = UNTOLD
         if refusal is not None:
-            return RequestFault("refused", redact_line(refusal, self._secrets), again=False)
+            return RequestFault("refused", redact_line(refusal, self._secrets), retryable=False)
         text: str | None = choice.message.text
         if not text and _is_null(raw):
             text = None

@@ -14,9 +14,9 @@ _SHOWN = 400
 
 
 class ProviderError(Exception):
-    """Error without an answer. The message contains no key, and is one line.
+    """Error of a provider that returned no answer. The message is one line without API keys.
 
-    ``message`` is the text without the HTTP status, ``status_code`` the status where there was one; ``again`` says
+    ``message`` is the text without the HTTP status, ``status_code`` the status where there was one; ``retryable`` says
     whether another try may help, and ``retry_after`` after how many seconds the server wants it. ``kind`` is the word
     for ``errors.jsonl``.
     """
@@ -26,14 +26,14 @@ class ProviderError(Exception):
         message: str,
         *,
         status_code: int | None = None,
-        again: bool = False,
+        retryable: bool = False,
         retry_after: float | None = None,
         kind: FailureKind | None = None,
     ) -> None:
         self.message = one_line(redact(message))
         super().__init__(f"HTTP {status_code}: {self.message}" if status_code else self.message)
         self.status_code = status_code
-        self.again = again
+        self.retryable = retryable
         self.retry_after = retry_after
         self.kind: FailureKind = kind or ("refused" if status_code in _REFUSED else "provider")
 
@@ -52,11 +52,11 @@ class BrokenAnswerError(ProviderError):
     """Error: the answer is incomplete; another try may succeed."""
 
     def __init__(self, message: str, *, status_code: int | None = None) -> None:
-        super().__init__(message, status_code=status_code, again=True, kind="provider")
+        super().__init__(message, status_code=status_code, retryable=True, kind="provider")
 
 
 def is_retryable_status(status: int) -> bool:
-    """Return whether another try may help after an answer of this HTTP status."""
+    """Return whether a retry may succeed after a response with this HTTP status."""
     return status in _AGAIN or (status >= 500 and status not in _REFUSED)
 
 

@@ -25,7 +25,7 @@ class ProviderFacts(BaseModel):
     returns_log_probabilities: bool = False
     """True if the log-probabilities of the likeliest first tokens can be requested."""
     together: bool = False
-    """True if n samples by one request are honoured."""
+    """True if one request can return n samples."""
     stop_texts: int | None = Field(default=None, ge=1)
     """Maximum number of stop texts of a request; None: any number, as far as is known."""
     options: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ def providers() -> Mapping[str, ProviderFacts]:
 
 
 def provider_facts(name: str) -> ProviderFacts:
-    """Return the facts of the provider ``name``; unknown ones take conversations."""
+    """Return the facts of the provider ``name``; an unknown provider is assumed to accept chat prompts only."""
     return providers().get(name, ProviderFacts())
 
 
@@ -66,13 +66,13 @@ class ModelFacts:
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """Identity: the provider's own, or its name."""
+        """Settings that identify the model: those that the provider defines, else its name."""
         own = self._own("identity")
         return dict(own) if isinstance(own, Mapping) else {"provider": self.name.partition("/")[0]}
 
     @property
     def context_tokens(self) -> int | None:
-        """Room for prompt and answer in tokens, if the provider knows it."""
+        """Context length (prompt and answer) in tokens, if the provider knows it."""
         own = self._own("context_tokens")
         return own if isinstance(own, int) else None
 

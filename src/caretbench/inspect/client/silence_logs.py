@@ -68,7 +68,7 @@ def silence_logs(listener: Listener) -> None:
 
 
 def restore_logs(listener: Listener) -> None:
-    """End what :func:`silence_logs` began for this listener."""
+    """Undo one call of :func:`silence_logs` with this listener."""
     with _lock:
         if listener not in _handler.listeners:
             return

@@ -65,7 +65,7 @@ class SingleTryAPI(ModelAPI):
 
     def should_retry(self, ex: Exception) -> bool | RetryDecision:
         """Return whether and when to retry."""
-        if not isinstance(ex, ProviderError) or not ex.again:
+        if not isinstance(ex, ProviderError) or not ex.retryable:
             return RetryDecision.no()
         decide = RetryDecision.rate_limit if ex.rate_limited else RetryDecision.transient
         return decide(retry_after=ex.retry_after)

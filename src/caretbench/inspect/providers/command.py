@@ -135,7 +135,7 @@ class CommandAPI(SingleTryAPI):
         if ran.status:
             said = ran.stderr_tail.decode("utf-8", "replace").strip()[-600:]
             raise ProviderError(
-                f"{name} {ran.status_text}" + (f": {said}" if said else ""), again=ran.status == TRY_AGAIN
+                f"{name} {ran.status_text}" + (f": {said}" if said else ""), retryable=ran.status == TRY_AGAIN
             )
         return ran.output
 

@@ -1,4 +1,4 @@
-"""Client of a completion server of one shape: one request, one whole answer or error. Imports nothing of Inspect."""
+"""Client of completion servers: sends one request, returns a complete answer or raises. Does not import Inspect."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class CompletionServer:
         except httpx.TimeoutException as error:
             raise ProviderError(
                 self._safe(f"no answer in time from {url} ({type(error).__name__})"),
-                again=True, kind="timeout",
+                retryable=True, kind="timeout",
             ) from None  # fmt: skip
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
             raise ProviderError(self._safe(f"{url} is no address: {error}"), kind="provider") from None
@@ -120,7 +120,7 @@ class CompletionServer:
                 self._safe(f"{url} did not answer: {error or type(error).__name__}")
             ) from None
         return EndpointAnswer(
-            assembly.whole(streamed=streamed),
+            assembly.complete_choices(streamed=streamed),
             assembly.model,
             assembly.counts,
             first_s,
@@ -158,7 +158,7 @@ class CompletionServer:
         return ProviderError(
             self._safe("; ".join(parts)),
             status_code=status,
-            again=is_retryable_status(status),
+            retryable=is_retryable_status(status),
             retry_after=_retry_after(response.headers),
         )
 

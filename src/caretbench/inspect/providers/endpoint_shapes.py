@@ -27,7 +27,7 @@ class _Table(BaseModel):
 
 
 class RequestForm(_Table):
-    """Form of a request to a server: path, and places in the body.
+    """Form of a request: URL path, and the JSON path of each value in the body.
 
     ``empty_suffix`` names the form that is taken where the suffix is empty. ``file_path`` and ``file_text`` are the
     names of the two fields of one entry of ``files``.
@@ -42,7 +42,7 @@ class RequestForm(_Table):
 
 
 class AnswerPaths(_Table):
-    """Places of text and finish reason in an answer, or in one piece of a streamed one.
+    """JSON paths of text and finish reason in an answer, or in one event of a streamed answer.
 
     ``choices`` is the list of the answers (empty: the object itself is the only one), the others are places in each
     of them. ``done`` is true in the last piece.
@@ -56,7 +56,7 @@ class AnswerPaths(_Table):
 
 
 class UsagePaths(_Table):
-    """Places of the token counts."""
+    """JSON paths of the token counts in an answer."""
 
     input: str
     output: str
@@ -65,7 +65,7 @@ class UsagePaths(_Table):
 
 
 class ErrorHint(_Table):
-    """Hint for a user in addition to the server's own words, shown if status and words match."""
+    """Hint shown after a server's error message if status and text match."""
 
     message: str
     status: int | None = None
@@ -130,7 +130,7 @@ class EndpointShape(_Table):
         return "samples" in self.fill.body.values()
 
     def address(self, base_url: str) -> str:
-        """Return ``base_url`` without the slash and the endings that do not belong to it here."""
+        """Return ``base_url`` without a final slash and without the endings in ``base_url_endings``."""
         address = base_url.strip().rstrip("/")
         for ending in self.base_url_endings:
             address = address.removesuffix(ending).rstrip("/")
@@ -139,7 +139,7 @@ class EndpointShape(_Table):
     def body(
         self, form: RequestForm, values: Mapping[str, JsonValue], *, stream: bool
     ) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
-        """Return the JSON to send in ``form``, and the names of the values that have no place in it.
+        """Return the JSON body of a request, and the names of values that ``form`` cannot transmit.
 
         A value that is None is not sent.
         """

@@ -16,7 +16,7 @@ from caretbench.inspect.client.messages import PROMPT_KIND
 from caretbench.inspect.client.provider_errors import BrokenAnswerError, ProviderError
 from caretbench.inspect.providers.base import FINISH_REASONS, FIRST_S, SingleTryAPI, chat_choice
 from caretbench.inspect.providers.endpoint_shapes import StopReason
-from caretbench.inspect.providers.gguf_answer import GgufAnswer, refusal
+from caretbench.inspect.providers.gguf_answer import GgufAnswer, response_error
 from caretbench.inspect.providers.stream_parsing import StreamSplitter, check_size
 from caretbench.local.gguf import read_gguf
 from caretbench.local.llama_server import LlamaServer, engine_version, server_settings
@@ -95,7 +95,7 @@ class GgufAPI(SingleTryAPI):
         return self._server.setting.slots
 
     def identity(self) -> dict[str, JsonValue]:
-        """Return settings that decide answers: hash of the weights, engine, mode, slots, threads, context. No path."""
+        """Return the settings that influence answers: weights' hash, engine, mode, slots, threads, context length."""
         return self._server.identity()
 
     def context_tokens(self) -> int:
@@ -107,7 +107,7 @@ class GgufAPI(SingleTryAPI):
         return self.header.special_tokens
 
     def control_tokens(self) -> frozenset[str]:
-        """Return texts that are a control token by the file's vocabulary; the server reads them so in every prompt."""
+        """Return the texts of control tokens in the file's vocabulary; the server parses them in every prompt."""
         return self.header.control_tokens
 
     def token_count(self, text: str) -> int:
@@ -123,7 +123,7 @@ class GgufAPI(SingleTryAPI):
             response = self._counter.post(f"{url}/tokenize", json=body, headers=self._server.headers)
             tokens = response.raise_for_status().json()["tokens"]
         except (httpx.HTTPError, ValueError, KeyError) as error:
-            raise ProviderError(f"{self._name}: tokens cannot be counted: {error}", again=True) from None
+            raise ProviderError(f"{self._name}: tokens cannot be counted: {error}", retryable=True) from None
         return len(tokens)
 
     # --- what Inspect asks a provider ---------------------------------------------------------------------------
@@ -222,15 +222,15 @@ class GgufAPI(SingleTryAPI):
                 "POST", url, json=body, headers=self._server.headers
             ) as response:
                 if response.status_code != 200:
-                    raise refusal(response.status_code, await response.aread())
+                    raise response_error(response.status_code, await response.aread())
                 async for chunk in response.aiter_bytes():
                     size += len(chunk)
                     check_size(size)
                     for data in splitter.feed(chunk):
-                        answer.take(data, time.monotonic() - started)
+                        answer.add_event(data, time.monotonic() - started)
         except httpx.TimeoutException:
             raise ProviderError(
-                f"{self._name}: the model's server is silent", again=True, kind="timeout"
+                f"{self._name}: the model's server is silent", retryable=True, kind="timeout"
             ) from None
         except httpx.HTTPError as error:
             raise BrokenAnswerError(

@@ -13,7 +13,7 @@ from caretbench.inspect.providers.stream_parsing import error_message, parse_jso
 
 
 class GgufAnswer:
-    """Streamed answer of llama.cpp as it grows."""
+    """Answer of llama.cpp's server while it is streamed."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
@@ -28,7 +28,7 @@ class GgufAnswer:
         """Text received so far."""
         return "".join(self._parts)
 
-    def take(self, data: bytes, now_s: float) -> None:
+    def add_event(self, data: bytes, now_s: float) -> None:
         """Process one event, ``now_s`` seconds after the request.
 
         Raises:
@@ -67,14 +67,14 @@ def _usage(counts: Mapping[str, Any]) -> ModelUsage:
     )
 
 
-def refusal(status: int, data: bytes) -> ProviderError:
+def response_error(status: int, data: bytes) -> ProviderError:
     """Return the error of a response of another ``status`` than 200."""
     try:
         said = error_message(parse_json(data))
     except ProviderError:
         said = data[:400].decode("utf-8", "replace")
     return ProviderError(
-        f"the model's server: {said[:400]}", status_code=status, again=is_retryable_status(status)
+        f"the model's server: {said[:400]}", status_code=status, retryable=is_retryable_status(status)
     )
 
 
@@ -83,5 +83,5 @@ def _refusal_of(error: Any) -> ProviderError:
     status = code if isinstance(code, int) and 400 <= code < 600 else None
     return ProviderError(
         f"the model's server: {error_message(error)[:400]}",
-        status_code=status, again=True if status is None else is_retryable_status(status),
+        status_code=status, retryable=True if status is None else is_retryable_status(status),
     )  # fmt: skip

@@ -16,7 +16,7 @@ _COMPLAINT = 2000
 
 
 class ProcessResult(NamedTuple):
-    """Outcome of a run. ``complaint`` is the end of standard error; ``status`` is negative for a signal."""
+    """Result of a process. ``stderr_tail``: end of standard error; ``status``: exit status, negative for a signal."""
 
     output: bytes
     stderr_tail: bytes
@@ -25,14 +25,14 @@ class ProcessResult(NamedTuple):
 
     @property
     def status_text(self) -> str:
-        """Status in words."""
+        """Exit status or signal as text: ``ended with status 1``, ``was killed by SIGKILL``."""
         if self.status >= 0:
             return f"ended with status {self.status}"
         return f"was killed by {_signal_name(-self.status)}"
 
 
 async def run_process(argv: Sequence[str], data: bytes, max_output: int) -> ProcessResult:
-    """Run ``argv`` with ``data`` on its standard input; at most ``largest`` bytes of output are kept.
+    """Run ``argv`` with ``data`` on standard input; at most ``max_output`` bytes of output are kept.
 
     A program that writes more is killed; so are, when it ends or the caller is cancelled, its children.
 

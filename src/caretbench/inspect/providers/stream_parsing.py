@@ -85,7 +85,7 @@ class AnswerAssembly:
         self.ended = True
 
     def add(self, piece: JsonValue, places: AnswerPaths) -> None:
-        """Process one piece.
+        """Add one event of the stream (or the whole answer) to the choices.
 
         Raises:
             ProviderError: it is an error, or has another form.
@@ -136,17 +136,17 @@ class AnswerAssembly:
         if entering is not None and leaving is not None:
             self.counts = TokenCounts(entering, leaving, cached, reasoning)
 
-    def in_order(self) -> list[PartialChoice]:
-        """Return the received choices."""
+    def received_choices(self) -> list[PartialChoice]:
+        """Return the choices received so far, sorted by index."""
         return [self.choices[number] for number in sorted(self.choices)]
 
-    def whole(self, *, streamed: bool) -> list[PartialChoice]:
-        """Return the choices, in order.
+    def complete_choices(self, *, streamed: bool) -> list[PartialChoice]:
+        """Return the complete choices, sorted by index.
 
         Raises:
             BrokenAnswerError: something is missing.
         """
-        choices = self.in_order()
+        choices = self.received_choices()
         if not choices:
             raise BrokenAnswerError("the server answered without any choice")
         if any(not choice.parts and choice.finish is None for choice in choices):
@@ -174,9 +174,9 @@ def error_message(error: JsonValue) -> str:
 def _told(error: JsonValue) -> ProviderError:
     code = _number(value_at(error, "code"))
     status = code if code is not None and 400 <= code < 600 else None
-    again = True if status is None else is_retryable_status(status)
+    retryable = True if status is None else is_retryable_status(status)
     return ProviderError(
-        f"the server answered with an error: {error_message(error)}", status_code=status, again=again
+        f"the server answered with an error: {error_message(error)}", status_code=status, retryable=retryable
     )
 
 
@@ -194,7 +194,7 @@ def parse_json(data: bytes) -> JsonValue:
 
 
 class StreamSplitter:
-    """Splitter of a stream's bytes into its pieces.
+    """Splitter of a byte stream into events or lines.
 
     Only line feeds divide: JSON may hold U+2028 and its like as they are, at which text readers would cut.
     """
@@ -205,7 +205,7 @@ class StreamSplitter:
         self._data: list[bytes] = []
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """Yield the pieces completed by ``chunk``."""
+        """Yield the events or lines that ``chunk`` completes."""
         first, *others = chunk.split(b"\n")
         self._rest.append(first)
         for other in others:

@@ -45,7 +45,7 @@ def read_log(path: Path, suite: str, data_hash: str) -> InspectLog | None:
 
 
 class InspectLog:
-    """Log of one of our tasks; ``suite`` and ``data_hash`` are those it must be about.
+    """Inspect log of one of our tasks; reading fails if its suite or data hash differs from the expected one.
 
     Raises:
         DataError: it cannot be read, is no log of ours, or is about other data.
@@ -76,11 +76,11 @@ class InspectLog:
         """The manifest's entries; filled likewise."""
 
     def completions(
-        self, problems: Container[str], passed_over: Callable[[str], None] = lambda _problem_id: None
+        self, problems: Container[str], on_skipped: Callable[[str], None] = lambda _problem_id: None
     ) -> Iterator[Completion]:
         """Yield the answers to ``problems``, in the log's order.
 
-        ``passed_over`` is called with the problem's id of every other answer.
+        ``on_skipped`` is called with the problem's id of every other answer.
 
         Raises:
             DataError: the log is damaged.
@@ -89,7 +89,7 @@ class InspectLog:
         for sample in self._samples():
             identity = str(sample.id)
             if identity not in problems:
-                passed_over(identity)
+                on_skipped(identity)
                 continue
             stamp = sample.metadata.get("caretbench")
             stamp = stamp if isinstance(stamp, dict) else {}

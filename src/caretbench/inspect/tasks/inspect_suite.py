@@ -49,7 +49,7 @@ class AnswerVerdict(NamedTuple):
 
 
 class InspectSuite:
-    """Problems of one set under one policy and one profile."""
+    """Problem set with the policy and profile by which Inspect's answers are scored."""
 
     def __init__(
         self,

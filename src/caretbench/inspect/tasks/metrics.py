@@ -1,4 +1,4 @@
-"""Metric: one mapping of all numbers, from the raw scores of every sample.
+"""Inspect metric that returns all numbers of an evaluation as one mapping, from the scores of all samples.
 
 It is ``unreduced``, so that Inspect's reducers (pass_at_5 of a similarity means nothing) never touch it, and one
 metric, since of two with one name Inspect silently keeps the first.

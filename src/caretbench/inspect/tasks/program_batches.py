@@ -43,7 +43,7 @@ class ProgramBatcher:
         self._lanes = 0
 
     def submit(self, request: AnyRequest) -> Future[ExecutionResult]:
-        """Return a future result of ``request``; its id is in no result."""
+        """Return the future result of ``request``; the result does not contain the request's id."""
         key = sha256_text(repr(request.model_copy(update={"id": ""})))
         with self._lock:
             future = self._under_way.get(key)

@@ -81,7 +81,7 @@ class SandboxSettings(BaseModel):
     read_only: dict[str, str] = Field(default_factory=dict)
 
     def limits(self) -> Limits:
-        """Return the bounds of a command."""
+        """Return the resource limits of a command."""
         return Limits(**self.model_dump(exclude={"environment", "read_only"}))
 
 
@@ -132,7 +132,7 @@ class CaretbenchSandbox(SandboxEnvironment):
     @override
     @classmethod
     async def task_init(cls, task_name: str, config: SandboxEnvironmentConfigType | None) -> None:
-        """Find out before the first sample whether sandboxes can be built here."""
+        """Check before the first sample that sandboxes can be created on this machine."""
         settings = sandbox_settings(config)
         await _in_thread(lambda: _try_out(settings))
 

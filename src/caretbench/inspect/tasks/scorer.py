@@ -30,7 +30,7 @@ def caret(
     workers: int | None = None,
     use_cache: bool = True,
 ) -> Scorer:
-    """Run the answer in its place, and compare it with the reference.
+    """Return the scorer: executes the program with the answer inserted, and compares the answer with the reference.
 
     A value without a verdict is NaN: Inspect leaves such rows out of the metrics, as the report does.
 

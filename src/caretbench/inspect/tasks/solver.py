@@ -32,7 +32,7 @@ def ask(
     seed: int | None,
     scored: dict[str, Any],
 ) -> Solver:
-    """Ask the model at the problem's caret.
+    """Return the solver: renders the problem's prompt for the model and sends it once.
 
     Args:
         suite: The suite's name.

@@ -25,7 +25,7 @@ from caretbench.inspect.tasks.solver import ask
 from caretbench.options import Option, StringList
 from caretbench.problem import Question
 from caretbench.runs.plans.config import RunConfig, config_from_options
-from caretbench.runs.plans.options import BY_NAME, OPTIONS
+from caretbench.runs.plans.options import OPTIONS, OPTIONS_BY_NAME
 from caretbench.runs.plans.roles import NamedModel
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _PER_CELL = Option(
 
 
 def inspect_task(name: str) -> Callable[..., Task]:
-    """Return the task of a suite: its parameters are the options of a run, as far as Inspect has none of its own."""
+    """Return the Inspect task of a suite. Its parameters are the options of a run that Inspect itself lacks."""
 
     def made(**options: Any) -> Task:
         return _task(name, options)
@@ -73,7 +73,7 @@ def _config(suite: str, given: Mapping[str, Any]) -> RunConfig:
                 told = f"{name} is replaced by {_PER_CELL.replacement}; it works for one release more"
                 logging.getLogger("caretbench").warning("%s", told)
                 options[_PER_CELL.field] = value
-        elif BY_NAME[name].value_type is StringList:
+        elif OPTIONS_BY_NAME[name].value_type is StringList:
             options[name] = [value] if isinstance(value, str) else value
         else:
             options[name] = ",".join(map(str, value)) if isinstance(value, list) else value

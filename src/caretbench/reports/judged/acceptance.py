@@ -1,9 +1,10 @@
 """Acceptance of judges by their controls, a condition for a grader's values to enter a score.
 
 A judge is correct about a control if it gives the text the known rating (``trust.is_control_correct``). It *fails* if
-its number of correct controls is so low that a good judge (correct with probability ``GOOD``) would have one that low
-in at most ``FALSE_REFUSAL`` of runs (all controls of a criterion together). With too few controls to tell a good judge
-from one that is correct half of the time (``BAD``), the verdict is open, and the judge is not accepted either.
+its number of correct controls is so low that a good judge (correct with probability ``GOOD_GRADER_ACCURACY``) would
+have one that low in at most ``MAX_FALSE_REJECTION`` of runs (all controls of a criterion together). With too few
+controls to tell a good judge from one that is correct half of the time (``BAD_GRADER_ACCURACY``), the verdict is open,
+and the judge is not accepted either.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ from caretbench.reports.judged.answer_values import JudgedTexts
 from caretbench.reports.judged.judged_answers import JudgedAnswers, grader_title
 from caretbench.reports.judged.trust import Calibration, calibration
 
-VERSION: Final = "controls@1"
+ACCEPTANCE_VERSION: Final = "controls@1"
 """Version of the rule by which graders are accepted."""
 
-GOOD: Final = 0.85
-FALSE_REFUSAL: Final = 0.01
+GOOD_GRADER_ACCURACY: Final = 0.85
+MAX_FALSE_REJECTION: Final = 0.01
 """Maximum probability that a good grader fails under one criterion."""
-BAD: Final = 0.5
-FALSE_ACCEPTANCE: Final = 0.05
-"""Maximum probability that a bad grader is accepted, one that is correct about a control with probability ``BAD``."""
-ORDER_EFFECT: Final = 0.25
+BAD_GRADER_ACCURACY: Final = 0.5
+MAX_FALSE_ACCEPTANCE: Final = 0.05
+"""Maximum probability that a bad grader is accepted (``BAD_GRADER_ACCURACY``: its share of correct controls)."""
+MAX_ORDER_EFFECT: Final = 0.25
 """Maximum gain of a text from being shown first, as a share of the scale."""
 
 _FEWEST_ORDERED: Final = 10
@@ -57,7 +58,11 @@ class Acceptance(NamedTuple):
 @cache
 def min_correct_controls(problems: int, controls: int) -> int:
     """Return the number of problems, of ``problems``, in which a grader must judge a control correctly."""
-    return int(np.argmax(bdtr(np.arange(problems + 1), problems, GOOD) > FALSE_REFUSAL / controls))
+    return int(
+        np.argmax(
+            bdtr(np.arange(problems + 1), problems, GOOD_GRADER_ACCURACY) > MAX_FALSE_REJECTION / controls
+        )
+    )
 
 
 @cache
@@ -66,7 +71,7 @@ def min_control_problems(controls: int) -> int:
     last = 0
     for problems in range(1, 200):  # the probability falls with the problems, but not at every step
         required = min_correct_controls(problems, controls)
-        if bdtrc(required - 1, problems, BAD) > FALSE_ACCEPTANCE:
+        if bdtrc(required - 1, problems, BAD_GRADER_ACCURACY) > MAX_FALSE_ACCEPTANCE:
             last = problems
     return last + 1
 
@@ -105,7 +110,7 @@ def _faults(found: Calibration, names: tuple[str, ...]) -> Iterator[str]:
             continue
         if rating.problems < _FEWEST_ORDERED:
             continue
-        if abs(rating.order_effect) - _DEVIATIONS * rating.order_error > ORDER_EFFECT:
+        if abs(rating.order_effect) - _DEVIATIONS * rating.order_error > MAX_ORDER_EFFECT:
             verb = "gains" if rating.order_effect > 0 else "loses"
             yield f"{name} {verb} {abs(rating.order_effect):.0%} of the scale by being shown first"
 
@@ -146,7 +151,7 @@ def withheld_by_criterion(answers: JudgedAnswers) -> Mapping[str, str]:
 def rejection_line(grader: str, criterion: str, verdict: Acceptance) -> str:
     """Return one line with grader, criterion and the reason for rejection."""
     reason = (
-        f"fails its controls: {verdict.reason} (rule {VERSION})"
+        f"fails its controls: {verdict.reason} (rule {ACCEPTANCE_VERSION})"
         if verdict.state == "failed"
         else verdict.reason
     )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from caretbench.reports.judged.acceptance import FALSE_REFUSAL, GOOD
+from caretbench.reports.judged.acceptance import GOOD_GRADER_ACCURACY, MAX_FALSE_REJECTION
 from caretbench.reports.judged.answers import STRATA
 from caretbench.reports.judged.caret_tables import human_agreement_table
 from caretbench.reports.judged.scores import AnswerScoreColumn, AnswerScores, GraderTrust
 from caretbench.reports.tables import (
-    Field,
     FieldValues,
     ReportTable,
+    TableField,
     digits_field,
     score_field,
     share_field,
@@ -80,14 +80,14 @@ def _scores_table(judged: AnswerScores) -> ReportTable:
     )
 
 
-def _marked(field: Field, column: AnswerScoreColumn) -> Field:
+def _marked(field: TableField, column: AnswerScoreColumn) -> TableField:
     """Return the field, marked if the graders did not pass their controls."""
     if not column.refused or field.sort is None:
         return field
     return field.model_copy(update={"text": f"{field.text} {FAILED_CONTROLS_MARK}", "tone": "warning"})
 
 
-def _coverage(column: AnswerScoreColumn) -> Field:
+def _coverage(column: AnswerScoreColumn) -> TableField:
     found = share_field(column.coverage, f"{column.rated} of {column.answers}")
     return found.model_copy(update={"tone": "warning"}) if column.failed else found
 
@@ -190,6 +190,7 @@ def _controls_table(judged: AnswerScores) -> ReportTable:
             "request; empty: nothing. Separation: the probability that a reference is judged better (0.5 is "
             "chance). Precision and recall: of the controls that are hallucinations, whether they are found out. "
             "Verdict: a grader that is right about every control in "
-            f"{GOOD:.0%} of the cases fails in at most {FALSE_REFUSAL:.0%} of the runs ({judged.acceptance})."
+            f"{GOOD_GRADER_ACCURACY:.0%} of the cases fails in at most {MAX_FALSE_REJECTION:.0%} of the runs "
+            f"({judged.acceptance})."
         ),
     )  # fmt: skip

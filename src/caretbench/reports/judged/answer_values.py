@@ -17,13 +17,13 @@ from caretbench.judging.aggregation import GraderKey, TextKey
 from caretbench.judging.answers import answer_key
 from caretbench.judging.parsing import claims_in
 from caretbench.problem import Judgement
-from caretbench.runs.judging.two_step_judging import AFTER, NOTHING
+from caretbench.runs.judging.two_step_judging import EMPTY_ANSWER, FIRST_STEP_FIELD
 from caretbench.runs.run_folder import ModelInfo
 
 FALSE_LABELS: Final = ("unsupported", "contradicted")
 """Labels of statements that are hallucinations."""
 
-RULE: Final = "judged-answers@2"
+VALUE_RULE_VERSION: Final = "judged-answers@2"
 """Version of the rule from judgements to values. 2: an answer without a statement has the value 1, not 0."""
 
 
@@ -64,7 +64,7 @@ class TextValue(NamedTuple):
 
 
 _NO_CLAIMS: Final = {"claims": 0.0} | dict.fromkeys(FALSE_LABELS, 0.0)
-SILENT: Final = TextValue({0: hallucination(_NO_CLAIMS)}, _NO_CLAIMS)
+EMPTY_ANSWER_VALUE: Final = TextValue({0: hallucination(_NO_CLAIMS)}, _NO_CLAIMS)
 """Value of the empty answer for criteria about statements, for which no judge is called."""
 
 
@@ -81,8 +81,8 @@ class JudgedTexts(NamedTuple):
 
     def value(self, grader: GraderKey | None, text: TextKey) -> TextValue | None:
         """Return a grader's value of an answer; for grader None the mean of all graders, if all judged it."""
-        if self.two_steps and text[1] == NOTHING:
-            return SILENT
+        if self.two_steps and text[1] == EMPTY_ANSWER:
+            return EMPTY_ANSWER_VALUE
         if grader is not None:
             return self.graders[grader].get(text)
         found = [texts[text] for texts in self.graders.values() if text in texts]
@@ -103,8 +103,8 @@ def read_judged_texts(
             rows[row.grader, row.parameters].append(row)
     second: dict[GraderKey, tuple[str, ...]] = defaultdict(tuple)
     for info in graders:
-        if AFTER in info.settings:
-            second[info.model, str(info.settings[AFTER])] += (info.parameters,)
+        if FIRST_STEP_FIELD in info.settings:
+            second[info.model, str(info.settings[FIRST_STEP_FIELD])] += (info.parameters,)
     found: dict[str, dict[GraderKey, Mapping[TextKey, TextValue]]] = defaultdict(dict)
     silent: dict[str, dict[GraderKey, Mapping[TextKey, TextValue]]] = defaultdict(dict)
     settings: dict[str, Mapping[str, Any]] = {}

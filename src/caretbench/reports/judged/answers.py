@@ -15,7 +15,7 @@ from caretbench.judging.agreement import grader_agreement
 from caretbench.judging.answers import TextOf, plain_answer
 from caretbench.judging.question_controls import HALLUCINATIONS
 from caretbench.profiles import PROFILES, profile_named
-from caretbench.reports.frame import LoadedRun, missing_counts
+from caretbench.reports.frame import LoadedRun, missing_judgement_counts
 from caretbench.reports.judged.acceptance import (
     Acceptance,
     State,
@@ -38,8 +38,8 @@ from caretbench.reports.judged.scores import (
     GraderTrust,
 )
 from caretbench.reports.judged.trust import calibration, consistency
-from caretbench.runs.judging.ratings import HumanRating, rated_scores, read_ratings
-from caretbench.runs.judging.result import COVERAGE_WANTED
+from caretbench.runs.judging.ratings import HumanRating, rated_score_names, read_ratings
+from caretbench.runs.judging.result import REQUIRED_COVERAGE
 from caretbench.runs.run_folder import ModelInfo, RunFolder
 from caretbench.suites.suite_types import FAILED_CONTROLS_MARK
 
@@ -48,8 +48,8 @@ STRATA = ("task", "repository")
 
 def folder_answer_scores(folder: RunFolder, text_of: TextOf = plain_answer) -> tuple[AnswerScores, ...]:
     """Return the scores of answers in a run's folder, by criterion; the run need not be scored."""
-    answers = JudgedAnswers.of(folder, text_of)
-    return answer_scores_of(answers, missing=missing_counts(folder), people=read_ratings(folder))
+    answers = JudgedAnswers.from_folder(folder, text_of)
+    return answer_scores_of(answers, missing=missing_judgement_counts(folder), people=read_ratings(folder))
 
 
 def run_judged_answers(run: LoadedRun, text_of: TextOf = plain_answer) -> JudgedAnswers:
@@ -100,7 +100,7 @@ def coverage_warnings(found: Iterable[AnswerScores]) -> Iterator[str]:
             if column.failed:
                 yield (
                     f"{column.model}: {column.coverage:.1%} of the answers have a value by {judged.criterion}, below "
-                    f"{COVERAGE_WANTED:.0%}; this run has failed"
+                    f"{REQUIRED_COVERAGE:.0%}; this run has failed"
                 )
 
 
@@ -204,7 +204,7 @@ def _people(judged: JudgedTexts, people: Sequence[HumanRating]) -> Iterator[Grad
     criterion = known_criterion(judged.criterion)
     if criterion is None:
         return
-    names = set(rated_scores(criterion))
+    names = set(rated_score_names(criterion))
     rows = []
     for row in people:
         values = {name: value for name, value in row.values.items() if value is not None}

@@ -9,9 +9,9 @@ from caretbench.reports.judged.judged_answers import ALL_GRADERS
 from caretbench.reports.judged.scores import CaretScoreColumn, CaretScores, GraderHumanAgreement
 from caretbench.reports.tables import (
     MISSING_FIELD,
-    Field,
     FieldValues,
     ReportTable,
+    TableField,
     digits_field,
     display_label,
     number_field,
@@ -125,7 +125,7 @@ def _graders_table(judged: CaretScores) -> ReportTable:
     return table_of(_title(judged, "Graders"), heads, rows, caption)
 
 
-def _share(count: int, whole: int) -> Field:
+def _share(count: int, whole: int) -> TableField:
     return number_field(count, percent(count / whole) if whole else None, str(count) if count else "")
 
 

@@ -30,7 +30,7 @@ from caretbench.judging.answers import inserted_texts
 from caretbench.metrics.intervals import RESAMPLES
 from caretbench.problem import Caret, Completion, CompletionKey, Judgement, Problem
 from caretbench.profiles import PROFILES, profile_named
-from caretbench.reports.frame import LoadedRun, baselines_in, missing_counts, model_titles
+from caretbench.reports.frame import LoadedRun, baselines_in, missing_judgement_counts, model_titles
 from caretbench.reports.judged.instance_means import (
     Instances,
     MissingCounts,
@@ -126,7 +126,7 @@ def folder_caret_scores(folder: RunFolder) -> tuple[CaretScores, ...]:
         list(folder.completions()),
         [row.model_copy(update={"text": None}) for row in folder.judgements()],
         manifest.model_dump(mode="json"),
-        missing=missing_counts(folder),
+        missing=missing_judgement_counts(folder),
         ratings=read_ratings(folder),
         passed=passed,
     )

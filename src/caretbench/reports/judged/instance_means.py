@@ -47,7 +47,9 @@ class Instances:
             method="percentile" if self.released else "bca",
             resamples=resamples,
         )
-        return ReportedNumber.of(interval, math.fsum(scores.values()) / len(scores), len(scores), maximum)
+        return ReportedNumber.from_interval(
+            interval, math.fsum(scores.values()) / len(scores), len(scores), maximum
+        )
 
     def parts(
         self, scores: Mapping[str, float], names: Sequence[str]

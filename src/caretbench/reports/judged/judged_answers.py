@@ -57,7 +57,7 @@ class JudgedAnswers:
     text_of: TextOf = plain_answer
 
     @classmethod
-    def of(cls, folder: RunFolder, text_of: TextOf = plain_answer) -> JudgedAnswers:
+    def from_folder(cls, folder: RunFolder, text_of: TextOf = plain_answer) -> JudgedAnswers:
         """Return the answers of a run's folder, scored or not."""
         problems = {problem.id: problem for problem in folder.problems()}
         manifest = folder.manifest()

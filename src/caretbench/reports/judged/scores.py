@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from caretbench.reports.estimates import ReportedNumber, ReportValue
-from caretbench.reports.judged.acceptance import VERSION, State
-from caretbench.reports.judged.answer_values import RULE
-from caretbench.runs.judging.result import COVERAGE_WANTED
+from caretbench.reports.judged.acceptance import ACCEPTANCE_VERSION, State
+from caretbench.reports.judged.answer_values import VALUE_RULE_VERSION
+from caretbench.runs.judging.result import REQUIRED_COVERAGE
 
 NOT_VALIDATED = "not validated against people"
 
@@ -171,7 +171,7 @@ class AnswerScoreColumn(ReportValue):
     @property
     def failed(self) -> bool:
         """Return whether too few answers have a value."""
-        return self.coverage < COVERAGE_WANTED
+        return self.coverage < REQUIRED_COVERAGE
 
 
 class GraderTrust(GraderCounts):
@@ -193,9 +193,9 @@ class AnswerScores(JudgedCriterion):
     """Scores of answers to questions by one criterion."""
 
     criterion: str
-    rule: str = RULE
+    rule: str = VALUE_RULE_VERSION
     """Version of the rule from judgements to values."""
-    acceptance: str = VERSION
+    acceptance: str = ACCEPTANCE_VERSION
     """Version of the rule by which graders are accepted."""
     maximum: float
     hallucinations: bool

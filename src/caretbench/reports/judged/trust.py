@@ -18,7 +18,7 @@ from caretbench.metrics.agreement import krippendorff_alpha
 from caretbench.problem import Problem
 from caretbench.reports.judged.answer_values import JudgedTexts, TextValue
 
-TOP = 0.7
+MIN_REFERENCE_SHARE = 0.7
 """Minimum share of the maximum that the reference must get."""
 
 
@@ -158,7 +158,7 @@ def is_control_correct(name: str, value: float, maximum: float, *, bad: bool) ->
     """Return whether a control got the correct value; with ``bad`` the value is a share of hallucinations."""
     if bad:
         return value < 0.5 if name == REFERENCE else value > 0.5
-    return value >= TOP * maximum if name == REFERENCE else value < maximum / 2
+    return value >= MIN_REFERENCE_SHARE * maximum if name == REFERENCE else value < maximum / 2
 
 
 def _precision_and_recall(values: Mapping[str, Sequence[float]]) -> tuple[float | None, float | None]:

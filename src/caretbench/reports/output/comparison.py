@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from caretbench.reports.compare import ComparisonReport, ComparisonRow
 from caretbench.reports.tables import (
-    Field,
     ReportTable,
+    TableField,
     display_stratum,
     number_field,
     share_field,
@@ -47,6 +47,6 @@ def _table(title: str, rows: Sequence[ComparisonRow]) -> ReportTable:
     return table_of(title, heads, fields)
 
 
-def _difference(row: ComparisonRow) -> Field:
+def _difference(row: ComparisonRow) -> TableField:
     note = "" if row.low is None or row.high is None else f"{100 * row.low:+.1f} to {100 * row.high:+.1f}"
     return number_field(row.difference, f"{100 * row.difference:+.1f}", note)

@@ -7,7 +7,7 @@ import io
 from collections.abc import Sequence
 
 from caretbench.reports.output.terminal import summary_tables
-from caretbench.reports.sections.registry import in_csv
+from caretbench.reports.sections.registry import csv_sections
 from caretbench.reports.summary import Summary
 from caretbench.reports.tables import ReportTable
 
@@ -27,7 +27,7 @@ def to_csv(summary: Summary) -> str:
     stream = io.StringIO()
     writer = csv.DictWriter(stream, CSV_FIELDS, lineterminator="\n", restval="")
     writer.writeheader()
-    for section in in_csv():
+    for section in csv_sections():
         for line in section.lines(summary):
             writer.writerow({"suite": summary.suite, "run": summary.run} | dict(line))
     return stream.getvalue()

@@ -20,7 +20,7 @@ from caretbench.reports.frame import LoadedRun
 from caretbench.reports.output.comparison import comparison_tables
 from caretbench.reports.output.samples import DEFAULT_LIMIT, pack_samples, to_script_json
 from caretbench.reports.section import Chart, ColumnGroup, PageBlock, PagePart, PageSource, groups
-from caretbench.reports.sections.registry import SECTIONS, on_page
+from caretbench.reports.sections.registry import SECTIONS, page_sections
 from caretbench.reports.summary import Summary
 from caretbench.reports.tables import ReportTable
 
@@ -41,7 +41,7 @@ def render_html(
     parts = [
         *([_comparison(comparison)] if comparison else []),
         *(_group(f"group-{n}", group) for n, group in enumerate(groups(summary)) if not group.further),
-        *(section.page(PageSource(summary, run)) for section in on_page(published=published)),
+        *(section.page(PageSource(summary, run)) for section in page_sections(published=published)),
     ]
     return _render(
         f"{summary.suite}: {summary.run}".rstrip(": "),

@@ -11,16 +11,16 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from caretbench.reports.section import groups
-from caretbench.reports.sections.registry import SECTIONS, in_text
+from caretbench.reports.sections.registry import SECTIONS, text_sections
 from caretbench.reports.summary import Summary
-from caretbench.reports.tables import Field, ReportTable
+from caretbench.reports.tables import ReportTable, TableField
 
 
 def summary_tables(summary: Summary, *, published: bool = False) -> list[ReportTable]:
     """Return the tables of a summary in display order; crossed labels are shown only on the page."""
-    sections = in_text(published=published)
+    sections = text_sections(published=published)
     found = [
-        group.named(table)
+        group.with_group_title(table)
         for group in groups(summary)
         for section in SECTIONS
         if not group.further  # further policies are compared in a table of their own
@@ -69,7 +69,7 @@ def _framed(table: ReportTable) -> RichTable:
 _STYLES = {"baseline": "dim", "warning": "yellow", "good": "green", "bad": "red"}
 
 
-def _styled(field: Field) -> Text:
+def _styled(field: TableField) -> Text:
     text = Text(field.text, style=_STYLES.get(field.tone, ""))
     if field.note:
         text.append(f"\n{field.note}", style="dim")
@@ -90,5 +90,5 @@ def plain_lines(table: ReportTable) -> str:
     return "\n".join([table.title, *lines])
 
 
-def _plain(field: Field) -> str:
+def _plain(field: TableField) -> str:
     return f"{field.text} [{field.note}]" if field.note else field.text

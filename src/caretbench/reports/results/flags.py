@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
-from caretbench.reports.estimates import ReportedNumber, ReportValue, fold_problems, pass_estimates
+from caretbench.reports.estimates import ReportedNumber, ReportValue, aggregate_samples, pass_estimates
 from caretbench.reports.frame import GROUP
 from caretbench.reports.results.problem_lists import ExcludedProblems, excluded_ids
 
@@ -85,5 +85,5 @@ def _flagged(judged: pl.DataFrame, named: Mapping[str, str], title: str, seed: i
 
 def _rate(judged: pl.DataFrame, profile: str, seed: int) -> ReportedNumber:
     """Return pass@1, computed as the column's own."""
-    problems = fold_problems(judged.with_columns(eligible=True), ())
+    problems = aggregate_samples(judged.with_columns(eligible=True), ())
     return pass_estimates(problems, profile, seed)[1]

@@ -51,7 +51,7 @@ def _options(chosen: Mapping[str, Any]) -> str:
     return " ".join(options) or "all"
 
 
-def check_identity(runs: Sequence[LoadedRun], align: Collection[Alignable]) -> list[str]:
+def check_comparable(runs: Sequence[LoadedRun], align: Collection[Alignable]) -> list[str]:
     """Return the differences between runs that ``align`` allows.
 
     Raises:

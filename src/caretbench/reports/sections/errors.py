@@ -13,9 +13,9 @@ from caretbench.reports.results.errors import ErrorColumn, classes_present, erro
 from caretbench.reports.section import Chart, ColumnGroup, Section
 from caretbench.reports.summary import Column
 from caretbench.reports.tables import (
-    Field,
     FieldValues,
     ReportTable,
+    TableField,
     display_labels,
     existing_tables,
     share_field,
@@ -106,5 +106,5 @@ def _exceptions(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...],
     return table_of("Run-time exceptions by type", heads, rows)
 
 
-def _share(count: int, total: int) -> Field:
+def _share(count: int, total: int) -> TableField:
     return share_field(count / total if total else None, str(count) if count else "")

@@ -10,9 +10,9 @@ from caretbench.reports.results.paper_intervals import BOOTSTRAP, PARAMETRIC, WI
 from caretbench.reports.section import ColumnGroup, Section
 from caretbench.reports.summary import Column, RateCell
 from caretbench.reports.tables import (
-    Field,
     FieldValues,
     ReportTable,
+    TableField,
     display_label,
     display_name,
     display_stratum,
@@ -134,7 +134,7 @@ def _table(
     return table if any(field.estimate for row in table.rows for field in row) else None
 
 
-def _rate(cell: RateCell | None) -> Field:
+def _rate(cell: RateCell | None) -> TableField:
     printed = _printed(cell)
     if cell is None or printed is None:
         return number_field(None)
@@ -142,7 +142,7 @@ def _rate(cell: RateCell | None) -> Field:
     return field.model_copy(update={"estimate": printed})
 
 
-def _with_bounds(estimate: ReportedNumber) -> Field:
+def _with_bounds(estimate: ReportedNumber) -> TableField:
     low, high = (100 * bound for bound in _bounds(estimate))
     return number_field(estimate.value, _plus_minus(estimate), f"{low:.1f} to {high:.1f}")
 

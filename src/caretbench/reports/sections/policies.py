@@ -17,7 +17,7 @@ from caretbench.reports.section import (
     groups,
 )
 from caretbench.reports.sections.errors import error_tables, error_titles
-from caretbench.reports.sections.rates import headline
+from caretbench.reports.sections.rates import main_table
 from caretbench.reports.summary import RateCell, Summary
 from caretbench.reports.tables import (
     FieldValues,
@@ -59,9 +59,9 @@ class PoliciesSection(Section):
         found = super().blocks(shown)
         if not found:
             return []
-        from caretbench.reports.sections.rate_charts import policies_of_models  # Altair takes long to import
+        from caretbench.reports.sections.rate_charts import policy_charts  # Altair takes long to import
 
-        drawn = policies_of_models(summary.columns, summary.main).items()
+        drawn = policy_charts(summary.columns, summary.main).items()
         charts = [Chart(str(number), title, spec) for number, (title, spec) in enumerate(drawn)]
         steps = [
             PageBlock(title=example.title, steps=example.steps, folded=True, opened=not place)
@@ -78,8 +78,8 @@ def _further(summary: Summary) -> Iterator[ReportTable]:
     for group in groups(summary):
         if group.further and (judged := pass_columns(group.columns)):
             errors = error_tables(summary.errors, error_titles(group.columns))
-            for table in (headline(judged), *errors[:1]):
-                yield group.named(table)
+            for table in (main_table(judged), *errors[:1]):
+                yield group.with_group_title(table)
 
 
 def policies_table(summary: Summary, profile: str) -> ReportTable | None:

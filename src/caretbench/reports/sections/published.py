@@ -13,8 +13,8 @@ from caretbench.reports.published import (
 from caretbench.reports.section import PagePart, Section, SectionPositions
 from caretbench.reports.summary import Summary
 from caretbench.reports.tables import (
-    Field,
     ReportTable,
+    TableField,
     existing_tables,
     number_field,
     percent,
@@ -67,7 +67,7 @@ def _part(row: PublishedComparison | PublishedJudgeScore) -> str:
     return row.label if row.label == "all" else f"{row.stratum} {row.label}"
 
 
-def _published_number(metric: str, value: float) -> Field:
+def _published_number(metric: str, value: float) -> TableField:
     return number_field(value, f"{value:.4f}" if metric.startswith("cosine") else percent(value, 2))
 
 

@@ -32,7 +32,7 @@ _SPLIT = "split(datum.label, ' ')"
 """Expression that puts each word of a label on its own line."""
 
 
-def rates_by(columns: Sequence[Column], stratum: str) -> Spec | None:
+def rates_by_label(columns: Sequence[Column], stratum: str) -> Spec | None:
     """Return pass@1 by one label: a bar for each model with its 95 % interval; None if there is nothing to show."""
     judged = [column for column in pass_columns(columns) if not column.baseline]
     models = [column.title for column in judged]
@@ -61,7 +61,7 @@ def rates_by(columns: Sequence[Column], stratum: str) -> Spec | None:
     return finished_spec(bars, {"step": step}, f"pass@1 by {display_stratum(stratum)} with 95% intervals")
 
 
-def figures(columns: Sequence[Column], stratum: str) -> dict[str, Spec]:
+def multi_label_charts(columns: Sequence[Column], stratum: str) -> dict[str, Spec]:
     """Yield pass@1 by three labels or more, a chart for each value of the first: title and specification.
 
     ``language / mode / constructs`` gives a chart for each language, with bars by mode and construct.
@@ -76,23 +76,23 @@ def figures(columns: Sequence[Column], stratum: str) -> dict[str, Spec]:
             )
             for column in columns
         ]
-        spec = rates_by(part, stratum)
+        spec = rates_by_label(part, stratum)
         if spec is not None:
             rest = display_stratum(stratum.partition(" / ")[2])
             found[f"{display_label(first, value)}: pass@1 by {rest}"] = spec
     return found
 
 
-def policies_of_models(columns: Sequence[Column], stratum: str, most: int = 6) -> dict[str, Spec]:
+def policy_charts(columns: Sequence[Column], stratum: str, max_models: int = 6) -> dict[str, Spec]:
     """Yield pass@1 by the main labels of every model scored under several policies, a bar for each policy."""
     by_model: dict[tuple[str, str], list[Column]] = {}
     for column in pass_columns(columns):
         if not column.baseline:
             by_model.setdefault((column.profile, column.title), []).append(column)
     found = {}
-    for (profile, title), several in list(by_model.items())[:most]:
+    for (profile, title), several in list(by_model.items())[:max_models]:
         named = [column.model_copy(update={"title": column.policy}) for column in several]
-        spec = rates_by(named, stratum) if len(several) > 1 else None
+        spec = rates_by_label(named, stratum) if len(several) > 1 else None
         if spec is not None:
             found[f"{title}: pass@1 by {display_stratum(stratum)} ({profile} profile)"] = spec
     return found

@@ -16,10 +16,10 @@ from caretbench.reports.section import Chart, ColumnGroup, Line, Section, Sectio
 from caretbench.reports.strata import stratum_name
 from caretbench.reports.summary import Column, RateCell, Summary
 from caretbench.reports.tables import (
-    Field,
     FieldValue,
     FieldValues,
     ReportTable,
+    TableField,
     display_name,
     display_stratum,
     existing_tables,
@@ -66,7 +66,7 @@ class PassRatesSection(Section):
     def group_tables(self, group: ColumnGroup) -> Iterable[ReportTable]:
         """Return the main table, if there are verdicts."""
         judged = pass_columns(group.columns)
-        return [headline(judged)] if judged else []
+        return [main_table(judged)] if judged else []
 
     def lines(self, summary: Summary) -> Iterable[Line]:
         """Return one line per column, scope and metric."""
@@ -93,11 +93,11 @@ class StrataSection(Section):
         from caretbench.reports.sections import rate_charts  # Altair takes long to import
 
         for name in strata_names(group.columns):
-            spec = rate_charts.rates_by(group.columns, name)
+            spec = rate_charts.rates_by_label(group.columns, name)
             yield Chart(name, f"pass@1 by {display_stratum(name)}", spec)
         for name in strata_names(group.columns, crossed=True):
             if name.count(" / ") > 1:
-                for title, found in rate_charts.figures(group.columns, name).items():
+                for title, found in rate_charts.multi_label_charts(group.columns, name).items():
                     yield Chart(f"{name}-{title}", title, found)
 
 
@@ -131,7 +131,7 @@ class HeatMapsSection(Section):
                 yield Chart(f"heat-{stratum}-{place}", title, heat_map(column, stratum))
 
 
-def headline(columns: Sequence[Column]) -> ReportTable:
+def main_table(columns: Sequence[Column]) -> ReportTable:
     """Return the main table: pass rates on all problems, on valid ones, and net of the empty answer; coverage."""
     most = max((max(column.overall.pass_at, default=1) for column in columns), default=1)
     heads = ["Model", "Samples", "pass@1"] + ([f"pass@{most}"] if most > 1 else [])
@@ -157,7 +157,7 @@ def headline(columns: Sequence[Column]) -> ReportTable:
     return table_of("Pass rates", heads, rows, caption)
 
 
-def _part_rate(cell: RateCell | None) -> Field | None:
+def _part_rate(cell: RateCell | None) -> TableField | None:
     if cell is None or 1 not in cell.pass_at:
         return None
     field = rate_field(cell.pass_at[1])

@@ -43,17 +43,17 @@ SECTIONS: tuple[Section, ...] = (
 )
 
 
-def in_text(*, published: bool) -> list[Section]:
+def text_sections(*, published: bool) -> list[Section]:
     """Return the sections in the order of the terminal and of Markdown."""
     return sorted(_chosen(published=published), key=lambda section: section.positions.text)
 
 
-def on_page(*, published: bool) -> list[Section]:
+def page_sections(*, published: bool) -> list[Section]:
     """Return the sections in the order of the page."""
     return sorted(_chosen(published=published), key=lambda section: section.positions.page)
 
 
-def in_csv() -> list[Section]:
+def csv_sections() -> list[Section]:
     """Return the sections in the order of the CSV export."""
     return sorted(SECTIONS, key=lambda section: section.positions.lines)
 

@@ -8,7 +8,7 @@ from typing import Any
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.section import Chart, PageBlock, PagePart, PageSource, Section, SectionPositions
 from caretbench.reports.summary import SuiteTable, Summary
-from caretbench.reports.tables import MISSING_FIELD, Field, ReportTable, number_field
+from caretbench.reports.tables import MISSING_FIELD, ReportTable, TableField, number_field
 from caretbench.suites import suite_of_run
 
 
@@ -48,7 +48,9 @@ def suite_table(entry: SuiteTable, baselines: Collection[str] = ()) -> ReportTab
         tuple(
             number_field(_number(text), text, note)
             if number
-            else Field(text=text, sort=text.lower(), note=note, tone="baseline" if text in baselines else "")
+            else TableField(
+                text=text, sort=text.lower(), note=note, tone="baseline" if text in baselines else ""
+            )
             for (text, note), number in zip(row, numeric, strict=True)
         )
         for row in parts

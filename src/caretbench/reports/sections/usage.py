@@ -10,9 +10,9 @@ from caretbench.reports.results.usage import TOKENS, ModelUsage, RequestTimes, m
 from caretbench.reports.section import Line, PagePart, Section, SectionPositions
 from caretbench.reports.summary import Summary
 from caretbench.reports.tables import (
-    Field,
     FieldValues,
     ReportTable,
+    TableField,
     existing_tables,
     number_field,
     share_field,
@@ -84,18 +84,18 @@ def _tokens_table(usage: Sequence[ModelUsage]) -> ReportTable | None:
     return table_of("Tokens, cost and latency", heads, rows, caption)
 
 
-def _count_field(count: int | None) -> Field:
+def _count_field(count: int | None) -> TableField:
     return number_field(count, None if count is None else f"{count:,}")
 
 
-def _cost_field(entry: ModelUsage) -> Field:
+def _cost_field(entry: ModelUsage) -> TableField:
     if entry.cost is None:
         return number_field(None)
     part = "" if entry.priced == entry.answers else f"{entry.priced} of {entry.answers} answers"
     return number_field(entry.cost, f"{entry.cost:.4f}", part)
 
 
-def _seconds_field(spread: RequestTimes | None) -> Field:
+def _seconds_field(spread: RequestTimes | None) -> TableField:
     if spread is None:
         return number_field(None)
     return number_field(spread.median_s, f"{spread.median_s:.2f}", f"p95 {spread.percentile_95_s:.2f}")

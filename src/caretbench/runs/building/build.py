@@ -15,7 +15,7 @@ from caretbench.suites.suite_types import BuildResult
 
 
 def resolve_build_options(
-    suite: Suite, sources: Sequence[str], given: Mapping[str, Any], note: Callable[[str], None]
+    suite: Suite, sources: Sequence[str], option_values: Mapping[str, Any], note: Callable[[str], None]
 ) -> tuple[list[str], dict[str, Any]]:
     """Return the sources and the option values of a build; deprecated options are converted, with a note.
 
@@ -23,11 +23,11 @@ def resolve_build_options(
         ValueError: the suite has no such option.
     """
     known = {option.name: option for option in suite.build_options}
-    if unknown := sorted(given.keys() - known.keys()):
+    if unknown := sorted(option_values.keys() - known.keys()):
         raise ValueError(
             f"build {suite.name} has no option {', '.join(unknown)}; options: {', '.join(known)}"
         )
-    stated = {name: given.get(name, option.default) for name, option in known.items()}
+    stated = {name: option_values.get(name, option.default) for name, option in known.items()}
     values = {name: stated[name] for name, option in known.items() if not option.replacement}
     values["sources"] = list(sources)
     for option in known.values():

@@ -11,7 +11,7 @@ from caretbench.models import ClientOptions, Sampling
 from caretbench.runs.plans.config import SamplingConfig, validation_message
 from caretbench.runs.plans.plan import override_sampling
 from caretbench.runs.plans.prices import Price, Prices
-from caretbench.runs.plans.roles import ROLES, NamedModel, parse_model_option, refuse_remote
+from caretbench.runs.plans.roles import RESERVED_ROLES, NamedModel, parse_model_option, refuse_remote
 
 
 @dataclass(frozen=True)
@@ -52,14 +52,14 @@ class BuildModelsConfig:
                 f"no price is known for {', '.join(unpriced)}, so --max-cost cannot be kept; give one in a file: "
                 "--prices FILE"
             )
-        self.sampled(Sampling())
+        self.request_sampling(Sampling())
 
     def price(self, role: str) -> Price | None:
         """Return the price of a role's model, where it is known."""
         return self.prices.find(self.models[role].spec)
 
-    def sampled(self, sampling: Sampling) -> Sampling:
-        """Return the sampling of a request after the replacements.
+    def request_sampling(self, sampling: Sampling) -> Sampling:
+        """Return a request's sampling, overridden by the sampling settings of this configuration.
 
         Raises:
             ValueError: a value is out of its range.
@@ -76,9 +76,9 @@ def models_by_role(suite: str, roles: Mapping[str, str], options: Iterable[str])
     Raises:
         ValueError: an option names no role of the suite, or a role is given twice.
     """
-    if strange := [role for role in roles if role not in ROLES]:
+    if strange := [role for role in roles if role not in RESERVED_ROLES]:
         raise ValueError(
-            f"{suite} has the role {strange[0]!r}, which is not reserved; reserved: {', '.join(ROLES)}"
+            f"{suite} has the role {strange[0]!r}, which is not reserved; reserved: {', '.join(RESERVED_ROLES)}"
         )
     known = "; ".join(f"{role} ({purpose})" for role, purpose in roles.items())
     found: dict[str, NamedModel] = {}

@@ -14,7 +14,7 @@ from caretbench.runs.building.config import BuildModelsConfig
 from caretbench.runs.building.model_requests import AnswerFiles, BuildModelRequest, BuildStageRequests
 from caretbench.runs.building.stored_models import OpenModels
 from caretbench.runs.model_under_test import count_or_estimate_tokens, prompt_text
-from caretbench.runs.plans.roles import LOCAL
+from caretbench.runs.plans.roles import LOCAL_PROVIDERS
 from caretbench.suites.base import Suite
 from caretbench.suites.build_models import AnswersMissingError, BuildRequest
 from caretbench.temporary import temporary_folder
@@ -96,7 +96,9 @@ class _Rehearsal:
 
 def _forecast_of(work: BuildStageRequests) -> RoleForecast:
     named = work.models_config.models[work.role]
-    place: Literal["local", "remote"] = "local" if named.spec.partition("/")[0] in LOCAL else "remote"
+    place: Literal["local", "remote"] = (
+        "local" if named.spec.partition("/")[0] in LOCAL_PROVIDERS else "remote"
+    )
     address = str(work.client.identity.get("address") or work.models_config.options.base_url or "")
     cost = None if work.price is None else 0.0
     return RoleForecast(work.role, named.name, named.spec, place, address, cost=cost)
@@ -109,7 +111,7 @@ def _add(row: RoleForecast, work: BuildStageRequests, question: BuildModelReques
     row.tokens_in += count_or_estimate_tokens(work.client, text)
     row.tokens_out += question.sampling.max_tokens
     if row.cost is not None:
-        row.cost += work.bound(question)
+        row.cost += work.max_answer_cost(question)
     return RequestText(work.role, question.request.key, question.request.about, text)
 
 

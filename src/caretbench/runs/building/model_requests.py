@@ -129,7 +129,7 @@ class BuildStageRequests(StageRequests[BuildModelRequest]):
 
     def _question(self, request: BuildRequest) -> BuildModelRequest:
         prompt = self._prompt(request.prompt)
-        sampling = self.models_config.sampled(request.sampling)
+        sampling = self.models_config.request_sampling(request.sampling)
         client: dict[str, JsonValue] = {"model": redact(self.client.name), **self.client.identity}
         settings: dict[str, JsonValue] = {
             "sampling": sampling.model_dump(exclude_none=True),
@@ -159,9 +159,9 @@ class BuildStageRequests(StageRequests[BuildModelRequest]):
 
     def worst_cost(self, pending: PendingRequest[BuildModelRequest]) -> float:
         """Return the cost of the whole prompt and a full answer."""
-        return self.bound(pending.item)
+        return self.max_answer_cost(pending.item)
 
-    def bound(self, question: BuildModelRequest) -> float:
+    def max_answer_cost(self, question: BuildModelRequest) -> float:
         """Return the maximum cost of an answer in US dollars; zero if no price is known."""
         return worst_cost(self.client, self.price, question.prompt, 1, question.sampling.max_tokens)
 

@@ -13,9 +13,9 @@ from caretbench.judging.criteria import criterion as find_criterion
 from caretbench.judging.prompting import grader_settings, render
 from caretbench.models import ModelClient, Sampling
 from caretbench.problem import Judgement
-from caretbench.runs.judging.judge_requests import Wanted
+from caretbench.runs.judging.judge_requests import RequestedJudgements
 from caretbench.runs.judging.texts_to_judge import DistinctText
-from caretbench.runs.judging.two_step_judging import AFTER, second_step_judgements
+from caretbench.runs.judging.two_step_judging import FIRST_STEP_FIELD, second_step_judgements
 from caretbench.runs.model_under_test import count_or_estimate_tokens, prompt_text
 from caretbench.runs.plans.prices import Price
 from caretbench.runs.run_folder import RunFolder
@@ -46,7 +46,7 @@ class JudgingForecast(NamedTuple):
 
 def judging_forecast(
     folder: RunFolder,
-    wanted: Sequence[Wanted],
+    wanted: Sequence[RequestedJudgements],
     client: ModelClient,
     name: str,
     criterion: Criterion,
@@ -67,7 +67,7 @@ def judging_forecast(
         rows, wanted, {subject.problem.id: subject.problem for subject, _ in wanted}
     )
     claims += _to_come(wanted, rows)
-    after = _parameters(following, client, sampling, {AFTER: parameters})
+    after = _parameters(following, client, sampling, {FIRST_STEP_FIELD: parameters})
     stored = _stored(folder, name, after, following)
     return _together(first, _asked(claims, stored, client, following, sampling, price))
 
@@ -87,7 +87,7 @@ def _parameters(
     return sha256_json(grader_settings(criterion, client, sampling) | dict(more or {}))[:16]
 
 
-def _to_come(wanted: Sequence[Wanted], rows: Sequence[Judgement]) -> list[Wanted]:
+def _to_come(wanted: Sequence[RequestedJudgements], rows: Sequence[Judgement]) -> list[RequestedJudgements]:
     """Return the expected statements of the texts without a row, in the average length."""
     done = {(row.problem_id, row.answer, row.repeat) for row in rows}
     return [
@@ -103,7 +103,7 @@ def _to_come(wanted: Sequence[Wanted], rows: Sequence[Judgement]) -> list[Wanted
 
 
 def _asked(
-    wanted: Sequence[Wanted],
+    wanted: Sequence[RequestedJudgements],
     rows: Sequence[Judgement],
     client: ModelClient,
     criterion: Criterion,

@@ -26,7 +26,7 @@ from caretbench.runs.request_stage import (
 )
 from caretbench.runs.run_folder import JudgementKey, MissingJudgement, RunFolder
 
-Wanted = tuple[DistinctText, Sequence[int]]
+RequestedJudgements = tuple[DistinctText, Sequence[int]]
 """A text, and the numbers of the repeats in which it is to be judged."""
 
 
@@ -39,18 +39,20 @@ class JudgeRequests(StageRequests[DistinctText]):
     name: str
     client: ModelClient
     parameters: str
-    sampled: Sampling
+    base_sampling: Sampling
     price: Price | None
 
-    def run(self, wanted: Sequence[Wanted], budget: CostBudget, report: ReportProgress) -> StageCounts:
+    def run(
+        self, wanted: Sequence[RequestedJudgements], budget: CostBudget, report: ReportProgress
+    ) -> StageCounts:
         """Request all missing and all unreadable judgements."""
-        paid = self._forget_faults({(subject.problem.id, subject.answer) for subject, _ in wanted})
+        earlier_cost = self._forget_faults({(subject.problem.id, subject.answer) for subject, _ in wanted})
         with (
             RowAppender(self.folder.judgements_path) as rows,
             ErrorFile(self.folder.judge_errors_path, MissingJudgement) as errors,
         ):
             done = {row.key for row in self.folder.judgements()}
-            missing = list(self._missing_parts(wanted, done, paid))
+            missing = list(self._missing_parts(wanted, done, earlier_cost))
             stage = RequestStage(self, budget, rows, errors, report)
             stage.tally.requested = sum(len(repeats) for _, repeats in wanted)
             stage.tally.stored = stage.tally.requested - sum(len(repeats) for _, repeats, _ in missing)
@@ -60,7 +62,10 @@ class JudgeRequests(StageRequests[DistinctText]):
         return stage.tally
 
     def _missing_parts(
-        self, wanted: Sequence[Wanted], done: set[JudgementKey], paid: Mapping[JudgementKey, float | None]
+        self,
+        wanted: Sequence[RequestedJudgements],
+        done: set[JudgementKey],
+        earlier_cost: Mapping[JudgementKey, float | None],
     ) -> Iterator[tuple[DistinctText, tuple[int, ...], float | None]]:
         """Yield the missing judgements. One request asks for all repeats that are shown in the same order."""
         for subject, repeats in wanted:
@@ -69,35 +74,39 @@ class JudgeRequests(StageRequests[DistinctText]):
             orders = self.criterion.order_count
             for order in range(orders):
                 fresh = tuple(
-                    number for number, key in keys.items() if key not in paid and number % orders == order
+                    number
+                    for number, key in keys.items()
+                    if key not in earlier_cost and number % orders == order
                 )
                 if fresh:
                     yield subject, fresh, 0.0
             for number, key in keys.items():
-                if key in paid:
-                    yield subject, (number,), paid[key]
+                if key in earlier_cost:
+                    yield subject, (number,), earlier_cost[key]
 
     def _request(
-        self, subject: DistinctText, repeats: tuple[int, ...], paid: float | None
+        self, subject: DistinctText, repeats: tuple[int, ...], earlier_cost: float | None
     ) -> PendingRequest[DistinctText]:
         prompt: ChatPrompt = render(self.criterion, subject.problem, subject.text, repeats[0])
         identity = f"{subject.problem.id}#{subject.answer[:12]}#{repeats[0]}"
-        return PendingRequest(identity, subject, repeats, prompt, paid=paid)
+        return PendingRequest(identity, subject, repeats, prompt, earlier_cost=earlier_cost)
 
     # --- the stage's questions ----------------------------------------------------------------------------------
 
     def sampling(self, pending: PendingRequest[DistinctText]) -> Sampling:
         """Return the sampling settings; a repeated request has another seed."""
-        if self.sampled.seed is None or pending.attempt == 1:
-            return self.sampled
-        return self.sampled.model_copy(update={"seed": self.sampled.seed + 1000 * (pending.attempt - 1)})
+        if self.base_sampling.seed is None or pending.attempt == 1:
+            return self.base_sampling
+        return self.base_sampling.model_copy(
+            update={"seed": self.base_sampling.seed + 1000 * (pending.attempt - 1)}
+        )
 
     def worst_cost(self, pending: PendingRequest[DistinctText]) -> float:
         """Return the cost of answers in full length, each with the whole prompt."""
         if pending.prompt is None:
             return 0.0
         return worst_cost(
-            self.client, self.price, pending.prompt, len(pending.samples), self.sampled.max_tokens
+            self.client, self.price, pending.prompt, len(pending.samples), self.base_sampling.max_tokens
         )
 
     def row(
@@ -147,7 +156,7 @@ class JudgeRequests(StageRequests[DistinctText]):
 
     def _forget_faults(self, texts: set[tuple[str, str]]) -> dict[JudgementKey, float | None]:
         """Remove unreadable judgements, to request them again; return their costs."""
-        paid: dict[JudgementKey, float | None] = {}
+        earlier_cost: dict[JudgementKey, float | None] = {}
         ours = (self.name, self.parameters, self.criterion.key)
 
         def again(row: Judgement) -> bool:
@@ -157,11 +166,11 @@ class JudgeRequests(StageRequests[DistinctText]):
         def kept() -> Iterator[Judgement]:
             for row in self.folder.judgements():
                 if again(row):
-                    paid[row.key] = row.cost
+                    earlier_cost[row.key] = row.cost
                 else:
                     yield row
 
         with RowAppender(self.folder.judgements_path):  # holds the file, and repairs its end
             if any(again(row) for row in self.folder.judgements()):
                 write_rows(self.folder.judgements_path, kept())
-        return paid
+        return earlier_cost

@@ -21,7 +21,7 @@ from caretbench.progress import Progress
 from caretbench.runs.generate import stored_cost
 from caretbench.runs.judge import JudgingSettings, TextsToJudge, judge_parts
 from caretbench.runs.judging.forecast import judging_forecast
-from caretbench.runs.judging.ratings import rated_scores, rating_sheet
+from caretbench.runs.judging.ratings import rated_score_names, rating_sheet
 from caretbench.runs.judging.result import JudgingResult
 from caretbench.runs.judging.two_step_judging import requested_judgements
 from caretbench.runs.plans.prices import CostBudget, Price, Prices
@@ -152,7 +152,7 @@ class JudgingPlan:
                     )
         return results
 
-    def write_sheet(self, path: Path, size: int) -> int:
+    def write_rating_sheet(self, path: Path, size: int) -> int:
         """Write texts for people to rate, ``size`` per language; return their number.
 
         Raises:
@@ -165,6 +165,6 @@ class JudgingPlan:
             [
                 row
                 for part in self.parts
-                for row in rating_sheet(self.texts(part).texts, rated_scores(part.criterion), size)
+                for row in rating_sheet(self.texts(part).texts, rated_score_names(part.criterion), size)
             ],
         )

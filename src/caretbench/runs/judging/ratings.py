@@ -1,4 +1,4 @@
-"""Ratings of the same texts by people: ``human_ratings.jsonl`` in a run's folder.
+"""Human ratings of the judged texts: ``human_ratings.jsonl`` in a run's folder.
 
 Without it no number of a judge is more than the judge's own opinion, as the report notes.
 """
@@ -45,7 +45,7 @@ class HumanRating(Row):
 
     @property
     def total(self) -> float | None:
-        """Sum of the scores; None if one is not there yet. Rounded, so that equal sums have equal ranks."""
+        """Sum of the scores; None if a score is missing. Rounded, so that equal sums have equal ranks."""
         scores = [value for value in self.values.values() if value is not None]
         return round(math.fsum(scores), 9) if scores and len(scores) == len(self.values) else None
 
@@ -86,7 +86,7 @@ def read_ratings(folder: RunFolder) -> list[HumanRating]:
     return rows
 
 
-def rated_scores(criterion: Criterion) -> list[str]:
+def rated_score_names(criterion: Criterion) -> list[str]:
     """Return the names of a person's scores: the criterion's, or hallucination (1) or none (0)."""
     return ["hallucination"] if criterion.then is not None else [scale.name for scale in criterion.scores]
 

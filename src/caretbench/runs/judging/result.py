@@ -9,7 +9,7 @@ from typing import Final
 from caretbench.runs.request_stage import StageCounts
 from caretbench.runs.run_folder import RunFolder
 
-COVERAGE_WANTED: Final = 0.98
+REQUIRED_COVERAGE: Final = 0.98
 """Minimum share of the answers to questions that must be judged; otherwise the run fails."""
 
 ReportStep = Callable[[str, int, int | None], None]
@@ -24,7 +24,7 @@ class JudgingResult:
     """
 
     texts: int = 0
-    """Distinct texts, over all problems; each is judged by every grader."""
+    """Number of distinct texts over all problems; each is judged by every grader."""
     completions: int = 0
     """Number of completions with these texts."""
     unscored: int = 0
@@ -32,7 +32,7 @@ class JudgingResult:
     required_coverage: float = 1.0
     """Required share of judgements, from 0 to 1."""
     tallies: list[StageCounts] = field(default_factory=list)
-    """One for each grader and step."""
+    """Counts of every grader and step."""
 
     @property
     def requested(self) -> int:

@@ -16,7 +16,7 @@ from caretbench.suites import baselines_of_run
 
 
 class DistinctText(NamedTuple):
-    """One text at the caret of one problem, or of an answer to it; ``answer`` is its hash."""
+    """Text to judge: inserted at the caret of a problem, or an answer to its question; ``answer`` is its hash."""
 
     problem: Problem
     text: str

@@ -14,30 +14,30 @@ from caretbench.judging.answers import answer_key
 from caretbench.judging.criteria import Criterion
 from caretbench.judging.parsing import claims_in
 from caretbench.problem import Judgement, Problem
-from caretbench.runs.judging.judge_requests import Wanted
+from caretbench.runs.judging.judge_requests import RequestedJudgements
 from caretbench.runs.judging.texts_to_judge import DistinctText
 
-AFTER: Final = "after"
+FIRST_STEP_FIELD: Final = "after"
 """Field of a second step's settings that contains the parameters of the first."""
 
-NOTHING: Final = answer_key("")
-"""Empty answer: it makes no statements, and no judge is asked for them."""
+EMPTY_ANSWER: Final = answer_key("")
+"""Hash of the empty answer, which has no statements and is not sent to judges."""
 
 
 def requested_judgements(
     criterion: Criterion, texts: Sequence[DistinctText], repeats: int | None
-) -> list[Wanted]:
+) -> list[RequestedJudgements]:
     """Return the judgements of texts to request first; ``repeats`` None: as the criterion defines.
 
     Nobody is asked which statements the empty answer makes.
     """
     count = criterion.repeats if repeats is None else repeats
-    return [(text, range(count)) for text in texts if criterion.then is None or text.answer != NOTHING]
+    return [(text, range(count)) for text in texts if criterion.then is None or text.answer != EMPTY_ANSWER]
 
 
 def second_step_judgements(
-    first: Iterable[Judgement], wanted: Sequence[Wanted], problems: Mapping[str, Problem]
-) -> list[Wanted]:
+    first: Iterable[Judgement], wanted: Sequence[RequestedJudgements], problems: Mapping[str, Problem]
+) -> list[RequestedJudgements]:
     """Return the distinct statements that a judge extracted, with the repeats that contain them.
 
     Args:

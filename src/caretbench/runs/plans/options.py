@@ -105,12 +105,12 @@ OPTIONS: Final = (
 )  # fmt: skip
 """All options."""
 
-BY_NAME: Final[Mapping[str, Option]] = {option.name: option for option in OPTIONS}
+OPTIONS_BY_NAME: Final[Mapping[str, Option]] = {option.name: option for option in OPTIONS}
 
 OVERRIDES_RUN_FILE: Final = frozenset(option.name for option in OPTIONS if option.table == "run") - {
     "prices", "criterion"
 }  # fmt: skip
-"""Options that override a run file; the others must be set in the file."""
+"""Names of the command-line options that may be combined with a run file and override it."""
 
 
 def options_to_tables(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -121,7 +121,7 @@ def options_to_tables(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """
     tables: dict[str, dict[str, Any]] = {"suite": {}, "ask": {}, "sampling": {}, "client": {}, "run": {}}
     for name, value in values.items():
-        option = BY_NAME.get(name)
+        option = OPTIONS_BY_NAME.get(name)
         if option is None or value is None or value == []:
             continue
         if name in ("temperature", "top_p"):

@@ -26,7 +26,7 @@ from caretbench.runs.plans.config import (
     validation_message,
 )
 from caretbench.runs.plans.prices import Price, Prices
-from caretbench.runs.plans.roles import ROLES, refuse_remote
+from caretbench.runs.plans.roles import RESERVED_ROLES, refuse_remote
 from caretbench.runs.plans.sampling import sampling_preset as find_preset
 from caretbench.suites import baselines_of_run
 from caretbench.suites.suite_contexts import suite_context
@@ -120,7 +120,7 @@ class ResolvedRun:
             twice = next((name for name in names if names.count(name) > 1), None)
             if twice is not None:
                 raise ValueError(f"two {kind}s are called {twice!r}; give one another name: -m NAME=SPEC")
-        role = next((model.name for model in self.models if model.name in ROLES), None)
+        role = next((model.name for model in self.models if model.name in RESERVED_ROLES), None)
         if role is not None:
             raise ValueError(
                 f"{role!r} is the name of a role; give the model that is measured another: -m NAME=SPEC"
@@ -141,16 +141,17 @@ class ResolvedRun:
         asked = find_criterion(self.config.criterion) if self.config.criterion else None
         return problems_by_criterion(benchmark.problems, benchmark.profile, asked)
 
-    def price(self, wanted: ModelPlan | JudgePlan) -> Price | None:
+    def price(self, model_or_judge: ModelPlan | JudgePlan) -> Price | None:
         """Return the price of a model's tokens.
 
         Raises:
             ValueError: money is limited, and no price is known.
         """
-        price = self.prices.find(wanted.spec)
+        price = self.prices.find(model_or_judge.spec)
         if price is None and self.config.max_cost is not None:
             raise ValueError(
-                f"no price is known for {wanted.spec}, so --max-cost cannot be kept; give one in a file: --prices FILE"
+                f"no price is known for {model_or_judge.spec}, so --max-cost cannot be kept; give one in a file: "
+                "--prices FILE"
             )
         return price
 

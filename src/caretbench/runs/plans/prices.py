@@ -83,16 +83,16 @@ class Prices:
         return cls.parse(read_toml(path), str(path))
 
     @classmethod
-    def parse(cls, value: object, where: str) -> Prices:
+    def parse(cls, value: object, source: str) -> Prices:
         """Return the prices of a table ``models`` in the form of a price file.
 
         Raises:
-            DataError: it is no such table; the message begins with ``where``.
+            DataError: it is no such table; the message begins with ``source``.
         """
         try:
             return cls(_PriceFile.model_validate(value).models)
         except ValidationError as error:
-            raise DataError(f"{where}: {describe_validation_error(error)}") from None
+            raise DataError(f"{source}: {describe_validation_error(error)}") from None
 
     def find(self, spec: str) -> Price | None:
         """Return the price of the model ``spec``: by its name, else by the longest matching pattern.
@@ -134,16 +134,20 @@ class CostBudget:
         self._reserved = 0.0
         self._lock = threading.Lock()
 
-    def reserve(self, worst: float) -> bool:
+    def reserve(self, max_cost: float) -> bool:
         """Reserve US dollars for a request; return False, and reserve nothing, if the budget is too small."""
         with self._lock:
-            if self.limit is not None and worst > 0 and self.spent + self._reserved + worst > self.limit:
+            if (
+                self.limit is not None
+                and max_cost > 0
+                and self.spent + self._reserved + max_cost > self.limit
+            ):
                 return False
-            self._reserved += worst
+            self._reserved += max_cost
             return True
 
-    def commit(self, worst: float, spent: float) -> None:
+    def commit(self, max_cost: float, spent: float) -> None:
         """Release the reserved amount, and count ``spent`` as spent."""
         with self._lock:
-            self._reserved -= worst
+            self._reserved -= max_cost
             self.spent += spent

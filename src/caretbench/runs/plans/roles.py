@@ -9,15 +9,15 @@ from urllib.parse import urlsplit
 
 from caretbench.redaction import redact
 
-GRADER: Final = "grader"
+GRADER_ROLE: Final = "grader"
 """The role of a model that judges answers."""
 
-ROLES: Final = (GRADER, "generator", "checker", "agent", "tester", "instructor", "reviewer")
+RESERVED_ROLES: Final = (GRADER_ROLE, "generator", "checker", "agent", "tester", "instructor", "reviewer")
 """Reserved names: a model in one of these roles is not measured."""
 
 _NAMED = re.compile(r"(?P<name>[A-Za-z0-9][\w.@+-]*)=(?P<spec>.+)", re.DOTALL)
 
-LOCAL: Final = ("gguf", "command", "mockllm", "hf", "vllm-local")
+LOCAL_PROVIDERS: Final = ("gguf", "command", "mockllm", "hf", "vllm-local")
 """Providers whose models run on this machine by definition."""
 
 
@@ -36,7 +36,7 @@ def parse_model_option(option: str) -> NamedModel:
         ValueError: there is no spec, or it is no model's name.
     """
     found = _NAMED.fullmatch(option)
-    if found and found["name"] in ROLES:
+    if found and found["name"] in RESERVED_ROLES:
         model = parse_model_option(found["spec"])
         if model.role is not None:
             raise ValueError(f"-m {option!r}: a model has one role, {found['name']} or {model.role}")
@@ -76,10 +76,10 @@ def refuse_remote(specs: Iterable[str], addresses: Iterable[str | None] = ()) ->
     """
     for spec in specs:
         provider = spec.partition("/")[0]
-        if provider not in LOCAL:
+        if provider not in LOCAL_PROVIDERS:
             raise ValueError(
                 f"--local-only: {redact(spec)} is asked over the network; models on this machine: "
-                + ", ".join(f"{name}/…" for name in LOCAL)
+                + ", ".join(f"{name}/…" for name in LOCAL_PROVIDERS)
             )
     for address in addresses:
         if address is not None and urlsplit(address).hostname not in ("localhost", "127.0.0.1", "::1"):

@@ -40,7 +40,7 @@ class ControlFlow(ABC):
         flow = self.flow
         ends: list[int] = []
         self._branches(node, ends)
-        flow.continue_in(flow.block(*ends, flow.current))
+        flow.set_current_block(flow.block(*ends, flow.current))
 
     def _branches(self, node: tree_sitter.Node, ends: list[int]) -> None:
         """Visit condition and bodies. Afterwards the current block is the one in which no branch was taken."""
@@ -48,10 +48,10 @@ class ControlFlow(ABC):
         for part, child in self._parts(node):
             if part in {"body", "else"}:
                 untaken = flow.current
-                flow.continue_in(flow.block(untaken))
+                flow.set_current_block(flow.block(untaken))
                 self._visit(child)
                 ends.append(flow.current)
-                flow.continue_in(flow.block() if part == "else" else flow.block(untaken))
+                flow.set_current_block(flow.block() if part == "else" else flow.block(untaken))
             elif part == "elif":
                 self._branches(child, ends)
             else:
@@ -77,7 +77,7 @@ class ControlFlow(ABC):
         after = flow.block()
         step = flow.block()
         flow.link(step, head)
-        flow.continue_in(head)
+        flow.set_current_block(head)
         conditions = [child for part, child in parts if part == "condition"]
         is_post = node.id in self.marks["post"]
         targets = [child for part, child in parts if part.startswith("target.")]
@@ -85,7 +85,7 @@ class ControlFlow(ABC):
             self._visit_all(parts, {"condition"})
         endless = not targets and all(self._text(c).strip("() ") in {"True", "true", "1"} for c in conditions)
         leaving = [] if endless else [flow.current]
-        flow.continue_in(flow.block(flow.current))
+        flow.set_current_block(flow.block(flow.current))
         for child in targets:
             self._visit(child)
         self._types = types
@@ -93,7 +93,7 @@ class ControlFlow(ABC):
         flow.continues.append(step)
         self._visit_all(parts, {"body"})
         flow.link(flow.current, step)
-        flow.continue_in(step)
+        flow.set_current_block(step)
         flow.breaks.pop()
         flow.continues.pop()
         self._visit_all(parts, {"update", "condition"} if is_post else {"update"})
@@ -101,10 +101,10 @@ class ControlFlow(ABC):
             flow.link(flow.current, head)
         if is_post:
             leaving = [flow.current]
-        flow.continue_in(flow.block(*leaving))
+        flow.set_current_block(flow.block(*leaving))
         self._visit_all(parts, {"else"})
         flow.link(flow.current, after)
-        flow.continue_in(after)
+        flow.set_current_block(after)
 
     def _try(self, node: tree_sitter.Node) -> None:
         flow = self.flow
@@ -127,21 +127,21 @@ class ControlFlow(ABC):
         if handlers:
             end = flow.current
             flow.leave_try()
-            flow.continue_in(flow.block(end))
+            flow.set_current_block(flow.block(end))
         for part, child in parts:
             if part == "else":
                 self._visit(child)
         ends = [flow.current]
         for handler in handlers:
-            flow.continue_in(flow.block(caught))
+            flow.set_current_block(flow.block(caught))
             self._visit(handler)
             ends.append(flow.current)
-        flow.continue_in(flow.block(*ends))
+        flow.set_current_block(flow.block(*ends))
         if finals:
             flow.leave_try()
             flow.finals.pop()
             flow.link(flow.current, last)
-            flow.continue_in(last)
+            flow.set_current_block(last)
             for final in finals:
                 self._visit(final)
 
@@ -154,7 +154,7 @@ class ControlFlow(ABC):
         after = flow.block()
         flow.breaks.append(after)
         self._switches.append((head, after, []))
-        flow.continue_in(flow.block())
+        flow.set_current_block(flow.block())
         for part, child in self._parts(node):
             if part != "subject":
                 self._visit(child)
@@ -163,7 +163,7 @@ class ControlFlow(ABC):
         if not defaults:
             flow.link(head, after)
         flow.breaks.pop()
-        flow.continue_in(after)
+        flow.set_current_block(after)
 
     def _case(self, node: tree_sitter.Node) -> None:
         if not self._switches:  # only in text that does not parse
@@ -172,20 +172,20 @@ class ControlFlow(ABC):
         flow = self.flow
         head, after, defaults = self._switches[-1]
         falls = node.id in self.marks["falls"]
-        flow.continue_in(flow.block(head, flow.current) if falls else flow.block(head))
+        flow.set_current_block(flow.block(head, flow.current) if falls else flow.block(head))
         if node.id in self.marks["default"]:
             defaults.append(node.start_byte)
         self._children(node)
         if not falls:
-            flow.jump([after])
+            flow.add_jump([after])
 
     def _return(self, node: tree_sitter.Node) -> None:
         self._children(node)
-        self.flow.jump(self.flow.finals[-1:])
+        self.flow.add_jump(self.flow.finals[-1:])
 
     def _throw(self, node: tree_sitter.Node) -> None:
         self._children(node)
-        self.flow.throw()
+        self.flow.add_throw()
 
     def _break(self, node: tree_sitter.Node) -> None:
         self._leave(node, self.flow.breaks)
@@ -196,4 +196,4 @@ class ControlFlow(ABC):
     def _leave(self, node: tree_sitter.Node, targets: list[int]) -> None:
         """Add the edges of a jump; one with a label may lead to the end of any enclosing construct."""
         labelled = any(child.is_named for child in node.children)
-        self.flow.jump([*(targets if labelled else targets[-1:]), *self.flow.finals[-1:]])
+        self.flow.add_jump([*(targets if labelled else targets[-1:]), *self.flow.finals[-1:]])

@@ -24,7 +24,7 @@ from caretbench.syntax.names.symbols import (
     type_name,
 )
 from caretbench.syntax.source import SourceFile
-from caretbench.syntax.types import CLASSES, FUNCTIONS, Binding, ScopeKind
+from caretbench.syntax.types import CLASS_SCOPES, FUNCTION_SCOPES, Binding, ScopeKind
 
 # Below this depth, which only generated text reaches, a subtree is read as a flat list of names.
 MAX_DEPTH = 300
@@ -263,7 +263,9 @@ class FileSymbols(ControlFlow):
 
     def _is_self(self, node: tree_sitter.Node) -> bool:
         """Return whether a name is Python's ``self`` or ``cls`` inside a class."""
-        return self._text(node) in self.rules.self_names and self.scope.enclosing_scope(CLASSES) is not None
+        return (
+            self._text(node) in self.rules.self_names and self.scope.enclosing_scope(CLASS_SCOPES) is not None
+        )
 
     def _site(self, node: tree_sitter.Node, binding: Binding) -> DefinitionSite:
         name, row = self._text(node), node.start_point.row
@@ -333,7 +335,7 @@ class FileSymbols(ControlFlow):
         outer, flow, types = self.scope, self.flow, self._types
         self.scopes.append(inner)
         self._types = ()
-        if kind in FUNCTIONS:
+        if kind in FUNCTION_SCOPES:
             self.flows.append(FlowGraph())
             self.flow = self.flows[-1]
         self.scope = inner
@@ -357,7 +359,7 @@ class FileSymbols(ControlFlow):
 
     def _kind(self, node: tree_sitter.Node) -> ScopeKind:
         kind = _SCOPE_KINDS[self.structure[node.id]]
-        return "method" if kind == "function" and self.scope.kind in CLASSES else kind
+        return "method" if kind == "function" and self.scope.kind in CLASS_SCOPES else kind
 
     def _header(self, node: tree_sitter.Node, inner: NameScope) -> list[tree_sitter.Node]:
         """Read names, bases and owner of a scope; defaults and annotations are visited in the outer scope.

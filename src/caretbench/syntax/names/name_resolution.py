@@ -14,7 +14,7 @@ from caretbench.syntax.names.symbols import (
     NameUse,
     Variable,
 )
-from caretbench.syntax.types import CLASSES, FUNCTIONS, Binding
+from caretbench.syntax.types import CLASS_SCOPES, FUNCTION_SCOPES, Binding
 
 _BINDING_BY_SCOPE: Final[dict[str, Binding]] = {
     "file": "global",
@@ -59,10 +59,10 @@ def find_variable(file: FileSymbols, name: str, scope: NameScope) -> Variable | 
     crossed = False
     while current is not None:
         found = current.symbols.get(name)
-        is_hidden = crossed and current.kind in CLASSES and not file.rules.class_scope_visible
+        is_hidden = crossed and current.kind in CLASS_SCOPES and not file.rules.class_scope_visible
         if found is not None and (not is_hidden or (found.binding == "class" and file.rules.block_scopes)):
             return found  # the parameters of a generic class are visible everywhere in it
-        crossed = crossed or current.kind in FUNCTIONS
+        crossed = crossed or current.kind in FUNCTION_SCOPES
         current = current.parent
     return None
 
@@ -101,7 +101,7 @@ def resolve_names(file: FileSymbols) -> None:
     for site, scope, part, types in late:
         _declare_site(file, site, scope, part, types, None)
     for site, scope, types in file.members:
-        around = scope.enclosing_scope(CLASSES)
+        around = scope.enclosing_scope(CLASS_SCOPES)
         if around is not None:
             _declare(around, site, None, types).flow = None
     for use in file.uses:
@@ -143,11 +143,11 @@ def _declare_site(
     target: ImportTarget | None,
 ) -> None:
     home = _declaring_scope(file, site, scope, part)
-    if home is None or (home.kind in CLASSES and site.key == home.name):
+    if home is None or (home.kind in CLASS_SCOPES and site.key == home.name):
         return  # a constructor has the name of its class, which is found around it
     if part.startswith("target.") and target is None and site.binding == "local":
         site.binding = _BINDING_BY_SCOPE.get(home.kind, "local")
-    elif site.binding == "function" and home.kind in CLASSES:
+    elif site.binding == "function" and home.kind in CLASS_SCOPES:
         site.binding = "method"
     variable = _declare(home, site, target, types)
     if part.startswith("declare.") and variable.inner_scope is None:

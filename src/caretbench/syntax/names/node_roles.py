@@ -15,7 +15,7 @@ from caretbench.syntax.parser import text_of
 from caretbench.syntax.queries import captures, matches
 from caretbench.syntax.source import SourceFile
 
-IS: Final = frozenset({
+NODE_KINDS: Final = frozenset({
     "identifier", "self", "super", "pattern", "member", "import",
     "branch", "loop", "try", "switch", "case", "return", "throw", "break", "continue",
     "global", "nonlocal", "skip",
@@ -24,7 +24,7 @@ IS: Final = frozenset({
 })  # fmt: skip
 
 # In the order of precedence: where two patterns name one node, the later word wins.
-AS: Final = (
+PARENT_ROLES: Final = (
     "value", "condition", "body", "elif", "else", "handler", "finally", "subject", "init", "update",
     "object", "member", "import",
     "target.write", "target.update", "target.local", "target.hoisted", "target.loop", "target.loop_write",
@@ -33,7 +33,7 @@ AS: Final = (
     "target.object", "ignore",
 )  # fmt: skip
 
-MARKS: Final = frozenset({
+NODE_MARKS: Final = frozenset({
     "outer", "type", "constructed", "called", "deferred", "default", "falls", "post", "base", "owner", "property",
 })  # fmt: skip
 
@@ -47,7 +47,7 @@ class NodeRoles:
         found = captures(root, language, "roles")
         self.structure: dict[int, str] = {}
         self.parts: dict[int, str] = {}
-        self.marks: dict[str, set[int]] = {mark: set() for mark in MARKS}
+        self.marks: dict[str, set[int]] = {mark: set() for mark in NODE_MARKS}
         for name in sorted(found, key=_precedence):
             family, _, word = name.partition(".")
             nodes = found[name]
@@ -61,7 +61,7 @@ class NodeRoles:
 
 def _precedence(capture: str) -> int:
     family, _, word = capture.partition(".")
-    return AS.index(word) if family == "as" else 0
+    return PARENT_ROLES.index(word) if family == "as" else 0
 
 
 class FileImports(NamedTuple):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from caretbench.syntax.names.file_symbols import FileSymbols
 from caretbench.syntax.names.module_index import ModuleIndex
 from caretbench.syntax.names.symbols import ImportTarget, NameScope, NameUse, Variable
-from caretbench.syntax.types import CLASSES
+from caretbench.syntax.types import CLASS_SCOPES
 
 _MAX_HOPS = 8
 
@@ -127,7 +127,7 @@ class ProjectNames:
     def _class_around(self, file: FileSymbols, scope: NameScope | None) -> ResolvedName | None:
         """Return the class whose members are visible in a scope."""
         while scope is not None:
-            if scope.kind in CLASSES:
+            if scope.kind in CLASS_SCOPES:
                 return ResolvedName(file, _opened(scope))
             if scope.owner is not None:
                 return self._type(file, scope.parent or scope, scope.owner)
@@ -140,7 +140,7 @@ class ProjectNames:
             return None
         scope: NameScope | None = use.scope
         while scope is not None:
-            home = self._class_around(file, scope) if scope.kind in CLASSES or scope.owner else None
+            home = self._class_around(file, scope) if scope.kind in CLASS_SCOPES or scope.owner else None
             if (
                 home is not None
                 and home.file is not None

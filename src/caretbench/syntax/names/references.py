@@ -9,15 +9,15 @@ from caretbench.syntax.names.file_symbols import FileSymbols
 from caretbench.syntax.names.project_names import ProjectNames, ResolvedName
 from caretbench.syntax.names.symbols import DefinitionSite, NameScope, NameUse, Variable
 from caretbench.syntax.types import (
-    CLASSES,
-    FUNCTIONS,
+    CLASS_SCOPES,
+    FUNCTION_SCOPES,
     Binding,
     Block,
     Definition,
-    Nesting,
     Origin,
     Reference,
     Span,
+    SpanIndex,
 )
 
 _BODIES: Final = frozenset({
@@ -67,13 +67,13 @@ def _library_binding(use: NameUse) -> Binding:
 def _outermost_function(scope: NameScope | None) -> NameScope | None:
     found = None
     while scope is not None:
-        if scope.kind in FUNCTIONS:
+        if scope.kind in FUNCTION_SCOPES:
             found = scope
         scope = scope.parent
     return found
 
 
-def _origin(use: NameUse, site: DefinitionSite, bodies: Nesting, body_spans: list[Span]) -> Origin:
+def _origin(use: NameUse, site: DefinitionSite, bodies: SpanIndex, body_spans: list[Span]) -> Origin:
     """Return the origin of a definition in the same file: same block, function, class or file."""
     body = bodies.innermost(use.start, use.end)
     function = _outermost_function(use.scope)
@@ -81,7 +81,7 @@ def _origin(use: NameUse, site: DefinitionSite, bodies: Nesting, body_spans: lis
         return "same_block"
     if function is not None and function.start <= site.start and site.end <= function.end:
         return "same_function"
-    around = use.scope.enclosing_scope(CLASSES)
+    around = use.scope.enclosing_scope(CLASS_SCOPES)
     if around is not None and around.start <= site.start and site.end <= around.end:
         return "same_class"
     return "same_file"
@@ -92,10 +92,10 @@ def find_references(
 ) -> tuple[Reference, ...]:
     """Return the references of one file, in text order."""
     body_spans = [block.span for block in blocks if block.kind in _BODIES]
-    bodies = Nesting(body_spans)
+    bodies = SpanIndex(body_spans)
     found = []
     for use in sorted(file.uses, key=lambda use: (use.start, use.end)):
-        if not use.path and use.name in file.rules.self_names and use.scope.enclosing_scope(CLASSES):
+        if not use.path and use.name in file.rules.self_names and use.scope.enclosing_scope(CLASS_SCOPES):
             continue  # the object itself is no reference, as `this` is none
         found.append(_reference(file, project, definitions, use, bodies, body_spans))
     return tuple(found)
@@ -106,7 +106,7 @@ def _reference(
     project: ProjectNames,
     definitions: DefinitionTable,
     use: NameUse,
-    bodies: Nesting,
+    bodies: SpanIndex,
     body_spans: list[Span],
 ) -> Reference:
     place = project.resolve_use(file, use)

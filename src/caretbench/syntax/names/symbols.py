@@ -146,11 +146,11 @@ class FlowGraph:
         """Add an edge."""
         self.followers[before].append(after)
 
-    def continue_in(self, block: int) -> None:
+    def set_current_block(self, block: int) -> None:
         """Continue in this block."""
         self.current = block
 
-    def jump(self, targets: list[int]) -> None:
+    def add_jump(self, targets: list[int]) -> None:
         """Add edges to the targets; the code after the jump begins an unreachable block."""
         for target in targets:
             self.link(self.current, target)
@@ -166,9 +166,9 @@ class FlowGraph:
         """End the innermost ``try``."""
         self.link(self.current, self._catchers.pop())
 
-    def throw(self) -> None:
+    def add_throw(self) -> None:
         """Jump to the nearest handler, or out of the function."""
-        self.jump(self._catchers[-1:])
+        self.add_jump(self._catchers[-1:])
 
     def add(self, event: FlowEvent) -> None:
         """Append an event; after a definition an exception may carry the new value to a handler."""

@@ -35,7 +35,8 @@ class Declaration(NamedTuple):
     It can be used from byte ``usable_from`` to ``end``; its scope is ``scope_start`` to ``end``. ``kind`` is its type
     (of a function, the return type), or the origin of its value (``call:open``); it may be empty. ``alias`` is the
     variable that it is initialised with. ``assigned``: it has an initial value. ``parameters`` are the types of a
-    function's parameters, of which ``required`` is the number without a default. ``constant``: it cannot be assigned.
+    function's parameters, of which ``required_parameters`` is the number without a default.
+    ``constant``: it cannot be assigned.
     """
 
     name: str
@@ -48,7 +49,7 @@ class Declaration(NamedTuple):
     assigned: bool = True
     alias: str = ""
     parameters: tuple[str, ...] | None = None
-    required: int = 0
+    required_parameters: int = 0
     constant: bool = False
 
 
@@ -126,7 +127,9 @@ class DeclarationIndex:
                 + [part.end_byte for word in ("value", "values", "until") for part in match.get(word, ())]
             )
             scope = self._scope(node, role) or root
-            parameters, required = _parameters(match["parameters"][0]) if "parameters" in match else (None, 0)
+            parameters, required_parameters = (
+                _parameters(match["parameters"][0]) if "parameters" in match else (None, 0)
+            )
             yield Declaration(
                 name=text_of(node),
                 start=node.start_byte,
@@ -138,7 +141,7 @@ class DeclarationIndex:
                 assigned=role != "local" or bool(match.keys() & {"value", "values", "until"}),
                 alias=text_of(value) if value is not None and kind_of_value(value) == "name" else "",
                 parameters=parameters,
-                required=required,
+                required_parameters=required_parameters,
                 constant=_is_constant(node),
             )
 
@@ -205,7 +208,7 @@ def _value_of(name: tree_sitter.Node, values: tree_sitter.Node) -> tuple[tree_si
 def _parameters(node: tree_sitter.Node) -> tuple[tuple[str, ...], int]:
     """Return the declared types of parameters (empty if not declared), and the number of required ones."""
     found: list[str] = []
-    required = 0
+    required_parameters = 0
     for child in node.named_children:
         if child.type in ("comment", "line_comment", "block_comment", "attribute_item", "self_parameter"):
             continue
@@ -226,8 +229,8 @@ def _parameters(node: tree_sitter.Node) -> tuple[tuple[str, ...], int]:
             or "optional" in child.type
         )
         found += [("..." if many else "") + text] * max(1, len(names))
-        required += 0 if many or optional or "=" in text_of(child) else max(1, len(names))
-    return tuple(found), required
+        required_parameters += 0 if many or optional or "=" in text_of(child) else max(1, len(names))
+    return tuple(found), required_parameters
 
 
 def _is_constant(node: tree_sitter.Node) -> bool:

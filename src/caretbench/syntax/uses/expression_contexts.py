@@ -14,7 +14,7 @@ import tree_sitter
 from caretbench.syntax.parser import text_of
 from caretbench.syntax.uses.value_kinds import kind_of_value, plain_type
 
-MEMBERS: Final = {
+MEMBER_NAME_FIELDS: Final = {
     "attribute": "attribute", "selector_expression": "field", "field_access": "field", "method_invocation": "name",
     "member_access_expression": "name", "member_expression": "property", "field_expression": "field", "call": "method",
     "scoped_identifier": "name", "qualified_identifier": "name", "scope_resolution": "name",
@@ -22,22 +22,22 @@ MEMBERS: Final = {
     "conditional_access_expression": "", "template_function": "name",
 }  # fmt: skip
 """Nodes of member accesses, and the field of the member's name in each."""
-OBJECTS: Final = (
+RECEIVER_FIELDS: Final = (
     "object", "operand", "expression", "argument", "value", "receiver", "path", "scope", "condition",
 )  # fmt: skip
-CALLS: Final = frozenset({
+CALL_NODES: Final = frozenset({
     "call", "call_expression", "method_invocation", "invocation_expression", "object_creation_expression",
     "new_expression",
 })  # fmt: skip
-NEW: Final = frozenset({"object_creation_expression", "new_expression"})
-ARGUMENTS: Final = frozenset({"argument_list", "arguments"})
-FUNCTIONS: Final = frozenset({
+OBJECT_CREATION_NODES: Final = frozenset({"object_creation_expression", "new_expression"})
+ARGUMENT_LIST_NODES: Final = frozenset({"argument_list", "arguments"})
+FUNCTION_NODES: Final = frozenset({
     "function_definition", "function_declaration", "method_declaration", "constructor_declaration", "method_definition",
     "arrow_function", "function_expression", "func_literal", "lambda", "lambda_expression", "local_function_statement",
     "function_item", "closure_expression", "method", "singleton_method", "generator_function_declaration",
     "generator_function", "accessor_declaration", "compact_constructor_declaration",
 })  # fmt: skip
-CLASSES: Final = frozenset({
+CLASS_NODES: Final = frozenset({
     "class_definition", "class_declaration", "class", "class_specifier", "struct_specifier", "struct_declaration",
     "record_declaration", "enum_declaration", "interface_declaration", "impl_item", "module",
     "abstract_class_declaration",
@@ -109,13 +109,13 @@ def expression_use(node: tree_sitter.Node) -> ExpressionUse:
     call: tree_sitter.Node | None = None
     expression = node
     while (parent := expression.parent) is not None:
-        member = MEMBERS.get(parent.type)
+        member = MEMBER_NAME_FIELDS.get(parent.type)
         if call is None and member and _is(parent.child_by_field_name(member), expression):
             expression = parent
-            if parent.type in CALLS and arguments_of(parent) is not None:
+            if parent.type in CALL_NODES and arguments_of(parent) is not None:
                 call = parent
         elif (
-            parent.type in CALLS
+            parent.type in CALL_NODES
             and call is None
             and any(_is(parent.child_by_field_name(field), expression) for field in _CALLEES)
         ):
@@ -129,7 +129,7 @@ def arguments_of(call: tree_sitter.Node) -> list[tree_sitter.Node] | None:
     """Return the arguments of a call; None if it has no argument list."""
     held = call.child_by_field_name("arguments")
     if held is None:
-        held = next((child for child in call.named_children if child.type in ARGUMENTS), None)
+        held = next((child for child in call.named_children if child.type in ARGUMENT_LIST_NODES), None)
     if held is None:
         return None
     return [child for child in held.named_children if "comment" not in child.type]
@@ -162,7 +162,7 @@ def expression_context(node: tree_sitter.Node) -> str:
             return f"value:{text_of(named)}" if not _is(named, node) else "other"
         node, parent = parent, parent.parent
         kind = parent.type
-    if kind in ARGUMENTS and parent.parent is not None:
+    if kind in ARGUMENT_LIST_NODES and parent.parent is not None:
         if parent.parent.type in _RETURNS:
             return f"return:{_function(node)}"
         return _argument(node, parent)
@@ -192,7 +192,7 @@ def expression_context(node: tree_sitter.Node) -> str:
         held = parent.child_by_field_name("condition") or parent.child_by_field_name("value")
         if _is(held, node) or kind == "assert_statement":
             return "cond"
-    if kind in MEMBERS or kind == "nested_identifier":
+    if kind in MEMBER_NAME_FIELDS or kind == "nested_identifier":
         return _object(parent)
     if kind in ("expression_list", "right_assignment_list") and parent.parent is not None:
         index = _index(parent, node)
@@ -245,7 +245,7 @@ def _argument(node: tree_sitter.Node, parent: tree_sitter.Node) -> str:
     after = call.parent if call is not None else None
     if (
         after is not None
-        and after.type in MEMBERS
+        and after.type in MEMBER_NAME_FIELDS
         and call is not None
         and not _is(after.named_children[-1], call)
     ):
@@ -279,16 +279,20 @@ def operator_of(node: tree_sitter.Node) -> str:
 def _object(parent: tree_sitter.Node) -> str:
     around = parent.parent
     name = _member_name(parent)
-    if parent.type in CALLS:
+    if parent.type in CALL_NODES:
         given = arguments_of(parent)
         return f"object:{name}/{len(given)}" if given is not None else f"object:{name}"
-    if around is not None and around.type in CALLS and _is(around.child_by_field_name("function"), parent):
+    if (
+        around is not None
+        and around.type in CALL_NODES
+        and _is(around.child_by_field_name("function"), parent)
+    ):
         return f"object:{name}/{len(arguments_of(around) or ())}"
     return f"object:{name}"
 
 
 def _member_name(node: tree_sitter.Node) -> str:
-    field = MEMBERS.get(node.type)
+    field = MEMBER_NAME_FIELDS.get(node.type)
     found = node.child_by_field_name(field) if field else None
     return text_of(found if found is not None else node.named_children[-1])[:_LONGEST]
 
@@ -297,7 +301,7 @@ def _function(node: tree_sitter.Node) -> int:
     """Return the first byte of the innermost function around a node."""
     around = node.parent
     while around is not None:
-        if around.type in FUNCTIONS:
+        if around.type in FUNCTION_NODES:
             return around.start_byte
         around = around.parent
     return 0

@@ -37,7 +37,7 @@ class Identifier(NamedTuple):
 
     ``syntactic_position`` is empty if the name is not a use; two uses with the same position can be exchanged without a
     change of the syntax. ``function`` is the outermost enclosing function (0: none), ``unordered_groups`` are the
-    numbers of the groups in :attr:`Identifiers.group_parts` that contain it.
+    numbers of the groups in :attr:`Identifiers.group_member_spans` that contain it.
     """
 
     name: str
@@ -52,11 +52,12 @@ class Identifier(NamedTuple):
 class Identifiers(NamedTuple):
     """Identifiers of a code fragment, in text order.
 
-    ``group_parts`` are the parts of each unordered group, by its number; ``errors`` is the number of parse errors.
+    ``group_member_spans`` are the parts of each unordered group, by its number; ``errors`` is the number of parse
+    errors.
     """
 
     names: tuple[Identifier, ...]
-    group_parts: Mapping[int, tuple[Span, ...]]
+    group_member_spans: Mapping[int, tuple[Span, ...]]
     errors: int
 
 
@@ -124,8 +125,8 @@ class _Reader:
                 (child, usable, function, unordered_groups) for child in reversed(node.named_children)
             )
 
-    def _number(self, group_parts: list[Span]) -> int:
-        self._parts[len(self._parts)] = tuple(group_parts)
+    def _number(self, group_member_spans: list[Span]) -> int:
+        self._parts[len(self._parts)] = tuple(group_member_spans)
         return len(self._parts) - 1
 
     def _continues(self, node: tree_sitter.Node, symmetric: set[int]) -> bool:

@@ -19,7 +19,7 @@ from caretbench.suites.efcb.edits.tree_guards import (
     is_symmetric_pair,
     is_text_for_people,
 )
-from caretbench.syntax.uses.expression_contexts import CALLS, callee_of, expression_context
+from caretbench.syntax.uses.expression_contexts import CALL_NODES, callee_of, expression_context
 from caretbench.syntax.uses.value_kinds import kind_of_value
 
 MIN_OCCURRENCES: Final = 2
@@ -150,6 +150,7 @@ def _is_not_value(node: tree_sitter.Node) -> bool:
     if "string" in node.type and (node.end_point.row != node.start_point.row or b"{" in (node.text or b"")):
         return True
     return any(
-        _SKIPPED.search(around.type) or (around.type in CALLS and callee_of(around) in ("require", "import"))
+        _SKIPPED.search(around.type)
+        or (around.type in CALL_NODES and callee_of(around) in ("require", "import"))
         for around in ancestors(node)
     )

@@ -211,7 +211,7 @@ def _accepts_arguments(unit: ParsedPart, one: PatchNameUse, name: str) -> bool:
     assert one.arguments is not None  # noqa: S101 - for the type
     declared = [found for found in unit.declaration_index.by_name(name) if found.parameters is not None]
     return not declared or any(
-        found.required <= len(one.arguments)
+        found.required_parameters <= len(one.arguments)
         and (
             len(one.arguments) <= len(found.parameters or ())
             or any(part.startswith("...") for part in found.parameters or ())

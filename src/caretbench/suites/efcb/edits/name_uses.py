@@ -20,11 +20,11 @@ from caretbench.syntax.parser import text_of as text
 from caretbench.syntax.types import Span
 from caretbench.syntax.uses.declarations import Declaration, DeclarationIndex
 from caretbench.syntax.uses.expression_contexts import (
-    CLASSES,
-    FUNCTIONS,
-    MEMBERS,
-    NEW,
-    OBJECTS,
+    CLASS_NODES,
+    FUNCTION_NODES,
+    MEMBER_NAME_FIELDS,
+    OBJECT_CREATION_NODES,
+    RECEIVER_FIELDS,
     ExpressionUse,
     arguments_of,
     callee_of,
@@ -90,7 +90,7 @@ class ParsedPart:
     @property
     def unordered_parts(self) -> Mapping[int, tuple[Span, ...]]:
         """The parts of each unordered construct, by its number."""
-        return self._identifiers.group_parts
+        return self._identifiers.group_member_spans
 
     @cached_property
     def declaration_index(self) -> DeclarationIndex:
@@ -155,7 +155,7 @@ class ParsedPart:
             (row, 0), (row, len(self.part.text.split("\n")[row].encode()))
         )
         around = [] if node is None else [node, *ancestors(node)]
-        outermost = next((one for one in reversed(around) if one.type in FUNCTIONS), None)
+        outermost = next((one for one in reversed(around) if one.type in FUNCTION_NODES), None)
         return self.part.text if outermost is None else text(outermost)
 
     def is_added(self, place: Occurrence | None) -> bool:
@@ -173,7 +173,7 @@ class ParsedPart:
         if not self.part.is_whole_file:
             return True
         around = list(ancestors(node))
-        outermost = next((one for one in reversed(around) if one.type in FUNCTIONS), None)
+        outermost = next((one for one in reversed(around) if one.type in FUNCTION_NODES), None)
         return outermost is None or outermost.has_error or any(one.type == "ERROR" for one in around)
 
     @cached_property
@@ -277,7 +277,7 @@ class ParsedPart:
         if "key" in words:
             return self._classify_key(node, one)
         count = len(arguments_of(use.call) or ()) if use.call is not None else -1
-        if use.call is not None and use.call.type in NEW:
+        if use.call is not None and use.call.type in OBJECT_CREATION_NODES:
             return "constructor", ("new", "", one.name, count), f"type:{one.name}", None
         if "type" in words or node.type in ("type_identifier", "namespace_identifier", "package_identifier"):
             return None
@@ -310,7 +310,7 @@ class ParsedPart:
             return None
         for found in self.declaration_index.by_name(one.name):
             if found.role == "field" and found.scope_start <= one.start < found.end:
-                return "field", ("field", f"this@{_around(node, CLASSES)}", one.name), found.kind, found
+                return "field", ("field", f"this@{_around(node, CLASS_NODES)}", one.name), found.kind, found
         return None
 
     def _classify_key(self, node: tree_sitter.Node, one: Identifier) -> _Classified:
@@ -331,7 +331,7 @@ class ParsedPart:
         """Return a key of a member's receiver, equal if the members are exchangeable."""
         written = text(node)
         if written in _SELF:
-            return f"this@{_around(node, CLASSES)}"
+            return f"this@{_around(node, CLASS_NODES)}"
         call = arguments_of(node)
         if call is not None:
             # The type of a result may depend on the arguments: "assertThat(a)" and "assertThat(b)".
@@ -341,7 +341,7 @@ class ParsedPart:
             if declared is not None and declared.role in ("local", "parameter", "comprehended"):
                 return declared.kind or f"{declared.scope_start}:{declared.name}"
             return f"name:{written}"
-        return f"text:{_around(node, FUNCTIONS)}:{_bare(written)[:120]}"
+        return f"text:{_around(node, FUNCTION_NODES)}:{_bare(written)[:120]}"
 
     def _returned(self, name: str) -> str:
         """Return the type that a function of the text returns; empty if it is unknown or ambiguous."""
@@ -379,9 +379,9 @@ class ParsedPart:
 def _receiver_of(node: tree_sitter.Node, use: ExpressionUse) -> tree_sitter.Node | None:
     """Return the object that a use is a member of, or None."""
     member = node.parent
-    if member is None or use.expression.id == node.id or MEMBERS.get(member.type) is None:
+    if member is None or use.expression.id == node.id or MEMBER_NAME_FIELDS.get(member.type) is None:
         return None
-    objects = (member.child_by_field_name(field) for field in OBJECTS)
+    objects = (member.child_by_field_name(field) for field in RECEIVER_FIELDS)
     return next((found for found in objects if found is not None and found.id != node.id), None)
 
 

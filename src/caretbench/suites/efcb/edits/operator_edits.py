@@ -14,9 +14,9 @@ from caretbench.suites.efcb.edits.patch_edit import PatchEdit, Replacement
 from caretbench.suites.efcb.edits.tree_guards import ancestors, is_compile_time, is_text_for_people
 from caretbench.syntax.parser import text_of as text
 from caretbench.syntax.uses.expression_contexts import (
-    ARGUMENTS,
-    CALLS,
-    FUNCTIONS,
+    ARGUMENT_LIST_NODES,
+    CALL_NODES,
+    FUNCTION_NODES,
     arguments_of,
     callee_of,
     operator_of,
@@ -155,7 +155,7 @@ def _negations(unit: ParsedPart, node: tree_sitter.Node) -> Iterator[_EditParts]
     sign = text(node)[:1]
     if inner is None or sign not in ("!", "n") or _narrows_type(unit, inner):
         return
-    kinds = (*_NOT, *CALLS, "statement_block", "expression_statement")
+    kinds = (*_NOT, *CALL_NODES, "statement_block", "expression_statement")
     if node.parent is not None and node.parent.type in kinds:
         return
     word = "not" if sign == "n" else "!"
@@ -174,7 +174,7 @@ def _conditions(unit: ParsedPart, node: tree_sitter.Node) -> Iterator[_EditParts
         test = test.named_children[0] if len(test.named_children) == 1 else None
     if test is None or _narrows_type(unit, test) or test.type in (*_BINARY, *_NOT):
         return
-    if test.type not in (*CALLS, *_NAMED):
+    if test.type not in (*CALL_NODES, *_NAMED):
         return
     yield _negated(unit, test)
 
@@ -197,9 +197,9 @@ def _returns(unit: ParsedPart, node: tree_sitter.Node) -> Iterator[_EditParts]:
     value = node.named_children[0] if len(node.named_children) == 1 else None
     if value is not None and value.type == "expression_list":
         value = value.named_children[0] if len(value.named_children) == 1 else None
-    if value is None or value.type not in (*CALLS, *_NAMED) or _narrows_type(unit, value):
+    if value is None or value.type not in (*CALL_NODES, *_NAMED) or _narrows_type(unit, value):
         return
-    function = next((around for around in ancestors(node) if around.type in FUNCTIONS), None)
+    function = next((around for around in ancestors(node) if around.type in FUNCTION_NODES), None)
     named = function.child_by_field_name("name") if function is not None else None
     told = next(
         (
@@ -223,7 +223,7 @@ def _null_tests(_unit: ParsedPart, node: tree_sitter.Node) -> Iterator[_EditPart
 def _loop_around(node: tree_sitter.Node, grammar: str) -> tree_sitter.Node | None:
     """Return the loop that a jump leaves; None if it leaves a switch."""
     for around in ancestors(node):
-        if around.type in FUNCTIONS or (_SWITCHES.search(around.type) and grammar != "python"):
+        if around.type in FUNCTION_NODES or (_SWITCHES.search(around.type) and grammar != "python"):
             return None
         if around.type in _LOOPS and (around.type not in ("block", "do_block") or grammar == "ruby"):
             return around
@@ -253,7 +253,9 @@ def _integers(unit: ParsedPart, node: tree_sitter.Node) -> Iterator[_EditParts]:
         around = around.parent
     if around is None or not re.fullmatch(r"\d{1,3}", written):
         return
-    called = callee_of(around.parent) if around.type in ARGUMENTS and around.parent is not None else ""
+    called = (
+        callee_of(around.parent) if around.type in ARGUMENT_LIST_NODES and around.parent is not None else ""
+    )
     counts = called in _COUNTING or (bool(called) and is_symmetric_call(called, unit.part.grammar))
     bounds = around.type in _BINARY and (
         operator_of(around) in _BOUNDARIES
@@ -356,7 +358,7 @@ def _narrows_type(unit: ParsedPart, node: tree_sitter.Node) -> bool:
         return not any(kind_of_value(side) in _NUMBERS for side in node.named_children) or any(
             kind_of_value(side) in ("string", "null") for side in node.named_children
         )
-    if node.type in CALLS:
+    if node.type in CALL_NODES:
         return bool(re.match(r"(is|has|assert)", callee_of(node)))
     return True
 
@@ -407,6 +409,6 @@ _MAKERS: Final[tuple[tuple[frozenset[str], Callable[[ParsedPart, tree_sitter.Nod
     (frozenset({"integer", "int_literal", "decimal_integer_literal", "integer_literal", "number",
                 "number_literal"}), _integers),
     (frozenset({"true", "false", "boolean_literal"}), _truths),
-    (CALLS - {"object_creation_expression", "new_expression"}, _calls),
+    (CALL_NODES - {"object_creation_expression", "new_expression"}, _calls),
     (frozenset({"macro_invocation"}), _macros),
 )  # fmt: skip

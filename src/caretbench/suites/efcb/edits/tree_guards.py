@@ -15,7 +15,13 @@ from caretbench.suites.efcb.edits.name_rules import (
     is_test_title_call,
 )
 from caretbench.syntax.parser import text_of as text
-from caretbench.syntax.uses.expression_contexts import ARGUMENTS, CALLS, FUNCTIONS, callee_of, operator_of
+from caretbench.syntax.uses.expression_contexts import (
+    ARGUMENT_LIST_NODES,
+    CALL_NODES,
+    FUNCTION_NODES,
+    callee_of,
+    operator_of,
+)
 
 _STATEMENTS: Final = re.compile(r"statement|declaration|^(block|body_statement|program|module|source_file)$")
 _SYMMETRIC: Final = frozenset({"==", "!=", "===", "!==", "is", "is not"})
@@ -44,11 +50,11 @@ def is_text_for_people(node: tree_sitter.Node) -> bool:
     for around in ancestors(node):
         if _ANNOTATIONS.search(around.type):
             return True
-        if around.type in FUNCTIONS:
+        if around.type in FUNCTION_NODES:
             return False
         if around.type in _THROWN:
             return node.id != child.id or bool(re.search("string", node.type))
-        if (around.type in CALLS or around.type == "macro_invocation") and _is_text_argument(
+        if (around.type in CALL_NODES or around.type == "macro_invocation") and _is_text_argument(
             around, child, node
         ):
             return True
@@ -58,9 +64,9 @@ def is_text_for_people(node: tree_sitter.Node) -> bool:
 
 def _is_text_argument(call: tree_sitter.Node, child: tree_sitter.Node, node: tree_sitter.Node) -> bool:
     """Return whether a call uses an argument as text for people; ``node`` is in its ``child``."""
-    if child.type not in ARGUMENTS and child.type != "token_tree":
+    if child.type not in ARGUMENT_LIST_NODES and child.type != "token_tree":
         return False
-    name = callee_of(call) if call.type in CALLS else text(call.named_children[0])
+    name = callee_of(call) if call.type in CALL_NODES else text(call.named_children[0])
     whole = call.child_by_field_name("function") or call
     receiver = re.split(r"\.\w+$", text(whole).partition("(")[0])[0]
     if (
@@ -101,7 +107,7 @@ def is_symmetric_pair(one: tree_sitter.Node, other: tree_sitter.Node, grammar: s
         for call in (around, *ancestors(around)):
             if _STATEMENTS.search(call.type):
                 return False
-            if call.type in CALLS and is_symmetric_call(callee_of(call), grammar):
+            if call.type in CALL_NODES and is_symmetric_call(callee_of(call), grammar):
                 return True
             if call.type == "macro_invocation" and is_symmetric_call(text(call.named_children[0]), grammar):
                 return True
@@ -145,7 +151,7 @@ def _argument_list(node: tree_sitter.Node) -> tree_sitter.Node | None:
     held = node.parent
     if held is not None and held.type == "argument":
         held = held.parent
-    return held if held is not None and held.type in ARGUMENTS else None
+    return held if held is not None and held.type in ARGUMENT_LIST_NODES else None
 
 
 def _contains(around: tree_sitter.Node, node: tree_sitter.Node) -> bool:

@@ -19,7 +19,7 @@ from caretbench.suites.simcopilot.mining.rules import CutKind, mining_rules
 from caretbench.suites.simcopilot.mining.token_search import TokenSearch, split_tokens
 from caretbench.suites.simcopilot.released.paper_rules import Mode
 from caretbench.syntax import Block, FileAnalysis, Span
-from caretbench.syntax.types import Nesting
+from caretbench.syntax.types import SpanIndex
 
 _FUNCTIONS: Final = frozenset({"function", "method", "lambda"})
 _DECLARES: Final = frozenset({"function", "method", "class", "interface", "namespace"})
@@ -72,9 +72,9 @@ class FileMiner:
         self._acts = sorted(block.span for block in analysis.blocks if block.kind in _ACTS)
         kinds = self.rules.blocks.cut_by_kind
         bodies = [one for one in analysis.blocks if kinds.get(one.kind) == "body" and one.statements]
-        self._around = Nesting([block.span for block in bodies])
+        self._around = SpanIndex([block.span for block in bodies])
         self._statements = [block for block in analysis.blocks if block.kind == "statement"]
-        self._statement_nesting = Nesting([block.span for block in self._statements])
+        self._statement_nesting = SpanIndex([block.span for block in self._statements])
         self._declares = sorted(scope.span for scope in analysis.scopes if scope.kind in _DECLARES)
 
     def mine(self) -> tuple[tuple[Candidate, ...], Counter[str]]:
@@ -103,9 +103,12 @@ class FileMiner:
             yield Candidate(self.source.path, "infill", block.kind, span, "", block), cut
             hidden = self._hidden(block, cut, span)
             if hidden is not None:
-                end, closing = hidden
+                end, closing_token = hidden
                 whole = Span(span.start, end)
-                yield Candidate(self.source.path, "suffix_hidden", block.kind, whole, closing, block), cut
+                yield (
+                    Candidate(self.source.path, "suffix_hidden", block.kind, whole, closing_token, block),
+                    cut,
+                )
 
     def _in_construct(self, block: Block, cut: CutKind) -> bool:
         """Return whether a block is in a construct, or is a statement at file level that declares nothing."""
@@ -135,10 +138,10 @@ class FileMiner:
             return self._statement_end(span)
         if self.source.language == "python":
             return (span.end, "") if self._begins_line(span) and self._ends_list(span) else None
-        end = block.closing_end
-        if not block.closing or self.data[end - 1 : end] != block.closing.encode():
+        end = block.closing_token_end
+        if not block.closing_token or self.data[end - 1 : end] != block.closing_token.encode():
             return None
-        return end, block.closing
+        return end, block.closing_token
 
     def _statement_end(self, span: Span) -> tuple[int, str] | None:
         for index in self._statement_nesting.enclosing(*span):

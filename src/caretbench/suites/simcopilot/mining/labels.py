@@ -38,7 +38,7 @@ def candidate_labels(analysis: FileAnalysis, candidate: Candidate, project: str)
         "block_lines": float(size.lines),
         "block_tokens": float(size.tokens),
         "cyclomatic": float(size.cyclomatic),
-        "aligned": "yes" if candidate.block.aligned or candidate.kind.endswith("body") else "no",
+        "aligned": "yes" if candidate.block.whole_statements or candidate.kind.endswith("body") else "no",
         "cursor_column": float(_column(analysis, span.start)),
         "closing_delimiters": candidate.closing_bracket or "none",
         "files_crossed": float(max((reference.files_crossed for reference in references), default=0)),
