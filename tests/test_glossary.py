@@ -26,6 +26,8 @@ _OPEN = frozenset(
 _ALLOWED: dict[str, str] = {}
 """Identifiers that contain a word of the third column, each with its reason."""
 
+_QUESTIONS = frozenset({"What", "Which", "Whether", "Where", "When", "Who", "Whose", "How", "Why"})
+
 
 class Entry(NamedTuple):
     """A row of the glossary; ``avoided`` are the words or phrases of its third column."""
@@ -121,5 +123,15 @@ def test_no_docstring_contains_a_word_that_the_glossary_avoids() -> None:
         for path, tree in modules()
         for line, text in docstrings(tree)
         for hit in pattern.finditer(re.sub(r"``.*?``", "", " ".join(text.split())))
+    ]
+    assert found == []
+
+
+def test_no_docstring_opens_with_a_question_word() -> None:
+    found = [
+        f"{path}:{line} {text.split()[0]}"
+        for path, tree in modules()
+        for line, text in docstrings(tree)
+        if text.split() and text.split()[0] in _QUESTIONS
     ]
     assert found == []

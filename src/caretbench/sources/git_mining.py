@@ -109,7 +109,7 @@ class _BatchWriter:
 
     @property
     def is_full(self) -> bool:
-        """Whether the maximum number of records is reached."""
+        """Return whether the maximum number of records is reached."""
         return self.written + len(self._rows) == self.max_records
 
     def add(self, change: PullRequest | SkippedCommit) -> None:

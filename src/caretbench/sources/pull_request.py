@@ -133,7 +133,7 @@ class PullRequest(Row):
 
     @property
     def _has_annotations(self) -> bool:
-        """Whether a language of the change has annotations or decorators; true without files."""
+        """Return whether a language of the change has annotations or decorators; true without files."""
         return not self.files or any(
             PurePosixPath(file.path).suffix.lower() in _ANNOTATION_SUFFIXES for file in self.files
         )

@@ -41,7 +41,7 @@ MOVE_MOUNT, HERE, THE_DESCRIPTOR_ITSELF = 429, -100, 4
 INTERFACE_FLAGS, UP_AND_RUNNING = 0x8914, 0x41
 INSIDE_USER = 1000
 ORDER = struct.Struct("=iii")
-"""What a message says: the program's user (0: this process's own), whether a door comes, how many mounts."""
+"""Format of a message: the program's user (0: this process's own), 1 with a door, number of mounts."""
 MOST_DESCRIPTORS = 64
 BOUNDS = (
     ("user/max_inotify_instances", "4"),  # a user has 128, which all programs share that run at a time

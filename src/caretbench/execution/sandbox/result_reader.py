@@ -28,7 +28,7 @@ FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def matches(name: str, pattern: str) -> bool:
-    """Whether a file's name fits a pattern of ``*`` and ``?``."""
+    """Return whether a file's name fits a pattern of ``*`` and ``?``."""
     position = mark = 0
     star, resume = -1, 0
     while position < len(name):

@@ -50,7 +50,7 @@ class BuiltProblems(NamedTuple):
 
     @property
     def fit(self) -> bool:
-        """Whether the problems may be run."""
+        """Return whether the problems may be run."""
         return bool(self.problems) and (not self.options.rules.refuses_leaks or not self.exceeded_limits)
 
     def make_manifest(

@@ -76,12 +76,12 @@ class Leak(Row):
 
     @property
     def too_small(self) -> bool:
-        """Whether the tier has too few questions to test."""
+        """Return whether the tier has too few questions to test."""
         return self.problems < MIN_QUESTIONS
 
     @property
     def exceeded(self) -> bool:
-        """Whether a limit is exceeded."""
+        """Return whether a limit is exceeded."""
         tested = self.family == "shape" or not self.too_small
         return self.kind == "limit" and tested and self.deviation > self.allowed + 1e-9
 
