@@ -28,12 +28,12 @@ from typing import NamedTuple
 from accounting import accounted
 from command_lines import COMMAND_LINES
 
-from caretbench.execution.bundles import installed
+from caretbench.execution.bundles import installed_bundle
 from caretbench.execution.cache.result_cache import ResultCache
-from caretbench.execution.program_runner import Runner
+from caretbench.execution.program_runner import ProgramRunner
 from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox
-from caretbench.execution.toolchains.csharp import find_sdk
-from caretbench.execution.toolchains.java import public_class
+from caretbench.execution.toolchains.csharp import find_dotnet_sdk
+from caretbench.execution.toolchains.java import main_class_name
 from caretbench.execution.toolchains.typescript import COMPILER_BUNDLE, find_typescript
 from caretbench.execution.types import CompileResult, ExecutionRequest, Limits
 from caretbench.suites import load_suite
@@ -55,14 +55,14 @@ class Row(NamedTuple):
 class Ways:
     """The ways to run one program."""
 
-    def __init__(self, sandbox: Sandbox, runner: Runner, usage: Path) -> None:
+    def __init__(self, sandbox: Sandbox, runner: ProgramRunner, usage: Path) -> None:
         self.sandbox, self.runner, self._usage = sandbox, runner, usage
 
     def ours(self, request: ExecutionRequest) -> tuple[float, float, float]:
         """CPU of everything, of compiling with all around it, and of the program's process."""
         begin = self._milliseconds()
         compiled = CompileResult(artefact=None)
-        if self.runner.chunk_size(request.language):
+        if self.runner.compile_batch_size(request.language):
             compiled = self.runner.compile([request])[0]
         between = self._milliseconds()
         if compiled.status is not None:
@@ -97,13 +97,16 @@ class Ways:
         return None if result.error or result.killed else result.cpu_s * 1e3
 
     def _words(self, request: ExecutionRequest) -> Mapping[str, str]:
-        bundle = installed(request.bundle) if request.bundle else None
-        words = {"CLASS": public_class(request.source), "JARS": ":".join(bundle.class_path) if bundle else ""}
+        bundle = installed_bundle(request.bundle) if request.bundle else None
+        words = {
+            "CLASS": main_class_name(request.source),
+            "JARS": ":".join(bundle.class_path) if bundle else "",
+        }
         words["COMPILE"] = " ".join(bundle.compile_flags) if bundle else ""
         words["LINK"] = " ".join(bundle.link_flags(request.source)) if bundle else ""
         own = bundle is not None and find_typescript(bundle.root) is not None
         words["TSC"] = f"{'/bundle' if own else '/compiler'}/node_modules/typescript/lib/tsc.js"
-        sdk = find_sdk()
+        sdk = find_dotnet_sdk()
         if sdk is not None:
             framework = {"name": "Microsoft.NETCore.App", "version": sdk.framework}
             words |= {
@@ -117,7 +120,7 @@ class Ways:
     def _tools(self, request: ExecutionRequest) -> dict[str, str]:
         if request.language != "typescript":
             return {}
-        tools = installed(COMPILER_BUNDLE)
+        tools = installed_bundle(COMPILER_BUNDLE)
         return {"/compiler": str(tools.root)} if tools is not None else {}
 
     def _path(self, program: str) -> str:
@@ -170,7 +173,7 @@ def main(data: str, programs: int, languages: Sequence[str]) -> None:
             requests = [request for request in wanted if request is not None]
             begin = time.monotonic()
             cache = ResultCache(Path(folder, language))
-            ways = Ways(sandbox, Runner(sandbox, cache, installed), usage)
+            ways = Ways(sandbox, ProgramRunner(sandbox, cache, installed_bundle), usage)
             show(language, measure(ways, requests), time.monotonic() - begin)
             cache.close()
         sandbox.close()

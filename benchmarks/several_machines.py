@@ -29,7 +29,7 @@ import ray
 from ray.cluster_utils import Cluster
 
 from caretbench.execution.cluster.ray_cluster import RayNodes
-from caretbench.execution.cluster.remote_executor import SpreadingExecutor
+from caretbench.execution.cluster.remote_executor import RemoteExecutor
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.types import ExecutionRequest, Executor
 
@@ -159,7 +159,7 @@ def main() -> int:
     nodes = [cluster.add_node(num_cpus=1, object_store_memory=STORE_BYTES) for _ in range(2)]
     cluster.wait_for_nodes()
     figures["cluster_start_s"] = round(time.monotonic() - begin, 1)
-    executor = SpreadingExecutor(RayNodes(cluster.address), use_cache=False)
+    executor = RemoteExecutor(RayNodes(cluster.address), use_cache=False)
     begin = time.monotonic()
     figures["isolation"] = executor.isolation().model_dump()
     figures["first_look_s"] = round(time.monotonic() - begin, 1)

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from accounting import accounted
 
 from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox
-from caretbench.execution.types import Limits, Warm
+from caretbench.execution.types import Limits, WarmSettings
 
 
 def main(programs: int) -> None:
@@ -21,12 +21,12 @@ def main(programs: int) -> None:
     sandbox = Sandbox()
     sandbox.probe()
 
-    def run(warm: Warm | None) -> bool:
+    def run(warm: WarmSettings | None) -> bool:
         return sandbox.run(Invocation(["/bin/true"], limits=Limits(), warm=warm, sentinel=True)).ok
 
     with accounted() as usage:
         for together in (1, 8):
-            for name, warm in 2 * (("cold", None), ("warm", Warm())):
+            for name, warm in 2 * (("cold", None), ("warm", WarmSettings())):
                 run(warm)
                 before, begin = int(usage.read_text()), time.monotonic()
                 with ThreadPoolExecutor(together) as pool:

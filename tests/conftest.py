@@ -11,7 +11,7 @@ import pytest
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
-from caretbench.execution.workspaces.workspace_runner import Workspaces
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
 from tests.support.make_problem import MakeProblem, make_problem
 from tests.support.project_files import open_folder
 
@@ -53,9 +53,9 @@ def store(place: Path) -> SnapshotStore:
 
 
 @pytest.fixture(scope="module")
-def spaces(store: SnapshotStore) -> Iterator[Workspaces]:
+def workspace_runner(store: SnapshotStore) -> Iterator[WorkspaceRunner]:
     """Where the snapshots of the store are run; skips where no sandbox stands."""
-    made = Workspaces(Sandbox(), store)
+    made = WorkspaceRunner(Sandbox(), store)
     try:
         made.sandbox.probe()
     except SandboxUnavailable as error:
@@ -65,8 +65,8 @@ def spaces(store: SnapshotStore) -> Iterator[Workspaces]:
 
 
 @pytest.fixture(scope="module")
-def engine(spaces: Workspaces) -> WorkspaceExecutor:
-    return WorkspaceExecutor(2, spaces=spaces, use_cache=False)
+def engine(workspace_runner: WorkspaceRunner) -> WorkspaceExecutor:
+    return WorkspaceExecutor(2, workspace_runner=workspace_runner, use_cache=False)
 
 
 @pytest.fixture(name="make_problem")

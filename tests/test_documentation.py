@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from caretbench.execution.sandbox.kernel.seccomp import machines
+from caretbench.execution.sandbox.kernel.seccomp import system_call_numbers
 from caretbench.execution.scan.tamper import FLAGS
 from caretbench.execution.types import Status
 from caretbench.languages import language, languages
@@ -147,7 +147,7 @@ def test_every_refused_system_call_is_named() -> None:
     section = page.partition("### Refused system calls")[2].partition("### Levels")[0]
     rows = [line.split("|")[2] for line in section.splitlines() if line.startswith("| ")][1:]
     named = set(re.findall(r"`([a-z0-9_]+)`", " ".join(rows)))
-    refused = {name for machine in machines().values() for name in machine.refused}
+    refused = {name for machine in system_call_numbers().values() for name in machine.refused}
     partly = {"clone", "ioctl", "setsockopt"}
     assert named == refused | partly
 

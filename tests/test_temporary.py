@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from caretbench import temporary
-from caretbench.execution.cache.result_cache import opened as opened_cache
+from caretbench.execution.cache.result_cache import open_cache as opened_cache
 from caretbench.sources.git.git_repository import open_repository as opened_clone
 from caretbench.temporary import remove_leftovers, temporary_folder
 from tests.support.efcb_changes import write_history
@@ -21,7 +21,7 @@ from tests.support.efcb_changes import write_history
 HOLDING = """
 import sys
 from pathlib import Path
-from caretbench.execution.cache.result_cache import opened as cache
+from caretbench.execution.cache.result_cache import open_cache as cache
 from caretbench.sources.git.git_repository import open_repository as clone
 with clone(Path(sys.argv[1])), cache(None, use_cache=False):
     print("held", flush=True)

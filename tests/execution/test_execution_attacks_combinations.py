@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.execution.sandbox import bubblewrap as walls
-from caretbench.execution.sandbox.host.program_users import users
+from caretbench.execution.sandbox.host.program_users import program_users
 from caretbench.execution.sandbox.kernel.watchdog import descendants
 from caretbench.execution.types import Status
 from caretbench.files import cache_folder
@@ -39,10 +39,10 @@ from attack_table import run, tables
 from caretbench.execution.types import ExecutionRequest, Limits, Status
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
-from caretbench.execution.sandbox.warm_sandbox import Workers
+from caretbench.execution.sandbox.warm_sandbox import WarmWorkerPool
 kind, languages, places, rest = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3]), json.loads(sys.argv[4])
 if kind == "unnested":
-    Workers._take = lambda *_: None
+    WarmWorkerPool._take = lambda *_: None
 try:
     Sandbox().probe()
 except SandboxUnavailable as error:
@@ -255,7 +255,7 @@ def test_attacks_in_every_combination(
         assert not closed, f"refused, though nothing but closed folders is against it: {results['refused']}"
         pytest.skip(results["refused"])
     assert not watch.root
-    given = users()
+    given = program_users()
     assert given is not None
     assert watch.users
     assert watch.users <= ({caller} if caller else set(given)) or kind == "landlock"

@@ -16,7 +16,7 @@ import pytest
 
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.local_executor import LocalExecutor
-from caretbench.execution.sandbox.host.program_users import users
+from caretbench.execution.sandbox.host.program_users import program_users
 from caretbench.execution.sandbox.kernel.watchdog import descendants
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.toolchains import load_runtime
@@ -53,7 +53,7 @@ def _of(table: Table, repeat: int) -> Iterator[ExecutionRequest]:
 
 def _here(temporary: Path) -> dict[str, set[str]]:
     """What a program could leave where this process would see it."""
-    own = users() or ()
+    own = program_users() or ()
     shared = [path for path in Path("/dev/shm").iterdir() if path.lstat().st_uid in own]
     groups = Path("/sys/fs/cgroup")
     return {

@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 
 from caretbench.execution import bundles
-from caretbench.execution.bundles import BundleError, LinkRule, Spec, bundle_store, pip
+from caretbench.execution.bundles import BundleError, BundleSpec, LinkRule, bundle_store, pip
 from caretbench.execution.bundles.bundle_model import load_spec
-from caretbench.execution.bundles.maven import project
-from caretbench.execution.bundles.npm import package_json, split_package
-from caretbench.execution.bundles.pip import locked_packages, normalised, sandbox_python
+from caretbench.execution.bundles.maven import maven_project_file
+from caretbench.execution.bundles.npm import package_json, split_package_version
+from caretbench.execution.bundles.pip import locked_packages, normalised_name, sandbox_python
 from caretbench.execution.bundles.system_packages import apt_line, debian_versions
 
 SPECS = bundles.bundle_specs()
@@ -40,7 +40,9 @@ def specs_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def write_spec(folder: Path, ecosystem: str, language: str, packages: list[str], **more: object) -> Spec:
+def write_spec(
+    folder: Path, ecosystem: str, language: str, packages: list[str], **more: object
+) -> BundleSpec:
     table: dict[str, object] = {"name": f"tests/{language}", "language": language, "ecosystem": ecosystem}
     table |= {"packages": packages, **more}
     path = folder / f"{language}.toml"
@@ -59,11 +61,11 @@ def test_devbench_and_the_compiler_have_their_bundles() -> None:
 @pytest.mark.parametrize(
     "spec", [spec for spec in SPECS.values() if spec.ecosystem == "pip"], ids=lambda s: s.name
 )
-def test_pip_lock_pins_every_package_with_hashes(spec: Spec) -> None:
+def test_pip_lock_pins_every_package_with_hashes(spec: BundleSpec) -> None:
     assert spec.lock_path is not None
     text = spec.lock_path.read_text()
     locked = locked_packages(text)
-    assert {normalised(package) for package in spec.packages} <= set(locked)
+    assert {normalised_name(package) for package in spec.packages} <= set(locked)
     blocks = text.replace("\\\n", " ").splitlines()
     assert all("--hash=sha256:" in block for block in blocks if "==" in block)
     assert "://" not in text
@@ -72,7 +74,7 @@ def test_pip_lock_pins_every_package_with_hashes(spec: Spec) -> None:
 @pytest.mark.parametrize(
     "spec", [spec for spec in SPECS.values() if spec.ecosystem == "npm"], ids=lambda s: s.name
 )
-def test_npm_lock_was_made_for_the_packages_and_names_no_registry(spec: Spec) -> None:
+def test_npm_lock_was_made_for_the_packages_and_names_no_registry(spec: BundleSpec) -> None:
     assert spec.lock_path is not None
     places = json.loads(spec.lock_path.read_text())["packages"]
     root = places.pop("")
@@ -91,7 +93,7 @@ def test_typescript_is_the_version_that_includes_type_packages_by_itself() -> No
 
 def test_unknown_bundle_lists_the_known_ones() -> None:
     with pytest.raises(BundleError, match="devbench/python"):
-        bundles.installed("devbench/cobol")
+        bundles.installed_bundle("devbench/cobol")
 
 
 @pytest.mark.parametrize(
@@ -135,11 +137,11 @@ def test_a_users_own_specification_is_found(specs_folder: Path) -> None:
      ("@types/node@20", ("@types/node", "20"))],
 )  # fmt: skip
 def test_npm_packages_are_split_at_the_version(package: str, parts: tuple[str, str]) -> None:
-    assert split_package(package) == parts
+    assert split_package_version(package) == parts
 
 
 def test_requirement_names_are_compared_as_indexes_do() -> None:
-    assert [normalised(name) for name in ("moto[all]", "slack_sdk", "A.b-C>=2")] == [
+    assert [normalised_name(name) for name in ("moto[all]", "slack_sdk", "A.b-C>=2")] == [
         "moto",
         "slack-sdk",
         "a-b-c",
@@ -170,7 +172,9 @@ def make_wheel(folder: Path, name: str, version: str, text: str) -> str:
 
 
 @pytest.fixture
-def wheel_spec(tmp_path: Path, specs_folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Spec:
+def wheel_spec(
+    tmp_path: Path, specs_folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> BundleSpec:
     wheels = tmp_path / "wheels"
     wheels.mkdir()
     digest = make_wheel(wheels, "tiny_caret", "1.0", "ANSWER = 42\n")
@@ -181,11 +185,11 @@ def wheel_spec(tmp_path: Path, specs_folder: Path, cache: Path, monkeypatch: pyt
     return write_spec(specs_folder, "pip", "python", ["tiny_caret"], lock="tiny.lock", verify=["tiny_caret"])
 
 
-def test_pip_bundle_is_built_once_read_only_and_importable(wheel_spec: Spec) -> None:
-    assert bundles.installed(wheel_spec.name) is None
+def test_pip_bundle_is_built_once_read_only_and_importable(wheel_spec: BundleSpec) -> None:
+    assert bundles.installed_bundle(wheel_spec.name) is None
     said: list[str] = []
-    bundle = bundles.build(wheel_spec, progress=said.append)
-    assert bundles.installed(wheel_spec.name) == bundle
+    bundle = bundles.build_bundle(wheel_spec, progress=said.append)
+    assert bundles.installed_bundle(wheel_spec.name) == bundle
     assert bundle.read_only == {"/bundle": str(bundle.root)}
     assert bundle.environment == {"PYTHONPATH": "/bundle/site-packages"}
     module = bundle.root / "site-packages" / "tiny_caret.py"
@@ -196,80 +200,84 @@ def test_pip_bundle_is_built_once_read_only_and_importable(wheel_spec: Spec) -> 
     )  # fmt: skip
     assert done.stdout == "42\n"
     before = (bundle.root / bundle_store.MANIFEST).stat().st_mtime_ns
-    assert bundles.build(wheel_spec, progress=said.append) == bundle
+    assert bundles.build_bundle(wheel_spec, progress=said.append) == bundle
     assert (bundle.root / bundle_store.MANIFEST).stat().st_mtime_ns == before
     assert said[-1] == "tests/python: already built"
 
 
-def test_wrong_hash_is_refused_and_leaves_nothing(wheel_spec: Spec, cache: Path) -> None:
+def test_wrong_hash_is_refused_and_leaves_nothing(wheel_spec: BundleSpec, cache: Path) -> None:
     lock = wheel_spec.lock_path
     assert lock is not None
     lock.write_text(f"tiny-caret==1.0 --hash=sha256:{'0' * 64}\n")
     with pytest.raises(BundleError, match="tests/python"):
-        bundles.build(wheel_spec)
-    assert bundles.installed(wheel_spec.name) is None
+        bundles.build_bundle(wheel_spec)
+    assert bundles.installed_bundle(wheel_spec.name) is None
     assert [path.name for path in (cache / wheel_spec.name).iterdir()] == [".lock"]
 
 
-def test_lock_without_a_package_says_how_to_renew_it(wheel_spec: Spec) -> None:
+def test_lock_without_a_package_says_how_to_renew_it(wheel_spec: BundleSpec) -> None:
     wanted = wheel_spec.model_copy(update={"packages": ("tiny_caret", "absent")})
     with pytest.raises(BundleError, match=r"absent; run: caretbench deps lock tests/python"):
-        bundles.build(wanted)
+        bundles.build_bundle(wanted)
 
 
 def test_without_uv_and_pip_the_line_that_brings_one_is_said(
-    wheel_spec: Spec, monkeypatch: pytest.MonkeyPatch
+    wheel_spec: BundleSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pip, "find_uv", lambda: None)
     monkeypatch.setattr(pip, "_has_pip", lambda _python: False)
     monkeypatch.setattr(pip.importlib.util, "find_spec", lambda _name: None)
     with pytest.raises(BundleError, match=r"apt-get install .* python3-pip"):
-        bundles.build(wheel_spec)
+        bundles.build_bundle(wheel_spec)
 
 
-def test_interpreter_that_is_too_old_is_named(wheel_spec: Spec, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interpreter_that_is_too_old_is_named(
+    wheel_spec: BundleSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(pip, "_version", lambda _python: (3, 9))
     with pytest.raises(BundleError, match=r"3\.11 or later, and programs run with .*python3"):
-        bundles.build(wheel_spec)
+        bundles.build_bundle(wheel_spec)
 
 
-def test_module_that_is_not_there_fails_the_build(wheel_spec: Spec) -> None:
+def test_module_that_is_not_there_fails_the_build(wheel_spec: BundleSpec) -> None:
     with pytest.raises(BundleError, match="holds no module other"):
-        bundles.build(wheel_spec.model_copy(update={"verify": ("other",)}))
-    assert bundles.installed(wheel_spec.name) is None
+        bundles.build_bundle(wheel_spec.model_copy(update={"verify": ("other",)}))
+    assert bundles.installed_bundle(wheel_spec.name) is None
 
 
-def test_changed_lock_is_another_bundle(wheel_spec: Spec) -> None:
-    first = bundles.build(wheel_spec)
+def test_changed_lock_is_another_bundle(wheel_spec: BundleSpec) -> None:
+    first = bundles.build_bundle(wheel_spec)
     lock = wheel_spec.lock_path
     assert lock is not None
     lock.write_text(lock.read_text() + "# changed\n")
-    assert bundles.installed(wheel_spec.name) is None
-    second = bundles.build(wheel_spec)
+    assert bundles.installed_bundle(wheel_spec.name) is None
+    second = bundles.build_bundle(wheel_spec)
     assert second.root != first.root
     assert second.lock_hash != first.lock_hash
 
 
-def test_killed_build_leaves_no_bundle_and_is_cleaned_by_the_next(wheel_spec: Spec, cache: Path) -> None:
+def test_killed_build_leaves_no_bundle_and_is_cleaned_by_the_next(
+    wheel_spec: BundleSpec, cache: Path
+) -> None:
     script = (
         "import os, signal\n"
         "from caretbench.execution import bundles\n"
         "from caretbench.execution.bundles import bundle_store\n"
         "bundle_store.write_atomically = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
-        f"bundles.build(bundles.bundle_spec({wheel_spec.name!r}))\n"
+        f"bundles.build_bundle(bundles.bundle_spec({wheel_spec.name!r}))\n"
     )
     killed = subprocess.run([sys.executable, "-c", script], check=False)
     assert killed.returncode == -9
-    assert bundles.installed(wheel_spec.name) is None
+    assert bundles.installed_bundle(wheel_spec.name) is None
     assert any(path.name.startswith(".unfinished-") for path in (cache / wheel_spec.name).iterdir())
-    bundle = bundles.build(wheel_spec)
+    bundle = bundles.build_bundle(wheel_spec)
     assert {path.name for path in (cache / wheel_spec.name).iterdir()} == {".lock", bundle.root.name}
 
 
 @pytest.fixture
 def npm_spec(
     tmp_path: Path, specs_folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Spec]:
+) -> Iterator[BundleSpec]:
     if shutil.which("npm") is None:
         pytest.skip("npm is not installed")
     package = tmp_path / "tiny-caret"
@@ -303,8 +311,8 @@ def npm_spec(
     assert not marker.exists()
 
 
-def test_npm_bundle_is_built_without_install_scripts(npm_spec: Spec) -> None:
-    bundle = bundles.build(npm_spec)
+def test_npm_bundle_is_built_without_install_scripts(npm_spec: BundleSpec) -> None:
+    bundle = bundles.build_bundle(npm_spec)
     assert bundle.environment == {"NODE_PATH": "/bundle/node_modules"}
     assert bundle.read_only["/node_modules"] == str(bundle.root / "node_modules")
     assert (bundle.root / "node_modules" / "tiny-caret" / "index.js").exists()
@@ -313,17 +321,17 @@ def test_npm_bundle_is_built_without_install_scripts(npm_spec: Spec) -> None:
     assert manifest["packages"] == {"tiny-caret": "1.2.0"}
 
 
-def test_npm_lock_for_other_packages_is_refused(npm_spec: Spec) -> None:
+def test_npm_lock_for_other_packages_is_refused(npm_spec: BundleSpec) -> None:
     with pytest.raises(BundleError, match="made for other packages"):
-        bundles.build(npm_spec.model_copy(update={"packages": (*npm_spec.packages, "more")}))
+        bundles.build_bundle(npm_spec.model_copy(update={"packages": (*npm_spec.packages, "more")}))
 
 
 def test_tool_that_is_missing_is_named_with_the_line_that_brings_it(
-    npm_spec: Spec, monkeypatch: pytest.MonkeyPatch
+    npm_spec: BundleSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "")
     with pytest.raises(BundleError, match=r"apt-get install .* nodejs npm"):
-        bundles.build(npm_spec, system_packages="never")
+        bundles.build_bundle(npm_spec, system_packages="never")
 
 
 def make_jar(path: Path, *classes: str) -> None:
@@ -354,7 +362,7 @@ def test_maven_bundle_resolves_pinned_artefacts_offline(
         verify=["tiny.Caret"],
         offline_repository=str(tmp_path),
     )
-    bundle = bundles.build(spec)
+    bundle = bundles.build_bundle(spec)
     assert bundle.class_path == ("/bundle/jars/tiny-1.jar",)
     arguments = (tmp_path / "arguments").read_text()
     assert f"-o -Dmaven.repo.local={tmp_path}" in arguments
@@ -363,7 +371,7 @@ def test_maven_bundle_resolves_pinned_artefacts_offline(
 
 def test_maven_coordinates_have_three_parts(specs_folder: Path) -> None:
     with pytest.raises(BundleError, match="group:artefact:version"):
-        project(write_spec(specs_folder, "maven", "java", ["junit"]))
+        maven_project_file(write_spec(specs_folder, "maven", "java", ["junit"]))
 
 
 # --- Debian packages ----------------------------------------------------------------------------------------
@@ -382,13 +390,13 @@ def test_missing_debian_packages_give_one_line_or_a_partial_bundle(specs_folder:
     packages = ["libc6", "no-such-package-here"]
     spec = write_spec(specs_folder, "debian", "cpp", packages, include_folders=["/usr/inc*"])
     with pytest.raises(BundleError) as caught:
-        bundles.build(spec)
+        bundles.build_bundle(spec)
     assert apt_line(["no-such-package-here"]) in str(caught.value)
-    bundle = bundles.build(spec, system_packages="never")
+    bundle = bundles.build_bundle(spec, system_packages="never")
     assert bundle.missing == ("no-such-package-here",)
     assert bundle.compile_flags == ("-I/usr/include",)
     assert bundle.read_only == {}
-    row = next(row for row in bundles.status() if row.name == spec.name)
+    row = next(row for row in bundles.bundle_status() if row.name == spec.name)
     assert row.state == "partly"
     assert row.fix.startswith("sudo apt-get install")
     assert row.fix.endswith("caretbench deps build tests/cpp")
@@ -402,9 +410,9 @@ def test_partial_bundle_is_built_again_once_the_package_is_there(
     debian = bundle_store.ECOSYSTEMS["debian"]
     with monkeypatch.context() as patch:
         patch.setattr(type(debian), "missing", lambda _self, _spec: ("libc6",))
-        assert bundles.build(spec, system_packages="never").missing == ("libc6",)
-    assert bundles.build(spec).missing == ()
-    assert next(row.state for row in bundles.status() if row.name == spec.name) == "present"
+        assert bundles.build_bundle(spec, system_packages="never").missing == ("libc6",)
+    assert bundles.build_bundle(spec).missing == ()
+    assert next(row.state for row in bundles.bundle_status() if row.name == spec.name) == "present"
 
 
 def test_programs_are_linked_by_the_headers_they_include(tmp_path: Path) -> None:
@@ -419,7 +427,7 @@ def test_programs_are_linked_by_the_headers_they_include(tmp_path: Path) -> None
 
 
 def test_status_of_what_is_not_built_says_how_to_build_it(cache: Path) -> None:
-    rows = {row.name: row for row in bundles.status()}
+    rows = {row.name: row for row in bundles.bundle_status()}
     assert set(rows) == set(SPECS)
     row = rows["tools/typescript"]
     assert (row.state, row.fix) == ("absent", "caretbench deps build tools/typescript")

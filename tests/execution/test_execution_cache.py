@@ -51,13 +51,13 @@ def test_the_key_holds_all_that_decides_and_not_the_id() -> None:
 
 def test_a_verdict_comes_back_marked(cache: ResultCache) -> None:
     assert cache.get("k", ExecutionResult) is None
-    assert cache.put("k", REQUEST, result())
+    assert cache.store("k", REQUEST, result())
     assert cache.get("k", ExecutionResult) == result().model_copy(update={"cached": True})
 
 
 def test_only_verdicts_that_would_come_out_the_same_are_kept(cache: ResultCache) -> None:
     for status in Status:
-        assert cache.put(status.value, REQUEST, result(status)) is status.is_repeatable
+        assert cache.store(status.value, REQUEST, result(status)) is status.is_repeatable
     for status in (Status.TIMEOUT, Status.OUT_OF_MEMORY, Status.SANDBOX_ERROR, Status.SKIPPED):
         assert cache.get(status.value, ExecutionResult) is None
 
@@ -89,14 +89,14 @@ def test_a_timeout_is_kept_where_load_had_no_part_in_it(
             "signal": signal_number, "run_s": run_s,
         }
     )  # fmt: skip
-    assert cache.put("k", REQUEST, late) is kept
+    assert cache.store("k", REQUEST, late) is kept
     if stage == "run":
         checked = late.model_copy(update={"status": Status.TYPE_ERROR, "run_status": Status.TIMEOUT})
-        assert cache.put("l", REQUEST, checked) is kept
+        assert cache.store("l", REQUEST, checked) is kept
 
 
 def test_a_row_of_another_version_counts_as_absent(cache: ResultCache) -> None:
-    cache.put("k", REQUEST, result())
+    cache.store("k", REQUEST, result())
     with sqlite3.connect(cache.folder / "verdicts.sqlite") as connection:
         connection.execute("UPDATE verdicts SET result = '{\"unknown\": 1}'")
     connection.close()
@@ -118,7 +118,7 @@ def test_artefacts_appear_whole_and_the_first_stays(cache: ResultCache) -> None:
 
 def test_statistics_prune_and_clear(cache: ResultCache) -> None:
     for number, language in enumerate(["python", "python", "cpp"]):
-        cache.put(str(number), REQUEST.model_copy(update={"language": language}), result())
+        cache.store(str(number), REQUEST.model_copy(update={"language": language}), result())
     for number in range(3):
         with cache.building() as folder:
             (folder / "0").mkdir()
@@ -148,7 +148,7 @@ from caretbench.execution.types import ExecutionRequest, ExecutionResult
 cache = ResultCache(Path(sys.argv[1]))
 for number in range(int(sys.argv[2])):
     request = ExecutionRequest(id=str(number), language="python", source=str(number))
-    cache.put(str(number), request, ExecutionResult(id=str(number), status="passed", stage="run"))
+    cache.store(str(number), request, ExecutionResult(id=str(number), status="passed", stage="run"))
     with cache.building() as folder:
         (folder / "0").mkdir()
         (folder / "0" / "program").write_text("whole")
@@ -212,14 +212,14 @@ def test_a_killed_writer_leaves_a_sane_cache(tmp_path: Path) -> None:
         place = cache.artefact(f"{number:04x}")
         assert place is not None
         assert (place / "program").read_text() == "whole"
-    assert cache.put("another", REQUEST, result())
+    assert cache.store("another", REQUEST, result())
 
 
 def test_a_damaged_file_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "verdicts.sqlite").write_bytes(b"no database at all, but long enough to be looked at" * 40)
     cache = ResultCache(tmp_path)
     assert cache.get("k", ExecutionResult) is None
-    assert cache.put("k", REQUEST, result())
+    assert cache.store("k", REQUEST, result())
     cache.close()
     assert ResultCache(tmp_path).get("k", ExecutionResult) is not None
     assert [place.name for place in tmp_path.glob("*.sqlite")] == ["verdicts-1.sqlite"]
@@ -228,7 +228,7 @@ def test_a_damaged_file_is_replaced(tmp_path: Path) -> None:
 def test_a_file_is_damaged_while_two_have_it_open(tmp_path: Path) -> None:
     first, second = ResultCache(tmp_path), ResultCache(tmp_path)
     for number in range(2000):
-        first.put(str(number), REQUEST, result())
+        first.store(str(number), REQUEST, result())
     first._file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     file = tmp_path / "verdicts.sqlite"
     size = file.stat().st_size
@@ -240,9 +240,9 @@ def test_a_file_is_damaged_while_two_have_it_open(tmp_path: Path) -> None:
         cache._file.execute("PRAGMA shrink_memory")
         for number in range(50):
             cache.get(str(number), ExecutionResult)
-    assert first.put("new", REQUEST, result())
+    assert first.store("new", REQUEST, result())
     assert second.get("new", ExecutionResult) is not None
-    assert second.put("newer", REQUEST, result())
+    assert second.store("newer", REQUEST, result())
     first.close()
     second.close()
     third = ResultCache(tmp_path)
@@ -253,7 +253,7 @@ def test_a_file_is_damaged_while_two_have_it_open(tmp_path: Path) -> None:
 @pytest.mark.parametrize("column", ["result", "used", "status"])
 def test_flipped_bytes_of_a_row_count_as_absent_or_do_not_matter(cache: ResultCache, column: str) -> None:
     failed = result(Status.FAILED)
-    cache.put("k", REQUEST, failed)
+    cache.store("k", REQUEST, failed)
     [(stored,)] = cache._file.execute(f"SELECT CAST({column} AS BLOB) FROM verdicts")  # noqa: S608
     for place in range(len(stored)):
         damaged = bytearray(stored)
@@ -262,11 +262,11 @@ def test_flipped_bytes_of_a_row_count_as_absent_or_do_not_matter(cache: ResultCa
         found = cache.get("k", ExecutionResult)
         assert found is None if column == "result" else found == failed.model_copy(update={"cached": True})
         assert cache.statistics().verdicts == 1
-        cache.put("k", REQUEST, failed)
+        cache.store("k", REQUEST, failed)
 
 
 def test_a_row_under_another_key_counts_as_absent(cache: ResultCache) -> None:
-    cache.put("k", REQUEST, result())
+    cache.store("k", REQUEST, result())
     cache._file.execute("UPDATE verdicts SET key = 'l'")
     assert cache.get("l", ExecutionResult) is None
 
@@ -354,7 +354,7 @@ def test_a_full_disk_is_said_in_words(cache: ResultCache) -> None:
     cache._file.execute("PRAGMA max_page_count = 1")
     long = result().model_copy(update={"diagnostics": "x" * 100_000})
     with pytest.raises(MachineError, match="database or disk is full"):
-        cache.put("k", REQUEST, long)
+        cache.store("k", REQUEST, long)
 
 
 @pytest.mark.parametrize(
@@ -365,4 +365,4 @@ def test_what_the_machine_may_have_ended_is_not_kept(
     cache: ResultCache, exit_code: int | None, number: int | None, kept: bool
 ) -> None:
     ended = result(Status.RUNTIME_ERROR).model_copy(update={"exit_code": exit_code, "signal": number})
-    assert cache.put("k", REQUEST, ended) is kept
+    assert cache.store("k", REQUEST, ended) is kept

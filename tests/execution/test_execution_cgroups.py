@@ -15,9 +15,14 @@ import pytest
 
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.kernel import cgroups
-from caretbench.execution.sandbox.kernel.cgroups import MemoryGroup, MemoryGroups, delegated, first_version
+from caretbench.execution.sandbox.kernel.cgroups import (
+    MemoryGroup,
+    MemoryGroups,
+    delegated_groups,
+    version_1_group,
+)
 from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, SandboxUnavailable
-from caretbench.execution.types import Limits, Warm
+from caretbench.execution.types import Limits, WarmSettings
 
 PYTHON = walls.launcher_interpreter()[0]
 SMALL = Limits(wall_s=40, cpu_s=10, memory_mb=100, tmp_mb=8)
@@ -41,18 +46,18 @@ def make_tree(root: Path, *groups: str, without: str = "") -> None:
 def test_the_nearest_group_that_hands_memory_down_is_found(tmp_path: Path) -> None:
     make_tree(tmp_path, "user.slice/app.slice/term.scope", "user.slice/app.slice", "user.slice",
               without="user.slice/app.slice/term.scope")  # fmt: skip
-    found = list(delegated(tmp_path, "1:cpu:/x\n0::/user.slice/app.slice/term.scope\n"))
+    found = list(delegated_groups(tmp_path, "1:cpu:/x\n0::/user.slice/app.slice/term.scope\n"))
     assert found == [tmp_path / "user.slice/app.slice", tmp_path / "user.slice"]
 
 
 def test_without_control_groups_of_the_second_version_nothing_is_found(tmp_path: Path) -> None:
-    assert list(delegated(tmp_path, "4:memory:/x\n")) == []
-    assert list(delegated(tmp_path, "0::/\n")) == []  # mounted, and empty
+    assert list(delegated_groups(tmp_path, "4:memory:/x\n")) == []
+    assert list(delegated_groups(tmp_path, "0::/\n")) == []  # mounted, and empty
     make_tree(tmp_path, "a")
-    assert list(delegated(tmp_path, "0::/../outside\n")) == []
+    assert list(delegated_groups(tmp_path, "0::/../outside\n")) == []
     if os.geteuid() != 0:
         (tmp_path / "a" / "cgroup.procs").chmod(0o444)
-        assert list(delegated(tmp_path, "0::/a\n")) == []
+        assert list(delegated_groups(tmp_path, "0::/a\n")) == []
 
 
 def test_a_group_of_the_second_version_gets_its_bound_and_tells_of_kills(tmp_path: Path) -> None:
@@ -64,15 +69,15 @@ def test_a_group_of_the_second_version_gets_its_bound_and_tells_of_kills(tmp_pat
     assert (place / "memory.max").read_text() == "1048576"
     assert (place / "memory.swap.max").read_text() == "0"
     assert (place / "memory.oom.group").read_text() == "1"
-    assert not group.exceeded()
+    assert not group.limit_exceeded()
     (place / "memory.events").write_text("low 0\noom 4\noom_kill 3\n")
-    assert group.exceeded()
+    assert group.limit_exceeded()
 
 
 def test_a_tree_that_bounds_nothing_is_not_taken(tmp_path: Path) -> None:
     make_tree(tmp_path, "a")
     groups = MemoryGroups(tmp_path / "a", "cgroup-v2")
-    assert not groups.holds()  # files that are no control groups move no process
+    assert not groups.works()  # files that are no control groups move no process
     os.close(groups._held)
 
 
@@ -88,11 +93,11 @@ def test_groups_of_a_killed_owner_are_removed_and_those_in_use_are_not(tmp_path:
 
 
 def test_first_version_is_found_by_membership(tmp_path: Path) -> None:
-    assert first_version(tmp_path, "0::/\n") is None
+    assert version_1_group(tmp_path, "0::/\n") is None
     (tmp_path / "own").mkdir()
-    assert first_version(tmp_path, "4:cpu,memory:/own\n") is None
+    assert version_1_group(tmp_path, "4:cpu,memory:/own\n") is None
     (tmp_path / "own" / "memory.limit_in_bytes").write_text("")
-    assert first_version(tmp_path, "4:cpu,memory:/own\n") == tmp_path / "own"
+    assert version_1_group(tmp_path, "4:cpu,memory:/own\n") == tmp_path / "own"
 
 
 # --- really ----------------------------------------------------------------------------------------------------------
@@ -100,7 +105,7 @@ def test_first_version_is_found_by_membership(tmp_path: Path) -> None:
 
 @pytest.fixture
 def groups() -> Iterator[MemoryGroups]:
-    parent = first_version()
+    parent = version_1_group()
     if parent is None:
         pytest.skip("no control groups of the first version")
     try:
@@ -114,10 +119,10 @@ def groups() -> Iterator[MemoryGroups]:
 
 
 @pytest.mark.parametrize(
-    ("level", "warm"), [("namespaces", None), ("namespaces", Warm()), ("landlock", None)]
+    ("level", "warm"), [("namespaces", None), ("namespaces", WarmSettings()), ("landlock", None)]
 )
 def test_the_kernel_ends_what_takes_too_much(
-    groups: MemoryGroups, monkeypatch: pytest.MonkeyPatch, level: str, warm: Warm | None
+    groups: MemoryGroups, monkeypatch: pytest.MonkeyPatch, level: str, warm: WarmSettings | None
 ) -> None:
     """The watchdog is put to sleep, so that it is the kernel that ends the program."""
     monkeypatch.setattr("caretbench.execution.sandbox.supervisor.POLL_S", 1000.0)
@@ -136,7 +141,7 @@ def test_the_kernel_ends_what_takes_too_much(
 
 
 def test_groups_hold_and_cost_little(groups: MemoryGroups) -> None:
-    assert groups.holds()
+    assert groups.works()
     with groups.group(64 << 20):
         pass
     before = resource.getrusage(resource.RUSAGE_SELF)
@@ -149,14 +154,14 @@ def test_groups_hold_and_cost_little(groups: MemoryGroups) -> None:
 
 
 def test_nothing_is_left_of_an_owner_that_was_killed(groups: MemoryGroups) -> None:
-    parent = first_version()
+    parent = version_1_group()
     owner = (
         "import sys, time\nfrom pathlib import Path\n"
         "from caretbench.execution.sandbox.kernel.cgroups import MemoryGroups\n"
         f"groups = MemoryGroups(Path({str(parent)!r}), 'cgroup-v1')\n"
         "with groups.group(64 << 20) as group:\n"
         "    import subprocess\n"
-        "    group.take(subprocess.Popen(['/bin/sleep', '300'], start_new_session=True).pid)\n"
+        "    group.add_process(subprocess.Popen(['/bin/sleep', '300'], start_new_session=True).pid)\n"
         "    print(groups._root, flush=True)\n"
         "    time.sleep(300)"
     )

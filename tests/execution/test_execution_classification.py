@@ -4,8 +4,8 @@ import signal
 
 import pytest
 
-from caretbench.execution.classification import classify, missing_module, short_of_what_all_share
-from caretbench.execution.sandbox.invocation import Killed
+from caretbench.execution.classification import classify, hit_shared_limit, missing_module
+from caretbench.execution.sandbox.invocation import KillReason
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.types import Limits, Output, Status
 
@@ -17,7 +17,7 @@ def judge(result: SandboxResult, failure: Status = Status.RUNTIME_ERROR, *, pape
         result,
         sentinel=not paper,
         limits=LIMITS,
-        of_failure=lambda _text, _code: failure,
+        failure_status=lambda _text, _code: failure,
     )[0]
 
 
@@ -31,7 +31,7 @@ def judge(result: SandboxResult, failure: Status = Status.RUNTIME_ERROR, *, pape
         ("processes", Status.RUNTIME_ERROR),
     ],
 )
-def test_what_was_killed_from_outside(killed: Killed, status: Status) -> None:
+def test_what_was_killed_from_outside(killed: KillReason, status: Status) -> None:
     assert judge(SandboxResult(killed=killed)) is status
     assert judge(SandboxResult(killed=killed, error="not built")) is Status.SANDBOX_ERROR
 
@@ -86,10 +86,10 @@ def test_missing_modules_are_named(text: str, module: str | None) -> None:
     ],
 )
 def test_a_program_that_found_no_terminal_runs_again_alone(stderr: str) -> None:
-    assert short_of_what_all_share(Status.RUNTIME_ERROR, stderr)
-    assert not short_of_what_all_share(Status.PASSED, stderr)
+    assert hit_shared_limit(Status.RUNTIME_ERROR, stderr)
+    assert not hit_shared_limit(Status.PASSED, stderr)
 
 
 def test_a_full_disk_is_no_want_of_terminals() -> None:
     stderr = "OSError: [Errno 28] No space left on device: '/tmp/work/x'\n"
-    assert not short_of_what_all_share(Status.RUNTIME_ERROR, stderr)
+    assert not hit_shared_limit(Status.RUNTIME_ERROR, stderr)

@@ -105,8 +105,8 @@ def test_paper_leaves_assertions_out_of_releases_only() -> None:
 
 def test_default_never_builds_a_release() -> None:
     request = ExecutionRequest(id="1", language="csharp", source="", variant="release")
-    assert csharp.configuration(request) == "debug"
-    assert csharp.configuration(request.model_copy(update={"profile": "paper"})) == "release"
+    assert csharp.build_configuration(request) == "debug"
+    assert csharp.build_configuration(request.model_copy(update={"profile": "paper"})) == "release"
 
 
 @pytest.mark.long
@@ -138,18 +138,18 @@ def test_an_sdk_is_found_by_its_parts(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("DOTNET_ROOT", str(tmp_path))
     monkeypatch.setenv("PATH", "")
     monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path / "nothing"))
-    assert csharp.find_sdk() is None
+    assert csharp.find_dotnet_sdk() is None
     for version in ("6.0.400", "10.0.100"):
         (tmp_path / "sdk" / version / "Roslyn" / "bincore").mkdir(parents=True)
         (tmp_path / "sdk" / version / "Roslyn" / "bincore" / "csc.dll").touch()
     for version in ("9.0.1", "10.0.0"):
         (tmp_path / "shared" / "Microsoft.NETCore.App" / version).mkdir(parents=True)
     (tmp_path / "dotnet").touch()
-    found = csharp.find_sdk()
+    found = csharp.find_dotnet_sdk()
     assert found is not None
     assert found.version == ".NET SDK 10.0.100, framework 10.0.0"
     assert found.references.name == "10.0.0"  # no targeting pack: the framework itself
     (tmp_path / "packs" / "Microsoft.NETCore.App.Ref" / "10.0.0" / "ref" / "net10.0").mkdir(parents=True)
-    found = csharp.find_sdk()
+    found = csharp.find_dotnet_sdk()
     assert found is not None
     assert found.references.name == "net10.0"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from caretbench.execution.dispatcher import Dispatcher, as_execution
+from caretbench.execution.dispatcher import Dispatcher, as_execution_result
 from caretbench.execution.types import ExecutionRequest, Isolation, Output, Status
 from caretbench.execution.workspaces.runner_reports import TestOutcome
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
@@ -58,7 +58,7 @@ def test_a_set_of_programs_needs_no_engine_for_projects() -> None:
 def test_results_of_projects_tell_of_their_tests() -> None:
     tests = [TestOutcome(name=f"T::t{n:02}", outcome="failed") for n in range(30)]
     tests += [TestOutcome(name="T::good", outcome="passed"), TestOutcome(name="T::odd", outcome="error")]
-    failed = as_execution(
+    failed = as_execution_result(
         WorkspaceResult(
             id="x", status=Status.FAILED, tests=tuple(tests), isolation=ISOLATION, cpu_s=2, stdout=Output(text="E")
         )
@@ -66,7 +66,7 @@ def test_results_of_projects_tell_of_their_tests() -> None:
     assert failed.tests is not None
     assert (failed.tests.passed, failed.tests.failed, len(failed.tests.failing)) == (1, 31, 20)
     assert (failed.stage, failed.diagnostics, failed.cpu_s) == ("run", "E", 2)
-    broken = as_execution(
+    broken = as_execution_result(
         WorkspaceResult(
             id="x", status=Status.COMPILE_ERROR, isolation=ISOLATION, stderr=Output(text="A.java:1: error:")
         )

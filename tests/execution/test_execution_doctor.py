@@ -15,7 +15,7 @@ from caretbench.execution import machine_checks
 from caretbench.execution.bundles import BundleStatus
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.types import Isolation, Toolchain
-from caretbench.execution.workspaces.workspace_runner import Workspaces
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
 from caretbench.languages import languages
 
 WALLS = Isolation(
@@ -33,7 +33,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPat
     """A machine that has everything."""
     monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path))
     monkeypatch.setattr(Sandbox, "probe", lambda _self: WALLS)
-    monkeypatch.setattr(Workspaces, "probe", lambda _self: "overlay")
+    monkeypatch.setattr(WorkspaceRunner, "probe", lambda _self: "overlay")
     monkeypatch.setattr(shutil, "which", lambda name, **_: f"/usr/bin/{name}")
     monkeypatch.setattr(shutil, "disk_usage", lambda _place: SimpleNamespace(free=50e9))
     monkeypatch.setattr(
@@ -44,16 +44,16 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPat
         ),
     )
     ready = [BundleStatus(name="devbench/python", language="python", state="present", packages=2)]
-    monkeypatch.setattr(machine_checks.bundles, "status", lambda: ready)
+    monkeypatch.setattr(machine_checks.bundles, "bundle_status", lambda: ready)
     return monkeypatch
 
 
-def row(name: str) -> machine_checks.Check:
-    return next(check for check in machine_checks.checks() if check.name == name)
+def row(name: str) -> machine_checks.MachineCheck:
+    return next(check for check in machine_checks.machine_checks() if check.name == name)
 
 
 def test_nothing_is_to_be_done_on_a_machine_that_has_everything(machine: pytest.MonkeyPatch) -> None:
-    rows = machine_checks.checks()
+    rows = machine_checks.machine_checks()
     assert all(check.ok for check in rows)
     assert not any(check.fix for check in rows)
     assert rows[0].name == "sandbox"
@@ -67,7 +67,7 @@ def test_without_a_sandbox_the_first_fact_says_so_and_how_to_get_it(machine: pyt
 
     machine.setattr(Sandbox, "probe", unavailable)
     machine.setattr(shutil, "which", lambda _name, **_: None)
-    first = machine_checks.checks()[0]
+    first = machine_checks.machine_checks()[0]
     assert not first.ok
     assert "bubblewrap" in first.detail
     assert first.fix == "sudo apt-get install --yes --no-install-recommends bubblewrap"
@@ -76,18 +76,18 @@ def test_without_a_sandbox_the_first_fact_says_so_and_how_to_get_it(machine: pyt
 def test_projects_that_are_copied_are_no_fault_and_those_that_do_not_run_are(
     machine: pytest.MonkeyPatch,
 ) -> None:
-    def unavailable(_self: Workspaces) -> str:
+    def unavailable(_self: WorkspaceRunner) -> str:
         raise SandboxUnavailable("the disk is full")
 
-    def copying(self: Workspaces) -> str:
-        self.no_overlay = "no overlay: layers: [Errno 19] mount /tmp/work: No such device"
+    def copying(self: WorkspaceRunner) -> str:
+        self.overlay_failure = "no overlay: layers: [Errno 19] mount /tmp/work: No such device"
         return "copy"
 
-    machine.setattr(Workspaces, "probe", copying)
+    machine.setattr(WorkspaceRunner, "probe", copying)
     assert row("workspaces").ok
     assert "copied" in row("workspaces").detail
     assert row("workspaces").detail.endswith("sudo modprobe overlay")
-    machine.setattr(Workspaces, "probe", unavailable)
+    machine.setattr(WorkspaceRunner, "probe", unavailable)
     assert not row("workspaces").ok
     assert row("workspaces").detail.endswith("the disk is full")
 
@@ -180,7 +180,7 @@ def test_bundle_that_is_absent_or_partial_has_its_line(machine: pytest.MonkeyPat
         detail="without libssl-dev",
         fix="sudo apt-get …",
     )
-    machine.setattr(machine_checks.bundles, "status", lambda: [absent, partly])
+    machine.setattr(machine_checks.bundles, "bundle_status", lambda: [absent, partly])
     assert (row("bundle a/java").ok, row("bundle a/java").fix) == (False, absent.fix)
     assert row("bundle b/cpp").detail == "partly, 9 packages, 0 MB, without libssl-dev"
 
@@ -198,7 +198,7 @@ def test_weaker_walls_are_a_fault_with_its_reason_and_chosen_ones_are_not(
     assert "CARETBENCH_SANDBOX" in chosen.detail
 
     def fall_back(self: Sandbox) -> Isolation:
-        self.fallback = "user namespaces are forbidden: sysctl"
+        self.fallback_reason = "user namespaces are forbidden: sysctl"
         return weaker
 
     machine.setattr(Sandbox, "probe", fall_back)

@@ -354,17 +354,17 @@ def test_a_program_that_the_machine_held_up_gets_a_second_attempt(
 def test_a_program_whose_compiler_was_held_up_is_compiled_again(
     cache: ResultCache, monkeypatch: pytest.MonkeyPatch, mended: bool
 ) -> None:
-    late = CompileResult(artefact=None, status=Status.TIMEOUT, diagnostics="too long", by_wall=True)
+    late = CompileResult(artefact=None, status=Status.TIMEOUT, diagnostics="too long", wall_timeout=True)
     compilations: list[str] = []
-    real = program_runner.Runner.compile
+    real = program_runner.ProgramRunner.compile
 
     def compile_late(
-        runner: program_runner.Runner, requests: Sequence[ExecutionRequest]
+        runner: program_runner.ProgramRunner, requests: Sequence[ExecutionRequest]
     ) -> list[CompileResult]:
         compilations.extend(one.id for one in requests)
         return real(runner, requests) if mended and len(compilations) > 1 else [late] * len(requests)
 
-    monkeypatch.setattr(program_runner.Runner, "compile", compile_late)
+    monkeypatch.setattr(program_runner.ProgramRunner, "compile", compile_late)
     [result] = LocalExecutor(workers=1, cache=cache).submit([request("int main() {}", "cpp", id="late")])
     assert compilations == ["late", "late"]
     assert result.status is (Status.PASSED if mended else Status.TIMEOUT)
@@ -384,7 +384,7 @@ def test_what_this_machine_lacks_is_skipped_with_the_remedy(
     [result] = executor.submit([request("pass", "cobol")])
     assert result.status is Status.SKIPPED
     absent = Toolchain(language="python", available=False, remedy="apt-get install python3")
-    monkeypatch.setattr(program_runner.Runner, "toolchain", lambda *_: absent)
+    monkeypatch.setattr(program_runner.ProgramRunner, "toolchain", lambda *_: absent)
     [result] = executor.submit([request("pass")])
     assert (result.status, result.reason) == (
         Status.SKIPPED,

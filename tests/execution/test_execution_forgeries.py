@@ -9,7 +9,7 @@ import pytest
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.scan.answer_position import answer_lines
-from caretbench.execution.scan.dead_checks import flags_in_place
+from caretbench.execution.scan.dead_checks import program_flags
 from caretbench.execution.scan.tamper import tamper_flags
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
 from tests.support.compiled_programs import need_toolchain
@@ -25,7 +25,7 @@ def _flags(language: str, entry: Forgery) -> tuple[str, ...]:
     frame = TABLES[language].frames[entry.frame]
     return (
         *tamper_flags(entry.answer, frame.reference, language),
-        *flags_in_place(frame.before, entry.answer, frame.after, frame.reference, language),
+        *program_flags(frame.before, entry.answer, frame.after, frame.reference, language),
     )
 
 

@@ -23,21 +23,21 @@ from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox import bind_access
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox import warm_sandbox as warm_sandboxes
-from caretbench.execution.sandbox.bind_access import reached
+from caretbench.execution.sandbox.bind_access import reachable_binds
 from caretbench.execution.sandbox.host import idmapped_mounts as host_mounts
 from caretbench.execution.sandbox.host import program_users as host_users
-from caretbench.execution.sandbox.host.program_users import own_user, users
+from caretbench.execution.sandbox.host.program_users import leased_user, program_users
 from caretbench.execution.sandbox.isolation_levels import accepted_levels
 from caretbench.execution.sandbox.kernel.seccomp import seccomp_filter
 from caretbench.execution.sandbox.kernel.watchdog import descendants
 from caretbench.execution.sandbox.package_index.index_policy import index_policy
 from caretbench.execution.sandbox.package_index.index_proxy import IndexProxy
-from caretbench.execution.sandbox.persistent_sandbox import LastingSandbox
+from caretbench.execution.sandbox.persistent_sandbox import PersistentSandbox
 from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, SandboxUnavailable
 from caretbench.execution.sandbox.supervisor import SandboxResult
-from caretbench.execution.types import ExecutionRequest, Limits, Status, Warm
+from caretbench.execution.types import ExecutionRequest, Limits, Status, WarmSettings
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
-from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, Workspaces
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceRunner
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="whom root starts programs as"),
@@ -85,7 +85,7 @@ def box(request: pytest.FixtureRequest) -> Iterator[Callable[..., SandboxResult]
         pytest.skip(str(error))
 
     def run(*argv: str, **options: object) -> SandboxResult:
-        warm = Warm() if request.param == "warm" else None
+        warm = WarmSettings() if request.param == "warm" else None
         return sandbox.run(Invocation(argv, limits=SMALL, warm=warm, **options))  # type: ignore[arg-type]
 
     yield run
@@ -144,7 +144,7 @@ def test_a_program_is_nobody_however_closed_what_it_reads_is(
     assert "read me" in result.stdout.text
     assert result.isolation is not None
     assert result.isolation.user.startswith("unprivileged")
-    given = users()
+    given = program_users()
     assert given is not None
     assert seen
     assert all(user in given for user in seen)
@@ -176,7 +176,7 @@ def test_bubblewrap_in_a_closed_folder(packages: Path) -> None:
     binary.chmod(0o700)
     sandbox = Sandbox(str(binary), level="namespaces")
     try:
-        for warm in (None, Warm()):
+        for warm in (None, WarmSettings()):
             result = sandbox.run(Invocation(["/bin/cat", "/proc/self/uid_map"], limits=SMALL, warm=warm))
             assert result.ok, (result.error, result.stderr.text)
         marker = "look-at-me-3"
@@ -189,7 +189,7 @@ def test_bubblewrap_in_a_closed_folder(packages: Path) -> None:
 
 def test_commands_of_lasting_sandboxes_and_workspaces_are_nobody(packages: Path, tmp_path: Path) -> None:
     marker = "look-at-me-4"
-    with LastingSandbox(SMALL, read_only={"/packages": str(packages)}) as lasting:
+    with PersistentSandbox(SMALL, read_only={"/packages": str(packages)}) as lasting:
         seen = _seen_while(lambda: lasting.run(_program(marker)), marker)
         assert seen
         assert 0 not in seen
@@ -199,23 +199,23 @@ def test_commands_of_lasting_sandboxes_and_workspaces_are_nobody(packages: Path,
     (project / "file").write_text("a project\n")
     closed = tmp_path / "store"
     closed.mkdir(mode=0o700)
-    spaces = Workspaces(Sandbox(level="namespaces"), SnapshotStore(closed))
+    workspace_runner = WorkspaceRunner(Sandbox(level="namespaces"), SnapshotStore(closed))
     try:
         request = WorkspaceRequest(
-            id="one", snapshot=spaces.store.add(project).id, command=tuple(_program(marker)),
+            id="one", snapshot=workspace_runner.store.add(project).id, command=tuple(_program(marker)),
             prepare=("/bin/sh", "-c", "echo prepared > made"), read_only={"/packages": str(packages)},
         )  # fmt: skip
-        seen = _seen_while(lambda: spaces.run(request), marker)
+        seen = _seen_while(lambda: workspace_runner.run(request), marker)
         assert seen
         assert 0 not in seen
         changed = request.model_copy(
             update={"command": ("/bin/sh", "-c", "echo more >> file && cat file made")}
         )
-        result = spaces.run(changed)
+        result = workspace_runner.run(changed)
         assert result.stdout.text == "a project\nmore\nprepared\n", (result.stderr.text, result.reason)
         assert result.placed in ("overlay", "copy")
     finally:
-        spaces.close()
+        workspace_runner.close()
 
 
 def test_what_sets_an_environment_up_is_nobody(tmp_path: Path) -> None:
@@ -257,7 +257,7 @@ def test_what_cannot_be_opened_for_one_user_is_refused_with_the_remedy(
 
     monkeypatch.setattr(host_mounts, "_id_map", none)
     host_mounts._obstacle.cache_clear()
-    for warm in (None, Warm()):
+    for warm in (None, WarmSettings()):
         sandbox = Sandbox(level="namespaces")
         with pytest.raises(SandboxUnavailable, match=r"others may not read.*chmod") as refusal:
             sandbox.run(
@@ -267,7 +267,7 @@ def test_what_cannot_be_opened_for_one_user_is_refused_with_the_remedy(
         assert str(refusal.value).count("is closed") == str(refusal.value).count("go+rX") == 1
     (packages / "closed").chmod(0o644)
     host_mounts._obstacle.cache_clear()
-    for warm in (None, Warm()):
+    for warm in (None, WarmSettings()):
         sandbox = Sandbox(level="namespaces")
         result = sandbox.run(
             Invocation(
@@ -285,7 +285,7 @@ def test_where_root_may_not_mount_it_is_refused(packages: Path, monkeypatch: pyt
     def none(*_: object, **__: object) -> int:
         raise PermissionError("Operation not permitted")
 
-    monkeypatch.setattr(bind_access, "mount_for", none)
+    monkeypatch.setattr(bind_access, "open_mount", none)
     with pytest.raises(SandboxUnavailable, match="CARETBENCH_CACHE"):
         Sandbox(level="namespaces").run(
             Invocation(["/bin/true"], limits=SMALL, read_only={"/packages": str(packages)})
@@ -294,10 +294,10 @@ def test_where_root_may_not_mount_it_is_refused(packages: Path, monkeypatch: pyt
 
 def test_an_error_of_who_reaches_it_comes_through_unchanged(packages: Path) -> None:
     """An error of the caller's own says nothing of the paths: it is neither renamed nor blamed on one of them."""
-    given = users()
+    given = program_users()
     assert given is not None
     ours = BlockingIOError("Resource temporarily unavailable")
-    ground = reached(walls.find_bubblewrap() or "", {"/packages": str(packages)}, {}, given[1])
+    ground = reachable_binds(walls.find_bubblewrap() or "", {"/packages": str(packages)}, {}, given[1])
 
     def fail() -> None:
         with ground as places:
@@ -314,14 +314,14 @@ def test_the_path_that_cannot_be_mounted_is_the_one_named(
 ) -> None:
     other = tmp_path / "closed" / "other"
     other.mkdir()
-    really = bind_access.mount_for
+    really = bind_access.open_mount
 
     def refuse(path: str, *arguments: Any, **options: Any) -> int:
         if path == str(other):
             raise PermissionError("Operation not permitted")
         return really(path, *arguments, **options)
 
-    monkeypatch.setattr(bind_access, "mount_for", refuse)
+    monkeypatch.setattr(bind_access, "open_mount", refuse)
     binds = {"/packages": str(packages), "/other": str(other)}
     with pytest.raises(SandboxUnavailable, match=f"^{other} is closed"):
         Sandbox(level="namespaces").run(Invocation(["/bin/true"], limits=SMALL, read_only=binds))
@@ -330,9 +330,9 @@ def test_the_path_that_cannot_be_mounted_is_the_one_named(
 LAID_OVER = """
 from pathlib import Path
 from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox
-from caretbench.execution.types import Limits, ProjectTree, Warm
+from caretbench.execution.types import Limits, ProjectTree, WarmSettings
 tree = ProjectTree(snapshot=Path("/usr/share"))
-print(Sandbox(level="namespaces").run(Invocation(["/bin/true"], limits=Limits(), warm=Warm(), tree=tree)).error)
+print(Sandbox(level="namespaces").run(Invocation(["/bin/true"], limits=Limits(), warm=WarmSettings(), tree=tree)).error)
 """
 
 
@@ -381,13 +381,13 @@ def test_where_root_may_not_say_who_programs_are_nothing_is_left(
 
     def attempt() -> None:
         if module is warm_sandboxes:
-            key = warm_sandboxes.WorkerKey((), (), (), "system", host_users.unprivileged_user())
-            warm_sandboxes.Worker(key, binary, seccomp_filter() or b"")
+            key = warm_sandboxes.WarmWorkerKey((), (), (), "system", host_users.unprivileged_user())
+            warm_sandboxes.WarmWorker(key, binary, seccomp_filter() or b"")
         else:
-            host_mounts.mount_for(str(tmp_path), 12345, binary)
+            host_mounts.open_mount(str(tmp_path), 12345, binary)
 
     binary = walls.find_bubblewrap() or ""
-    host_mounts.forget_maps()
+    host_mounts.close_id_maps()
     tmp_path.chmod(0o700)
     monkeypatch.setattr(module, "write_maps", refuse)
     before = _open_descriptors()
@@ -421,11 +421,11 @@ def test_only_a_lock_in_use_is_a_taken_user(monkeypatch: pytest.MonkeyPatch) -> 
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", none)
-    with pytest.raises(OSError, match="No locks"), own_user():
+    with pytest.raises(OSError, match="No locks"), leased_user():
         pass
     monkeypatch.undo()
-    monkeypatch.setattr(host_users, "users", lambda: None)
-    with pytest.raises(host_users.NoUsers, match="ordinary user"), own_user():
+    monkeypatch.setattr(host_users, "program_users", lambda: None)
+    with pytest.raises(host_users.NoProgramUsers, match="ordinary user"), leased_user():
         pass
 
 
@@ -435,44 +435,44 @@ def test_users_are_nobodys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     subordinates.write_text("somebody:60000:1000\n")
     monkeypatch.setattr(host_users, "_ACCOUNTS", ((str(accounts), 2),))
     monkeypatch.setattr(host_users, "_SUBORDINATES", (str(subordinates),))
-    users.cache_clear()
+    program_users.cache_clear()
     try:
-        found = users()
+        found = program_users()
         assert found is not None
         assert 64_700 not in found
         assert not set(found) & set(range(60_000, 61_000))
         subordinates.write_text("somebody:60000:100000\n")
-        users.cache_clear()
-        with pytest.raises(host_users.NoUsers, match="ordinary user"):
-            users()
+        program_users.cache_clear()
+        with pytest.raises(host_users.NoProgramUsers, match="ordinary user"):
+            program_users()
         for level in accepted_levels("auto"):
-            with pytest.raises(host_users.NoUsers):
+            with pytest.raises(host_users.NoProgramUsers):
                 Sandbox(level=level).run(Invocation(["/bin/true"], limits=SMALL))
     finally:
         monkeypatch.undo()
-        users.cache_clear()
+        program_users.cache_clear()
 
 
 def test_the_root_of_a_container_that_is_an_ordinary_user_outside_is_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    users.cache_clear()
+    program_users.cache_clear()
     try:
         monkeypatch.setattr(host_users, "_map", lambda _: [(0, 1000, 1)])
-        assert users() is None
-        users.cache_clear()
+        assert program_users() is None
+        program_users.cache_clear()
         monkeypatch.setattr(host_users, "_map", lambda _: [(0, 0, 1)])
-        with pytest.raises(host_users.NoUsers):
-            users()
+        with pytest.raises(host_users.NoProgramUsers):
+            program_users()
     finally:
         monkeypatch.undo()
-        users.cache_clear()
+        program_users.cache_clear()
 
 
 def test_a_user_is_given_to_one_program_at_a_time() -> None:
-    with own_user() as (first, _), own_user() as (second, _):
+    with leased_user() as (first, _), leased_user() as (second, _):
         assert first != second
-    with own_user() as (again, _):
+    with leased_user() as (again, _):
         assert again in (first, second)
 
 
@@ -483,7 +483,7 @@ def test_no_other_user_can_take_the_users_of_programs() -> None:
         "taken = [socket.socket(socket.AF_UNIX) for _ in range(513)]\n"
         "for number, one in enumerate(taken):\n"
         "    with contextlib.suppress(OSError):\n"
-        f"        one.bind('\\0caretbench-user-%d' % ({users()[0]} + number))\n"  # type: ignore[index]
+        f"        one.bind('\\0caretbench-user-%d' % ({program_users()[0]} + number))\n"  # type: ignore[index]
         "print('taken', flush=True); sys.stdin.read()\n"
     )
     with subprocess.Popen(
@@ -491,8 +491,8 @@ def test_no_other_user_can_take_the_users_of_programs() -> None:
     ) as squatter:
         assert squatter.stdout is not None
         assert squatter.stdout.readline() == b"taken\n"
-        with own_user() as (user, held):
-            assert user in (users() or ())
+        with leased_user() as (user, held):
+            assert user in (program_users() or ())
             place = Path(f"/proc/self/fd/{held}").readlink()
             for closed in (place, place.parent):
                 assert (closed.stat().st_uid, closed.stat().st_mode & 0o077) == (0, 0)
@@ -505,12 +505,12 @@ def test_where_leases_cannot_lie_says_why(tmp_path: Path, monkeypatch: pytest.Mo
     others.mkdir()
     os.chown(others, 65_301, 65_301)
     monkeypatch.setattr(host_users, "FOLDERS", (str(link), str(others)))
-    with pytest.raises(host_users.NoUsers, match="belongs to user 65301"), own_user():
+    with pytest.raises(host_users.NoProgramUsers, match="belongs to user 65301"), leased_user():
         pass
     open_one = tmp_path / "open"
     open_one.mkdir(mode=0o755)
     monkeypatch.setattr(host_users, "FOLDERS", (str(link), str(open_one)))
-    with own_user():
+    with leased_user():
         assert open_one.stat().st_mode & 0o077 == 0
     assert tmp_path.stat().st_uid == 0
 
@@ -522,7 +522,7 @@ def test_a_row_that_finds_no_user_is_a_fault_of_the_sandbox(
     project = tmp_path / "project"
     project.mkdir()
     tries: list[int] = []
-    real = host_users.lease
+    real = host_users.lease_free_user
 
     def taken(given: range) -> tuple[int, int] | None:
         tries.append(1)
@@ -531,19 +531,21 @@ def test_a_row_that_finds_no_user_is_a_fault_of_the_sandbox(
     rows = [ExecutionRequest(id=name, language="python", source=f"assert '{name}'") for name in "ab"]
     executor = LocalExecutor(workers=1, use_cache=False)
     assert executor.isolation().user == "unprivileged"
-    monkeypatch.setattr(host_users, "lease", taken)
+    monkeypatch.setattr(host_users, "lease_free_user", taken)
     first, second = executor.submit(rows)
     assert first.status is Status.SANDBOX_ERROR
     assert "leased" in first.reason
     assert second.status is Status.PASSED
     assert len(tries) == 4
     tries.clear()
-    spaces = Workspaces(Sandbox(level="namespaces"), SnapshotStore(tmp_path / "store"))
+    workspace_runner = WorkspaceRunner(Sandbox(level="namespaces"), SnapshotStore(tmp_path / "store"))
     try:
-        request = WorkspaceRequest(id="one", snapshot=spaces.store.add(project).id, command=("/bin/true",))
-        result = spaces.run(request)
+        request = WorkspaceRequest(
+            id="one", snapshot=workspace_runner.store.add(project).id, command=("/bin/true",)
+        )
+        result = workspace_runner.run(request)
         assert result.status is Status.SANDBOX_ERROR
         assert "leased" in result.reason
-        assert spaces.run(request).status is Status.PASSED
+        assert workspace_runner.run(request).status is Status.PASSED
     finally:
-        spaces.close()
+        workspace_runner.close()

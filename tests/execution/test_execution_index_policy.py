@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from caretbench.errors import DataError
 from caretbench.execution.sandbox.package_index.index_policy import (
     IndexPolicy,
-    index_hosts,
+    address_refusal,
     index_policy,
     is_address,
     proxy_environment,
-    refused_address,
+    public_index_hosts,
 )
 from caretbench.execution.sandbox.package_index.tls_hello import (
     HEADER_BYTES,
-    NoHello,
+    NotClientHello,
     record_length,
     server_name,
 )
@@ -38,7 +38,7 @@ def hello(name: str | None) -> bytes:
 
 
 def test_the_data_file_names_hosts_once_on_the_usual_ports() -> None:
-    hosts = index_hosts()
+    hosts = public_index_hosts()
     assert len({host.name for host in hosts}) == len(hosts)
     assert {"pypi.org", "files.pythonhosted.org", "registry.npmjs.org"} <= {host.name for host in hosts}
     for host in hosts:
@@ -50,14 +50,14 @@ def test_the_data_file_names_hosts_once_on_the_usual_ports() -> None:
 
 def test_names_are_matched_whole() -> None:
     policy = IndexPolicy()
-    assert policy.host("PyPI.org.") is not None
+    assert policy.find_host("PyPI.org.") is not None
     for name in ("pypi.org.evil.com", "evilpypi.org", "upload.pypi.org", "pypi.org..", "", "pypi.org\n"):
-        assert policy.host(name) is None
+        assert policy.find_host(name) is None
 
 
 def test_a_host_may_be_named_without_telling_tools_of_it() -> None:
     policy = index_policy({"PIP_INDEX_URL": "https://mirror.corp/simple"}, ["https://files.corp:8443"])
-    host = policy.host("files.corp")
+    host = policy.find_host("files.corp")
     assert host is not None
     assert (host.ports, host.explicit) == ((8443,), True)
     assert dict(policy.settings) == {"PIP_INDEX_URL": "https://mirror.corp/simple"}
@@ -73,7 +73,7 @@ def test_what_the_user_names_may_be_reached_and_its_keys_go_no_further() -> None
             "GOPROXY": "https://go.corp,direct",
         }
     )
-    mirror, plain, public = (policy.host(name) for name in ("mirror.corp", "10.0.0.5", "pypi.org"))
+    mirror, plain, public = (policy.find_host(name) for name in ("mirror.corp", "10.0.0.5", "pypi.org"))
     assert mirror is not None
     assert (mirror.ports, mirror.explicit) == ((8443,), True)
     assert plain is not None
@@ -125,8 +125,8 @@ def test_what_names_no_index_is_refused_without_its_key(settings: dict[str, str]
     ],
 )
 def test_addresses_are_judged_also_when_wrapped(address: str, public: str, explicit: str) -> None:
-    assert refused_address(address, explicit=False) == public
-    assert refused_address(address, explicit=True) == explicit
+    assert address_refusal(address, explicit=False) == public
+    assert address_refusal(address, explicit=True) == explicit
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "[::1]", "2130706433", "0x7f.1", "127.1", "10.0.0.1."])
@@ -154,5 +154,5 @@ def test_a_broken_first_message_is_one_error(junk: bytes, place: int, byte: int)
         try:
             server_name(data)
             record_length(data[:HEADER_BYTES])
-        except NoHello:
+        except NotClientHello:
             continue

@@ -20,9 +20,9 @@ from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.package_index.index_policy import IndexHost, IndexPolicy
 from caretbench.execution.sandbox.package_index.index_proxy import IndexProxy
 from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, SandboxUnavailable
-from caretbench.execution.types import Limits, Status, Warm
+from caretbench.execution.types import Limits, Status, WarmSettings
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
-from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, Workspaces
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceRunner
 
 PYTHON = walls.launcher_interpreter()[0]
 PAGE = b"<a href='tiny-1.0.whl'>tiny</a>" * 10
@@ -100,7 +100,7 @@ class Open:
         self.proxy.__enter__()
         with socket.create_server(("127.0.0.1", 0)) as listener:
             self.address = listener.getsockname()
-            socket.send_fds(self.proxy.door, [b"d"], [listener.fileno()])
+            socket.send_fds(self.proxy.listener_channel, [b"d"], [listener.fileno()])
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -268,7 +268,7 @@ def test_a_tunnel_is_for_tls_with_the_host_it_was_asked_for(first: bytes, said: 
 
 
 def test_heads_that_are_long_or_slow_or_never_come_end() -> None:
-    with Open(policy(head_bytes=1000, head_s=0.3)) as opened:
+    with Open(policy(max_head_bytes=1000, head_timeout_s=0.3)) as opened:
         assert opened.ask("GET http://index.test:1/ HTTP/1.1", "X: " + "a" * 5000).startswith("HTTP/1.1 431 ")
         with opened.connect() as slow:
             slow.sendall(b"GET http://index.test:1/ HT")
@@ -278,7 +278,7 @@ def test_heads_that_are_long_or_slow_or_never_come_end() -> None:
 
 
 def test_a_silent_tunnel_ends(echo: int) -> None:
-    with Open(policy(echo, idle_s=0.3)) as opened:
+    with Open(policy(echo, idle_timeout_s=0.3)) as opened:
         connection, _ = tunnel(opened, f"index.test:{echo}")
         with connection:
             first = hello("index.test")
@@ -288,19 +288,19 @@ def test_a_silent_tunnel_ends(echo: int) -> None:
 
 
 def test_bytes_are_bounded_both_ways(echo: int, index: http.server.HTTPServer) -> None:
-    with Open(policy(echo, up_bytes=5_000)) as opened:
+    with Open(policy(echo, max_sent_bytes=5_000)) as opened:
         connection, _ = tunnel(opened, f"index.test:{echo}")
         with connection, contextlib.suppress(OSError):
             connection.sendall(hello("index.test") + b"x" * 100_000)
             rest_of(connection)
     assert opened.proxy.refusals == ["more than 5000 bytes were sent"]
-    with Open(policy(index.server_port, down_bytes=100)) as opened:
+    with Open(policy(index.server_port, max_received_bytes=100)) as opened:
         opened.ask(f"GET http://index.test:{index.server_port}/ HTTP/1.1")
     assert opened.proxy.refusals == ["more than 100 bytes were received"]
 
 
 def test_connections_are_bounded_and_their_complaints_too() -> None:
-    with Open(policy(connections=2)) as opened:
+    with Open(policy(concurrent_connections=2)) as opened:
         held = [opened.connect() for _ in range(2)]
         for connection in held:
             connection.sendall(b"GET ")
@@ -308,7 +308,7 @@ def test_connections_are_bounded_and_their_complaints_too() -> None:
         assert "HTTP/1.1 503 Busy" in answers
         for connection in held:
             connection.close()
-    with Open(policy(most_connections=3)) as opened:
+    with Open(policy(max_connections=3)) as opened:
         said = [opened.ask("GET http://evil.test/ HTTP/1.1").partition("\r\n")[0] for _ in range(4)]
         assert said == ["HTTP/1.1 403 Forbidden"] * 3 + ["HTTP/1.1 503 Busy"]
         with pytest.raises(ConnectionRefusedError):
@@ -365,9 +365,9 @@ tries("parent", lambda: os.listdir("/proc/1/fd"))
 """
 
 
-@pytest.mark.parametrize("warm", [None, Warm()])
+@pytest.mark.parametrize("warm", [None, WarmSettings()])
 def test_a_hostile_program_reaches_the_index_and_nothing_else(
-    box: Sandbox, index: http.server.HTTPServer, warm: Warm | None
+    box: Sandbox, index: http.server.HTTPServer, warm: WarmSettings | None
 ) -> None:
     async def resolve(_name: str, _port: int) -> list[str]:
         return ["127.0.0.1"]
@@ -391,8 +391,8 @@ def test_a_hostile_program_reaches_the_index_and_nothing_else(
     assert len(proxy.refusals) == 5
 
 
-@pytest.mark.parametrize("warm", [None, Warm()])
-def test_without_a_proxy_there_is_nothing_to_connect_to(box: Sandbox, warm: Warm | None) -> None:
+@pytest.mark.parametrize("warm", [None, WarmSettings()])
+def test_without_a_proxy_there_is_nothing_to_connect_to(box: Sandbox, warm: WarmSettings | None) -> None:
     program = "import socket; print(socket.socket().connect_ex(('127.0.0.1', 3128)))"
     ran = box.run(Invocation([PYTHON, "-I", "-c", program], limits=LIMITS, warm=warm))
     assert ran.stdout.text == "111\n"
@@ -447,7 +447,7 @@ def test_a_command_in_a_project_reaches_the_index(
             "open('page', 'wb').write(r.urlopen(os.environ['PIP_INDEX_URL']).read())\n"
             "try: r.urlopen('http://evil.test/')\nexcept OSError as error: print(error)\n"
         )
-        spaces = Workspaces(box, SnapshotStore(place / "store"), overlay=overlay, index=rules)
+        spaces = WorkspaceRunner(box, SnapshotStore(place / "store"), overlay=overlay, index=rules)
         request = WorkspaceRequest(
             id="a",
             snapshot=spaces.store.add(place / "project").id,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from caretbench.execution.bundles import installed
+from caretbench.execution.bundles import installed_bundle
 from caretbench.execution.sandbox.program_sandbox import Sandbox
 from caretbench.execution.toolchains import java
 from caretbench.execution.types import ExecutionResult, Status
@@ -80,7 +80,7 @@ def test_outcome(results: Mapping[str, ExecutionResult], name: str, status: Stat
 
 def test_the_archive_of_usual_classes_is_made(results: Mapping[str, ExecutionResult]) -> None:
     assert results["passed"].status is Status.PASSED
-    mark = java.JavaRuntime(Sandbox(), installed).toolchain().fingerprint
+    mark = java.JavaRuntime(Sandbox(), installed_bundle).toolchain().fingerprint
     # Without it programs run all the same, and nobody is told that they take longer.
     assert (cache_folder() / "tools" / f"java-{mark}" / "programs.jsa").stat().st_size > 1 << 20
 

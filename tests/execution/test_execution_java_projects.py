@@ -13,14 +13,19 @@ from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.toolchains.java import usable_jdk
 from caretbench.execution.types import Status
-from caretbench.execution.workspaces import warm_java_compiler, workspace_runner
-from caretbench.execution.workspaces.java_test_command import compiles_plainly, names_them, tools_mark
+from caretbench.execution.workspaces import warm_java_compiler
+from caretbench.execution.workspaces import workspace_runner as workspace_module
+from caretbench.execution.workspaces.java_test_command import (
+    has_default_compiler_options,
+    java_tools_fingerprint,
+    uses_java_tools,
+)
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_runner import (
     WORKSPACE_LIMITS,
     WorkspaceRequest,
     WorkspaceResult,
-    Workspaces,
+    WorkspaceRunner,
 )
 
 sandboxed = pytest.mark.skipif(
@@ -85,10 +90,10 @@ CHANGES = {
 
 
 @pytest.fixture(scope="module")
-def spaces() -> Iterator[Workspaces]:
+def workspace_runner() -> Iterator[WorkspaceRunner]:
     folder = Path(tempfile.mkdtemp(prefix="caretbench-test-", dir="/var/tmp"))
     folder.chmod(0o755)
-    found = Workspaces(Sandbox(), SnapshotStore(folder / "store"))
+    found = WorkspaceRunner(Sandbox(), SnapshotStore(folder / "store"))
     try:
         found.sandbox.probe()
     except SandboxUnavailable as error:
@@ -98,43 +103,45 @@ def spaces() -> Iterator[Workspaces]:
     shutil.rmtree(folder)
 
 
-def taken(spaces: Workspaces, files: dict[str, str]) -> str:
+def taken(workspace_runner: WorkspaceRunner, files: dict[str, str]) -> str:
     with tempfile.TemporaryDirectory() as folder:
         for path, text in files.items():
             (Path(folder) / path).parent.mkdir(parents=True, exist_ok=True)
             (Path(folder) / path).write_text(text)
-        return spaces.store.add(Path(folder)).id
+        return workspace_runner.store.add(Path(folder)).id
 
 
-def run(spaces: Workspaces, snapshot: str, **fields: object) -> WorkspaceResult:
+def run(workspace_runner: WorkspaceRunner, snapshot: str, **fields: object) -> WorkspaceResult:
     given = {"id": "", "snapshot": snapshot, "command": TEST, "limits": WORKSPACE_LIMITS, "minimum_tests": 3}
-    return spaces.run(WorkspaceRequest.model_validate(given | fields))
+    return workspace_runner.run(WorkspaceRequest.model_validate(given | fields))
 
 
 @sandboxed
 @pytest.mark.parametrize("change", CHANGES)
 def test_verdicts_are_the_same_whatever_is_compiled_again(
-    spaces: Workspaces, change: str, monkeypatch: pytest.MonkeyPatch
+    workspace_runner: WorkspaceRunner, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    snapshot = taken(spaces, FILES)
+    snapshot = taken(workspace_runner, FILES)
     patch, status = CHANGES[change]
-    warm = run(spaces, snapshot, patch=patch, prepare=PREPARE)
-    monkeypatch.setattr(warm_java_compiler, "compiles_plainly", lambda _command: False)
-    cold = run(spaces, snapshot, patch=patch, prepare=PREPARE)
+    warm = run(workspace_runner, snapshot, patch=patch, prepare=PREPARE)
+    monkeypatch.setattr(warm_java_compiler, "has_default_compiler_options", lambda _command: False)
+    cold = run(workspace_runner, snapshot, patch=patch, prepare=PREPARE)
     assert (warm.status, cold.status) == (status, status)
     assert warm.stdout.text == cold.stdout.text
     if change in ("another body", "another constant", "does not compile"):
-        whole = run(spaces, snapshot, patch=patch)
+        whole = run(workspace_runner, snapshot, patch=patch)
         assert (whole.status, whole.stdout.text) == (status, cold.stdout.text)
 
 
 @sandboxed
-def test_the_usual_answer_is_compiled_beforehand_and_leaves_no_old_class(spaces: Workspaces) -> None:
-    snapshot = taken(spaces, FILES)
+def test_the_usual_answer_is_compiled_beforehand_and_leaves_no_old_class(
+    workspace_runner: WorkspaceRunner,
+) -> None:
+    snapshot = taken(workspace_runner, FILES)
     patch, _ = CHANGES["a class fewer"]
     request = WorkspaceRequest(id="", snapshot=snapshot, command=TEST, prepare=PREPARE, patch=patch)
-    prepared = spaces.snapshot(spaces._preparer.snapshot(request))
-    added = spaces._java.compiled(request, prepared, None).patch
+    prepared = workspace_runner.snapshot(workspace_runner._preparer.prepared_snapshot(request))
+    added = workspace_runner._java.compile_patch(request, prepared, None).patch
     place = ".caretbench-java/classes/shop/Shop"
     assert added[f"{place}$1.class"] is None
     assert isinstance(added[f"{place}.class"], bytes)
@@ -144,7 +151,7 @@ def test_the_usual_answer_is_compiled_beforehand_and_leaves_no_old_class(spaces:
 @sandboxed
 @pytest.mark.parametrize("other", ["", "static int more() { return 1; }"])
 def test_what_was_there_before_is_nothing_for_tests_to_find(
-    spaces: Workspaces, other: str, monkeypatch: pytest.MonkeyPatch
+    workspace_runner: WorkspaceRunner, other: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looking = (
         'try (var found = java.nio.file.Files.walk(java.nio.file.Path.of("."))) {\n'
@@ -155,17 +162,21 @@ def test_what_was_there_before_is_nothing_for_tests_to_find(
     text = SHOP.replace("sum += price;", looking).replace(
         "    static int price", f"    {other}\n    static int price"
     )
-    snapshot = taken(spaces, FILES)
+    snapshot = taken(workspace_runner, FILES)
     for warm in (not other, False):
-        monkeypatch.setattr(warm_java_compiler, "compiles_plainly", lambda _command, usual=warm: usual)
-        result = run(spaces, snapshot, patch={"src/shop/Shop.java": text}, prepare=PREPARE)
+        monkeypatch.setattr(
+            warm_java_compiler, "has_default_compiler_options", lambda _command, usual=warm: usual
+        )
+        result = run(workspace_runner, snapshot, patch={"src/shop/Shop.java": text}, prepare=PREPARE)
         assert (result.status, "shop/Shop.java" in result.stdout.text) == (Status.PASSED, True)
         assert "sum += price" not in result.stdout.text
 
 
 @sandboxed
 @pytest.mark.skipif(not all(jar.exists() for jar in _JARS), reason="JUnit 4 is not installed")
-def test_junit_stops_at_the_first_class_with_a_failure_and_counts_tests(spaces: Workspaces) -> None:
+def test_junit_stops_at_the_first_class_with_a_failure_and_counts_tests(
+    workspace_runner: WorkspaceRunner,
+) -> None:
     tests = "package shop;\nimport org.junit.Test;\npublic class {name} {{\n    @Test public void total() {{ "
     tests += "System.out.close(); org.junit.Assert.assertEquals({wanted}, Shop.total(1, 2)); }}\n}}\n"
     files = {"src/shop/Shop.java": SHOP} | {
@@ -178,11 +189,14 @@ def test_junit_stops_at_the_first_class_with_a_failure_and_counts_tests(spaces: 
         "environment": {"CLASSPATH": ":".join(map(str, _JARS))},
         "minimum_tests": 2,
     }
-    snapshot = taken(spaces, files)
-    good = run(spaces, snapshot, **options)
+    snapshot = taken(workspace_runner, files)
+    good = run(workspace_runner, snapshot, **options)
     assert (good.status, good.stdout.text.splitlines()[-1]) == (Status.PASSED, "OK (2 tests)")
     bad = run(
-        spaces, snapshot, patch={"test/shop/ATest.java": tests.format(name="ATest", wanted=6)}, **options
+        workspace_runner,
+        snapshot,
+        patch={"test/shop/ATest.java": tests.format(name="ATest", wanted=6)},
+        **options,
     )
     assert bad.status is Status.FAILED
     assert "total(shop.ATest)" in bad.stdout.text
@@ -200,7 +214,7 @@ _JUPITER = [
 
 @sandboxed
 @pytest.mark.skipif(not all(jar.exists() for jar in _JUPITER), reason="JUnit 5 is not installed")
-def test_junit_5_runs_by_the_launcher_of_its_platform(spaces: Workspaces) -> None:
+def test_junit_5_runs_by_the_launcher_of_its_platform(workspace_runner: WorkspaceRunner) -> None:
     tests = (
         "package shop;\nimport org.junit.jupiter.api.*;\nclass ShopTest {\n"
         "    @Test void total() { Assertions.assertEquals(5, Shop.total(1, 2)); }\n"
@@ -211,45 +225,51 @@ def test_junit_5_runs_by_the_launcher_of_its_platform(spaces: Workspaces) -> Non
         "environment": {"CLASSPATH": ":".join(map(str, _JUPITER))},
         "minimum_tests": 2,
     }
-    snapshot = taken(spaces, {"src/shop/Shop.java": SHOP, "test/shop/ShopTest.java": tests})
-    good = run(spaces, snapshot, **options)
+    snapshot = taken(workspace_runner, {"src/shop/Shop.java": SHOP, "test/shop/ShopTest.java": tests})
+    good = run(workspace_runner, snapshot, **options)
     assert (good.status, good.stdout.text.splitlines()[-1]) == (Status.PASSED, "OK (2 tests)")
     wrong = SHOP.replace("sum += price", "sum -= price")
-    bad = run(spaces, snapshot, patch={"src/shop/Shop.java": wrong}, **options)
+    bad = run(workspace_runner, snapshot, patch={"src/shop/Shop.java": wrong}, **options)
     assert bad.status is Status.FAILED
     assert "ShopTest:total()" in bad.stdout.text
     assert "Tests run: 2,  Failures: 1" in bad.stdout.text
 
 
 @sandboxed
-def test_one_project_is_prepared_once_and_what_fails_to_prepare_stays_as_it_is(spaces: Workspaces) -> None:
-    snapshot = taken(spaces, {"seed": "1"})
+def test_one_project_is_prepared_once_and_what_fails_to_prepare_stays_as_it_is(
+    workspace_runner: WorkspaceRunner,
+) -> None:
+    snapshot = taken(workspace_runner, {"seed": "1"})
     options = {"minimum_tests": 0, "prepare": ("/bin/sh", "-c", "date +%N > made; mkdir -p a; echo > a/b")}
     said = [
-        run(spaces, snapshot, command=("/bin/sh", "-c", "cat made"), repeat=n, **options).stdout.text
+        run(
+            workspace_runner, snapshot, command=("/bin/sh", "-c", "cat made"), repeat=n, **options
+        ).stdout.text
         for n in (0, 1)
     ]
     assert said[0] == said[1] != ""
     older = ("/bin/sh", "-c", "echo > new; test -e a/b && test new -nt made && ! test made -nt seed")
-    assert run(spaces, snapshot, command=older, **options).status is Status.PASSED
-    others = run(spaces, snapshot, command=("cat", "made"), environment={"A": "1"}, **options)
+    assert run(workspace_runner, snapshot, command=older, **options).status is Status.PASSED
+    others = run(workspace_runner, snapshot, command=("cat", "made"), environment={"A": "1"}, **options)
     assert others.stdout.text not in ("", said[0])
     fails = {"minimum_tests": 0, "prepare": ("/bin/sh", "-c", "echo 1 > made; exit 1")}
-    assert run(spaces, snapshot, command=("test", "!", "-e", "made"), **fails).status is Status.PASSED
+    assert (
+        run(workspace_runner, snapshot, command=("test", "!", "-e", "made"), **fails).status is Status.PASSED
+    )
 
 
-def test_without_a_jdk_it_is_said(spaces: Workspaces, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workspace_runner, "java_project_tools", lambda: None)
-    result = run(spaces, taken(spaces, FILES))
+def test_without_a_jdk_it_is_said(workspace_runner: WorkspaceRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workspace_module, "java_project_tools", lambda: None)
+    result = run(workspace_runner, taken(workspace_runner, FILES))
     assert (result.status, "JDK" in result.reason) == (Status.SKIPPED, True)
 
 
 def test_our_command_is_known_by_its_name() -> None:
-    assert names_them(("/bin/sh", "-c", "cd a && /caretbench/java/test --junit4"))
-    assert not names_them(("java", "-cp", "build", "Tests"))
-    assert tools_mark(("make", "test")) == ""
-    assert compiles_plainly(TEST)
-    assert not compiles_plainly((*TEST, "--javac=-parameters"))
+    assert uses_java_tools(("/bin/sh", "-c", "cd a && /caretbench/java/test --junit4"))
+    assert not uses_java_tools(("java", "-cp", "build", "Tests"))
+    assert java_tools_fingerprint(("make", "test")) == ""
+    assert has_default_compiler_options(TEST)
+    assert not has_default_compiler_options((*TEST, "--javac=-parameters"))
 
 
 def test_what_is_declared_is_all_but_bodies_of_methods() -> None:

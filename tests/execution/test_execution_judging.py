@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caretbench.execution.classification import does_not_compile
-from caretbench.execution.workspaces.command_results import difference, spoken_tests
+from caretbench.execution.classification import reports_compile_error
+from caretbench.execution.workspaces.command_results import console_test_count, output_difference
 from caretbench.problem import ExpectedOutput
 
 DAY = "load 3 parcels\ncost: 12.50 (0.5%)\n"
@@ -31,21 +31,23 @@ DAY = "load 3 parcels\ncost: 12.50 (0.5%)\n"
 )
 def test_outputs_are_compared_as_loosely_as_is_said(comparison: str, printed: str, says: str) -> None:
     expected = ExpectedOutput.model_validate({"text": DAY, "comparison": comparison})
-    found = difference(expected, printed)
+    found = output_difference(expected, printed)
     assert says in found
     assert bool(found) == bool(says)
 
 
 @given(st.text(), st.sampled_from(["exact", "whitespace", "last_line", "numeric"]))
 def test_every_text_is_like_itself(text: str, comparison: str) -> None:
-    assert difference(ExpectedOutput.model_validate({"text": text, "comparison": comparison}), text) == ""
+    assert (
+        output_difference(ExpectedOutput.model_validate({"text": text, "comparison": comparison}), text) == ""
+    )
 
 
 @given(st.floats(-1e6, 1e6), st.floats(-1, 1))
 def test_numbers_may_differ_by_the_tolerance_and_no_more(value: float, share: float) -> None:
     expected = ExpectedOutput(text=f"[{value:.6f}]", comparison="numeric", relative=0, absolute=0.01)
-    assert difference(expected, f"[ {value + 0.009 * share:.6f} ]") == ""
-    assert difference(expected, f"[{value + 0.02:.6f}]") != ""
+    assert output_difference(expected, f"[ {value + 0.009 * share:.6f} ]") == ""
+    assert output_difference(expected, f"[{value + 0.02:.6f}]") != ""
 
 
 @pytest.mark.parametrize(
@@ -68,7 +70,7 @@ def test_numbers_may_differ_by_the_tolerance_and_no_more(value: float, share: fl
     ],
 )
 def test_runners_say_how_many_tests_ran(said: str, count: int | None) -> None:
-    assert spoken_tests("", said) == count
+    assert console_test_count("", said) == count
 
 
 @pytest.mark.parametrize(
@@ -86,10 +88,10 @@ def test_runners_say_how_many_tests_ran(said: str, count: int | None) -> None:
     ],
 )
 def test_what_does_not_compile_is_told_from_what_fails(said: str, does_not: bool) -> None:
-    assert does_not_compile("", said) is does_not
+    assert reports_compile_error("", said) is does_not
 
 
 def test_hostile_numbers_are_read_in_no_time() -> None:
     numeric = ExpectedOutput(text="1.0", comparison="numeric")
-    assert difference(numeric, "1" * 100_000 + "x")
-    assert spoken_tests("Ran " + "1" * 5_000 + " tests in 1s", "") is None
+    assert output_difference(numeric, "1" * 100_000 + "x")
+    assert console_test_count("Ran " + "1" * 5_000 + " tests in 1s", "") is None

@@ -32,7 +32,9 @@ PINNED_COMMANDS = [
 
 
 def _project(request: WorkspaceRequest) -> str:
-    return project_key(request, bundle="b", overlay=True, level="namespaces", marks=lambda path: f"<{path}>")
+    return project_key(
+        request, bundle="b", overlay=True, level="namespaces", path_fingerprints=lambda path: f"<{path}>"
+    )
 
 
 def test_keys_of_programs_stay() -> None:
@@ -45,7 +47,7 @@ def test_keys_of_programs_stay() -> None:
 
 
 def test_keys_of_commands_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache_keys, "system_mark", lambda: "system")
+    monkeypatch.setattr(cache_keys, "system_fingerprint", lambda: "system")
     found = [_project(COMMAND), remote_project_key(COMMAND, [(("python", None, ()), ("f", "b", ""))])]
     assert found == PINNED_COMMANDS
 

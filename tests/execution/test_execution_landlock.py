@@ -17,11 +17,11 @@ import pytest
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox import isolation_levels
 from caretbench.execution.sandbox import program_sandbox as sandbox_module
-from caretbench.execution.sandbox.folder_removal import remove
+from caretbench.execution.sandbox.folder_removal import remove_folder
 from caretbench.execution.sandbox.kernel import landlock_sandbox
-from caretbench.execution.sandbox.kernel.landlock_sandbox import LandlockUnavailable, LandlockWalls
-from caretbench.execution.sandbox.kernel.landlock_seccomp import confined_filter
-from caretbench.execution.sandbox.kernel.seccomp import machines
+from caretbench.execution.sandbox.kernel.landlock_sandbox import LandlockSandbox, LandlockUnavailable
+from caretbench.execution.sandbox.kernel.landlock_seccomp import landlock_seccomp_filter
+from caretbench.execution.sandbox.kernel.seccomp import system_call_numbers
 from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, SandboxUnavailable
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.toolchain_tables import toolchain_tables
@@ -164,7 +164,7 @@ def test_no_socket_can_be_made_but_connected_pairs(box: Sandbox, tmp_path: Path)
 
 
 def test_dangerous_system_calls_are_refused(box: Sandbox) -> None:
-    numbers = machines()[os.uname().machine].calls
+    numbers = system_call_numbers()[os.uname().machine].calls
     calls = {name: numbers[name] for name in ("shmget", "semget", "msgget", "mq_open", "connect", "bind")}
     result = run(
         box,
@@ -216,7 +216,7 @@ def test_others_keep_their_place_and_turn_on_the_processors(box: Sandbox) -> Non
         "child = os.fork()\n"
         "if child == 0: time.sleep(60)\n"
         "libc = ctypes.CDLL(None, use_errno=True)\n"
-        f"number = {machines()[os.uname().machine].calls['sched_setattr']}\n"
+        f"number = {system_call_numbers()[os.uname().machine].calls['sched_setattr']}\n"
         "kept = os.sched_getaffinity(0)\n"
         "idle = bytes([48, 0, 0, 0, 5]) + bytes(43)\n"
         "for call in (lambda: os.sched_setscheduler(child, os.SCHED_IDLE, os.sched_param(0)),\n"
@@ -278,8 +278,8 @@ def test_files_are_bounded_where_nothing_can_be_mounted(
 ) -> None:
     box = Sandbox(level="landlock")
     monkeypatch.setattr(landlock_sandbox, "_PREFIX", PREFIX)
-    original = LandlockWalls._walls
-    monkeypatch.setattr(LandlockWalls, "_walls", lambda *given: original(*given) | {"mount": False})
+    original = LandlockSandbox._confinement
+    monkeypatch.setattr(LandlockSandbox, "_confinement", lambda *given: original(*given) | {"mount": False})
     assert run(box, FILL).killed == "disk"
     monkeypatch.setattr(landlock_sandbox, "MOST_FILES", 500)
     many = "import time\nfor number in range(700): open(str(number), 'w')\ntime.sleep(20); print('UNBOUNDED')"
@@ -354,7 +354,7 @@ def test_a_folder_that_is_swapped_while_it_is_removed_opens_nothing(tmp_path: Pa
     held = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
     place.rename(tmp_path / "moved")
     place.symlink_to(victim)
-    remove(str(place), held)
+    remove_folder(str(place), held)
     os.close(held)
     assert (victim.stat().st_mode & 0o777, (victim / "closed").stat().st_mode & 0o777) == (0o500, 0)
     assert place.is_symlink()
@@ -452,14 +452,14 @@ def test_what_is_not_given_is_refused(box: Sandbox) -> None:
 
 def test_an_old_kernel_or_an_unknown_processor_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     for machine in ("x86_64", "aarch64"):
-        program = confined_filter(own_files=True, scoped=False, machine=machine)
+        program = landlock_seccomp_filter(own_files=True, scoped=False, machine=machine)
         assert program is not None
         assert len(program) % 8 == 0
-    assert confined_filter(own_files=True, scoped=True, machine="vax") is None
+    assert landlock_seccomp_filter(own_files=True, scoped=True, machine="vax") is None
     for offered in (0, 2):
         monkeypatch.setattr(landlock_sandbox, "landlock_abi", lambda offered=offered: offered)
         with pytest.raises(LandlockUnavailable, match=r"Linux 6\.2"):
-            LandlockWalls()
+            LandlockSandbox()
 
 
 def test_modes_and_times_of_the_callers_files_are_kept(box: Sandbox, tmp_path: Path) -> None:
@@ -553,7 +553,7 @@ def test_where_namespaces_are_forbidden_programs_run_behind_landlock(way: str, o
 def test_without_bubblewrap_programs_run_behind_landlock(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    isolation_levels.say_weaker.cache_clear()
+    isolation_levels.warn_weaker_level.cache_clear()
     monkeypatch.setattr(sandbox_module, "find_bubblewrap", lambda: None)
     monkeypatch.setenv("CARETBENCH_SANDBOX", "auto")
     assert Sandbox().probe().level == "landlock"

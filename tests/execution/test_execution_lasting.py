@@ -14,9 +14,9 @@ import pytest
 
 from caretbench.execution.sandbox import persistent_sandbox, warm_sandbox
 from caretbench.execution.sandbox.bubblewrap import launcher_interpreter
-from caretbench.execution.sandbox.persistent_sandbox import LastingSandbox
+from caretbench.execution.sandbox.persistent_sandbox import PersistentSandbox
 from caretbench.execution.sandbox.program_sandbox import NO_OVERLAY, Invocation, Sandbox, SandboxUnavailable
-from caretbench.execution.types import Limits, ProjectTree, Warm
+from caretbench.execution.types import Limits, ProjectTree, WarmSettings
 from tests.support.sandbox_boxes import command_lines
 
 PYTHON = launcher_interpreter()[0]
@@ -24,10 +24,10 @@ LIMITS = Limits(wall_s=60, cpu_s=10, memory_mb=300, pids=32, tmp_mb=8, fsize_mb=
 
 
 @pytest.fixture(scope="module")
-def box() -> Iterator[LastingSandbox]:
+def box() -> Iterator[PersistentSandbox]:
     try:
         Sandbox().probe()
-        made = LastingSandbox(LIMITS)
+        made = PersistentSandbox(LIMITS)
         made.run(["/bin/true"])
     except SandboxUnavailable as error:
         pytest.skip(str(error))
@@ -35,13 +35,13 @@ def box() -> Iterator[LastingSandbox]:
         yield made
 
 
-def shell(box: LastingSandbox, text: str) -> str:
+def shell(box: PersistentSandbox, text: str) -> str:
     ran = box.run(["/bin/sh", "-c", text])
     assert ran.error is None, ran
     return ran.stdout.text + ran.stderr.text
 
 
-def test_files_last_and_everything_else_is_new(box: LastingSandbox) -> None:
+def test_files_last_and_everything_else_is_new(box: PersistentSandbox) -> None:
     shell(box, "echo 1 > a; echo 2 > /tmp/b; echo 3 > ~/c; echo 4 > /dev/shm/d; sleep 1000 & exit 0")
     assert shell(box, "cat a /tmp/b ~/c; ls /dev/shm; ls -d /proc/[0-9]* | wc -l").split()[:3] == [
         "1",
@@ -52,7 +52,7 @@ def test_files_last_and_everything_else_is_new(box: LastingSandbox) -> None:
     assert "sleep" not in shell(box, "ps -eo args")
 
 
-def test_walls_stand_around_every_command(box: LastingSandbox) -> None:
+def test_walls_stand_around_every_command(box: PersistentSandbox) -> None:
     said = shell(
         box,
         "mount -t tmpfs none /mnt; umount /tmp; unshare -U true; touch /usr/x; cat /proc/1/environ; "
@@ -65,7 +65,7 @@ def test_walls_stand_around_every_command(box: LastingSandbox) -> None:
     assert box.isolation.network == "none"
 
 
-def test_files_are_read_and_written_whole(box: LastingSandbox) -> None:
+def test_files_are_read_and_written_whole(box: PersistentSandbox) -> None:
     data = bytes(range(256)) * 4096  # more than a block
     box.write("deep/er/file", data)
     assert box.read("/tmp/work/deep/er/file", len(data)) == data
@@ -76,7 +76,7 @@ def test_files_are_read_and_written_whole(box: LastingSandbox) -> None:
     assert caught.value.errno == errno.EFBIG
 
 
-def test_all_files_together_are_bounded(box: LastingSandbox) -> None:
+def test_all_files_together_are_bounded(box: PersistentSandbox) -> None:
     said = shell(box, "for n in 1 2 3; do head -c 5000000 /dev/zero > fill$n || echo full; done; rm fill*")
     assert "full" in said
     said = shell(
@@ -87,7 +87,7 @@ def test_all_files_together_are_bounded(box: LastingSandbox) -> None:
         box.write("large", b"x" * (6 << 20))
 
 
-def test_a_file_that_changes_while_it_is_read_stays_bounded(box: LastingSandbox) -> None:
+def test_a_file_that_changes_while_it_is_read_stays_bounded(box: PersistentSandbox) -> None:
     stop = threading.Event()
     grow = "while :; do head -c 3000000 /dev/zero > moving; : > moving; done"
     thread = threading.Thread(target=lambda: box.run(["/bin/sh", "-c", grow], stop=stop))
@@ -104,7 +104,7 @@ def test_a_file_that_changes_while_it_is_read_stays_bounded(box: LastingSandbox)
 
 
 def test_one_that_has_ended_says_so() -> None:
-    box = LastingSandbox(LIMITS)
+    box = PersistentSandbox(LIMITS)
     caught: list[BaseException] = []
 
     def work() -> None:
@@ -130,11 +130,11 @@ def test_one_that_has_ended_says_so() -> None:
 def test_where_none_can_be_built_it_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(persistent_sandbox, "find_bubblewrap", lambda: None)
     with pytest.raises(SandboxUnavailable, match="apt-get install bubblewrap"):
-        LastingSandbox(LIMITS)
+        PersistentSandbox(LIMITS)
     monkeypatch.undo()
-    monkeypatch.setattr(warm_sandbox.Worker, "start", lambda *_: None)
+    monkeypatch.setattr(warm_sandbox.WarmWorker, "start", lambda *_: None)
     with (
-        LastingSandbox(LIMITS) as box,
+        PersistentSandbox(LIMITS) as box,
         pytest.raises(SandboxUnavailable, match="no namespaces can be made inside"),
     ):
         box.run(["/bin/true"])
@@ -143,7 +143,7 @@ def test_where_none_can_be_built_it_says_why(monkeypatch: pytest.MonkeyPatch) ->
 def test_where_a_command_gets_no_namespaces_it_says_what_the_kernel_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    original = warm_sandbox.inside_files
+    original = warm_sandbox.sandbox_files
 
     def unknown_namespaces(*names: str) -> dict[str, bytes]:
         files = original(*names)
@@ -151,13 +151,15 @@ def test_where_a_command_gets_no_namespaces_it_says_what_the_kernel_said(
         assert files[path].count(b"NEW_IPC | NEW_NETWORK\n") == 1
         return {**files, path: files[path].replace(b"NEW_IPC | NEW_NETWORK\n", b"0x1\n")}
 
-    monkeypatch.setattr(warm_sandbox, "inside_files", unknown_namespaces)
-    with LastingSandbox(LIMITS) as box, pytest.raises(SandboxUnavailable) as refusal:
+    monkeypatch.setattr(warm_sandbox, "sandbox_files", unknown_namespaces)
+    with PersistentSandbox(LIMITS) as box, pytest.raises(SandboxUnavailable) as refusal:
         box.run(["/bin/true"])
     assert "unshare: Invalid argument" in str(refusal.value)
     assert "sysctl -w user.max_user_namespaces" in str(refusal.value)
     tree = ProjectTree(snapshot=Path("/usr/share"))
-    result = Sandbox(level="namespaces").run(Invocation(["/bin/true"], limits=LIMITS, warm=Warm(), tree=tree))
+    result = Sandbox(level="namespaces").run(
+        Invocation(["/bin/true"], limits=LIMITS, warm=WarmSettings(), tree=tree)
+    )
     assert result.error is not None
     assert result.error.startswith(f"{NO_OVERLAY}: no namespaces")
     assert "unshare: Invalid argument" in result.error

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from caretbench.execution.cache.result_cache import ResultCache
-from caretbench.execution.local_executor import submission
+from caretbench.execution.local_executor import local_submission
 from caretbench.execution.types import (
     CompileResult,
     ExecutionRequest,
@@ -28,7 +28,7 @@ class CountingRunner:
         self.batches: list[int] = []
         self.sandbox = SimpleNamespace(interrupt=lambda: None, resume=lambda: None)
 
-    def obstacle(self, _request: ExecutionRequest) -> str | None:
+    def skip_reason(self, _request: ExecutionRequest) -> str | None:
         return None
 
     def toolchain(self, language: str) -> Toolchain:
@@ -37,7 +37,7 @@ class CountingRunner:
     def lock_hash(self, _bundle: str | None) -> str:
         return ""
 
-    def chunk_size(self, _language: str) -> int:
+    def compile_batch_size(self, _language: str) -> int:
         return BATCH
 
     def compile(self, requests: Sequence[ExecutionRequest]) -> list[CompileResult]:
@@ -53,7 +53,7 @@ class CountingRunner:
 def test_compilers_are_not_started_for_single_programs(tmp_path: Path) -> None:
     runner: Any = CountingRunner()
     requests = [ExecutionRequest(id=str(n), language="java", source=f"class A{n} {{}}") for n in range(300)]
-    results = list(submission(runner, ResultCache(tmp_path), workers=2, compilers=2).results(requests))
+    results = list(local_submission(runner, ResultCache(tmp_path), workers=2, compilers=2).results(requests))
     assert sorted(int(result.id) for result in results) == list(range(300))
     assert sum(runner.batches) == 300
     # Two partial batches at the end of the requests or of a window are fine, a compiler for each program is not.

@@ -9,7 +9,7 @@ import pytest
 
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox import bubblewrap as walls
-from caretbench.execution.scan.bracket_nesting import nests_too_deep
+from caretbench.execution.scan.bracket_nesting import exceeds_bracket_depth
 from caretbench.execution.types import ExecutionRequest, Status
 from tests.support.compiled_programs import need_toolchain
 
@@ -72,13 +72,13 @@ def test_what_a_parser_refuses_without_a_bracket_is_a_compile_error_too(language
 
 @pytest.mark.parametrize("language", _FRAMES)
 def test_strings_comments_and_long_programs_are_not_deep(language: str) -> None:
-    assert not nests_too_deep("f(1)\n" * 5000, language)
-    assert not nests_too_deep('text = "' + "(" * 5000 + '"\n' + "g([])\n" * 5000, language)
-    assert nests_too_deep("x = " + "[" * 1001 + "]" * 1001, language)
+    assert not exceeds_bracket_depth("f(1)\n" * 5000, language)
+    assert not exceeds_bracket_depth('text = "' + "(" * 5000 + '"\n' + "g([])\n" * 5000, language)
+    assert exceeds_bracket_depth("x = " + "[" * 1001 + "]" * 1001, language)
     comment = "# " if language == "python" else "// "
-    assert not nests_too_deep(comment + "[" * 5000 + "\n", language)
+    assert not exceeds_bracket_depth(comment + "[" * 5000 + "\n", language)
     if language != "python":
-        assert not nests_too_deep("/* " + "{" * 5000 + " */", language)
+        assert not exceeds_bracket_depth("/* " + "{" * 5000 + " */", language)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_strings_comments_and_long_programs_are_not_deep(language: str) -> None:
 )
 def test_what_only_another_language_skips_is_counted(language: str, begin: str) -> None:
     before, _, after = begin.rpartition("@")
-    assert nests_too_deep(before + _brackets(1001) + after, language)
+    assert exceeds_bracket_depth(before + _brackets(1001) + after, language)
 
 
 @pytest.mark.parametrize(
@@ -121,12 +121,12 @@ def test_what_only_another_language_skips_is_counted(language: str, begin: str) 
 )
 def test_what_the_language_itself_skips_is_not_counted(language: str, text: str) -> None:
     before, _, after = text.rpartition("@")
-    assert not nests_too_deep(before + "(" * 1001 + after, language)
+    assert not exceeds_bracket_depth(before + "(" * 1001 + after, language)
 
 
 @pytest.mark.parametrize("language", _FRAMES)
 def test_a_hostile_text_does_not_keep_it_busy(language: str) -> None:
     begin = time.monotonic()
     for text in ("/*", '"""', "'\"", "`\\", "#(", '"\\', 'R"(', "1'", '@"'):
-        nests_too_deep(text * (300_000 // len(text)) + "(" * 2000, language)
+        exceeds_bracket_depth(text * (300_000 // len(text)) + "(" * 2000, language)
     assert time.monotonic() - begin < 20

@@ -14,13 +14,13 @@ import pytest
 
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.cluster import node_worker
-from caretbench.execution.cluster.node_messages import Batch, BatchResult, Footing, Want
+from caretbench.execution.cluster.node_messages import Batch, BatchResult, NodeInfo, NodeRequirements
 from caretbench.execution.cluster.node_worker import NodeWorker
-from caretbench.execution.cluster.remote_executor import SpreadingExecutor
+from caretbench.execution.cluster.remote_executor import RemoteExecutor
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.types import ExecutionRequest, Status
 
-PYTHON = Want("python")
+PYTHON = NodeRequirements("python")
 
 
 @pytest.fixture(scope="module")
@@ -41,11 +41,11 @@ class OneNode:
         self.worker = worker
         self.batches: list[Batch] = []
 
-    def processors(self) -> int:
+    def processor_count(self) -> int:
         return 1
 
-    def survey(self, want: Want) -> list[Footing]:
-        return [Footing.model_validate(self.worker.footing(want).model_dump())]
+    def survey(self, requirements: NodeRequirements) -> list[NodeInfo]:
+        return [NodeInfo.model_validate(self.worker.node_info(requirements).model_dump())]
 
     def send(self, batch: Batch) -> int:
         self.batches.append(Batch.model_validate(batch.model_dump()))
@@ -55,7 +55,7 @@ class OneNode:
         return handles[0] if seconds else None
 
     def fetch(self, handle: int) -> BatchResult:
-        return BatchResult.model_validate(self.worker.work(self.batches[handle]).model_dump())
+        return BatchResult.model_validate(self.worker.run_batch(self.batches[handle]).model_dump())
 
     def cancel(self, handles: Sequence[int]) -> None:
         raise AssertionError(f"{handles} are left over")
@@ -66,30 +66,30 @@ def program(identity: str, source: str) -> ExecutionRequest:
 
 
 def batch(worker: NodeWorker, *requests: ExecutionRequest, **tools: Any) -> Batch:
-    footing = worker.footing(PYTHON)
+    footing = worker.node_info(PYTHON)
     changed = footing.model_copy(update={"toolchain": footing.toolchain.model_copy(update=tools)})
-    return Batch(want=PYTHON, footing=changed, requests=requests)
+    return Batch(requirements=PYTHON, node_info=changed, requests=requests)
 
 
 def test_programs_run_as_on_one_machine(worker: NodeWorker, tmp_path: Path) -> None:
     texts = {"passed": "x = 1", "failed": "assert False", "incomplete": "import sys; sys.exit(0)"}
     requests = [program(name, f"# {text}\n{text}") for name, text in texts.items()]
-    executor = SpreadingExecutor(OneNode(worker), cache=ResultCache(tmp_path))
+    executor = RemoteExecutor(OneNode(worker), cache=ResultCache(tmp_path))
     results = {result.id: result for result in executor.submit(requests)}
     assert {name: result.status.value for name, result in results.items()} == {name: name for name in texts}
     assert {result.isolation for result in results.values()} == {executor.isolation()}
 
 
 def test_a_node_that_is_not_as_the_others_runs_nothing(worker: NodeWorker) -> None:
-    answer = worker.work(batch(worker, program("a", "x = 1"), fingerprint="other"))
+    answer = worker.run_batch(batch(worker, program("a", "x = 1"), fingerprint="other"))
     assert answer.results == ()
-    assert answer.unlike == worker.footing(PYTHON)
+    assert answer.mismatch == worker.node_info(PYTHON)
 
 
 def test_what_a_node_offers(worker: NodeWorker) -> None:
-    assert worker.footing(PYTHON).toolchain.available
-    assert "are not run; known: python" in worker.footing(Want("cobol")).obstacle
-    assert "network" in worker.footing(Want("python", None, ("network",))).obstacle
+    assert worker.node_info(PYTHON).toolchain.available
+    assert "are not run; known: python" in worker.node_info(NodeRequirements("cobol")).skip_reason
+    assert "network" in worker.node_info(NodeRequirements("python", None, ("network",))).skip_reason
 
 
 def test_whatever_is_wrong_is_said_to_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,13 +97,13 @@ def test_whatever_is_wrong_is_said_to_the_caller(monkeypatch: pytest.MonkeyPatch
         raise OSError("no space left")
 
     monkeypatch.setattr(node_worker, "_this", broken)
-    assert node_worker.look(("python", None, ()), 1)["fault"] == "OSError: no space left"
-    assert node_worker.work({}, 1)["fault"] == "OSError: no space left"
+    assert node_worker.describe_node(("python", None, ()), 1)["fault"] == "OSError: no space left"
+    assert node_worker.run_batch({}, 1)["fault"] == "OSError: no space left"
 
 
 def test_an_order_of_another_version_is_a_fault(worker: NodeWorker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(node_worker, "_this", lambda _programs: worker)
-    fault = node_worker.work(batch(worker).model_dump() | {"colour": "green"}, 1)["fault"]
+    fault = node_worker.run_batch(batch(worker).model_dump() | {"colour": "green"}, 1)["fault"]
     assert "ValidationError" in fault
     assert "colour" in fault
 
@@ -122,7 +122,7 @@ def test_a_batch_that_is_cancelled_ends_its_programs(worker: NodeWorker) -> None
     threading.Timer(1.0, _thread.interrupt_main).start()
     sleepers = [program(str(n), f"import time\ntime.sleep({50 + n})") for n in range(8)]
     with pytest.raises(KeyboardInterrupt):
-        worker.work(batch(worker, *sleepers))
+        worker.run_batch(batch(worker, *sleepers))
     assert time.monotonic() - begin < 40
-    [result] = worker.work(batch(worker, program("after", "x = 1"))).results
+    [result] = worker.run_batch(batch(worker, program("after", "x = 1"))).results
     assert result.status is Status.PASSED

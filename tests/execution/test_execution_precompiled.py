@@ -17,16 +17,16 @@ from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.toolchains import cpp, load_runtime, precompiled_headers
 from caretbench.execution.toolchains.precompiled_headers import (
     PRECOMPILED,
-    Flags,
-    PrecompiledHeaders,
+    CompilerFlags,
+    PrecompiledHeaderStore,
     leading_headers,
-    opening,
+    leading_includes,
 )
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Limits, ProjectTree, Status
 from tests.support.compiled_programs import need_toolchain
 
 LIMITS = Limits(wall_s=30, cpu_s=10)
-FLAGS: Flags = ("-O0",)
+FLAGS: CompilerFlags = ("-O0",)
 WORK = "#include <iostream>\n#include <vector>\n"
 PROGRAM = WORK + 'int main() { std::vector<int> v{1}; std::cout << v.size() << "\\n"; }\n'
 
@@ -76,7 +76,7 @@ def test_only_standard_headers_before_anything_else_count(source: str, headers: 
     ],
 )
 def test_with_other_libraries_all_counts_that_a_program_begins_with(source: str, begin: list[str]) -> None:
-    assert opening(source) == "".join(f"#include <{header}>\n" for header in begin)
+    assert leading_includes(source) == "".join(f"#include <{header}>\n" for header in begin)
 
 
 # --- how they are kept --------------------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ class Built:
         self.texts: list[str] = []
         self.size = size
 
-    def __call__(self, text: str, flags: Flags, folder: Path) -> bool:
+    def __call__(self, text: str, flags: CompilerFlags, folder: Path) -> bool:
         del flags
         self.texts.append(text)
         (folder / PRECOMPILED).write_bytes(os.urandom(self.size))
@@ -99,7 +99,7 @@ class Built:
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything is built when it is first asked for."""
-    monkeypatch.setattr(precompiled_headers, "building_ms", lambda headers: 1e-6 + 0 * len(headers))
+    monkeypatch.setattr(precompiled_headers, "build_cpu_ms", lambda headers: 1e-6 + 0 * len(headers))
 
 
 def entries(root: Path) -> list[Path]:
@@ -108,7 +108,7 @@ def entries(root: Path) -> list[Path]:
 
 def test_a_set_is_built_once_it_would_have_paid(tmp_path: Path) -> None:
     built = Built()
-    headers = PrecompiledHeaders(tmp_path, "g++")
+    headers = PrecompiledHeaderStore(tmp_path, "g++")
     asked = 0
     while headers.for_program(WORK, FLAGS, built) is None:
         asked += 1
@@ -129,7 +129,7 @@ def test_a_set_is_built_once_it_would_have_paid(tmp_path: Path) -> None:
 
 def test_other_libraries_headers_are_built_when_they_are_asked_for_again(tmp_path: Path) -> None:
     built = Built()
-    headers = PrecompiledHeaders(tmp_path, "g++")
+    headers = PrecompiledHeaderStore(tmp_path, "g++")
     source = "#include <unistd.h>\n#include <map>\n"
     assert headers.for_program(source + "int a;\n", FLAGS, built) is None
     entry = headers.for_program(source + "int b;\n", FLAGS, built)
@@ -140,32 +140,32 @@ def test_other_libraries_headers_are_built_when_they_are_asked_for_again(tmp_pat
 
 @pytest.mark.usefixtures("eager")
 def test_other_processes_entries_are_found_and_another_compilers_are_not(tmp_path: Path) -> None:
-    PrecompiledHeaders(tmp_path, "g++").for_program(WORK, FLAGS, Built())
+    PrecompiledHeaderStore(tmp_path, "g++").for_program(WORK, FLAGS, Built())
     built = Built()
-    assert PrecompiledHeaders(tmp_path, "g++").for_program(WORK, FLAGS, built) is not None
+    assert PrecompiledHeaderStore(tmp_path, "g++").for_program(WORK, FLAGS, built) is not None
     assert built.texts == []
-    assert PrecompiledHeaders(tmp_path, "another").for_program(WORK, FLAGS, built) is not None
+    assert PrecompiledHeaderStore(tmp_path, "another").for_program(WORK, FLAGS, built) is not None
     assert len(built.texts) == 2
 
 
 def test_two_processes_may_build_the_same_at_once(tmp_path: Path) -> None:
     slow, fast = Built(), Built()
-    other = PrecompiledHeaders(tmp_path, "g++")
+    other = PrecompiledHeaderStore(tmp_path, "g++")
 
-    def build(text: str, flags: Flags, folder: Path) -> bool:
-        assert other.of_text(text, flags, fast) is not None
+    def build(text: str, flags: CompilerFlags, folder: Path) -> bool:
+        assert other.for_text(text, flags, fast) is not None
         return slow(text, flags, folder)
 
-    entry = PrecompiledHeaders(tmp_path, "g++").of_text("text", FLAGS, build)
+    entry = PrecompiledHeaderStore(tmp_path, "g++").for_text("text", FLAGS, build)
     assert entry is not None
-    assert entry == other.of_text("text", FLAGS, fast)
+    assert entry == other.for_text("text", FLAGS, fast)
     assert [place.name for place in entries(tmp_path)] == [entry.name]
     assert not list(tmp_path.glob(".building-*"))
 
 
 @pytest.mark.parametrize("damage", ["changed", "cut", "gone"])
 def test_a_damaged_entry_is_thrown_away_and_built_again(tmp_path: Path, damage: str) -> None:
-    first = PrecompiledHeaders(tmp_path, "g++").of_text("text", FLAGS, Built())
+    first = PrecompiledHeaderStore(tmp_path, "g++").for_text("text", FLAGS, Built())
     assert first is not None
     place = tmp_path / first.name / PRECOMPILED
     data = place.read_bytes()
@@ -174,10 +174,10 @@ def test_a_damaged_entry_is_thrown_away_and_built_again(tmp_path: Path, damage: 
     else:
         place.write_bytes(data[:50] if damage == "cut" else data[:50] + bytes([data[50] ^ 1]) + data[51:])
     built = Built()
-    headers = PrecompiledHeaders(tmp_path, "g++")
-    entry = headers.of_text("text", FLAGS, built)
+    headers = PrecompiledHeaderStore(tmp_path, "g++")
+    entry = headers.for_text("text", FLAGS, built)
     assert entry is not None
-    assert headers.intact(entry)
+    assert headers.is_intact(entry)
     assert len(built.texts) == 1
 
 
@@ -185,24 +185,24 @@ def test_what_was_used_longest_ago_goes_first(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(precompiled_headers, "MOST_ENTRIES", 3)
     monkeypatch.setattr(precompiled_headers, "MOST_BYTES", 250)
     built = Built()
-    headers = PrecompiledHeaders(tmp_path, "g++")
-    old, used = headers.of_text("old", FLAGS, built), headers.of_text("used", FLAGS, built)
+    headers = PrecompiledHeaderStore(tmp_path, "g++")
+    old, used = headers.for_text("old", FLAGS, built), headers.for_text("used", FLAGS, built)
     assert old is not None
     assert used is not None
     for number, entry in enumerate((old, used)):
         os.utime(tmp_path / entry.name, (number, number))
-    new = headers.of_text("new", FLAGS, built)
+    new = headers.for_text("new", FLAGS, built)
     assert new is not None
     assert {place.name for place in entries(tmp_path)} == {used.name, new.name}
-    assert headers.of_text("old", FLAGS, built) is None  # found gone; it counts as never asked for
-    assert headers.of_text("old", FLAGS, built) is not None
+    assert headers.for_text("old", FLAGS, built) is None  # found gone; it counts as never asked for
+    assert headers.for_text("old", FLAGS, built) is not None
 
 
 def test_without_a_folder_programs_go_without(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     built = Built()
-    headers = PrecompiledHeaders(tmp_path / "file" / "folder", "g++")
-    assert headers.of_text("text", FLAGS, built) is None
+    headers = PrecompiledHeaderStore(tmp_path / "file" / "folder", "g++")
+    assert headers.for_text("text", FLAGS, built) is None
 
 
 # --- that they change nothing -------------------------------------------------------------------------------------
@@ -280,7 +280,7 @@ def test_verdicts_and_words_are_the_same_without(
     given = run(TRICKY, recording, tmp_path / "given")
     used = [argv for argv in recording.compilers if "-include" in argv]
     assert len(used) == len(TRICKY) - 4
-    monkeypatch.setattr(PrecompiledHeaders, "for_program", lambda *_: None)
+    monkeypatch.setattr(PrecompiledHeaderStore, "for_program", lambda *_: None)
     plain = run(TRICKY, recording, tmp_path / "plain")
     assert given.keys() == TRICKY.keys()
     assert {name: what_counts(result) for name, result in given.items()} == {
@@ -308,7 +308,7 @@ def test_verdicts_and_words_are_the_same_with_other_libraries(
 ) -> None:
     given = run(WITH_OTHERS, recording, tmp_path / "given")
     assert sum("-include" in argv for argv in recording.compilers) == 3
-    monkeypatch.setattr(PrecompiledHeaders, "for_program", lambda *_: None)
+    monkeypatch.setattr(PrecompiledHeaderStore, "for_program", lambda *_: None)
     plain = run(WITH_OTHERS, recording, tmp_path / "plain")
     assert {name: what_counts(result) for name, result in given.items()} == {
         name: what_counts(result) for name, result in plain.items()
@@ -350,7 +350,9 @@ def test_the_released_flags_stay_as_they_are(tmp_path: Path, recording: Recordin
 def test_an_executable_too_large_to_be_read_out_still_runs(
     tmp_path: Path, recording: Recording, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cpp, "_READ_OUT", ProjectTree(results=("program",), file_bytes=10, total_bytes=10))
+    monkeypatch.setattr(
+        cpp, "_READ_OUT", ProjectTree(results=("program",), max_file_bytes=10, max_total_bytes=10)
+    )
     result = run({"a": "int main() {}"}, recording, tmp_path / "cache")["a"]
     assert result.status is Status.PASSED
     assert len(recording.compilers) == 2

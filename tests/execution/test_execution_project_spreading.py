@@ -15,21 +15,25 @@ from caretbench.execution.cluster.node_messages import (
     BATCHES,
     AnyBatch,
     AnyBatchResult,
-    Footing,
-    Lost,
+    BatchLost,
+    NodeInfo,
+    NodeRequirements,
     ProjectBatch,
     ProjectBatchResult,
-    Want,
 )
 from caretbench.execution.cluster.node_worker import NodeWorker
-from caretbench.execution.cluster.remote_executor import SpreadingExecutor
-from caretbench.execution.cluster.remote_workspace_executor import BATCH, SpreadingWorkspaceExecutor
+from caretbench.execution.cluster.remote_executor import RemoteExecutor
+from caretbench.execution.cluster.remote_workspace_executor import BATCH, RemoteWorkspaceExecutor
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.types import Status, Toolchain
-from caretbench.execution.workspaces.snapshot_archive import packed, unpacked
+from caretbench.execution.workspaces.snapshot_archive import pack_snapshot, unpack_snapshot
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
-from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult, Workspaces
+from caretbench.execution.workspaces.workspace_runner import (
+    WorkspaceRequest,
+    WorkspaceResult,
+    WorkspaceRunner,
+)
 from tests.support.project_files import open_folder
 
 SHELL = ("/bin/sh", "-c")
@@ -43,12 +47,12 @@ def place() -> Iterator[Path]:
 
 
 @pytest.fixture
-def spaces(place: Path) -> Workspaces:
-    return Workspaces(store=SnapshotStore(place / "here"))
+def workspace_runner(place: Path) -> WorkspaceRunner:
+    return WorkspaceRunner(store=SnapshotStore(place / "here"))
 
 
 @pytest.fixture
-def project(place: Path, spaces: Workspaces) -> Snapshot:
+def project(place: Path, workspace_runner: WorkspaceRunner) -> Snapshot:
     source = place / "project"
     (source / "empty").mkdir(parents=True)
     (source / "a.py").write_text("same\n")
@@ -57,7 +61,7 @@ def project(place: Path, spaces: Workspaces) -> Snapshot:
     (source / "run.sh").write_text("exit 0\n")
     (source / "run.sh").chmod(0o755)
     (source / "link").symlink_to("a.py")
-    return spaces.store.add(source)
+    return workspace_runner.store.add(source)
 
 
 class FakeNodes:
@@ -72,14 +76,16 @@ class FakeNodes:
         self.answers_with = self.prints[0]
         self._numbers = itertools.count()
 
-    def processors(self) -> int:
+    def processor_count(self) -> int:
         return 2
 
-    def survey(self, want: Want) -> list[Footing]:
+    def survey(self, requirements: NodeRequirements) -> list[NodeInfo]:
         return [
-            Footing(
+            NodeInfo(
                 node=f"n{number}",
-                toolchain=Toolchain(language=want.language, available=True, version=text, fingerprint=text),
+                toolchain=Toolchain(
+                    language=requirements.language, available=True, version=text, fingerprint=text
+                ),
             )
             for number, text in enumerate(self.prints)
         ]
@@ -99,15 +105,17 @@ class FakeNodes:
         batch = self.out.pop(handle)
         if self.lost:
             self.lost -= 1
-            raise Lost("the machine went away")
+            raise BatchLost("the machine went away")
         if self.answers_with != self.prints[0]:
-            want = batch.grounds[0].want
-            tools = Toolchain(language=want.language, available=True, fingerprint=self.answers_with)
-            return ProjectBatchResult(node="n9", unlike=Footing(node="n9", toolchain=tools), want=want)
+            requirements = batch.environments[0].requirements
+            tools = Toolchain(language=requirements.language, available=True, fingerprint=self.answers_with)
+            return ProjectBatchResult(
+                node="n9", mismatch=NodeInfo(node="n9", toolchain=tools), requirements=requirements
+            )
         if batch.archive is not None:
             self.projects.add(batch.snapshot)
         if batch.snapshot not in self.projects:
-            return ProjectBatchResult(node="n0", lacks=True)
+            return ProjectBatchResult(node="n0", needs_archive=True)
         results = tuple(
             WorkspaceResult(
                 id=one.id, status=Status.FAILED if "wrong" in one.command[-1] else Status.PASSED, exit_code=0
@@ -127,27 +135,31 @@ def requests(project: Snapshot, *lines: str) -> list[WorkspaceRequest]:
     ]
 
 
-def executor(nodes: FakeNodes, spaces: Workspaces, cache: Path) -> SpreadingWorkspaceExecutor:
-    return SpreadingWorkspaceExecutor(SpreadingExecutor(nodes), spaces=spaces, cache=ResultCache(cache))
+def executor(nodes: FakeNodes, workspace_runner: WorkspaceRunner, cache: Path) -> RemoteWorkspaceExecutor:
+    return RemoteWorkspaceExecutor(
+        RemoteExecutor(nodes), workspace_runner=workspace_runner, cache=ResultCache(cache)
+    )
 
 
 def test_a_parcel_holds_everything_that_a_snapshot_does(
-    place: Path, spaces: Workspaces, project: Snapshot
+    place: Path, workspace_runner: WorkspaceRunner, project: Snapshot
 ) -> None:
     there = SnapshotStore(place / "there")
-    assert unpacked(there, project.id, packed(project)).entries == project.entries
+    assert unpack_snapshot(there, project.id, pack_snapshot(project)).entries == project.entries
     with pytest.raises(DataError, match="arrived as another one"):
-        unpacked(there, "0" * 64, packed(project))
+        unpack_snapshot(there, "0" * 64, pack_snapshot(project))
     with pytest.raises(DataError, match="did not arrive whole"):
-        unpacked(there, project.id, packed(project)[:-40])
+        unpack_snapshot(there, project.id, pack_snapshot(project)[:-40])
 
 
 def test_a_project_travels_to_a_node_that_lacks_it_and_only_then(
-    place: Path, spaces: Workspaces, project: Snapshot
+    place: Path, workspace_runner: WorkspaceRunner, project: Snapshot
 ) -> None:
     nodes = FakeNodes()
     lines = [f"echo {number}" for number in range(BATCH)] + ["echo wrong", "echo 0"]
-    given = {r.id: r for r in executor(nodes, spaces, place / "cache").submit(requests(project, *lines))}
+    given = {
+        r.id: r for r in executor(nodes, workspace_runner, place / "cache").submit(requests(project, *lines))
+    }
     assert {name: r.status for name, r in given.items()} == {
         f"r{number}": Status.FAILED if line == "echo wrong" else Status.PASSED
         for number, line in enumerate(lines)
@@ -159,44 +171,57 @@ def test_a_project_travels_to_a_node_that_lacks_it_and_only_then(
         nodes.sent
     )  # named by what decides them, not by the caller's ids
     again = FakeNodes()
-    assert all(r.cached for r in executor(again, spaces, place / "cache").submit(requests(project, *lines)))
+    assert all(
+        r.cached for r in executor(again, workspace_runner, place / "cache").submit(requests(project, *lines))
+    )
     assert not again.sent
     # Verdicts belong to the tools there.
     other = FakeNodes("f2")
     other.projects.add(project.id)
     assert not any(
-        r.cached for r in executor(other, spaces, place / "cache").submit(requests(project, *lines[:2]))
+        r.cached
+        for r in executor(other, workspace_runner, place / "cache").submit(requests(project, *lines[:2]))
     )
 
 
-def test_machines_that_differ_share_no_run(place: Path, spaces: Workspaces, project: Snapshot) -> None:
+def test_machines_that_differ_share_no_run(
+    place: Path, workspace_runner: WorkspaceRunner, project: Snapshot
+) -> None:
     with pytest.raises(MachineError, match=r"must be alike \(tools for python\): n0: f1 \[f1\]; n1: f2"):
-        list(executor(FakeNodes("f1", "f2"), spaces, place / "cache").submit(requests(project, "true")))
+        list(
+            executor(FakeNodes("f1", "f2"), workspace_runner, place / "cache").submit(
+                requests(project, "true")
+            )
+        )
     joined = FakeNodes("f1")
     joined.answers_with = "f3"
     with pytest.raises(MachineError, match=r"tools for python"):
-        list(executor(joined, spaces, place / "cache").submit(requests(project, "true")))
+        list(executor(joined, workspace_runner, place / "cache").submit(requests(project, "true")))
 
 
-def test_what_cannot_travel_is_said(place: Path, spaces: Workspaces, project: Snapshot) -> None:
+def test_what_cannot_travel_is_said(
+    place: Path, workspace_runner: WorkspaceRunner, project: Snapshot
+) -> None:
     [request] = requests(project, "true")
     bound = request.model_copy(update={"read_only": {"/tmp/x": "/usr"}})
-    [result] = executor(FakeNodes(), spaces, place / "cache").submit([bound])
+    [result] = executor(FakeNodes(), workspace_runner, place / "cache").submit([bound])
     assert result.status is Status.SKIPPED
     assert "cannot be sent" in result.reason
     missing = request.model_copy(update={"snapshot": "0" * 64})
     with pytest.raises(DataError, match="no snapshot 0000"):
-        list(executor(FakeNodes(), spaces, place / "cache").submit([missing]))
+        list(executor(FakeNodes(), workspace_runner, place / "cache").submit([missing]))
 
 
 def test_a_command_that_takes_machines_down_stands_alone_in_the_end(
-    place: Path, spaces: Workspaces, project: Snapshot
+    place: Path, workspace_runner: WorkspaceRunner, project: Snapshot
 ) -> None:
     nodes = FakeNodes(lost=1)
-    given = list(executor(nodes, spaces, place / "cache").submit(requests(project, "echo 1", "echo 2")))
+    given = list(
+        executor(nodes, workspace_runner, place / "cache").submit(requests(project, "echo 1", "echo 2"))
+    )
     assert [r.status for r in given] == [Status.PASSED] * 2
     nodes = FakeNodes(lost=9)
-    [result] = executor(nodes, spaces, place / "cache").submit(requests(project, "echo 3"))
+    [result] = executor(nodes, workspace_runner, place / "cache").submit(requests(project, "echo 3"))
     assert result.status is Status.SANDBOX_ERROR
     assert "no machine came back" in result.reason
 
@@ -208,27 +233,29 @@ class OneNode(FakeNodes):
         super().__init__()
         self.worker = worker
 
-    def survey(self, want: Want) -> list[Footing]:
-        return [Footing.model_validate(self.worker.footing(want).model_dump())]
+    def survey(self, requirements: NodeRequirements) -> list[NodeInfo]:
+        return [NodeInfo.model_validate(self.worker.node_info(requirements).model_dump())]
 
     def fetch(self, handle: int) -> AnyBatchResult:
-        return BATCH_RESULTS.validate_python(self.worker.work(self.out.pop(handle)).model_dump())
+        return BATCH_RESULTS.validate_python(self.worker.run_batch(self.out.pop(handle)).model_dump())
 
 
 @pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
-def test_commands_run_there_as_here(place: Path, spaces: Workspaces, project: Snapshot) -> None:
+def test_commands_run_there_as_here(
+    place: Path, workspace_runner: WorkspaceRunner, project: Snapshot
+) -> None:
     try:
         Sandbox().probe()
     except SandboxUnavailable as error:
         pytest.skip(str(error))
     worker = NodeWorker(1)
-    worker._spaces = Workspaces(worker._sandbox, SnapshotStore(place / "there"))
+    worker._spaces = WorkspaceRunner(worker._sandbox, SnapshotStore(place / "there"))
     try:
         lines = ("./run.sh && test -d empty && test -L link", "exit 3", "cat a.py new.txt")
         asked = requests(project, *lines)
         asked[2] = asked[2].model_copy(update={"patch": {"new.txt": b"bytes\xff"}, "results": ("new.txt",)})
         nodes = OneNode(worker)
-        given = {r.id: r for r in executor(nodes, spaces, place / "cache").submit(asked)}
+        given = {r.id: r for r in executor(nodes, workspace_runner, place / "cache").submit(asked)}
         assert [given[f"r{n}"].exit_code for n in range(3)] == [0, 3, 0]
         assert given["r2"].file("new.txt") == b"bytes\xff"
         assert {r.isolation for r in given.values()} == {worker._sandbox.probe()}

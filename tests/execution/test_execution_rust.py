@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from caretbench.execution.classification import does_not_compile
+from caretbench.execution.classification import reports_compile_error
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.toolchain_tables import toolchain_table
 from caretbench.execution.toolchains import compiled_runtime
@@ -139,8 +139,8 @@ def test_a_missing_crate_is_named(results: Mapping[str, ExecutionResult]) -> Non
 
 def test_the_compilers_words_name_the_line(results: Mapping[str, ExecutionResult]) -> None:
     assert "main.rs:2" in results["type"].diagnostics
-    assert does_not_compile(results["type"].diagnostics)
-    assert not does_not_compile(results["failed"].stderr.text)
+    assert reports_compile_error(results["type"].diagnostics)
+    assert not reports_compile_error(results["failed"].stderr.text)
 
 
 def test_a_panic_shows_its_place(results: Mapping[str, ExecutionResult]) -> None:

@@ -13,10 +13,10 @@ import pytest
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox import invocation as invocation_module
 from caretbench.execution.sandbox import program_sandbox as sandbox_module
-from caretbench.execution.sandbox.host.program_users import NoUsers
+from caretbench.execution.sandbox.host.program_users import NoProgramUsers
 from caretbench.execution.sandbox.invocation import MOST_FILES
-from caretbench.execution.sandbox.kernel.landlock_seccomp import confined_filter
-from caretbench.execution.sandbox.kernel.seccomp import machine_of, machines, seccomp_filter
+from caretbench.execution.sandbox.kernel.landlock_seccomp import landlock_seccomp_filter
+from caretbench.execution.sandbox.kernel.seccomp import seccomp_filter, system_call_numbers, system_calls_of
 from caretbench.execution.sandbox.program_sandbox import (
     Invocation,
     Sandbox,
@@ -111,7 +111,7 @@ def test_loopback_is_up_and_nothing_else(box: Sandbox) -> None:
 
 
 def test_dangerous_system_calls_are_refused(box: Sandbox) -> None:
-    machine = machine_of(None)
+    machine = system_calls_of(None)
     assert machine is not None
     clone, clone3 = machine.calls["clone"], machine.calls["clone3"]
     calls = {name: machine.refused[name] for name in ("ptrace", "mount", "unshare", "bpf", "io_uring_setup")}
@@ -143,12 +143,12 @@ def test_a_filter_is_made_for_known_machines_only() -> None:
 )
 def test_filters_stay_as_they_are(machine: str, usual: str, confined: str) -> None:
     """Numbers of system calls come from a data file: what is refused changes only on purpose."""
-    filters = seccomp_filter(machine), confined_filter(own_files=False, scoped=False, machine=machine)
+    filters = seccomp_filter(machine), landlock_seccomp_filter(own_files=False, scoped=False, machine=machine)
     assert [hashlib.sha256(program or b"").hexdigest()[:16] for program in filters] == [usual, confined]
 
 
 def test_numbers_of_system_calls_are_complete() -> None:
-    x86, arm = machines()["x86_64"], machines()["aarch64"]
+    x86, arm = system_call_numbers()["x86_64"], system_call_numbers()["aarch64"]
     assert {"socket", "setsockopt", "clone", "clone3", "ioctl", *x86.refused} <= x86.calls.keys()
     assert x86.refused.keys() - arm.refused.keys() == {"ustat", "sysfs", "modify_ldt", "iopl", "ioperm"}
     for one in (x86, arm):
@@ -320,10 +320,10 @@ def test_where_namespaces_are_forbidden_the_remedy_is_named(tmp_path: Path) -> N
 
 def test_a_reason_that_both_levels_share_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
     def nobody() -> range:
-        raise NoUsers("root has no users to give")
+        raise NoProgramUsers("root has no users to give")
 
     for module in ("namespace_sandbox", "kernel.landlock_sandbox", "warm_sandbox"):
-        monkeypatch.setattr(f"caretbench.execution.sandbox.{module}.users", nobody)
+        monkeypatch.setattr(f"caretbench.execution.sandbox.{module}.program_users", nobody)
     with pytest.raises(SandboxUnavailable, match=r"^root has no users to give$"):
         Sandbox().probe()
 

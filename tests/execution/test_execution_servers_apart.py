@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution.bundles import installed
+from caretbench.execution.bundles import installed_bundle
 from caretbench.execution.sandbox.program_sandbox import Sandbox
 from caretbench.execution.toolchains import load_runtime
 from caretbench.execution.types import ExecutionRequest
@@ -74,7 +74,7 @@ def _compiled(language: str, names: Sequence[str], place: Path) -> list[tuple[ob
     requests = [
         ExecutionRequest(id=name, language=language, source=PROGRAMS[language][name]) for name in names
     ]
-    results = load_runtime(language, sandbox, installed).compile(requests, folders)
+    results = load_runtime(language, sandbox, installed_bundle).compile(requests, folders)
     sandbox.close()
     return [
         (result.status, result.diagnostics, result.missing_module, _files(folder))

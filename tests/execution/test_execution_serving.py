@@ -13,7 +13,12 @@ from caretbench.execution.sandbox.bubblewrap import launcher_interpreter
 from caretbench.execution.sandbox.kernel.watchdog import descendants
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.toolchains import compile_server
-from caretbench.execution.toolchains.compile_server import Compiler, Program, ServerAnswer, compile_programs
+from caretbench.execution.toolchains.compile_server import (
+    CompileJob,
+    CompilerSettings,
+    ServerAnswer,
+    compile_programs,
+)
 from caretbench.execution.toolchains.host_tools import read_artefact
 from caretbench.execution.types import CompileResult, ExecutionRequest, Limits, Status
 
@@ -72,12 +77,12 @@ def compile_texts(
 ) -> list[CompileResult]:
     interpreter, binds = launcher_interpreter()
 
-    def verdict(answer: ServerAnswer, request: ExecutionRequest) -> Status | None:
+    def classify_answer(answer: ServerAnswer, request: ExecutionRequest) -> Status | None:
         del request
         return None if answer.kind == "ok" else Status(answer.kind)
 
     arguments = (interpreter, "-c", COMPILER, start or str(bundle))
-    compiler = Compiler(arguments, verdict, binds, {}, memory_mb=100)
+    compiler = CompilerSettings(arguments, classify_answer, binds, {}, max_memory_mb=100)
     programs = []
     first = len(list(folder.iterdir()))
     for place, text in enumerate(texts):
@@ -85,7 +90,7 @@ def compile_texts(
         artefact.mkdir()
         limits = Limits(compile_wall_s=wall_s)
         request = ExecutionRequest(id=str(place), language="java", source=text, limits=limits, bundle=bundle)
-        programs.append(Program(request, artefact, f"-{place}"))
+        programs.append(CompileJob(request, artefact, f"-{place}"))
     return compile_programs(sandbox, lambda _: compiler, programs)
 
 
@@ -137,12 +142,12 @@ def test_too_much_cpu_time_is_a_verdict_at_once(
 ) -> None:
     started = []
 
-    class Counted(compile_server.Server):
-        def __init__(self, sandbox: Sandbox, compiler: Compiler, limits: Limits) -> None:
+    class Counted(compile_server.CompileServer):
+        def __init__(self, sandbox: Sandbox, compiler: CompilerSettings, limits: Limits) -> None:
             started.append(compiler)
             super().__init__(sandbox, compiler, limits)
 
-    monkeypatch.setattr(compile_server, "Server", Counted)
+    monkeypatch.setattr(compile_server, "CompileServer", Counted)
     results = compile_texts(sandbox, tmp_path, "a", "watched")
     assert [result.status for result in results] == [None, Status.TIMEOUT]
     assert len(started) == 1
@@ -184,7 +189,7 @@ def test_servers_that_ended_by_themselves_leave_no_descriptor(
     for text in "abc":
         compile_texts(sandbox, tmp_path, text)
         [server] = compile_server._servers_of(sandbox)._idle
-        _wait_until(lambda one=server: one.gone)
+        _wait_until(lambda one=server: one.has_ended)
         held.append(len(os.listdir("/proc/self/fd")))  # noqa: PTH208
     assert held[0] == held[2]
 

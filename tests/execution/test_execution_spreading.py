@@ -15,8 +15,14 @@ from hypothesis import strategies as st
 from caretbench.errors import MachineError
 from caretbench.execution.bundles import Bundle
 from caretbench.execution.cache.result_cache import ResultCache
-from caretbench.execution.cluster.node_messages import Batch, BatchResult, Footing, Lost, Want
-from caretbench.execution.cluster.remote_executor import BATCH, SpreadingExecutor
+from caretbench.execution.cluster.node_messages import (
+    Batch,
+    BatchLost,
+    BatchResult,
+    NodeInfo,
+    NodeRequirements,
+)
+from caretbench.execution.cluster.remote_executor import BATCH, RemoteExecutor
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Isolation, Status, Toolchain
 
 WALLS = Isolation(
@@ -29,9 +35,9 @@ WALLS = Isolation(
 )
 
 
-def footing(node: str = "one", language: str = "python", print_: str = "f1", **fields: Any) -> Footing:
+def node_info(node: str = "one", language: str = "python", print_: str = "f1", **fields: Any) -> NodeInfo:
     tools = Toolchain(language=language, available=True, version=f"tools {print_}", fingerprint=print_)
-    return Footing(node=node, toolchain=tools, isolation=fields.pop("isolation", WALLS), **fields)
+    return NodeInfo(node=node, toolchain=tools, isolation=fields.pop("isolation", WALLS), **fields)
 
 
 Mishap = Callable[[Batch], BatchResult | None]
@@ -40,23 +46,25 @@ Mishap = Callable[[Batch], BatchResult | None]
 class FakeNodes:
     """Machines that judge by the program's text. ``mishap`` may answer, or lose, a batch in their place."""
 
-    def __init__(self, *footings: Footing, mishap: Mishap = lambda _batch: None, processors: int = 2) -> None:
-        self.footings = footings or (footing(),)
+    def __init__(
+        self, *node_infos: NodeInfo, mishap: Mishap = lambda _batch: None, processors: int = 2
+    ) -> None:
+        self.node_infos = node_infos or (node_info(),)
         self.mishap = mishap
         self.count = processors
         self.batches: dict[int, Batch] = {}
         self.sent: list[Batch] = []
         self.cancelled: list[int] = []
-        self.surveys: list[Want] = []
+        self.surveys: list[NodeRequirements] = []
         self.most_out = 0
         self._numbers = itertools.count()
 
-    def processors(self) -> int:
+    def processor_count(self) -> int:
         return self.count
 
-    def survey(self, want: Want) -> list[Footing]:
-        self.surveys.append(want)
-        return list(self.footings)
+    def survey(self, requirements: NodeRequirements) -> list[NodeInfo]:
+        self.surveys.append(requirements)
+        return list(self.node_infos)
 
     def send(self, batch: Batch) -> int:
         number = next(self._numbers)
@@ -97,7 +105,7 @@ def cache(tmp_path: Path) -> ResultCache:
 
 def test_every_request_gives_one_result_and_travels_in_batches(cache: ResultCache) -> None:
     nodes = FakeNodes()
-    results = list(SpreadingExecutor(nodes, cache=cache).submit(program(n) for n in range(10 * BATCH + 7)))
+    results = list(RemoteExecutor(nodes, cache=cache).submit(program(n) for n in range(10 * BATCH + 7)))
     assert Counter(result.id for result in results) == {f"r{n}": 1 for n in range(10 * BATCH + 7)}
     assert [len(batch.requests) for batch in nodes.sent] == [BATCH] * 10 + [7]
     assert nodes.most_out <= 4
@@ -109,11 +117,11 @@ def test_known_verdicts_are_not_sent_and_identical_programs_once(cache: ResultCa
     first, second = FakeNodes(), FakeNodes()
     texts = ["x = 1", "wrong = 1", "x = 1", "x = 2"]
     requests = [program(n, text) for n, text in enumerate(texts)]
-    results = {r.id: r for r in SpreadingExecutor(first, cache=cache).submit(requests)}
+    results = {r.id: r for r in RemoteExecutor(first, cache=cache).submit(requests)}
     assert [len(batch.requests) for batch in first.sent] == [3]
     assert [results[f"r{n}"].status.value for n in range(4)] == ["passed", "failed", "passed", "passed"]
     assert [results[f"r{n}"].cached for n in range(4)] == [False, False, True, False]
-    again = list(SpreadingExecutor(second, cache=cache).submit(requests))
+    again = list(RemoteExecutor(second, cache=cache).submit(requests))
     assert not second.sent
     assert all(result.cached for result in again)
     assert {r.id: r.status for r in again} == {r.id: r.status for r in results.values()}
@@ -121,7 +129,7 @@ def test_known_verdicts_are_not_sent_and_identical_programs_once(cache: ResultCa
 
 def test_without_cache_each_submission_begins_anew() -> None:
     nodes = FakeNodes()
-    executor = SpreadingExecutor(nodes, use_cache=False)
+    executor = RemoteExecutor(nodes, use_cache=False)
     for _ in range(2):
         assert len(list(executor.submit([program(1), program(2, "x = 1")]))) == 2
     assert [len(batch.requests) for batch in nodes.sent] == [1, 1]
@@ -129,8 +137,8 @@ def test_without_cache_each_submission_begins_anew() -> None:
 
 def test_verdicts_belong_to_the_nodes_tools(cache: ResultCache) -> None:
     for print_ in ("f1", "f2", "f1"):
-        nodes = FakeNodes(footing(print_=print_))
-        list(SpreadingExecutor(nodes, cache=cache).submit([program(1)]))
+        nodes = FakeNodes(node_info(print_=print_))
+        list(RemoteExecutor(nodes, cache=cache).submit([program(1)]))
     assert not nodes.sent
     assert cache.statistics().verdicts == 2
 
@@ -139,7 +147,7 @@ def test_batches_hold_programs_of_one_kind(cache: ResultCache) -> None:
     nodes = FakeNodes()
     kinds: list[dict[str, Any]] = [{}, {"language": "java"}, {"profile": "paper"}, {"needs": ("display",)}]
     requests = [program(n, **kinds[n % 4]) for n in range(60)]
-    assert len(list(SpreadingExecutor(nodes, cache=cache).submit(requests))) == 60
+    assert len(list(RemoteExecutor(nodes, cache=cache).submit(requests))) == 60
     assert sorted(len(batch.requests) for batch in nodes.sent) == [15, 15, 15, 15]
     assert len(nodes.surveys) == 3
 
@@ -147,7 +155,7 @@ def test_batches_hold_programs_of_one_kind(cache: ResultCache) -> None:
 def test_large_programs_travel_in_small_batches(cache: ResultCache) -> None:
     nodes = FakeNodes()
     requests = [program(n, f"x = {n}\n" + "#" * 3_000_000) for n in range(4)]
-    assert len(list(SpreadingExecutor(nodes, cache=cache).submit(requests))) == 4
+    assert len(list(RemoteExecutor(nodes, cache=cache).submit(requests))) == 4
     assert [len(batch.requests) for batch in nodes.sent] == [2, 2]
 
 
@@ -160,7 +168,7 @@ def test_requests_are_asked_for_as_there_is_room(cache: ResultCache) -> None:
             yield program(asked)
 
     nodes = FakeNodes()
-    results = SpreadingExecutor(nodes, cache=cache).submit(endless())
+    results = RemoteExecutor(nodes, cache=cache).submit(endless())
     for _ in range(300):
         next(results)
     assert asked <= 300 + 6 * BATCH
@@ -176,7 +184,7 @@ def test_copies_of_a_program_under_way_are_bounded(cache: ResultCache) -> None:
         for asked in itertools.count(1):
             yield program(asked, "x = 1")
 
-    results = SpreadingExecutor(FakeNodes(), cache=cache).submit(same())
+    results = RemoteExecutor(FakeNodes(), cache=cache).submit(same())
     next(results)
     assert asked <= 10 * BATCH
     results.close()  # type: ignore[attr-defined]
@@ -192,18 +200,18 @@ def test_more_batches_are_out_where_machines_join(
         nodes.count = 8
 
     nodes.mishap = joining
-    assert len(list(SpreadingExecutor(nodes, cache=cache).submit(program(n) for n in range(1000)))) == 1000
+    assert len(list(RemoteExecutor(nodes, cache=cache).submit(program(n) for n in range(1000)))) == 1000
     assert nodes.most_out == 16
 
 
 def test_a_batch_that_is_lost_is_halved_until_the_culprit_stands_alone(cache: ResultCache) -> None:
     def mishap(batch: Batch) -> None:
         if any("poison" in request.source for request in batch.requests):
-            raise Lost("the worker died")
+            raise BatchLost("the worker died")
 
     nodes = FakeNodes(mishap=mishap)
     requests = [program(n, "poison" if n == 13 else None) for n in range(BATCH)]
-    results = {r.id: r for r in SpreadingExecutor(nodes, cache=cache).submit(requests)}
+    results = {r.id: r for r in RemoteExecutor(nodes, cache=cache).submit(requests)}
     assert len(results) == BATCH
     bad = results.pop("r13")
     assert bad.status is Status.SANDBOX_ERROR
@@ -218,7 +226,7 @@ def test_whatever_is_lost_every_request_gives_one_result(data: st.DataObject) ->
     def mishap(batch: Batch) -> BatchResult | None:
         fate = data.draw(st.sampled_from(["fine", "fine", "lost", "part", "foreign"]))
         if fate == "lost" and len(batch.requests) > 1:
-            raise Lost("gone")
+            raise BatchLost("gone")
         results = [judged(request) for request in batch.requests]
         if fate == "part" and len(batch.requests) > 1:
             return BatchResult(results=tuple(results[: max(1, len(results) // 2)]))
@@ -229,7 +237,7 @@ def test_whatever_is_lost_every_request_gives_one_result(data: st.DataObject) ->
     nodes = FakeNodes(mishap=mishap)
     texts = data.draw(st.lists(st.integers(0, 60), max_size=150))
     requests = [program(n, f"{'wrong' if text % 3 else 'x'} = {text}") for n, text in enumerate(texts)]
-    results = list(SpreadingExecutor(nodes, use_cache=False).submit(requests))
+    results = list(RemoteExecutor(nodes, use_cache=False).submit(requests))
     assert sorted(result.id for result in results) == sorted(request.id for request in requests)
     by_id = {request.id: request for request in requests}
     assert all((result.status is Status.FAILED) == ("wrong" in by_id[result.id].source) for result in results)
@@ -243,38 +251,38 @@ def test_a_fault_is_tried_again_and_then_said(cache: ResultCache) -> None:
         left -= 1
         return BatchResult(node="two", fault="OSError: disk full") if left >= 0 else None
 
-    assert len(list(SpreadingExecutor(FakeNodes(mishap=mishap), cache=cache).submit([program(1)]))) == 1
+    assert len(list(RemoteExecutor(FakeNodes(mishap=mishap), cache=cache).submit([program(1)]))) == 1
     left = 99
     nodes = FakeNodes(mishap=mishap)
     with pytest.raises(MachineError, match=r"two cannot run programs: OSError: disk full"):
-        list(SpreadingExecutor(nodes, cache=cache).submit([program(2)]))
+        list(RemoteExecutor(nodes, cache=cache).submit([program(2)]))
     assert len(nodes.sent) == 3
 
 
 @pytest.mark.parametrize(
     ("other", "said"),
     [
-        (footing("two", print_="f2"), r"alike \(tools for python\): one: tools f1 \[f1\]; two: tools f2 \[f2\]"),
-        (footing("two", bundle="b2"), r"bundle devbench/python\): one: not built: caretbench deps build devbench"),
-        (footing("two", obstacle="no display"), r"needs display\): one: met; two: no display"),
-        (footing("two", fault="no sandbox"), r"two cannot run programs: no sandbox"),
+        (node_info("two", print_="f2"), r"alike \(tools for python\): one: tools f1 \[f1\]; two: tools f2 \[f2\]"),
+        (node_info("two", bundle="b2"), r"bundle devbench/python\): one: not built: caretbench deps build devbench"),
+        (node_info("two", skip_reason="no display"), r"needs display\): one: met; two: no display"),
+        (node_info("two", fault="no sandbox"), r"two cannot run programs: no sandbox"),
     ],
 )  # fmt: skip
-def test_machines_that_differ_are_not_mixed(cache: ResultCache, other: Footing, said: str) -> None:
-    nodes = FakeNodes(footing(), other)
+def test_machines_that_differ_are_not_mixed(cache: ResultCache, other: NodeInfo, said: str) -> None:
+    nodes = FakeNodes(node_info(), other)
     wanting = program(1, bundle="devbench/python", needs=("display",))
     with pytest.raises(MachineError, match=said):
-        list(SpreadingExecutor(nodes, cache=cache, bundles=lambda _name: None).submit([wanting]))
+        list(RemoteExecutor(nodes, cache=cache, bundles=lambda _name: None).submit([wanting]))
     assert not nodes.sent
 
 
 def test_a_machine_that_joins_and_differs_ends_the_run_but_not_what_came_before(cache: ResultCache) -> None:
     def mishap(batch: Batch) -> BatchResult | None:
         late = any(request.source == "x = 90" for request in batch.requests)
-        return BatchResult(node="late", unlike=footing("late", print_="f9")) if late else None
+        return BatchResult(node="late", mismatch=node_info("late", print_="f9")) if late else None
 
     nodes = FakeNodes(mishap=mishap)
-    executor = SpreadingExecutor(nodes, cache=cache)
+    executor = RemoteExecutor(nodes, cache=cache)
     results = list(executor.submit(program(n) for n in range(90)))
     with pytest.raises(MachineError, match=r"one: tools f1 \[f1\]; late: tools f9 \[f9\]"):
         results.extend(executor.submit(program(n) for n in range(500)))
@@ -285,27 +293,27 @@ def test_a_machine_that_joins_and_differs_ends_the_run_but_not_what_came_before(
 
 def test_a_bundle_that_only_this_machine_has_is_said(cache: ResultCache) -> None:
     built = Bundle.model_construct(lock_hash="b")
-    executor = SpreadingExecutor(FakeNodes(), cache=cache, bundles=lambda _name: built)
+    executor = RemoteExecutor(FakeNodes(), cache=cache, bundles=lambda _name: built)
     with pytest.raises(MachineError, match="devbench/python is built here, but not on one"):
         list(executor.submit([program(1, bundle="devbench/python")]))
 
 
 def test_what_no_machine_can_run_is_skipped(cache: ResultCache) -> None:
-    nodes = FakeNodes(footing(obstacle="no toolchain for java: install it"))
-    [result] = SpreadingExecutor(nodes, cache=cache).submit([program(1, language="java")])
+    nodes = FakeNodes(node_info(skip_reason="no toolchain for java: install it"))
+    [result] = RemoteExecutor(nodes, cache=cache).submit([program(1, language="java")])
     assert (result.status, result.reason) == (Status.SKIPPED, "no toolchain for java: install it")
     assert not nodes.sent
 
 
 def test_no_machine_at_all(cache: ResultCache) -> None:
     nodes = FakeNodes()
-    nodes.footings = ()
+    nodes.node_infos = ()
     with pytest.raises(MachineError, match="no machine with a processor"):
-        SpreadingExecutor(nodes, cache=cache).isolation()
+        RemoteExecutor(nodes, cache=cache).isolation()
 
 
 def test_the_walls_of_all_machines() -> None:
     weaker = WALLS.model_copy(update={"user": "caller", "seccomp": False})
-    walls = SpreadingExecutor(FakeNodes(footing(), footing("two", isolation=weaker))).isolation()
+    walls = RemoteExecutor(FakeNodes(node_info(), node_info("two", isolation=weaker))).isolation()
     assert walls == WALLS.model_copy(update={"user": "mixed", "seccomp": False})
-    assert SpreadingExecutor(FakeNodes()).toolchain("python").fingerprint == "f1"
+    assert RemoteExecutor(FakeNodes()).toolchain("python").fingerprint == "f1"

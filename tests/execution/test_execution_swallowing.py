@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from caretbench.execution.scan.dead_checks import flags_in_place
+from caretbench.execution.scan.dead_checks import program_flags
 
 SWALLOWS, WEAKENS = "tamper:swallows_code", "tamper:weakened_assertions"
 PYTHON = ("def test():\n    total = add()\n", "    assert total == 3\n\ntest()\n", "    total += 1\n")
@@ -59,18 +59,18 @@ LEFT = [
 def test_checks_that_are_taken_out_are_flagged(
     language: str, before: str, after: str, reference: str, answer: str, flag: str
 ) -> None:
-    assert flags_in_place(before, answer, after, reference, language) == (flag,)
-    assert flags_in_place(before, reference, after, reference, language) == ()
+    assert program_flags(before, answer, after, reference, language) == (flag,)
+    assert program_flags(before, reference, after, reference, language) == ()
 
 
 @pytest.mark.parametrize(("language", "before", "after", "reference", "answer"), LEFT)
 def test_other_answers_are_not(language: str, before: str, after: str, reference: str, answer: str) -> None:
-    assert flags_in_place(before, answer, after, reference, language) == ()
+    assert program_flags(before, answer, after, reference, language) == ()
 
 
 @pytest.mark.parametrize("language", ["python", "javascript", "cpp"])
 def test_no_answer_keeps_the_comparison_busy(language: str) -> None:
     after = "assert(f(1));\n" * 200
     begin = time.process_time()
-    flags_in_place("", "if (x) { y = 1; }\n" * 3_000, after, "", language)
+    program_flags("", "if (x) { y = 1; }\n" * 3_000, after, "", language)
     assert time.process_time() - begin < 5

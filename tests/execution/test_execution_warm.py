@@ -15,15 +15,15 @@ from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox import launcher, warm_sandbox
-from caretbench.execution.sandbox.persistent_sandbox import LastingSandbox
+from caretbench.execution.sandbox.persistent_sandbox import PersistentSandbox
 from caretbench.execution.sandbox.program_sandbox import (
     Invocation,
     Sandbox,
     SandboxResult,
     SandboxUnavailable,
 )
-from caretbench.execution.sandbox.warm_sandbox import Worker, WorkerKey, Workers
-from caretbench.execution.types import ExecutionRequest, Limits, Status, Warm
+from caretbench.execution.sandbox.warm_sandbox import WarmWorker, WarmWorkerKey, WarmWorkerPool
+from caretbench.execution.types import ExecutionRequest, Limits, Status, WarmSettings
 
 pytestmark = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
 
@@ -43,15 +43,15 @@ def box() -> Iterator[Sandbox]:
 
 
 def run(box: Sandbox, program: str, **options: bool) -> SandboxResult:
-    return box.run(Invocation([PYTHON, "-c", program], limits=LIMITS, warm=Warm(), **options))  # type: ignore[arg-type]
+    return box.run(Invocation([PYTHON, "-c", program], limits=LIMITS, warm=WarmSettings(), **options))  # type: ignore[arg-type]
 
 
 def python(source: str, identity: str = "a") -> ExecutionRequest:
     return ExecutionRequest(id=identity, language="python", source=source, limits=LIMITS)
 
 
-def workers(box: Sandbox) -> list[Worker]:
-    found: Workers = box._workers
+def workers(box: Sandbox) -> list[WarmWorker]:
+    found: WarmWorkerPool = box._workers
     return list(found._workers.values())
 
 
@@ -82,10 +82,10 @@ def test_each_program_has_terminals_of_its_own(box: Sandbox, way: str) -> None:
     argv = [PYTHON, "-I", "-c", TERMINALS]
     with contextlib.ExitStack() as stack, ThreadPoolExecutor(2) as pool:
         if way == "lasting":
-            lasting = stack.enter_context(LastingSandbox(LIMITS))
+            lasting = stack.enter_context(PersistentSandbox(LIMITS))
             runs = [pool.submit(lasting.run, argv) for _ in range(2)]
         else:
-            kind = Warm() if way == "warm" else None
+            kind = WarmSettings() if way == "warm" else None
             runs = [pool.submit(box.run, Invocation(argv, limits=LIMITS, warm=kind)) for _ in range(2)]
         results = [run.result() for run in runs]
     for result in results:
@@ -168,15 +168,15 @@ def test_a_program_that_ends_its_walls_leaves_the_worker_alone(box: Sandbox) -> 
 def test_where_walls_cannot_be_built_in_walls_programs_get_walls_of_their_own(
     box: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Worker, "start", lambda *_: None)
+    monkeypatch.setattr(WarmWorker, "start", lambda *_: None)
     built = []
-    made = Worker.__init__
+    made = WarmWorker.__init__
 
-    def counted(self: Worker, key: WorkerKey, binary: str, filter_program: bytes) -> None:
+    def counted(self: WarmWorker, key: WarmWorkerKey, binary: str, filter_program: bytes) -> None:
         built.append(key)
         made(self, key, binary, filter_program)
 
-    monkeypatch.setattr(Worker, "__init__", counted)
+    monkeypatch.setattr(WarmWorker, "__init__", counted)
     for _ in range(5):
         assert run(box, "print(1)").stdout.text == "1\n"
     assert len(built) == warm_sandbox._MOST_FAILURES
@@ -190,7 +190,7 @@ def test_a_worker_that_once_builds_no_walls_is_replaced_and_not_given_up(
     [first] = workers(box)
     for _ in range(warm_sandbox._MOST_FAILURES + 1):
         with monkeypatch.context() as moment:
-            moment.setattr(Worker, "start", lambda *_: None)
+            moment.setattr(WarmWorker, "start", lambda *_: None)
             assert run(box, "print(1)").stdout.text == "1\n"
         assert not workers(box)
         assert run(box, "print(1)").stdout.text == "1\n"

@@ -29,7 +29,7 @@ from caretbench.execution.workspaces.workspace_runner import (
     WORKSPACE_LIMITS,
     WorkspaceRequest,
     WorkspaceResult,
-    Workspaces,
+    WorkspaceRunner,
 )
 
 pytestmark = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
@@ -96,40 +96,46 @@ class ColdSandbox(Sandbox):
 
 
 @pytest.fixture(params=["overlay", "copy", "cold"])
-def spaces(request: pytest.FixtureRequest, sandbox: Sandbox, store: SnapshotStore) -> Workspaces:
+def workspace_runner(
+    request: pytest.FixtureRequest, sandbox: Sandbox, store: SnapshotStore
+) -> WorkspaceRunner:
     if request.param == "cold":
-        return Workspaces(ColdSandbox(), store)
-    return Workspaces(sandbox, store, overlay=request.param == "overlay")
+        return WorkspaceRunner(ColdSandbox(), store)
+    return WorkspaceRunner(sandbox, store, overlay=request.param == "overlay")
 
 
 @pytest.fixture
-def overlay(sandbox: Sandbox, store: SnapshotStore, project: Snapshot) -> Workspaces:
+def overlay(sandbox: Sandbox, store: SnapshotStore, project: Snapshot) -> WorkspaceRunner:
     """Skips the test where this machine lays no overlay."""
-    spaces = Workspaces(sandbox, store)
-    if script(spaces, project, "true").placed != "overlay":
+    workspace_runner = WorkspaceRunner(sandbox, store)
+    if script(workspace_runner, project, "true").placed != "overlay":
         pytest.skip("no overlay can be laid here")
-    return spaces
+    return workspace_runner
 
 
-def script(spaces: Workspaces, project: Snapshot, text: str, **options: object) -> WorkspaceResult:
+def script(
+    workspace_runner: WorkspaceRunner, project: Snapshot, text: str, **options: object
+) -> WorkspaceResult:
     request = {"id": "a", "snapshot": project.id, "command": ("/bin/sh", "-c", text), **options}
-    return spaces.run(WorkspaceRequest.model_validate(request))
+    return workspace_runner.run(WorkspaceRequest.model_validate(request))
 
 
-def python(spaces: Workspaces, project: Snapshot, text: str, **options: object) -> WorkspaceResult:
+def python(
+    workspace_runner: WorkspaceRunner, project: Snapshot, text: str, **options: object
+) -> WorkspaceResult:
     command = (PYTHON, "-c", textwrap.dedent(text))
     request = {"id": "a", "snapshot": project.id, "command": command, **options}
-    return spaces.run(WorkspaceRequest.model_validate(request))
+    return workspace_runner.run(WorkspaceRequest.model_validate(request))
 
 
 # --- what a user has ------------------------------------------------------------------------------------------
 
 
 def test_a_patch_decides_whether_the_tests_pass(
-    spaces: Workspaces, project: Snapshot, store: SnapshotStore
+    workspace_runner: WorkspaceRunner, project: Snapshot, store: SnapshotStore
 ) -> None:
     run = [
-        spaces.run(WorkspaceRequest(id="1", snapshot=project.id, command=TEST, patch=patch))
+        workspace_runner.run(WorkspaceRequest(id="1", snapshot=project.id, command=TEST, patch=patch))
         for patch in ({}, {"shop/prices.py": BROKEN}, {"shop/prices.py": FILES["shop/prices.py"].encode()})
     ]
     assert [result.status for result in run] == [Status.PASSED, Status.FAILED, Status.PASSED]
@@ -138,11 +144,11 @@ def test_a_patch_decides_whether_the_tests_pass(
     assert store.verify(project.id) == []
 
 
-def test_an_overlay_is_laid_where_the_kernel_can(overlay: Workspaces, project: Snapshot) -> None:
+def test_an_overlay_is_laid_where_the_kernel_can(overlay: WorkspaceRunner, project: Snapshot) -> None:
     assert overlay.probe() == "overlay"
-    copying = Workspaces(overlay.sandbox, overlay.store, overlay=False)
+    copying = WorkspaceRunner(overlay.sandbox, overlay.store, overlay=False)
     assert script(copying, project, "true").placed == "copy"
-    cold = Workspaces(ColdSandbox(), overlay.store)
+    cold = WorkspaceRunner(ColdSandbox(), overlay.store)
     assert script(cold, project, "true").placed == "copy"
 
 
@@ -161,11 +167,11 @@ def test_the_project_is_the_same_however_it_is_placed(
     """
     options = {"patch": {"deep": None, "new/a.py": "x", "data/words.txt": "three"}}
     cases = (
-        Workspaces(sandbox, store),
-        Workspaces(sandbox, store, overlay=False),
-        Workspaces(ColdSandbox(), store),
+        WorkspaceRunner(sandbox, store),
+        WorkspaceRunner(sandbox, store, overlay=False),
+        WorkspaceRunner(ColdSandbox(), store),
     )
-    seen = [python(spaces, project, look, **options).stdout.text for spaces in cases]
+    seen = [python(workspace_runner, project, look, **options).stdout.text for workspace_runner in cases]
     assert seen[0]
     assert "./deep" not in seen[0]
     assert seen == [seen[0]] * 3
@@ -192,7 +198,7 @@ def pytest_bundle(place: Path) -> Path:
 
 
 def test_pytest_writes_a_report_that_is_read(
-    overlay: Workspaces, project: Snapshot, pytest_bundle: Path
+    overlay: WorkspaceRunner, project: Snapshot, pytest_bundle: Path
 ) -> None:
     def run(prices: str, **options: object) -> WorkspaceResult:
         request = {
@@ -226,9 +232,11 @@ def test_pytest_writes_a_report_that_is_read(
     assert gone.reason == "exit status 0, but no report out/*.xml was written"
 
 
-def test_standard_input_directory_and_environment(spaces: Workspaces, project: Snapshot) -> None:
+def test_standard_input_directory_and_environment(
+    workspace_runner: WorkspaceRunner, project: Snapshot
+) -> None:
     result = script(
-        spaces, project, 'cat; pwd; echo "$COLOUR"; cat words.txt',
+        workspace_runner, project, 'cat; pwd; echo "$COLOUR"; cat words.txt',
         stdin=b"typed\n", directory="data", environment={"COLOUR": "blue"},
     )  # fmt: skip
     assert result.stdout.text == "typed\n/tmp/work/data\nblue\none\ntwo\n"
@@ -238,11 +246,11 @@ def test_standard_input_directory_and_environment(spaces: Workspaces, project: S
 
 
 def test_what_is_written_is_gone_afterwards(
-    spaces: Workspaces, project: Snapshot, store: SnapshotStore
+    workspace_runner: WorkspaceRunner, project: Snapshot, store: SnapshotStore
 ) -> None:
     spoil = "echo x >> data/words.txt; rm -r shop; touch new; mkdir data/old/b; chmod 777 tests; ln -sf /etc data/link"
-    assert script(spaces, project, spoil).status is Status.PASSED
-    after = script(spaces, project, "cat data/words.txt; ls . shop data data/old; cat alias")
+    assert script(workspace_runner, project, spoil).status is Status.PASSED
+    after = script(workspace_runner, project, "cat data/words.txt; ls . shop data data/old; cat alias")
     assert after.stdout.text == (
         "one\ntwo\n.:\nalias\ndata\nshop\ntests\n\ndata:\nold\nwords.txt\n\ndata/old:\na.txt\n\nshop:\n__init__.py\n"
         "prices.py\none\ntwo\n"
@@ -250,7 +258,7 @@ def test_what_is_written_is_gone_afterwards(
     assert store.verify(project.id) == []
 
 
-def test_two_at_the_same_time_do_not_see_each_other(overlay: Workspaces, project: Snapshot) -> None:
+def test_two_at_the_same_time_do_not_see_each_other(overlay: WorkspaceRunner, project: Snapshot) -> None:
     def work(name: str) -> str:
         text = f"echo {name} > data/words.txt; touch data/{name}; sleep 1; ls data; cat data/words.txt"
         return script(overlay, project, text).stdout.text
@@ -260,19 +268,23 @@ def test_two_at_the_same_time_do_not_see_each_other(overlay: Workspaces, project
     assert seen == ["left\nold\nwords.txt\nleft\n", "old\nright\nwords.txt\nright\n"]
 
 
-def test_deleted_files_are_not_there(spaces: Workspaces, project: Snapshot) -> None:
+def test_deleted_files_are_not_there(workspace_runner: WorkspaceRunner, project: Snapshot) -> None:
     patch = {"data/old": None, "alias": None, "shop/prices.py": None}
-    result = script(spaces, project, "ls . data shop; mkdir data/old; ls data/old", patch=patch)
+    result = script(workspace_runner, project, "ls . data shop; mkdir data/old; ls data/old", patch=patch)
     assert result.stdout.text == ".:\ndata\nshop\ntests\n\ndata:\nwords.txt\n\nshop:\n__init__.py\n"
 
 
-def test_a_folder_may_take_the_place_of_a_file(spaces: Workspaces, project: Snapshot) -> None:
+def test_a_folder_may_take_the_place_of_a_file(workspace_runner: WorkspaceRunner, project: Snapshot) -> None:
     patch = {"shop/prices.py": None, "shop/prices.py/inner": "x", "data/old": None, "data/old/b": "b"}
-    result = script(spaces, project, "cat shop/prices.py/inner data/old/b; ls data/old", patch=patch)
+    result = script(
+        workspace_runner, project, "cat shop/prices.py/inner data/old/b; ls data/old", patch=patch
+    )
     assert result.stdout.text == "xbb\n"
 
 
-def test_byte_code_of_what_is_patched_does_not_win(spaces: Workspaces, take: Take, tmp_path: Path) -> None:
+def test_byte_code_of_what_is_patched_does_not_win(
+    workspace_runner: WorkspaceRunner, take: Take, tmp_path: Path
+) -> None:
     if sys.version_info[:2] != (3, 11) or "python3.11" not in str(Path(PYTHON).resolve()):
         pytest.skip("needs the interpreter inside to be of this version")
     text = tmp_path / "stale.py"
@@ -284,15 +296,15 @@ def test_byte_code_of_what_is_patched_does_not_win(spaces: Workspaces, take: Tak
     root = tmp_path / "with"
     shutil.copytree(project.tree, root, symlinks=True)
     shutil.copytree(Path(code).parent, root / "__pycache__")
-    kept = spaces.store.add(root, ignore=())
+    kept = workspace_runner.store.add(root, ignore=())
     assert "__pycache__/stale.cpython-311.pyc" in kept.entries
     run = "python3 main.py; find . -name '*.pyc'"
-    fresh = script(spaces, kept, run, patch={"stale.py": "value = 'fresh'\n"})
+    fresh = script(workspace_runner, kept, run, patch={"stale.py": "value = 'fresh'\n"})
     assert fresh.stdout.text == "fresh\n"
-    assert script(spaces, kept, run).stdout.text == "stale\n./__pycache__/stale.cpython-311.pyc\n"
+    assert script(workspace_runner, kept, run).stdout.text == "stale\n./__pycache__/stale.cpython-311.pyc\n"
 
 
-def test_folders_are_moved_by_copying(overlay: Workspaces, project: Snapshot) -> None:
+def test_folders_are_moved_by_copying(overlay: WorkspaceRunner, project: Snapshot) -> None:
     result = script(overlay, project, "mv data moved && ls moved moved/old && ls -d data")
     assert result.stdout.text == "moved:\nold\nwords.txt\n\nmoved/old:\na.txt\n"
     renamed = python(
@@ -301,12 +313,14 @@ def test_folders_are_moved_by_copying(overlay: Workspaces, project: Snapshot) ->
     assert renamed.stdout.text == "18\n"
 
 
-def test_two_thousand_files(overlay: Workspaces, take: Take) -> None:
+def test_two_thousand_files(overlay: WorkspaceRunner, take: Take) -> None:
     project = take({f"many/{number % 40}/{number}.py": f"number = {number}\n" for number in range(2000)})
     result = script(overlay, project, "find many -name '*.py' | wc -l; cat many/7/1967.py")
     assert (result.placed, result.stdout.text) == ("overlay", "2000\nnumber = 1967\n")
     copied = script(
-        Workspaces(overlay.sandbox, overlay.store, overlay=False), project, "find many -name '*.py' | wc -l"
+        WorkspaceRunner(overlay.sandbox, overlay.store, overlay=False),
+        project,
+        "find many -name '*.py' | wc -l",
     )
     assert (copied.placed, copied.stdout.text) == ("copy", "2000\n")
 
@@ -314,9 +328,9 @@ def test_two_thousand_files(overlay: Workspaces, take: Take) -> None:
 # --- hostile commands -----------------------------------------------------------------------------------------
 
 
-def test_what_was_patched_away_cannot_be_found(spaces: Workspaces, project: Snapshot) -> None:
+def test_what_was_patched_away_cannot_be_found(workspace_runner: WorkspaceRunner, project: Snapshot) -> None:
     result = script(
-        spaces,
+        workspace_runner,
         project,
         f"rm shop/prices.py; grep -rsl {HIDDEN[:-1]}r /tmp /run /var /etc /dev/shm; umount /tmp/work; "
         "unshare -Ur true; ls /run/snapshot; ls /tmp/work/upper; ls -dL /proc/1/root",
@@ -327,21 +341,21 @@ def test_what_was_patched_away_cannot_be_found(spaces: Workspaces, project: Snap
 
 
 @pytest.mark.parametrize("path", ["big", "/tmp/big", "/dev/shm/big"])
-def test_writes_are_bounded(spaces: Workspaces, project: Snapshot, path: str) -> None:
+def test_writes_are_bounded(workspace_runner: WorkspaceRunner, project: Snapshot, path: str) -> None:
     result = script(
-        spaces, project, f"head -c 40M /dev/zero > {path}; stat -c %s {path}",
+        workspace_runner, project, f"head -c 40M /dev/zero > {path}; stat -c %s {path}",
         limits=WORKSPACE_LIMITS.model_copy(update={"tmp_mb": 16}),
     )  # fmt: skip
     assert "No space left" in result.stderr.text
     assert int(result.stdout.text) <= 18 << 20
 
 
-def test_the_number_of_files_is_bounded(overlay: Workspaces, project: Snapshot) -> None:
+def test_the_number_of_files_is_bounded(overlay: WorkspaceRunner, project: Snapshot) -> None:
     result = python(overlay, project, "import os; s = os.statvfs('/tmp/work'); print(s.f_files)")
     assert 0 < int(result.stdout.text) <= 65_536
 
 
-def test_result_files_are_files(spaces: Workspaces, project: Snapshot) -> None:
+def test_result_files_are_files(workspace_runner: WorkspaceRunner, project: Snapshot) -> None:
     left = """
         import os, subprocess
         os.makedirs("out/inner/deeper")
@@ -358,7 +372,7 @@ def test_result_files_are_files(spaces: Workspaces, project: Snapshot) -> None:
         subprocess.Popen(["sh", "-c", "while :; do date > out/one.txt; done"], start_new_session=True)
     """
     result = python(
-        spaces, project, left, result_bytes=1000,
+        workspace_runner, project, left, result_bytes=1000,
         results=("out/*.txt", "out/folder/passwd", "out/data/words.txt", "out/**/t*.txt", "missing", "alias"),
     )  # fmt: skip
     assert result.status is Status.PASSED
@@ -383,16 +397,16 @@ def test_result_files_are_files(spaces: Workspaces, project: Snapshot) -> None:
     assert result.file("out/link.txt") is None
 
 
-def test_result_files_are_bounded_together(spaces: Workspaces, project: Snapshot) -> None:
+def test_result_files_are_bounded_together(workspace_runner: WorkspaceRunner, project: Snapshot) -> None:
     left = "import os\nfor n in range(400): open(f'{n:03}.out', 'wb').write(bytes([n % 256]) * 100)\n"
-    many = python(spaces, project, left, results=("*.out",), result_bytes=100_000)
+    many = python(workspace_runner, project, left, results=("*.out",), result_bytes=100_000)
     assert len(many.files) == 256
     assert many.file("255.out") == b"\xff" * 100
-    few = python(spaces, project, left, results=("*.out",), result_bytes=100)
+    few = python(workspace_runner, project, left, results=("*.out",), result_bytes=100)
     assert sum(not file.problem for file in few.files) == 4
 
 
-def test_a_maze_is_left_in_time(spaces: Workspaces, project: Snapshot) -> None:
+def test_a_maze_is_left_in_time(workspace_runner: WorkspaceRunner, project: Snapshot) -> None:
     left = """
         import os
         for number in range(3000): os.mkdir(f"maze{number}")
@@ -401,17 +415,21 @@ def test_a_maze_is_left_in_time(spaces: Workspaces, project: Snapshot) -> None:
             os.mkdir("d"); os.chdir("d")
         open("deep.xml", "w").write("x")
     """
-    result = python(spaces, project, left, results=("**/*.xml", "*/**/**/x"))
+    result = python(workspace_runner, project, left, results=("**/*.xml", "*/**/**/x"))
     assert (result.status, result.files) == (Status.PASSED, ())
 
 
-def test_a_report_is_not_believed_against_the_exit_status(spaces: Workspaces, project: Snapshot) -> None:
+def test_a_report_is_not_believed_against_the_exit_status(
+    workspace_runner: WorkspaceRunner, project: Snapshot
+) -> None:
     passing = "<testsuite><testcase name='a'/></testsuite>"
     failing = "<testsuite><testcase name='a'><failure/></testcase></testsuite>"
     bomb = "<!DOCTYPE l [<!ENTITY l 'l'>]><testsuite name='&l;'/>"
     cases = [(passing, 1), (passing, 0), (failing, 0), (failing, 1), (bomb, 0), ("", 0), (passing, 3)]
     seen = [
-        script(spaces, project, f'echo "{text}" > r.xml; exit {code}', junit=("r.xml",)).status.value
+        script(
+            workspace_runner, project, f'echo "{text}" > r.xml; exit {code}', junit=("r.xml",)
+        ).status.value
         for text, code in cases
     ]
     assert seen == [
@@ -439,7 +457,7 @@ def test_a_report_is_not_believed_against_the_exit_status(spaces: Workspaces, pr
         ("print('x' * 6_000_000)", Status.OUTPUT_LIMIT),
     ],
 )
-def test_statuses(overlay: Workspaces, project: Snapshot, text: str, status: Status) -> None:
+def test_statuses(overlay: WorkspaceRunner, project: Snapshot, text: str, status: Status) -> None:
     limits = Limits(wall_s=8, cpu_s=2, memory_mb=200)
     result = python(overlay, project, text, limits=limits, junit=("r.xml",))
     assert result.status is status
@@ -459,10 +477,12 @@ def test_network_policies(sandbox: Sandbox, store: SnapshotStore, project: Snaps
         except OSError as error:
             print(error.strerror)
     """
-    spaces = Workspaces(sandbox, store)
-    seen = [python(spaces, project, connect, network=name).stdout.text for name in ("loopback", "none")]
+    workspace_runner = WorkspaceRunner(sandbox, store)
+    seen = [
+        python(workspace_runner, project, connect, network=name).stdout.text for name in ("loopback", "none")
+    ]
     assert seen == ["connected\nNetwork is unreachable\n", "alone\nNetwork is unreachable\n"]
-    refused = python(Workspaces(ColdSandbox(), store), project, connect, network="none")
+    refused = python(WorkspaceRunner(ColdSandbox(), store), project, connect, network="none")
     assert refused.status is Status.SANDBOX_ERROR
     assert "loopback cannot be switched off" in refused.reason
 
@@ -492,7 +512,7 @@ def test_patches_that_lead_astray_are_refused(
     sandbox: Sandbox, store: SnapshotStore, project: Snapshot, patch: dict[str, str | None], complaint: str
 ) -> None:
     with pytest.raises(DataError, match=complaint):
-        script(Workspaces(sandbox, store), project, "true", patch=patch)
+        script(WorkspaceRunner(sandbox, store), project, "true", patch=patch)
 
 
 @pytest.mark.parametrize("options", [{"results": ("../*",)}, {"junit": ("/etc/*",)}, {"directory": "../x"}])
@@ -500,15 +520,17 @@ def test_paths_that_lead_out_are_refused(
     sandbox: Sandbox, store: SnapshotStore, project: Snapshot, options: dict[str, object]
 ) -> None:
     with pytest.raises(DataError, match=r"leads out|not a plain path"):
-        script(Workspaces(sandbox, store), project, "true", **options)
+        script(WorkspaceRunner(sandbox, store), project, "true", **options)
 
 
 def test_a_minimum_of_tests_needs_reports(sandbox: Sandbox, store: SnapshotStore, project: Snapshot) -> None:
-    silent = script(Workspaces(sandbox, store), project, "true", minimum_tests=1)
+    silent = script(WorkspaceRunner(sandbox, store), project, "true", minimum_tests=1)
     assert (silent.status, silent.reason) == (
         Status.INCOMPLETE, "exit status 0, but 0 of at least 1 tests ran"
     )  # fmt: skip
-    spoken = script(Workspaces(sandbox, store), project, "echo 'Ran 2 tests in 0.1s' >&2", minimum_tests=1)
+    spoken = script(
+        WorkspaceRunner(sandbox, store), project, "echo 'Ran 2 tests in 0.1s' >&2", minimum_tests=1
+    )
     assert spoken.status is Status.PASSED
 
 
@@ -516,7 +538,7 @@ def test_a_project_that_is_too_large_to_copy_is_ours(
     sandbox: Sandbox, store: SnapshotStore, project: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("caretbench.execution.workspaces.workspace_runner.MOST_COPIED_BYTES", 1000)
-    result = script(Workspaces(sandbox, store, overlay=False), project, "true")
+    result = script(WorkspaceRunner(sandbox, store, overlay=False), project, "true")
     assert result.status is Status.SANDBOX_ERROR
     assert "where no overlay can be laid" in result.reason
 
@@ -531,25 +553,25 @@ def test_a_folder_of_somebody_else_is_given_to_the_program_or_copied(
     for path in (taken.tree, *taken.tree.rglob("*")):
         os.lchown(path, 12, 12)
     told = "cat data/words.txt > before; echo x >> data/words.txt; chmod 600 data/words.txt; rm -r data"
-    assert script(Workspaces(sandbox, other), taken, told).placed == "overlay"
+    assert script(WorkspaceRunner(sandbox, other), taken, told).placed == "overlay"
     assert taken.tree.stat().st_uid == 12
 
     def none(*_: object) -> int:
         raise OSError("no such mounts")
 
     monkeypatch.setattr(host_mounts, "_id_map", none)  # a file system on which files have one owner alone
-    assert script(Workspaces(sandbox, other), taken, "echo x >> data/words.txt").placed == "copy"
+    assert script(WorkspaceRunner(sandbox, other), taken, "echo x >> data/words.txt").placed == "copy"
 
 
 ORDINARY = """
 import sys
 from pathlib import Path
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
-from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, Workspaces
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceRunner
 root = Path(sys.argv[1])
 store = SnapshotStore(root / "store")
 taken = store.add(root / "project")
-spaces = Workspaces(store=store)
+spaces = WorkspaceRunner(store=store)
 command = ("/bin/sh", "-c", "echo more >> a.txt && rm b/c.txt && cat a.txt && ls b && echo made > out")
 patch = {"a.txt": "patched "}
 result = spaces.run(
@@ -561,7 +583,7 @@ print(store.verify(taken.id), result.reason)
 """
 
 
-def test_as_an_ordinary_user(place: Path, overlay: Workspaces) -> None:
+def test_as_an_ordinary_user(place: Path, overlay: WorkspaceRunner) -> None:
     setpriv = shutil.which("setpriv")
     if os.geteuid() != 0 or setpriv is None:
         pytest.skip("needs root, to become somebody else")

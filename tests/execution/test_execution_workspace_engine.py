@@ -17,18 +17,22 @@ import pytest
 
 from caretbench.errors import DataError
 from caretbench.execution.bundles import Bundle
-from caretbench.execution.cache.cache_keys import folder_mark
+from caretbench.execution.cache.cache_keys import folder_fingerprint
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.types import Limits, Output, ResultFile, Status
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
-from caretbench.execution.workspaces.workspace_executor import Projects, WorkspaceExecutor, limits_from
+from caretbench.execution.workspaces.workspace_executor import (
+    WorkspaceExecutor,
+    WorkspaceRequestKind,
+    limits_from_reference,
+)
 from caretbench.execution.workspaces.workspace_runner import (
     WORKSPACE_LIMITS,
     WorkspaceRequest,
     WorkspaceResult,
-    Workspaces,
+    WorkspaceRunner,
 )
 
 pytestmark = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
@@ -55,7 +59,7 @@ def sandbox() -> Iterator[Sandbox]:
     box.close()
 
 
-class CountedSpaces(Workspaces):
+class CountedSpaces(WorkspaceRunner):
     """Counts what really runs; ``answer`` may stand in for running."""
 
     def __init__(self, *arguments: object, **options: object) -> None:
@@ -80,7 +84,7 @@ class CountedSpaces(Workspaces):
 
 
 @pytest.fixture
-def spaces(sandbox: Sandbox, store: SnapshotStore) -> CountedSpaces:
+def workspace_runner(sandbox: Sandbox, store: SnapshotStore) -> CountedSpaces:
     return CountedSpaces(sandbox, store)
 
 
@@ -105,7 +109,9 @@ def passed(request: WorkspaceRequest, attempt: int = 1) -> WorkspaceResult:
 # --- one result each ------------------------------------------------------------------------------------------
 
 
-def test_every_patch_gives_its_verdict(spaces: CountedSpaces, project: Snapshot, cache: ResultCache) -> None:
+def test_every_patch_gives_its_verdict(
+    workspace_runner: CountedSpaces, project: Snapshot, cache: ResultCache
+) -> None:
     python = walls.launcher_interpreter()[0]
     requests = [
         WorkspaceRequest(
@@ -113,37 +119,41 @@ def test_every_patch_gives_its_verdict(spaces: CountedSpaces, project: Snapshot,
         )
         for number in range(20)
     ]
-    executor = WorkspaceExecutor(3, spaces=spaces, cache=cache)
+    executor = WorkspaceExecutor(3, workspace_runner=workspace_runner, cache=cache)
     results = {result.id: result for result in executor.submit(requests)}
     assert {int(name) for name, result in results.items() if result.status is Status.FAILED} == {0, 5, 10, 15}
     assert {result.status for result in results.values()} == {Status.PASSED, Status.FAILED}
-    assert 2 <= spaces.most <= 3
+    assert 2 <= workspace_runner.most <= 3
     again = list(executor.submit(requests))
-    assert len(spaces.ran) == 20
+    assert len(workspace_runner.ran) == 20
     assert all(result.cached for result in again)
     for result in again:
         assert result == results[result.id].model_copy(update={"cached": True})
 
 
-def test_identical_requests_run_once(spaces: CountedSpaces, project: Snapshot, cache: ResultCache) -> None:
+def test_identical_requests_run_once(
+    workspace_runner: CountedSpaces, project: Snapshot, cache: ResultCache
+) -> None:
     requests = [request(project, str(number), "sleep 0.2") for number in range(30)]
-    results = list(WorkspaceExecutor(2, spaces=spaces, cache=cache).submit(requests))
+    results = list(WorkspaceExecutor(2, workspace_runner=workspace_runner, cache=cache).submit(requests))
     assert sorted(int(result.id) for result in results) == list(range(30))
-    assert len(spaces.ran) == 1
+    assert len(workspace_runner.ran) == 1
     assert sum(not result.cached for result in results) == 1
 
 
-def test_repeats_and_a_forgetful_executor_run_again(spaces: CountedSpaces, project: Snapshot) -> None:
-    executor = WorkspaceExecutor(2, spaces=spaces, use_cache=False)
+def test_repeats_and_a_forgetful_executor_run_again(
+    workspace_runner: CountedSpaces, project: Snapshot
+) -> None:
+    executor = WorkspaceExecutor(2, workspace_runner=workspace_runner, use_cache=False)
     for number in (0, 1, 1):
         list(executor.submit([request(project, repeat=number)]))
-    assert len(spaces.ran) == 3
+    assert len(workspace_runner.ran) == 3
 
 
 def test_ten_thousand_requests_stream_through_a_bounded_window(
-    spaces: CountedSpaces, project: Snapshot, cache: ResultCache
+    workspace_runner: CountedSpaces, project: Snapshot, cache: ResultCache
 ) -> None:
-    spaces.answer = passed
+    workspace_runner.answer = passed
     asked = 0
 
     def requests() -> Iterator[WorkspaceRequest]:
@@ -153,30 +163,34 @@ def test_ten_thousand_requests_stream_through_a_bounded_window(
             yield request(project, str(number), patch={"number": str(number // 2)})
 
     most = count = 0
-    for result in WorkspaceExecutor(4, spaces=spaces, cache=cache).submit(requests()):
+    for result in WorkspaceExecutor(4, workspace_runner=workspace_runner, cache=cache).submit(requests()):
         count += 1
         most = max(most, asked - count)
         assert result.status is Status.PASSED
     assert count == 10_000
-    assert len(spaces.ran) == 5_000
+    assert len(workspace_runner.ran) == 5_000
     assert most <= 4 * 4 + 1
 
 
 def test_what_cannot_be_run_is_skipped_with_the_reason(
-    spaces: CountedSpaces, project: Snapshot, cache: ResultCache, sandbox: Sandbox, store: SnapshotStore
+    workspace_runner: CountedSpaces,
+    project: Snapshot,
+    cache: ResultCache,
+    sandbox: Sandbox,
+    store: SnapshotStore,
 ) -> None:
     requests = [
         request(project, "out", patch={"../out": ""}),
         request(project, "gone", patch={"nothing": None}),
         request(project, "good"),
     ]
-    executor = WorkspaceExecutor(2, spaces=spaces, cache=cache)
+    executor = WorkspaceExecutor(2, workspace_runner=workspace_runner, cache=cache)
     results = {result.id: result for result in executor.submit(requests)}
     assert results["good"].status is Status.PASSED
     assert {results[name].status for name in ("out", "gone")} == {Status.SKIPPED}
     assert results["gone"].reason == "patch deletes 'nothing', which is not there"
-    bare = Workspaces(sandbox, store, bundles=lambda _name: None)
-    [lacking] = WorkspaceExecutor(1, spaces=bare, cache=cache).submit(
+    bare = WorkspaceRunner(sandbox, store, bundles=lambda _name: None)
+    [lacking] = WorkspaceExecutor(1, workspace_runner=bare, cache=cache).submit(
         [request(project, bundle="devbench/python")]
     )
     assert lacking.status is Status.SKIPPED
@@ -184,11 +198,11 @@ def test_what_cannot_be_run_is_skipped_with_the_reason(
 
 
 def test_without_its_snapshot_nothing_is_asked(
-    spaces: CountedSpaces, project: Snapshot, cache: ResultCache
+    workspace_runner: CountedSpaces, project: Snapshot, cache: ResultCache
 ) -> None:
     lost = WorkspaceRequest(id="a", snapshot="0" * 64, command=("true",))
     with pytest.raises(DataError, match="no snapshot 0000"):
-        list(WorkspaceExecutor(2, spaces=spaces, cache=cache).submit([lost]))
+        list(WorkspaceExecutor(2, workspace_runner=workspace_runner, cache=cache).submit([lost]))
 
 
 def test_a_bundle_is_bound_and_found(
@@ -202,14 +216,18 @@ def test_a_bundle_is_bound_and_found(
             name="a/b", language="python", lock_hash="1", root=folder, read_only={"/bundle": str(folder)},
             environment={"PYTHONPATH": "/bundle"},
         )  # fmt: skip
-        spaces = Workspaces(sandbox, store, bundles={"a/b": bundle}.get)
+        workspace_runner = WorkspaceRunner(sandbox, store, bundles={"a/b": bundle}.get)
         python = walls.launcher_interpreter()[0]
         command = (python, "-c", "import told; print(told.WORD)")
         asked = WorkspaceRequest(id="a", snapshot=project.id, command=command, bundle="a/b")
-        [result] = WorkspaceExecutor(1, spaces=spaces, cache=cache).submit([asked])
+        [result] = WorkspaceExecutor(1, workspace_runner=workspace_runner, cache=cache).submit([asked])
         assert result.stdout.text == "found\n", result
-        other = Workspaces(sandbox, store, bundles={"a/b": bundle.model_copy(update={"lock_hash": "2"})}.get)
-        assert Projects(spaces, cache).key(asked) != Projects(other, cache).key(asked)
+        other = WorkspaceRunner(
+            sandbox, store, bundles={"a/b": bundle.model_copy(update={"lock_hash": "2"})}.get
+        )
+        assert WorkspaceRequestKind(workspace_runner, cache).key(asked) != WorkspaceRequestKind(
+            other, cache
+        ).key(asked)
     finally:
         shutil.rmtree(folder)
 
@@ -229,13 +247,15 @@ def test_a_fault_of_the_sandbox_is_tried_again(
         return result.model_copy(update={"error": "lost"}) if next(faults) else result
 
     monkeypatch.setattr(box, "run", run)
-    [result] = WorkspaceExecutor(1, spaces=Workspaces(box, store), cache=cache).submit([request(project)])
+    [result] = WorkspaceExecutor(1, workspace_runner=WorkspaceRunner(box, store), cache=cache).submit(
+        [request(project)]
+    )
     assert (result.status, result.attempt) == (Status.PASSED, 3)
     box.close()
 
 
 def test_what_was_held_up_runs_again_alone(
-    spaces: CountedSpaces, project: Snapshot, cache: ResultCache
+    workspace_runner: CountedSpaces, project: Snapshot, cache: ResultCache
 ) -> None:
     alone: dict[str, int] = {}
 
@@ -245,15 +265,15 @@ def test_what_was_held_up_runs_again_alone(
                 id=asked.id, status=Status.TIMEOUT, reason="it ran for longer than 300 s", cpu_s=20.0
             )
         if attempt > 1:
-            alone[asked.id] = spaces.at_a_time
+            alone[asked.id] = workspace_runner.at_a_time
         return passed(asked, attempt)
 
-    spaces.answer = answer
+    workspace_runner.answer = answer
     requests = [
         request(project, f"{'held' if number % 3 == 0 else 'free'}{number}", patch={"number": str(number)})
         for number in range(30)
     ]
-    results = list(WorkspaceExecutor(4, spaces=spaces, cache=cache).submit(requests))
+    results = list(WorkspaceExecutor(4, workspace_runner=workspace_runner, cache=cache).submit(requests))
     assert len(results) == len({result.id for result in results}) == 30
     assert {result.status for result in results} == {Status.PASSED}
     assert len(alone) == 10
@@ -261,28 +281,34 @@ def test_what_was_held_up_runs_again_alone(
 
 
 def test_what_only_waited_does_not_run_again(
-    spaces: CountedSpaces, project: Snapshot, cache: ResultCache
+    workspace_runner: CountedSpaces, project: Snapshot, cache: ResultCache
 ) -> None:
-    spaces.answer = lambda asked, _attempt: WorkspaceResult(
+    workspace_runner.answer = lambda asked, _attempt: WorkspaceResult(
         id=asked.id, status=Status.TIMEOUT, reason="it ran for longer than 300 s", cpu_s=0.5, wall_s=300.0
     )
     for known in (False, True):
-        [result] = WorkspaceExecutor(1, spaces=spaces, cache=cache).submit([request(project)])
+        [result] = WorkspaceExecutor(1, workspace_runner=workspace_runner, cache=cache).submit(
+            [request(project)]
+        )
         assert (result.status, result.cached) == (Status.TIMEOUT, known)
-    assert len(spaces.ran) == 1
+    assert len(workspace_runner.ran) == 1
 
 
 def test_closing_the_results_early_ends_what_runs(
-    spaces: CountedSpaces, project: Snapshot, cache: ResultCache
+    workspace_runner: CountedSpaces, project: Snapshot, cache: ResultCache
 ) -> None:
     slow = [request(project, str(number), f"sleep {50 + number}") for number in range(20)]
-    results = WorkspaceExecutor(3, spaces=spaces, cache=cache).submit([request(project, "quick"), *slow])
+    results = WorkspaceExecutor(3, workspace_runner=workspace_runner, cache=cache).submit(
+        [request(project, "quick"), *slow]
+    )
     assert next(results).id == "quick"
     begin = time.monotonic()
     results.close()  # type: ignore[attr-defined]
     assert time.monotonic() - begin < 20
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("workspace")]
-    [after] = WorkspaceExecutor(1, spaces=spaces, cache=cache).submit([request(project, text="exit 0")])
+    [after] = WorkspaceExecutor(1, workspace_runner=workspace_runner, cache=cache).submit(
+        [request(project, text="exit 0")]
+    )
     assert after.status is Status.PASSED
 
 
@@ -291,10 +317,10 @@ import sys
 from pathlib import Path
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
-from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, Workspaces
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceRunner
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 folder, snapshot = Path(sys.argv[1]), sys.argv[2]
-spaces = Workspaces(store=SnapshotStore(Path(sys.argv[3])))
+spaces = WorkspaceRunner(store=SnapshotStore(Path(sys.argv[3])))
 done = {line.split()[0] for line in (folder / "rows").read_text().splitlines()}
 requests = (
     WorkspaceRequest(id=str(n), snapshot=snapshot, command=("/bin/sh", "-c", "sleep 0.1; exit $(($(cat number) % 3))"),
@@ -302,16 +328,16 @@ requests = (
     for n in range(40) if str(n) not in done
 )
 with (folder / "rows").open("a", buffering=1) as rows:
-    for result in WorkspaceExecutor(2, spaces=spaces, cache=ResultCache(folder / "cache")).submit(requests):
+    for result in WorkspaceExecutor(2, workspace_runner=spaces, cache=ResultCache(folder / "cache")).submit(requests):
         rows.write(f"{result.id} {result.status.value}\\n")
 spaces.close()
 """
 
 
 def test_a_killed_caller_goes_on_where_it_was(
-    tmp_path: Path, project: Snapshot, store: SnapshotStore, spaces: CountedSpaces
+    tmp_path: Path, project: Snapshot, store: SnapshotStore, workspace_runner: CountedSpaces
 ) -> None:
-    spaces.sandbox.probe()
+    workspace_runner.sandbox.probe()
     rows = tmp_path / "rows"
     rows.touch()
     command = [sys.executable, "-c", _ENGINE, str(tmp_path), project.id, str(store.folder)]
@@ -333,9 +359,9 @@ def test_a_killed_caller_goes_on_where_it_was(
 
 
 def test_the_key_holds_all_that_decides_and_not_the_id(
-    spaces: CountedSpaces, project: Snapshot, cache: ResultCache, place: Path
+    workspace_runner: CountedSpaces, project: Snapshot, cache: ResultCache, place: Path
 ) -> None:
-    keys = Projects(spaces, cache)
+    keys = WorkspaceRequestKind(workspace_runner, cache)
     folder = place / "packages"
     folder.mkdir()
     plain = request(project, patch={"number": "2"}, read_only={"/packages": str(folder)})
@@ -350,19 +376,19 @@ def test_the_key_holds_all_that_decides_and_not_the_id(
     assert keys.key(plain.model_copy(update={"id": "z", "patch": {"number": b"2"}})) == keys.key(plain)
     before = keys.key(plain)
     (folder / "module.py").write_text("x = 1\n")
-    assert Projects(spaces, cache).key(plain) != before
+    assert WorkspaceRequestKind(workspace_runner, cache).key(plain) != before
 
 
 def test_a_folders_mark_sees_names_sizes_and_dates(tmp_path: Path) -> None:
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "a" / "b" / "file").write_text("1")
-    marks = [folder_mark(tmp_path)]
+    marks = [folder_fingerprint(tmp_path)]
     os.utime(tmp_path / "a" / "b" / "file", (1, 1))
-    marks.append(folder_mark(tmp_path))
+    marks.append(folder_fingerprint(tmp_path))
     (tmp_path / "a" / "b" / "file").rename(tmp_path / "a" / "b" / "else")
-    marks.append(folder_mark(tmp_path))
+    marks.append(folder_fingerprint(tmp_path))
     assert len(set(marks)) == 3
-    assert folder_mark(tmp_path) == marks[-1]
+    assert folder_fingerprint(tmp_path) == marks[-1]
 
 
 def test_results_with_any_bytes_come_back_as_they_were(project: Snapshot, cache: ResultCache) -> None:
@@ -371,10 +397,10 @@ def test_results_with_any_bytes_come_back_as_they_were(project: Snapshot, cache:
     full = WorkspaceResult(
         id="a", status=Status.FAILED, exit_code=1, files=files, stdout=Output(text="é\0", bytes_total=7)
     )
-    assert cache.put("k", asked, full)
+    assert cache.store("k", asked, full)
     assert cache.get("k", WorkspaceResult) == full.model_copy(update={"cached": True})
     large = ResultFile(path="a", pattern="*", data=bytes(3 << 20))
-    assert not cache.put("l", asked, full.model_copy(update={"files": (large,)}))
+    assert not cache.store("l", asked, full.model_copy(update={"files": (large,)}))
 
 
 @pytest.mark.parametrize(
@@ -396,8 +422,8 @@ def test_only_what_would_come_out_the_same_is_kept(
     project: Snapshot, cache: ResultCache, fields: dict[str, object], kept: bool
 ) -> None:
     result = WorkspaceResult.model_validate({"id": "a", **fields})
-    assert cache.put("k", request(project), result) is kept
-    assert not cache.put("k", request(project, network="index"), result)
+    assert cache.store("k", request(project), result) is kept
+    assert not cache.store("k", request(project, network="index"), result)
 
 
 # --- bounds by the reference ----------------------------------------------------------------------------------
@@ -406,7 +432,9 @@ def test_only_what_would_come_out_the_same_is_kept(
 def test_limits_follow_the_reference() -> None:
     def bounds(wall_s: float, cpu_s: float, factor: float = 5.0) -> tuple[float, float]:
         reference = WorkspaceResult(id="g", status=Status.PASSED, wall_s=wall_s, cpu_s=cpu_s)
-        limits = limits_from(reference, factor=factor, floor=Limits(wall_s=20, cpu_s=10, memory_mb=99))
+        limits = limits_from_reference(
+            reference, factor=factor, floor=Limits(wall_s=20, cpu_s=10, memory_mb=99)
+        )
         assert limits.memory_mb == 99
         return limits.wall_s, limits.cpu_s
 
@@ -416,7 +444,7 @@ def test_limits_follow_the_reference() -> None:
     assert bounds(100, 50, factor=2) == (240, 120)
     assert bounds(10_000, 10_000) == (3600, 3600)
     reference = WorkspaceResult(id="g", status=Status.PASSED, wall_s=1, cpu_s=1)
-    assert limits_from(reference) == WORKSPACE_LIMITS
+    assert limits_from_reference(reference) == WORKSPACE_LIMITS
 
 
 # --- snapshots that are in use or damaged ---------------------------------------------------------------------
@@ -425,13 +453,13 @@ def test_limits_follow_the_reference() -> None:
 def test_a_snapshot_in_use_is_not_pruned(place: Path, sandbox: Sandbox, cache: ResultCache) -> None:
     store = SnapshotStore(place / "pruned")
     kept = store.add(place / "project")
-    spaces = Workspaces(sandbox, store)
-    executor = WorkspaceExecutor(1, spaces=spaces, cache=cache)
+    workspace_runner = WorkspaceRunner(sandbox, store)
+    executor = WorkspaceExecutor(1, workspace_runner=workspace_runner, cache=cache)
     results = executor.submit(request(kept, str(number), repeat=number) for number in range(3))
     next(results)
     store.prune(unused_days=-1)
     assert [result.status for result in results] == [Status.PASSED] * 2
-    spaces.close()
+    workspace_runner.close()
     store.prune(unused_days=-1)
     assert store.list() == []
 
@@ -442,7 +470,7 @@ def test_a_damaged_snapshot_is_found_out_and_taken_again(
     store = SnapshotStore(place / "damaged")
     kept = store.add(place / "project")
     (kept.tree / "number").write_text("5\n")  # the object below is the same file
-    executor = WorkspaceExecutor(1, spaces=Workspaces(sandbox, store), cache=cache)
+    executor = WorkspaceExecutor(1, workspace_runner=WorkspaceRunner(sandbox, store), cache=cache)
     with pytest.raises(DataError, match=r"damaged \(number: differs\); take the project again"):
         list(executor.submit([request(kept)]))
     assert store.add(place / "project").id == kept.id

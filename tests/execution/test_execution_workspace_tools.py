@@ -20,7 +20,7 @@ from caretbench.execution.workspaces.workspace_runner import (
     WORKSPACE_LIMITS,
     WorkspaceRequest,
     WorkspaceResult,
-    Workspaces,
+    WorkspaceRunner,
 )
 
 pytestmark = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
@@ -29,14 +29,14 @@ LIMITS = WORKSPACE_LIMITS.model_copy(update={"tmp_mb": 512})
 
 
 @pytest.fixture(scope="module")
-def spaces(place: Path) -> Iterator[Workspaces]:
-    spaces = Workspaces(Sandbox(), SnapshotStore(place / "store"))
+def workspace_runner(place: Path) -> Iterator[WorkspaceRunner]:
+    workspace_runner = WorkspaceRunner(Sandbox(), SnapshotStore(place / "store"))
     try:
-        spaces.sandbox.probe()
+        workspace_runner.sandbox.probe()
     except SandboxUnavailable as error:
         pytest.skip(str(error))
-    yield spaces
-    spaces.close()
+    yield workspace_runner
+    workspace_runner.close()
 
 
 def need(*programs: str) -> None:
@@ -46,7 +46,7 @@ def need(*programs: str) -> None:
 
 
 def run(
-    spaces: Workspaces,
+    workspace_runner: WorkspaceRunner,
     files: Mapping[str, str],
     patches: Mapping[str, Mapping[str, str]],
     command: tuple[str, ...],
@@ -57,18 +57,18 @@ def run(
         for path, text in files.items():
             (Path(folder) / path).parent.mkdir(parents=True, exist_ok=True)
             (Path(folder) / path).write_text(textwrap.dedent(text))
-        snapshot = spaces.store.add(Path(folder)).id
+        snapshot = workspace_runner.store.add(Path(folder)).id
     fields = {"snapshot": snapshot, "command": command, "limits": LIMITS, **options}
     requests = [
         WorkspaceRequest.model_validate(fields | {"id": name, "patch": patch})
         for name, patch in patches.items()
     ]
-    executor = WorkspaceExecutor(2, spaces=spaces, use_cache=False)
+    executor = WorkspaceExecutor(2, workspace_runner=workspace_runner, use_cache=False)
     return {result.id: result for result in executor.submit(requests)}
 
 
 def told(result: WorkspaceResult) -> tuple[Status, int, int, int]:
-    counts = result.counts
+    counts = result.test_counts
     return result.status, counts.passed, counts.failed, counts.errors
 
 
@@ -87,13 +87,13 @@ NODE = {
 }
 
 
-def test_node(spaces: Workspaces) -> None:
+def test_node(workspace_runner: WorkspaceRunner) -> None:
     need("node")
     version = subprocess.run(["/usr/bin/env", "node", "--version"], capture_output=True, text=True).stdout
     if int(version[1:].split(".")[0]) < 20:
         pytest.skip(f"node {version.strip()} has no JUnit reporter")
     results = run(
-        spaces,
+        workspace_runner,
         NODE,
         {
             "as it is": {},
@@ -133,11 +133,11 @@ JAVA = {
 WRONG_JAVA = "package shop;\npublic class Prices { public static int total(int... prices) { return prices.length; } }\n"
 
 
-def test_java_with_a_main_class(spaces: Workspaces) -> None:
+def test_java_with_a_main_class(workspace_runner: WorkspaceRunner) -> None:
     need("java", "javac")
     build = "javac -d out $(find src test -name '*.java') && java -ea -cp out shop.PricesTest"
     results = run(
-        spaces,
+        workspace_runner,
         JAVA,
         {
             "as it is": {},
@@ -154,7 +154,7 @@ def test_java_with_a_main_class(spaces: Workspaces) -> None:
     assert "AssertionError: sum" in results["wrong"].stderr.text
 
 
-def test_java_with_the_console_of_junit(spaces: Workspaces, place: Path) -> None:
+def test_java_with_the_console_of_junit(workspace_runner: WorkspaceRunner, place: Path) -> None:
     need("java", "javac")
     homes = [Path.home() / ".m2" / "repository", Path("/usr/share/java")]
     jars = [jar for home in homes for jar in home.rglob("junit-platform-console-standalone*.jar")]
@@ -175,7 +175,7 @@ def test_java_with_the_console_of_junit(spaces: Workspaces, place: Path) -> None
         "java -jar /junit.jar --class-path out --scan-class-path --reports-dir reports"
     )
     results = run(
-        spaces,
+        workspace_runner,
         JAVA | {"test/shop/PricesTest.java": test},
         {"as it is": {}, "wrong": {"src/shop/Prices.java": WRONG_JAVA}},
         ("/bin/sh", "-c", command),
@@ -215,9 +215,9 @@ CPP_PATCHES = {
 }
 
 
-def test_make(spaces: Workspaces) -> None:
+def test_make(workspace_runner: WorkspaceRunner) -> None:
     need("make", "g++")
-    results = run(spaces, CPP, CPP_PATCHES, ("make", "check", "CXX=g++"))
+    results = run(workspace_runner, CPP, CPP_PATCHES, ("make", "check", "CXX=g++"))
     assert results["as it is"].status is Status.PASSED, results["as it is"]
     assert results["wrong"].exit_code == results["no C++"].exit_code == 2
     assert [results[name].status for name in ("wrong", "no C++")] == [
@@ -226,11 +226,16 @@ def test_make(spaces: Workspaces) -> None:
     ]
 
 
-def test_ctest(spaces: Workspaces) -> None:
+def test_ctest(workspace_runner: WorkspaceRunner) -> None:
     need("cmake", "ctest", "make", "g++")
     command = "cmake -S . -B build && cmake --build build && cd build && ctest --output-junit report.xml"
     results = run(
-        spaces, CPP, CPP_PATCHES, ("/bin/sh", "-c", command), junit=("build/report.xml",), minimum_tests=2
+        workspace_runner,
+        CPP,
+        CPP_PATCHES,
+        ("/bin/sh", "-c", command),
+        junit=("build/report.xml",),
+        minimum_tests=2,
     )
     assert told(results["as it is"]) == (Status.PASSED, 2, 0, 0), results["as it is"]
     assert told(results["wrong"]) == (Status.FAILED, 1, 1, 0)
@@ -273,10 +278,10 @@ GO = {
 
 
 @pytest.mark.long
-def test_go(spaces: Workspaces) -> None:
+def test_go(workspace_runner: WorkspaceRunner) -> None:
     need("go")
     results = run(
-        spaces,
+        workspace_runner,
         GO,
         {
             "as it is": {},

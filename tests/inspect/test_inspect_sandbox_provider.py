@@ -28,7 +28,7 @@ from inspect_ai.util._sandbox.registry import registry_find_sandboxenv
 
 from caretbench.errors import DataError
 from caretbench.execution.sandbox.bubblewrap import launcher_interpreter
-from caretbench.execution.sandbox.persistent_sandbox import LastingSandbox
+from caretbench.execution.sandbox.persistent_sandbox import PersistentSandbox
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.inspect import registry  # noqa: F401  registers the provider
 from caretbench.inspect.tasks.sandbox_provider import CaretbenchSandbox, SandboxSettings, sandbox_settings
@@ -55,7 +55,7 @@ def _machine() -> None:
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[CaretbenchSandbox]:
-    with LastingSandbox(SandboxSettings().limits()) as box:
+    with PersistentSandbox(SandboxSettings().limits()) as box:
         yield CaretbenchSandbox(box)
 
 

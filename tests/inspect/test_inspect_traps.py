@@ -17,7 +17,7 @@ from inspect_ai.model import get_model
 from inspect_ai.scorer import SampleScore, Score
 
 from caretbench.errors import MachineError
-from caretbench.execution.program_runner import Runner
+from caretbench.execution.program_runner import ProgramRunner
 from caretbench.execution.types import Limits, Status
 from caretbench.inspect.tasks import inspect_suite as benches
 from caretbench.inspect.tasks.evaluate import evaluate
@@ -195,13 +195,13 @@ def test_a_real_program_that_hangs_is_run_once(monkeypatch: pytest.MonkeyPatch, 
     limits = Limits(cpu_s=1.0, wall_s=20.0)
     monkeypatch.setattr(DevBenchProfile, "limits", ProfileRule("Limits", paper=limits, default=limits))
     sources: list[str] = []
-    really = Runner.run
+    really = ProgramRunner.run
 
     def counted(self, request, *arguments, **more):
         sources.append(request.source)
         return really(self, request, *arguments, **more)
 
-    monkeypatch.setattr(Runner, "run", counted)
+    monkeypatch.setattr(ProgramRunner, "run", counted)
     task = devbench(select=ONE, prompt="fill", policy="raw", use_cache=False)
     log = run(task, answering(lambda *_: "[]\n    while True: pass\n"), tmp_path)
     (sample,) = log.samples

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from caretbench.execution.scan.tamper import TamperTable
 from caretbench.execution.toolchain_tables import ToolchainTable, toolchain_tables
-from caretbench.languages import Language, language, languages, node_kinds, parsed_only
-from caretbench.languages.table_reader import LanguageTable, folders, read_table, text_of
+from caretbench.languages import Language, language, languages, node_kinds, parsed_only_languages
+from caretbench.languages.table_reader import LanguageTable, language_file, language_folders, read_table
 from caretbench.projects.language_tables import ProjectTable, language_commands, project_tables
 from caretbench.prompts.templating import Example
 from caretbench.reports.results.error_classes import ErrorTable
@@ -40,7 +40,7 @@ def files(folder: str) -> list[Path]:
     return sorted(Path(str(resources.files("caretbench.languages"))).joinpath(folder).iterdir())
 
 
-@pytest.mark.parametrize("folder", folders())
+@pytest.mark.parametrize("folder", language_folders())
 def test_every_table_of_a_folder_loads(folder: str) -> None:
     for path in files(folder):
         if path.suffix == ".toml":
@@ -49,15 +49,15 @@ def test_every_table_of_a_folder_loads(folder: str) -> None:
             assert path.suffix == ".scm" or path.name in {"harness", "examples"}, path
 
 
-@pytest.mark.parametrize("folder", folders())
+@pytest.mark.parametrize("folder", language_folders())
 def test_a_folder_has_what_its_language_needs(folder: str) -> None:
-    kind = "parsed only" if folder in parsed_only() else "run"
+    kind = "parsed only" if folder in parsed_only_languages() else "run"
     assert {*NEEDED[kind]} <= {path.stem for path in files(folder)}
 
 
 def test_languages_have_an_order_and_names_of_their_own() -> None:
-    everything = [*languages().values(), *parsed_only().values()]
-    assert len({entry.order for entry in everything}) == len(everything) == len(folders())
+    everything = [*languages().values(), *parsed_only_languages().values()]
+    assert len({entry.order for entry in everything}) == len(everything) == len(language_folders())
     names = [name for entry in languages().values() for name in {entry.name, *entry.aliases}]
     assert sorted(names) == sorted(set(names))
     suffixes = [suffix for entry in everything for suffix in (entry.suffix, *entry.more_suffixes)]
@@ -90,7 +90,7 @@ def test_a_table_goes_on_from_another_one() -> None:
 
 
 def test_what_is_not_there_is_none() -> None:
-    assert text_of("cobol", "language.toml") is None
+    assert language_file("cobol", "language.toml") is None
     assert read_table("go", "projects", ProjectTable) is None
     assert node_kinds("no such role") == frozenset()
 

@@ -72,14 +72,14 @@ def test_the_runners_bundle_is_taken_where_it_is_built_and_needed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(python_packages, "_has", lambda _python, _module: False)
-    monkeypatch.setattr(command_detection, "installed", lambda name: name)
+    monkeypatch.setattr(command_detection, "installed_bundle", lambda name: name)
     given = CheckSettings(command="python3 -m pytest -q")
     plain = snapshot(tmp_path, {"conftest.py": ""})
     assert project_checks(plain, ["python"])[0].check.bundle == "tools/pytest"
     assert project_checks(plain, ["python"], from_user=given)[0].check.bundle == "tools/pytest"
     brought = snapshot(tmp_path / "brought", {"conftest.py": "", ".deps/pytest/__init__.py": ""})
     assert project_checks(brought, ["python"])[0].check.bundle is None
-    monkeypatch.setattr(command_detection, "installed", lambda _name: None)
+    monkeypatch.setattr(command_detection, "installed_bundle", lambda _name: None)
     assert project_checks(plain, ["python"])[0].check.bundle is None
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
-from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, Workspaces
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceRunner
 from caretbench.projects.instrumentation import EXECUTION_LOG, instrument
 from caretbench.projects.language_tables import instrumentation_table
 from caretbench.projects.statement_reach import StatementReach, measure_reach
@@ -276,16 +276,19 @@ NEEDS_SANDBOX = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubb
 
 
 def look(
-    spaces: Workspaces, files: dict[str, str], command: tuple[str, ...], paths: list[str]
+    workspace_runner: WorkspaceRunner, files: dict[str, str], command: tuple[str, ...], paths: list[str]
 ) -> StatementReach:
     with tempfile.TemporaryDirectory() as folder:
         for path, text in files.items():
             (Path(folder) / path).parent.mkdir(parents=True, exist_ok=True)
             (Path(folder) / path).write_text(textwrap.dedent(text))
-        snapshot = spaces.store.add(Path(folder)).id
-    engine = WorkspaceExecutor(1, spaces=spaces, use_cache=False)
+        snapshot = workspace_runner.store.add(Path(folder)).id
+    engine = WorkspaceExecutor(1, workspace_runner=workspace_runner, use_cache=False)
     return measure_reach(
-        engine, WorkspaceRequest(id="r", snapshot=snapshot, command=command), paths, store=spaces.store
+        engine,
+        WorkspaceRequest(id="r", snapshot=snapshot, command=command),
+        paths,
+        store=workspace_runner.store,
     )
 
 
@@ -337,11 +340,11 @@ PROJECTS = {
 
 @NEEDS_SANDBOX
 @pytest.mark.parametrize("path", PROJECTS)
-def test_what_tests_execute_is_found_out(spaces: Workspaces, path: str) -> None:
+def test_what_tests_execute_is_found_out(workspace_runner: WorkspaceRunner, path: str) -> None:
     tool, files, command, hit, missed = PROJECTS[path]
     if shutil.which(tool, path=walls.PATH) is None:
         pytest.skip(f"{tool} is not installed")
-    reach = look(spaces, {path: SOURCES[path], **files}, command, [path])
+    reach = look(workspace_runner, {path: SOURCES[path], **files}, command, [path])
     assert (reach.runs, dict(reach.unknown)) == (1, {})
     assert [text for text in hit if not covers(reach, path, text)] == []
     assert [text for text in missed if covers(reach, path, text)] == []
@@ -352,13 +355,15 @@ def test_what_tests_execute_is_found_out(spaces: Workspaces, path: str) -> None:
 
 
 @NEEDS_SANDBOX
-def test_a_file_that_fails_with_marks_is_found_by_halves_and_counts_as_reached(spaces: Workspaces) -> None:
+def test_a_file_that_fails_with_marks_is_found_by_halves_and_counts_as_reached(
+    workspace_runner: WorkspaceRunner,
+) -> None:
     files = {
         "good.py": "def f():\n    return 1\n\n\ndef g():\n    return 2\n",
         "odd.py": "def h():\n    return 3\n",
         "test.py": "import good, odd\ngood.f()\nassert len(open('odd.py').read()) < 40\n",
     }
-    reach = look(spaces, files, ("python3", "test.py"), ["good.py", "odd.py", "notes.txt"])
+    reach = look(workspace_runner, files, ("python3", "test.py"), ["good.py", "odd.py", "notes.txt"])
     assert set(reach.unknown) == {"odd.py", "notes.txt"}
     assert reach.unknown["odd.py"].startswith("the tests do not pass with instrumentation")
     assert reach.runs == 3

@@ -7,7 +7,7 @@ from typing import Literal
 
 import pytest
 
-from caretbench.execution.bundles import installed
+from caretbench.execution.bundles import installed_bundle
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.toolchains import load_runtime
@@ -21,7 +21,7 @@ def need_toolchain(language: str) -> None:
         sandbox.probe()
     except SandboxUnavailable as error:
         pytest.skip(str(error))
-    toolchain = load_runtime(language, sandbox, installed).toolchain()
+    toolchain = load_runtime(language, sandbox, installed_bundle).toolchain()
     if not toolchain.available:
         pytest.skip(f"no toolchain for {language}: {toolchain.remedy}")
 

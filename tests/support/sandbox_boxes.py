@@ -19,7 +19,7 @@ from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.kernel import landlock_sandbox
 from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, SandboxUnavailable
 from caretbench.execution.sandbox.supervisor import SandboxResult
-from caretbench.execution.types import Warm
+from caretbench.execution.types import WarmSettings
 
 PYTHON = walls.launcher_interpreter()[0]
 PREFIX = f"caretbench-box-of-{os.getpid()}-"
@@ -30,7 +30,7 @@ from caretbench.execution.sandbox.kernel import landlock_sandbox
 from caretbench.execution.sandbox.program_sandbox import Sandbox
 landlock_sandbox._PREFIX, abi, invocation = pickle.load(sys.stdin.buffer)
 box = Sandbox(level="landlock")
-box._confined = landlock_sandbox.LandlockWalls(abi)
+box._confined = landlock_sandbox.LandlockSandbox(abi)
 print(box.run(invocation).model_dump_json())
 """
 
@@ -58,7 +58,7 @@ class WarmSandbox(Sandbox):
     """A sandbox whose every program runs in walls inside warm ones, where nothing forbids it."""
 
     def run(self, invocation: Invocation) -> SandboxResult:
-        return super().run(replace(invocation, warm=invocation.warm or Warm()))
+        return super().run(replace(invocation, warm=invocation.warm or WarmSettings()))
 
 
 BOXES: dict[str, Callable[[], Sandbox]] = {

@@ -15,9 +15,9 @@ def doctor(as_json: AsJson = False) -> None:
     Examples:
       caretbench doctor
     """
-    from caretbench.execution.machine_checks import checks
+    from caretbench.execution.machine_checks import machine_checks
 
-    rows = checks()
+    rows = machine_checks()
     if as_json:
         print_json([row.model_dump() for row in rows])
     else:

@@ -1,8 +1,8 @@
 """Classification of the end of a sandboxed program as a status.
 
-The order decides where several apply: ours (the program never started), output limit, out of memory, timeout, the
-program's own failure, the end not reached, passed. What a program prints or exits with can only choose between
-failures: ``sandbox_error`` comes from the supervisor alone, and before the program's first instruction.
+The first that applies is used: sandbox error (the program never started), output limit, out of memory, timeout, the
+program's own failure, incomplete, passed. A program's output and exit status only choose between failures;
+``sandbox_error`` is set by the supervisor alone, before the program's first instruction.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from caretbench.execution.toolchain_tables import toolchain_tables
 from caretbench.execution.types import Limits, Status
 
 CRITERION_VERSION = "7"
-"""A part of every cache key: raise it when the same run would be judged otherwise."""
+"""Part of every cache key; raise it when the same run would get another status."""
 
 WAITS = "the program ended, but a check of it waits for a promise that never settled"
 """The reason of an incomplete program that ended before a check, at a promise that nothing could settle any more."""
@@ -35,14 +35,14 @@ _KILLED: Mapping[str, tuple[Status, str]] = {
 }
 
 STARVED_CPU_S = 2.0
-"""A program that timed out by wall time after this much computing may have been held up by the machine's load. One
-that computed less was waiting for something, and would wait again: even a thirtieth of a processor gives more."""
+"""Minimum CPU time of a wall-clock timeout that the machine's load may have caused. A program that computed less was
+waiting, and would wait again: even a thirtieth of a processor provides more."""
 
 _LONG_S = 30.0
-"""Minimum seconds of a wait: of a shorter one the cause (program or machine) is uncertain."""
+"""Minimum seconds of a wait that is the program's own; the cause of a shorter one is uncertain."""
 
 _NEAR_THE_LIMIT = 0.8
-"""The kernel counts a limit in ticks, usage exactly: a program ended at its limit may show less."""
+"""Share of the CPU limit that counts as reached: the kernel rounds limits to ticks, but not usage."""
 
 
 def missing_module(text: str) -> str | None:
@@ -58,21 +58,25 @@ def _compile_errors() -> re.Pattern[str]:
     return re.compile("|".join(found), re.MULTILINE)
 
 
-def does_not_compile(*outputs: str) -> bool:
-    """Return whether a build or a test command says that something does not compile, or cannot be parsed.
+def reports_compile_error(*outputs: str) -> bool:
+    """Return whether the output of a build or test command reports a compile or parse error.
 
-    It chooses between failures only: who prints such words by himself is right as little.
+    It distinguishes failures only: a program that prints such a message itself fails as well.
     """
     return any(_compile_errors().search(text) for text in outputs)
 
 
 def classify(
-    result: SandboxResult, *, sentinel: bool, limits: Limits, of_failure: Callable[[str, int | None], Status]
+    result: SandboxResult,
+    *,
+    sentinel: bool,
+    limits: Limits,
+    failure_status: Callable[[str, int | None], Status],
 ) -> tuple[Status, str]:
     """Return the status of a run, with the reason where one helps.
 
-    ``sentinel``: exit status 0 is a pass only with the sentinel. ``of_failure`` is the language's judgement of a failed
-    run, from standard error and the exit status.
+    ``sentinel``: exit status 0 is a pass only with the sentinel. ``failure_status`` returns the status of a failed run
+    from standard error and the exit status, by the rules of the language.
     """
     if result.error is not None:
         return Status.SANDBOX_ERROR, result.error
@@ -87,7 +91,7 @@ def classify(
         return Status.RUNTIME_ERROR, "its sandbox ended with it"
     waited = sentinel and result.waits
     if result.exit_code != 0:
-        status = of_failure(result.stderr.text, result.exit_code)
+        status = failure_status(result.stderr.text, result.exit_code)
         if status is Status.INCOMPLETE:  # by its exit status, which the program could have chosen as well
             return (Status.INCOMPLETE, WAITS) if waited else (Status.RUNTIME_ERROR, "")
         return _failure(status), ""
@@ -103,29 +107,29 @@ def _failure(status: Status) -> Status:
     return Status.RUNTIME_ERROR if status is Status.PASSED or status.is_machine_fault else status
 
 
-def held_up(status: Status, reason: str, signal_number: int | None, cpu_s: float) -> bool:
+def delayed_by_load(status: Status, reason: str, signal_number: int | None, cpu_s: float) -> bool:
     """Return whether the machine's load may have delayed a run: the wall clock ended it while it was computing."""
     late = status is Status.TIMEOUT and signal_number is None and reason.startswith(_LATE)
     return late and cpu_s >= STARVED_CPU_S
 
 
-def short_of_what_all_share(status: Status, stderr: str) -> bool:
+def hit_shared_limit(status: Status, stderr: str) -> bool:
     """Return whether a failure may be due to a kernel limit shared by all programs of a user or of the machine.
 
-    Such a program runs again alone. One that only says so gains nothing: alone it is judged as it is.
+    Such a program runs again alone. A program that prints such a message itself gains nothing by it.
     """
-    failed = status.ended_by_itself or status is Status.TIMEOUT
+    failed = status.is_own_failure or status is Status.TIMEOUT
     return failed and _SHORT.search(stderr) is not None
 
 
-def ran_out_of_its_own_time(
+def timed_out_by_itself(
     status: Status, reason: str, signal_number: int | None, cpu_s: float, wall_s: float
 ) -> bool:
     """Return whether a run timed out independently of the machine's load: CPU time used up, or only waiting."""
     if status is not Status.TIMEOUT:
         return False
     waited = reason.startswith(_LATE) and wall_s >= _LONG_S
-    return reason.startswith(_SPENT) or (waited and not held_up(status, reason, signal_number, cpu_s))
+    return reason.startswith(_SPENT) or (waited and not delayed_by_load(status, reason, signal_number, cpu_s))
 
 
 _SHORT = re.compile(
@@ -134,5 +138,4 @@ _SHORT = re.compile(
     r"|(?:openpty|forkpty)\(3\) failed",
     re.IGNORECASE | re.DOTALL,
 )
-"""Descriptors on their way through sockets, watches of files, and terminals: what no program has for itself alone
-where an ordinary user starts it."""
+"""Messages about descriptors in transit, file watches and terminals: limits that all programs of a user share."""

@@ -1,7 +1,4 @@
-"""Executor for both kinds of request: single programs, and commands in projects.
-
-What comes back has one form, so that whoever asks need not know which of the two an answer was checked by.
-"""
+"""Executor for both kinds of request: single programs, and commands in projects. Results have the same type."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from caretbench.execution.types import (
     Isolation,
     Status,
     TestTally,
-    of_run,
+    run_fields,
 )
 from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine, WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
@@ -26,7 +23,7 @@ AnyRequest = ExecutionRequest | WorkspaceRequest
 
 _NAMES = 20
 """Maximum number of failing tests that are named."""
-_SAID = 2000
+_OUTPUT_CHARACTERS = 2000
 """Characters kept of a build's first or a test runner's last output: many write nothing to standard error."""
 
 
@@ -67,7 +64,7 @@ class Dispatcher:
         for of_project, run in groupby(requests, key=lambda request: isinstance(request, WorkspaceRequest)):
             if of_project:
                 wanted = (request for request in run if isinstance(request, WorkspaceRequest))
-                yield from map(as_execution, self.projects.submit(wanted))
+                yield from map(as_execution_result, self.projects.submit(wanted))
             else:
                 programs = (request for request in run if isinstance(request, ExecutionRequest))
                 yield from self.programs.submit(programs)
@@ -94,22 +91,22 @@ def open_executor(workers: int | None = None, *, use_cache: bool = True, engine:
         )
     if engine == "ray" or engine.startswith("ray://"):
         from caretbench.execution.cluster.ray_cluster import RayNodes
-        from caretbench.execution.cluster.remote_executor import SpreadingExecutor
-        from caretbench.execution.cluster.remote_workspace_executor import SpreadingWorkspaceExecutor
+        from caretbench.execution.cluster.remote_executor import RemoteExecutor
+        from caretbench.execution.cluster.remote_workspace_executor import RemoteWorkspaceExecutor
 
         nodes = RayNodes(None if engine == "ray" else engine, workers)
-        spread = SpreadingExecutor(nodes, use_cache=use_cache)
-        return Dispatcher(spread, lambda: SpreadingWorkspaceExecutor(spread, use_cache=use_cache))
+        spread = RemoteExecutor(nodes, use_cache=use_cache)
+        return Dispatcher(spread, lambda: RemoteWorkspaceExecutor(spread, use_cache=use_cache))
     raise ValueError(f"--engine {engine!r}: expected local, ray or ray://HOST:PORT")
 
 
-def as_execution(result: WorkspaceResult) -> ExecutionResult:
+def as_execution_result(result: WorkspaceResult) -> ExecutionResult:
     """Return the result of a command in a project in the form of a program's result."""
     compiled = result.status is not Status.COMPILE_ERROR
-    said = "\n".join(filter(None, (result.stderr.text, result.stdout.text)))[:_SAID]
+    output = "\n".join(filter(None, (result.stderr.text, result.stdout.text)))[:_OUTPUT_CHARACTERS]
     if compiled:
-        said = result.stdout.text[-_SAID:] if result.status is not Status.PASSED else ""
-    counts = result.counts
+        output = result.stdout.text[-_OUTPUT_CHARACTERS:] if result.status is not Status.PASSED else ""
+    counts = result.test_counts
     failing = sorted({*counts.names("failed"), *counts.names("error")})
     tally = TestTally(
         passed=counts.passed,
@@ -121,12 +118,12 @@ def as_execution(result: WorkspaceResult) -> ExecutionResult:
         id=result.id,
         status=result.status,
         stage="none" if result.isolation is None else "run" if compiled else "compile",
-        diagnostics=said,
+        diagnostics=output,
         missing_module=result.missing_module,
         run_s=result.wall_s,
         attempt=result.attempt,
         cached=result.cached,
         reason=result.reason,
         tests=tally if result.tests else None,
-        **of_run(result),
+        **run_fields(result),
     )

@@ -8,14 +8,14 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Sequence
 
-from caretbench.execution.bundles import installed
+from caretbench.execution.bundles import installed_bundle
 from caretbench.execution.cache.cache_keys import verdict_key
 from caretbench.execution.cache.result_cache import ResultCache
-from caretbench.execution.classification import held_up, short_of_what_all_share
-from caretbench.execution.local_jobs import LocalKind, LocalRuns
-from caretbench.execution.program_runner import Runner
+from caretbench.execution.classification import delayed_by_load, hit_shared_limit
+from caretbench.execution.local_jobs import LocalJobRunner, LocalRequestKind
+from caretbench.execution.program_runner import ProgramRunner
 from caretbench.execution.sandbox.program_sandbox import Sandbox
-from caretbench.execution.scan.bracket_nesting import DEEPEST, nests_too_deep
+from caretbench.execution.scan.bracket_nesting import DEEPEST, exceeds_bracket_depth
 from caretbench.execution.submission import CachedExecutor, Job, Submission
 from caretbench.execution.toolchains.base_runtime import BundleLookup
 from caretbench.execution.types import CompileResult, ExecutionRequest, ExecutionResult, Isolation, Status
@@ -44,7 +44,7 @@ class LocalExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
         *,
         cache: ResultCache | None = None,
         use_cache: bool = True,
-        bundles: BundleLookup = installed,
+        bundles: BundleLookup = installed_bundle,
         sandbox: Sandbox | None = None,
         compilers: int | None = None,
     ) -> None:
@@ -60,38 +60,38 @@ class LocalExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
 
     def _submission(self, cache: ResultCache) -> Submission[ExecutionRequest, ExecutionResult]:
         self._sandbox.probe()
-        runner = Runner(self._sandbox, cache, self._bundles)
-        return submission(runner, cache, self._workers, self._compilers)
+        runner = ProgramRunner(self._sandbox, cache, self._bundles)
+        return local_submission(runner, cache, self._workers, self._compilers)
 
 
-def submission(
-    runner: Runner, cache: ResultCache, workers: int, compilers: int
+def local_submission(
+    runner: ProgramRunner, cache: ResultCache, workers: int, compilers: int
 ) -> Submission[ExecutionRequest, ExecutionResult]:
     """Return a submission of programs to this machine."""
     programs = _Programs(runner, cache)
     window = workers * _WINDOW_PER_WORKER
-    runs = LocalRuns(programs, runner.sandbox, workers=workers, compilers=compilers, window=window)
+    runs = LocalJobRunner(programs, runner.sandbox, workers=workers, compilers=compilers, window=window)
     return Submission(programs, runs)
 
 
-class _Programs(LocalKind[ExecutionRequest, ExecutionResult]):
+class _Programs(LocalRequestKind[ExecutionRequest, ExecutionResult]):
     """Programs as a kind of request, and as work on this machine."""
 
-    form = ExecutionResult
+    result_type = ExecutionResult
 
-    def __init__(self, runner: Runner, cache: ResultCache) -> None:
+    def __init__(self, runner: ProgramRunner, cache: ResultCache) -> None:
         super().__init__(cache)
         self._runner = runner
         self._compiled: dict[str, CompileResult] = {}
 
-    def refused(self, request: ExecutionRequest) -> ExecutionResult | None:
-        obstacle = self._runner.obstacle(request)
+    def rejection(self, request: ExecutionRequest) -> ExecutionResult | None:
+        obstacle = self._runner.skip_reason(request)
         if obstacle is not None:
             return ExecutionResult(id=request.id, status=Status.SKIPPED, reason=obstacle)
         if len(request.source.encode("utf-8", "surrogatepass")) > _LONGEST_PROGRAM:
             reason = f"its text is longer than {_LONGEST_PROGRAM} bytes"
             return ExecutionResult(id=request.id, status=Status.COMPILE_ERROR, reason=reason)
-        if nests_too_deep(request.source, request.language):
+        if exceeds_bracket_depth(request.source, request.language):
             reason = f"its brackets nest deeper than {DEEPEST}"
             return ExecutionResult(id=request.id, status=Status.COMPILE_ERROR, stage="compile", reason=reason)
         return None
@@ -104,34 +104,34 @@ class _Programs(LocalKind[ExecutionRequest, ExecutionResult]):
         self._compiled.pop(key, None)
         super().keep(key, request, result)
 
-    def remembers(self, result: ExecutionResult) -> bool:
+    def is_reusable(self, result: ExecutionResult) -> bool:
         return result.status is not Status.SANDBOX_ERROR  # the next one is tried again
 
     def batch(self, request: ExecutionRequest) -> tuple[int, Hashable]:
         group = (request.language, request.profile, request.variant, request.bundle)
-        return self._runner.chunk_size(request.language), group
+        return self._runner.compile_batch_size(request.language), group
 
     def compile(self, jobs: Sequence[Job[ExecutionRequest]]) -> Sequence[ExecutionResult | None]:
         compiled = self._runner.compile([job.request for job in jobs])
         self._compiled |= {job.key: one for job, one in zip(jobs, compiled, strict=True)}
         return [
-            self._runner.not_compiled(job.request, one) if one.artefact is None else None
+            self._runner.compile_failure(job.request, one) if one.artefact is None else None
             for job, one in zip(jobs, compiled, strict=True)
         ]
 
     def run(self, job: Job[ExecutionRequest], attempt: int) -> ExecutionResult:
-        """Run a program, and compile it again before where its compiler was held up."""
-        if attempt > 1 and self._by_wall(job):
+        """Run a program; compile it again first if the machine's load delayed its compiler."""
+        if attempt > 1 and self._wall_timeout(job):
             failed = self.compile([job])[0]
             if failed is not None:
                 return failed.model_copy(update={"attempt": attempt})
         return self._runner.run(job.request, self._compiled.get(job.key, _NOTHING), attempt)
 
-    def _by_wall(self, job: Job[ExecutionRequest]) -> bool:
-        return self._compiled.get(job.key, _NOTHING).by_wall
+    def _wall_timeout(self, job: Job[ExecutionRequest]) -> bool:
+        return self._compiled.get(job.key, _NOTHING).wall_timeout
 
-    def held_up(self, job: Job[ExecutionRequest], result: ExecutionResult) -> bool:
-        """Return whether other programs may have had a part: by the machine's load, or by a limit of a user."""
-        late = held_up(result.ended, result.reason, result.signal, result.cpu_s)
-        short = short_of_what_all_share(result.ended, result.stderr.text)
-        return (result.ran and (late or short)) or self._by_wall(job)
+    def needs_rerun(self, job: Job[ExecutionRequest], result: ExecutionResult) -> bool:
+        """Return whether the machine's load or a shared limit may have changed the result."""
+        late = delayed_by_load(result.run_outcome, result.reason, result.signal, result.cpu_s)
+        short = hit_shared_limit(result.run_outcome, result.stderr.text)
+        return (result.ran and (late or short)) or self._wall_timeout(job)

@@ -1,7 +1,7 @@
 """Execution of jobs on this machine, by worker threads that wait for sandboxes.
 
-There is no event loop: waiting for subprocesses is all that running programs is. Workers answer by a queue, and what
-the machine's load may have held up runs again alone.
+There is no event loop: running programs is waiting for subprocesses. Workers return results through a queue. Jobs that
+the machine's load may have delayed run again alone.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Generic
 
 from caretbench.execution.sandbox.program_sandbox import Sandbox
-from caretbench.execution.submission import Job, Kind, Request, Result
+from caretbench.execution.submission import Job, Request, RequestKind, Result
 
 _QUIET_WAITING = 32
 
 
-class LocalKind(Kind[Request, Result]):
-    """Adapter of one kind of request for this machine; ``compile`` and ``run`` are called on worker threads."""
+class LocalRequestKind(RequestKind[Request, Result]):
+    """Kind of request that runs on this machine; ``compile`` and ``run`` are called on worker threads."""
 
     def batch(self, request: Request) -> tuple[int, Hashable]:
-        """Return how many requests are compiled together, 0 where there is nothing to compile, and of which group."""
+        """Return the number of requests per compiler call (0: nothing to compile), and their common group."""
         del request
         return 0, None
 
     def compile(self, jobs: Sequence[Job[Request]]) -> Sequence[Result | None]:
-        """Compile a batch: the result of each that does not come to run, else None."""
+        """Compile a batch; return None for each program that can run, else its final result."""
         return [None for _ in jobs]
 
     @abstractmethod
@@ -36,11 +36,11 @@ class LocalKind(Kind[Request, Result]):
         """Run one job; from the second attempt on, alone."""
 
     @abstractmethod
-    def held_up(self, job: Job[Request], result: Result) -> bool:
-        """Return whether other programs may have had a part in the result."""
+    def needs_rerun(self, job: Job[Request], result: Result) -> bool:
+        """Return whether other programs may have changed the result, so that the job runs again alone."""
 
 
-class LocalRuns(Generic[Request, Result]):
+class LocalJobRunner(Generic[Request, Result]):
     """Runner of jobs in sandboxes on this machine.
 
     ``workers``, ``compilers`` and ``window`` are maximum numbers of jobs in flight, of compilers at a time, and of
@@ -48,9 +48,15 @@ class LocalRuns(Generic[Request, Result]):
     """
 
     def __init__(
-        self, kind: LocalKind[Request, Result], sandbox: Sandbox, *, workers: int, compilers: int, window: int
+        self,
+        kind: LocalRequestKind[Request, Result],
+        sandbox: Sandbox,
+        *,
+        workers: int,
+        compilers: int,
+        window: int,
     ) -> None:
-        self._kind: LocalKind[Request, Result] = kind
+        self._kind: LocalRequestKind[Request, Result] = kind
         self._sandbox = sandbox
         self._window = window
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="sandbox")
@@ -62,9 +68,9 @@ class LocalRuns(Generic[Request, Result]):
         self._batches: dict[Hashable, list[Job[Request]]] = {}
         self._quiet: deque[tuple[Job[Request], Result]] = deque()
 
-    def room(self, held: int) -> bool:
+    def has_room(self, waiting: int) -> bool:
         """Return whether one more request may be taken."""
-        return held < self._window and len(self._quiet) < _QUIET_WAITING
+        return waiting < self._window and len(self._quiet) < _QUIET_WAITING
 
     def start(self, job: Job[Request]) -> None:
         """Run a job, or compile it with others once there are enough."""
@@ -77,14 +83,14 @@ class LocalRuns(Generic[Request, Result]):
         if len(batch) >= size:
             self._start_compile(self._batches.pop(group))
 
-    def ended(self) -> Iterator[tuple[Job[Request], Result]]:
+    def completed(self) -> Iterator[tuple[Job[Request], Result]]:
         """Yield completed jobs, without waiting."""
         return self._collect(wait=False)
 
-    def wait(self, *, last: bool) -> Iterator[tuple[Job[Request], Result]]:
+    def wait(self, *, all_started: bool) -> Iterator[tuple[Job[Request], Result]]:
         """Wait for the next completed job; if none runs, for those that must run alone."""
         # While something runs, batches are left to fill: a compiler started for one program is a slow one.
-        if last or not self._tasks:
+        if all_started or not self._tasks:
             while self._batches:
                 self._start_compile(self._batches.popitem()[1])
         return self._collect(wait=True) if self._tasks else self._again_alone()
@@ -118,7 +124,7 @@ class LocalRuns(Generic[Request, Result]):
             for job, result in future.result():
                 if result is None:
                     self._start_run(job)
-                elif self._kind.held_up(job, result):
+                elif self._kind.needs_rerun(job, result):
                     self._quiet.append((job, result))
                 else:
                     yield job, result

@@ -1,4 +1,4 @@
-"""Checks of this machine, each with a command that fixes it: the output of ``caretbench doctor``."""
+"""Checks of this machine, each with a command that fixes the problem: the output of ``caretbench doctor``."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from caretbench.errors import MachineError
 from caretbench.execution import bundles
 from caretbench.execution.bundles.pip import find_pip, find_uv
 from caretbench.execution.bundles.system_packages import apt_line
-from caretbench.execution.sandbox.host.failure_reasons import cause
+from caretbench.execution.sandbox.host.failure_reasons import overlay_failure
 from caretbench.execution.sandbox.isolation_levels import SETTING
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable, display_server
 from caretbench.execution.toolchain_tables import toolchain_tables
 from caretbench.execution.toolchains import load_runtime
 from caretbench.execution.types import Frozen, Isolation
-from caretbench.execution.workspaces.workspace_runner import Workspaces
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
 from caretbench.languages import language
 
 FREE_DISK_GB = 5.0
@@ -25,7 +25,7 @@ FREE_DISK_GB = 5.0
 OLDEST_PYTHON = (3, 11)
 
 
-class Check(Frozen):
+class MachineCheck(Frozen):
     """One check. ``fix`` is a command line (Debian and Ubuntu), empty if nothing is to be done."""
 
     name: str
@@ -34,17 +34,17 @@ class Check(Frozen):
     fix: str = ""
 
 
-def checks() -> list[Check]:
+def machine_checks() -> list[MachineCheck]:
     """Return all checks, the most important first. Starts a few programs; changes nothing."""
     return [*_sandbox(), *_machine(), *_toolchains(), *_bundles()]
 
 
-def _check(name: str, ok: bool, detail: str, fix: str = "") -> Check:
+def _check(name: str, ok: bool, detail: str, fix: str = "") -> MachineCheck:
     """Return a check, with its remedy if it fails."""
-    return Check(name=name, ok=ok, detail=detail, fix="" if ok else fix)
+    return MachineCheck(name=name, ok=ok, detail=detail, fix="" if ok else fix)
 
 
-def _sandbox() -> Iterator[Check]:
+def _sandbox() -> Iterator[MachineCheck]:
     without = "" if shutil.which("bwrap") else apt_line(["bubblewrap"])
     try:
         sandbox = Sandbox()
@@ -52,8 +52,8 @@ def _sandbox() -> Iterator[Check]:
     except SandboxUnavailable as error:
         yield _check("sandbox", False, str(error), without)
         return
-    yield _check("sandbox", True, _walls(isolation))
-    yield _level(isolation, sandbox.fallback, without)
+    yield _check("sandbox", True, _isolation_text(isolation))
+    yield _level(isolation, sandbox.fallback_reason, without)
     yield _workspaces()
     kept = {
         "cgroup-v2": "kept by the kernel, by control group",
@@ -64,8 +64,8 @@ def _sandbox() -> Iterator[Check]:
     yield _check("memory limit", isolation.memory != "none", kept.get(isolation.memory, "none is in force"))
 
 
-def _level(isolation: Isolation, fallback: str, without: str) -> Check:
-    """Return whether the stronger isolation works, and why not; ``without``: the remedy if there is no bubblewrap."""
+def _level(isolation: Isolation, fallback: str, without: str) -> MachineCheck:
+    """Return the check of the isolation level; ``without``: the remedy if there is no bubblewrap."""
     if isolation.level == "namespaces":
         return _check("isolation level", True, "namespaces: the stronger of the two levels")
     why = fallback or f"{SETTING} asks for it; the other one was not tried"
@@ -73,23 +73,23 @@ def _level(isolation: Isolation, fallback: str, without: str) -> Check:
     return _check("isolation level", not fallback, detail, without)
 
 
-def _workspaces() -> Check:
+def _workspaces() -> MachineCheck:
     sandbox = Sandbox()
     try:
-        spaces = Workspaces(sandbox)
-        placed = spaces.probe()
+        workspace_runner = WorkspaceRunner(sandbox)
+        placed = workspace_runner.probe()
     except (MachineError, OSError) as error:
         return _check("workspaces", False, f"no command runs in a project: {error}")
     finally:
         sandbox.close()
     detail = "projects are laid under an overlay in memory"
     if placed == "copy":
-        why = cause(spaces.no_overlay, spaces.store.folder)
+        why = overlay_failure(workspace_runner.overlay_failure, workspace_runner.store.folder)
         detail = f"projects are copied into memory for every command, which is slower: {why}"
     return _check("workspaces", True, detail)
 
 
-def _walls(isolation: Isolation) -> str:
+def _isolation_text(isolation: Isolation) -> str:
     seccomp = "system call filter" if isolation.seccomp else "no system call filter"
     user = {
         "unprivileged": "an unprivileged user for each program",
@@ -99,7 +99,7 @@ def _walls(isolation: Isolation) -> str:
     return f"{isolation.backend}: {isolation.level}, network {isolation.network}, {seccomp}, {user}"
 
 
-def _machine() -> Iterator[Check]:
+def _machine() -> Iterator[MachineCheck]:
     major, minor, micro, *_ = sys.version_info
     python = sys.version_info >= OLDEST_PYTHON
     yield _check("CaretBench's Python", python, f"{major}.{minor}.{micro}", apt_line(["python3"]))
@@ -117,7 +117,7 @@ def _machine() -> Iterator[Check]:
     yield _disk()
 
 
-def _disk() -> Check:
+def _disk() -> MachineCheck:
     folder = bundles.bundles_folder()
     place = next(path for path in (folder, *folder.parents) if os.path.exists(path))  # noqa: PTH110 - if need be False
     fix = "export CARETBENCH_CACHE=/a/folder/with/more/room"
@@ -129,16 +129,16 @@ def _disk() -> Check:
     return _check("free disk", free >= FREE_DISK_GB, f"{free:.0f} GB at {place}", fix)
 
 
-def _toolchains() -> Iterator[Check]:
+def _toolchains() -> Iterator[MachineCheck]:
     sandbox = Sandbox()
     for name in toolchain_tables():
-        toolchain = load_runtime(name, sandbox, bundles.installed).toolchain()
+        toolchain = load_runtime(name, sandbox, bundles.installed_bundle).toolchain()
         detail = toolchain.version if toolchain.available else "no toolchain: its problems are left out"
         yield _check(language(name).title, toolchain.available, detail, toolchain.remedy)
 
 
-def _bundles() -> Iterator[Check]:
-    for row in bundles.status():
+def _bundles() -> Iterator[MachineCheck]:
+    for row in bundles.bundle_status():
         size = f"{row.packages} packages, {row.size_bytes / 1e6:.0f} MB"
         parts = (
             row.state,

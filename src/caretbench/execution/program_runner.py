@@ -1,4 +1,4 @@
-"""Execution of one program: compiled if its language needs it, run, classified, and retried after faults of ours.
+"""Execution of one program: compiled if its language needs it, run, classified, and retried after sandbox errors.
 
 Everything here waits on subprocesses and is called from worker threads; the engine decides what runs when.
 """
@@ -12,12 +12,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from caretbench.execution.bundles import Bundle
-from caretbench.execution.cache.cache_folders import unusable
+from caretbench.execution.cache.cache_folders import unusable_cache
 from caretbench.execution.cache.cache_keys import program_key
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.classification import classify, missing_module
-from caretbench.execution.sandbox.host.program_users import NoUsers
-from caretbench.execution.sandbox.isolation_levels import Level
+from caretbench.execution.sandbox.host.program_users import NoProgramUsers
+from caretbench.execution.sandbox.isolation_levels import IsolationLevel
 from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, display_server
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.toolchain_tables import toolchain_tables
@@ -31,24 +31,24 @@ from caretbench.execution.types import (
     RunPlan,
     Status,
     Toolchain,
-    of_run,
+    run_fields,
 )
 
 SANDBOX_ATTEMPTS = 3
 """Maximum number of starts of a program when the sandbox, not the program, fails."""
 
 ANSWER_LINES = "CARETBENCH_ANSWER_LINES"
-"""Tells a harness the lines of the answer: an explicit exit with status 0 behind them is the program's own end."""
+"""Environment variable with the answer's lines: an exit with status 0 after them counts as the program's end."""
 
 _DEFAULT_CHUNK = 25
 
 
-class Runner:
+class ProgramRunner:
     """Runner of requests in one sandbox, with one runtime per language. Threads may share it."""
 
     def __init__(self, sandbox: Sandbox, cache: ResultCache, bundles: BundleLookup) -> None:
         self.sandbox = sandbox
-        self.sandbox.keep_warm(cache.artefacts)
+        self.sandbox.set_artefact_folder(cache.artefacts)
         self._cache = cache
         self._bundles = bundles
         self._found: dict[str, Bundle | None] = {}
@@ -57,14 +57,14 @@ class Runner:
         self._lock = threading.Lock()
 
     def runtime(self, language: str) -> LanguageRuntime:
-        """Return the language's runtime; made when first asked for."""
+        """Return the language's runtime, created on first use."""
         with self._lock:
             if language not in self._runtimes:
                 self._runtimes[language] = load_runtime(language, self.sandbox, self._bundles)
             return self._runtimes[language]
 
     def toolchain(self, language: str) -> Toolchain:
-        """Return the language's tools, looked for once."""
+        """Return the language's tools, cached."""
         if language not in self._toolchains:
             found = self.runtime(language).toolchain()
             if self.sandbox.level != "namespaces" and found.available:
@@ -73,7 +73,7 @@ class Runner:
             self._toolchains[language] = found
         return self._toolchains[language]
 
-    def chunk_size(self, language: str) -> int:
+    def compile_batch_size(self, language: str) -> int:
         """Return the number of programs per compiler process; 0 if there is nothing to compile."""
         return int(getattr(self.runtime(language), "chunk_size", _DEFAULT_CHUNK))
 
@@ -87,8 +87,8 @@ class Runner:
             bundle = self._found[name]
         return bundle.lock_hash if bundle is not None else ""
 
-    def obstacle(self, request: ExecutionRequest) -> str | None:
-        """Return why this machine cannot run the request, with a remedy; None if it can."""
+    def skip_reason(self, request: ExecutionRequest) -> str | None:
+        """Return the reason why this machine cannot run the request, with a remedy; None if it can."""
         if request.language not in toolchain_tables():
             return f"programs in {request.language} are not run; known: {', '.join(toolchain_tables())}"
         toolchain = self.toolchain(request.language)
@@ -97,7 +97,7 @@ class Runner:
         return unmet_need(request.needs, self.sandbox.level)
 
     def compile(self, requests: Sequence[ExecutionRequest]) -> list[CompileResult]:
-        """Compile one chunk, using the cache. Results are in order."""
+        """Compile one batch, using the cache. Results are in order."""
         keys = [
             program_key(
                 request,
@@ -128,12 +128,12 @@ class Runner:
                 place.mkdir(mode=0o755)
             try:
                 built = self.runtime(requests[0].language).compile(requests, folders)
-            except (OSError, NoUsers) as error:
+            except (OSError, NoProgramUsers) as error:
                 fault = CompileResult(artefact=None, status=Status.SANDBOX_ERROR, diagnostics=str(error))
                 built = [fault] * len(requests)
-            if any(result.status is not None for result in built) and self._cache.short_of_space():
+            if any(result.status is not None for result in built) and self._cache.is_disk_full():
                 # The message of a compiler without disk space is no verdict.
-                raise unusable(folder.parent, OSError(errno.ENOSPC, "the disk is full"))
+                raise unusable_cache(folder.parent, OSError(errno.ENOSPC, "the disk is full"))
             results: dict[int, CompileResult] = {}
             for position, result in zip(positions, built, strict=True):
                 kept = None
@@ -144,7 +144,7 @@ class Runner:
                 results[position] = result.model_copy(update={"artefact": kept})
         return results
 
-    def not_compiled(self, request: ExecutionRequest, compiled: CompileResult) -> ExecutionResult:
+    def compile_failure(self, request: ExecutionRequest, compiled: CompileResult) -> ExecutionResult:
         """Return the result of a program that is not run."""
         status = compiled.status or Status.COMPILE_ERROR
         return ExecutionResult(
@@ -183,10 +183,10 @@ class Runner:
                     toolchain=self.toolchain(request.language).version,
                 )
             ran, status, reason = self._start(request, plan)
-            if status is Status.OUT_OF_MEMORY and plan.bounded:
-                bounded = plan.model_copy(update={"argv": plan.bounded, "bounded": ()})
+            if status is Status.OUT_OF_MEMORY and plan.bounded_argv:
+                bounded = plan.model_copy(update={"argv": plan.bounded_argv, "bounded": ()})
                 ran, status, reason = self._start(request, bounded)
-        except (OSError, NoUsers) as error:
+        except (OSError, NoProgramUsers) as error:
             reason = f"no process: {error}"
             return ExecutionResult(id=request.id, status=Status.SANDBOX_ERROR, attempt=attempt, reason=reason)
         missing = missing_module(ran.stderr.text) if status is Status.UNRESOLVED_IMPORT else None
@@ -203,9 +203,9 @@ class Runner:
             attempt=attempt,
             reason=reason or self._missing_bundle(request, status),
             waits=status is Status.INCOMPLETE and ran.waits,
-            **of_run(ran),
+            **run_fields(ran),
         )
-        return language.judge(compiled.artefact or Path(), result)
+        return language.merge_compile_result(compiled.artefact or Path(), result)
 
     def _start(self, request: ExecutionRequest, plan: RunPlan) -> tuple[SandboxResult, Status, str]:
         language = self.runtime(request.language)
@@ -226,13 +226,13 @@ class Runner:
                 warm=plan.warm,
             )
         )
-        text = language.without_harness(ran.stderr.text)
+        text = language.strip_harness_frames(ran.stderr.text)
         ran = ran.model_copy(update={"stderr": ran.stderr.model_copy(update={"text": text})})
         status, reason = classify(
             ran,
             sentinel=sentinel,
             limits=request.limits,
-            of_failure=lambda stderr, code: language.classify_failure(request, stderr, code),
+            failure_status=lambda stderr, code: language.classify_failure(request, stderr, code),
         )
         return ran, status, reason
 
@@ -247,8 +247,8 @@ def _size(files: Mapping[str, str]) -> int:
     return 65_536 + sum(len(text.encode("utf-8", "surrogatepass")) + 4096 for text in files.values())
 
 
-def unmet_need(needs: Iterable[str], level: Level) -> str | None:
-    """Return why the first of a program's needs cannot be met at this level here; None where all can."""
+def unmet_need(needs: Iterable[str], level: IsolationLevel) -> str | None:
+    """Return the reason why a need of a program is not met at this isolation level; None if all are met."""
     for need in needs:
         if need != "display":
             return f"the program needs {need!r}, which no sandbox gives"

@@ -1,8 +1,7 @@
-"""Submission of requests: identical ones are grouped, known results come from the cache, the others are run.
+"""Submission of requests: identical requests are grouped, known results come from the cache, the others are run.
 
-The same for programs and for commands in projects, on this machine and on others: a :class:`Kind` tells what a request
-is, :class:`Runs` runs it. Memory stays bounded, whatever the number of requests: as many are held as there is room
-for.
+It is the same for programs and for commands in projects, on this machine and on others. A :class:`RequestKind` defines
+keys and caching, a :class:`JobRunner` runs the jobs. The number of requests in memory is bounded.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
-from caretbench.execution.cache.result_cache import ResultCache, opened
+from caretbench.execution.cache.result_cache import ResultCache, open_cache
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Isolation
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, WorkspaceResult
 
@@ -30,52 +29,52 @@ class Job(Generic[Request]):
 
     key: str
     request: Request
-    others: list[str] = field(default_factory=list)
+    duplicate_ids: list[str] = field(default_factory=list)
 
 
-class Kind(ABC, Generic[Request, Result]):
+class RequestKind(ABC, Generic[Request, Result]):
     """Kind of request: its keys and its result cache."""
 
-    form: type[Result]
+    result_type: type[Result]
 
     def __init__(self, cache: ResultCache) -> None:
         self._cache = cache
 
     @abstractmethod
-    def refused(self, request: Request) -> Result | None:
-        """Return the result of a request that cannot run here; None where it can."""
+    def rejection(self, request: Request) -> Result | None:
+        """Return the result of a request that cannot run here; None if it can."""
 
     @abstractmethod
     def key(self, request: Request) -> str:
         """Return the hash of the inputs of its result."""
 
     @abstractmethod
-    def remembers(self, result: Result) -> bool:
-        """Return whether identical requests of the same submission are given this result, kept or not."""
+    def is_reusable(self, result: Result) -> bool:
+        """Return whether identical requests of the same submission get this result, whether or not it is cached."""
 
-    def known(self, key: str) -> Result | None:
-        """Return the result that is kept."""
-        return self._cache.get(key, self.form)
+    def cached_result(self, key: str) -> Result | None:
+        """Return the cached result, or None."""
+        return self._cache.get(key, self.result_type)
 
     def keep(self, key: str, request: Request, result: Result) -> None:
         """Store a result if it is repeatable."""
-        self._cache.put(key, request, result)
+        self._cache.store(key, request, result)
 
 
-class Runs(Protocol[Request, _Result]):
-    """Protocol of running jobs, here or elsewhere. Its methods are called by one thread."""
+class JobRunner(Protocol[Request, _Result]):
+    """Protocol of a runner of jobs, on this machine or on others. Its methods are called by one thread."""
 
-    def room(self, held: int) -> bool:
-        """Return whether one more request may be taken; ``held`` wait for their results."""
+    def has_room(self, waiting: int) -> bool:
+        """Return whether one more request may be taken; ``waiting`` wait for their results."""
 
     def start(self, job: Job[Request]) -> None:
         """Accept a job; it runs now, or together with later ones."""
 
-    def ended(self) -> Iterator[tuple[Job[Request], _Result]]:
+    def completed(self) -> Iterator[tuple[Job[Request], _Result]]:
         """Yield completed jobs, without waiting."""
 
-    def wait(self, *, last: bool) -> Iterator[tuple[Job[Request], _Result]]:
-        """Wait until something has ended, and yield it; ``last``: no more jobs will come."""
+    def wait(self, *, all_started: bool) -> Iterator[tuple[Job[Request], _Result]]:
+        """Wait for at least one completed job and yield the completed ones; ``all_started``: no more jobs follow."""
 
     def close(self) -> None:
         """Cancel the jobs that still run."""
@@ -84,42 +83,42 @@ class Runs(Protocol[Request, _Result]):
 class Submission(Generic[Request, Result]):
     """State of one submission; used by the caller's thread only."""
 
-    def __init__(self, kind: Kind[Request, Result], runs: Runs[Request, Result]) -> None:
-        self._kind: Kind[Request, Result] = kind
-        self._runs: Runs[Request, Result] = runs
+    def __init__(self, kind: RequestKind[Request, Result], runs: JobRunner[Request, Result]) -> None:
+        self._kind: RequestKind[Request, Result] = kind
+        self._runs: JobRunner[Request, Result] = runs
         self._jobs: dict[str, Job[Request]] = {}
         self._held = 0
         self._recent: OrderedDict[str, Result] = OrderedDict()
 
     def results(self, requests: Iterable[Request]) -> Iterator[Result]:
-        """Yield results as they come, one per request. Closed early, it cancels what still runs."""
+        """Yield results as they complete, one per request. Closed early, it cancels running jobs."""
         source = iter(requests)
         exhausted = False
         try:
             while not exhausted or self._held:
-                if not exhausted and self._runs.room(self._held):
+                if not exhausted and self._runs.has_room(self._held):
                     request = next(source, None)
                     if request is not None:
                         yield from self._take(request)
-                        yield from self._give(self._runs.ended())
+                        yield from self._give(self._runs.completed())
                         continue
                     exhausted = True
-                yield from self._give(self._runs.wait(last=exhausted))
+                yield from self._give(self._runs.wait(all_started=exhausted))
         finally:
             self._runs.close()
 
     def _take(self, request: Request) -> Iterator[Result]:
-        refused = self._kind.refused(request)
+        refused = self._kind.rejection(request)
         if refused is not None:
             yield refused
             return
         key = self._kind.key(request)
         running = self._jobs.get(key)
         if running is not None:
-            running.others.append(request.id)
+            running.duplicate_ids.append(request.id)
             self._held += 1
             return
-        known = self._recent.get(key) or self._kind.known(key)
+        known = self._recent.get(key) or self._kind.cached_result(key)
         if known is not None:
             yield known.model_copy(update={"id": request.id, "cached": True})
             return
@@ -130,14 +129,14 @@ class Submission(Generic[Request, Result]):
     def _give(self, ended: Iterator[tuple[Job[Request], Result]]) -> Iterator[Result]:
         for job, result in ended:
             self._kind.keep(job.key, job.request, result)
-            if self._kind.remembers(result):
+            if self._kind.is_reusable(result):
                 self._recent[job.key] = result
                 if len(self._recent) > _REMEMBERED:
                     self._recent.popitem(last=False)
             del self._jobs[job.key]
-            self._held -= 1 + len(job.others)
+            self._held -= 1 + len(job.duplicate_ids)
             yield result
-            for identity in job.others:
+            for identity in job.duplicate_ids:
                 yield result.model_copy(update={"id": identity, "cached": True})
 
 
@@ -154,7 +153,7 @@ class CachedExecutor(ABC, Generic[Request, Result]):
         self._use_cache = use_cache
 
     def submit(self, requests: Iterable[Request]) -> Iterator[Result]:
-        """Yield results as they come, one per request. Closed early, it cancels what still runs.
+        """Yield results as they complete, one per request. Closed early, it cancels running jobs.
 
         A request that cannot be run as it is (its patch leads out of the project, its bundle is not built, it
         binds folders and should travel) is ``skipped``, with the reason.
@@ -163,7 +162,7 @@ class CachedExecutor(ABC, Generic[Request, Result]):
             DataError: a snapshot is not here, damaged, or too large to be sent.
             MachineError: no sandbox can be built here, or machines differ in what decides a verdict.
         """
-        with opened(self._cache, use_cache=self._use_cache) as cache:
+        with open_cache(self._cache, use_cache=self._use_cache) as cache:
             yield from self._submission(cache).results(requests)
 
     @abstractmethod

@@ -33,7 +33,7 @@ class CompilerTable(LanguageTable):
     flags: tuple[str, ...] = ()
     paper_flags: tuple[str, ...] = ()
     sentinel: str
-    """The harness's source, whose object is linked to programs."""
+    """Source file of the harness whose object is linked to programs."""
     sentinel_flags: tuple[str, ...]
     """Command that compiles it to an object, without the names of the files."""
     link: tuple[str, ...]

@@ -47,7 +47,7 @@ class Status(StrEnum):
         return self not in _MACHINE_FAULTS
 
     @property
-    def ended_by_itself(self) -> bool:
+    def is_own_failure(self) -> bool:
         """Return whether the program failed in its run without being ended by a limit."""
         return self in _OWN_FAILURES
 
@@ -176,7 +176,7 @@ class ExecutionResult(Frozen):
     attempt: int = 1
     cached: bool = False
     reason: str = ""
-    """For ``skipped`` and ``sandbox_error``: why, and what would help."""
+    """Reason and remedy, for ``skipped`` and ``sandbox_error``."""
     waits: bool = False
     """The run is ``incomplete`` because a check waits for a promise that never settled."""
     tests: TestTally | None = None
@@ -188,12 +188,12 @@ class ExecutionResult(Frozen):
         return self.stage == "run" or self.run_status is not None
 
     @property
-    def ended(self) -> Status:
+    def run_outcome(self) -> Status:
         """Outcome of the run, whatever the type checker reported."""
         return self.run_status or self.status
 
 
-def of_run(result: Frozen) -> dict[str, Any]:
+def run_fields(result: Frozen) -> dict[str, Any]:
     """Return the fields that a result has in common with those of every run, to make another one of them."""
     names = ("exit_code", "signal", "stdout", "stderr", "cpu_s", "memory_mb", "isolation")
     return {name: getattr(result, name) for name in names}
@@ -207,11 +207,11 @@ class CompileResult(Frozen):
     diagnostics: str = ""
     missing_module: str | None = None
     compile_s: float = 0.0
-    by_wall: bool = False
-    """True if the wall clock alone ended the compiler: the machine's load may have delayed it."""
+    wall_timeout: bool = False
+    """True if the wall time limit ended the compiler: the machine's load may have delayed it."""
 
 
-class Warm(NamedTuple):
+class WarmSettings(NamedTuple):
     """Settings of a program's run in a warm sandbox."""
 
     harness: str = ""  # Python text that runs in the forked interpreter; empty: the program is executed
@@ -220,23 +220,23 @@ class Warm(NamedTuple):
 
 
 class ProjectTree(NamedTuple):
-    """Project as the work folder of a program, and the files read out of it afterwards. Paths are relative to it."""
+    """Project in the work folder of a program, and the files to read afterwards. Paths are relative to it."""
 
     snapshot: Path | None = None
-    """A folder laid below the work folder, to be read; what is written lies in memory. None: it holds files alone."""
+    """Folder below an overlay at the work folder; changes are kept in memory. None: the work folder has files only."""
     deleted: tuple[str, ...] = ()  # files and then folders of the snapshot that are not to be seen
     folders: tuple[str, ...] = ()  # to make
     links: tuple[tuple[str, str], ...] = ()  # symbolic links to make: (path, target)
     executable: tuple[str, ...] = ()  # files that get the executable bit
     results: tuple[str, ...] = ()
     """Files to read out, by path or pattern (``*``, ``?``, and ``**`` for any number of folders)."""
-    file_bytes: int = 4 << 20  # bound of one such file
-    total_bytes: int = 16 << 20  # bound of all such files
+    max_file_bytes: int = 4 << 20  # bound of one such file
+    max_total_bytes: int = 16 << 20  # bound of all such files
     loopback: bool = True  # the loopback interface is up
 
 
 class ResultFile(Frozen):
-    """File that a program left: its content, or why it was not read.
+    """File that a program wrote: its content, or the reason why it was not read.
 
     ``path`` is relative to the work folder, ``pattern`` what it was found by. In JSON, ``data`` is in base64.
     """
@@ -253,12 +253,12 @@ class RunPlan(Frozen):
     """Start of a compiled program inside the sandbox."""
 
     argv: tuple[str, ...]
-    bounded: tuple[str, ...] = ()
+    bounded_argv: tuple[str, ...] = ()
     """The command of a second run where the first ran out of memory: with bounds that cost every program time."""
     environment: Mapping[str, str] = Field(default_factory=dict)
     read_only: Mapping[str, str] = Field(default_factory=dict)  # path inside -> path on the host
     files: Mapping[str, str] = Field(default_factory=dict)  # name in the work folder -> text
-    warm: Warm = Warm()
+    warm: WarmSettings = WarmSettings()
     answer_lines: tuple[int, int] | None = None
     """The first and last line of the answer in the program as it runs, where a harness judges exits by their place."""
     address_space_limit: bool = True  # RLIMIT_AS; runtimes that reserve address space get RLIMIT_DATA instead
@@ -278,42 +278,42 @@ class LanguageRuntime(Protocol):
     """Runtime of one language: compiles programs, many at a time if that pays, and runs them."""
 
     language: str
-    chunk_size: int
+    compile_batch_size: int
     """Number of programs per call of ``compile``; 0 if there is nothing to compile."""
     variants: tuple[str, ...]
-    """Named builds that a request may choose."""
+    """Names of the build variants that a request may choose."""
 
     def toolchain(self) -> Toolchain:
-        """Return the installed tools; looked up once per process."""
+        """Return the installed tools, cached per process."""
 
     def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
         """Compile the requests in one sandboxed process into the given empty folders; results in order."""
 
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
-        """Return how to run the output of ``compile`` in ``artefact``."""
+        """Return the plan to run the output of ``compile`` in ``artefact``."""
 
-    def judge(self, artefact: Path, result: ExecutionResult) -> ExecutionResult:
+    def merge_compile_result(self, artefact: Path, result: ExecutionResult) -> ExecutionResult:
         """Return the result of a run, with the compiler's messages."""
 
-    def without_harness(self, stderr: str) -> str:
+    def strip_harness_frames(self, stderr: str) -> str:
         """Return standard error without the harness's frames in stack traces."""
 
     def classify_failure(self, request: ExecutionRequest, stderr: str, exit_code: int | None) -> Status:
-        """Return whether a failure is a failed assertion, an unresolved import, out of memory or another error."""
+        """Return the status of a failure: a failed assertion, an unresolved import, out of memory or another error."""
 
 
-_Asked = TypeVar("_Asked", contravariant=True)
-_Found = TypeVar("_Found", covariant=True)
+_Request = TypeVar("_Request", contravariant=True)
+_Result = TypeVar("_Result", covariant=True)
 
 
-class Engine(Protocol[_Asked, _Found]):
+class Engine(Protocol[_Request, _Result]):
     """Engine that runs requests, in any order; every request has exactly one result."""
 
-    def submit(self, requests: Iterable[_Asked]) -> Iterator[_Found]:
-        """Yield results as they come; identical requests run once."""
+    def submit(self, requests: Iterable[_Request]) -> Iterator[_Result]:
+        """Yield results as they complete; identical requests run once."""
 
     def isolation(self) -> Isolation:
-        """Return the isolation in force, found by really running a program."""
+        """Return the isolation in force, determined by running a program."""
 
 
 Executor = Engine[ExecutionRequest, ExecutionResult]

@@ -9,25 +9,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from caretbench.languages.table_reader import LanguageTable, folders, read_table
+from caretbench.languages.table_reader import LanguageTable, language_folders, read_table
 
 
 class Dialect(LanguageTable):
-    """A dialect with a grammar of its own; its queries are the language's."""
+    """Dialect with its own grammar; it uses the queries of the language."""
 
     function: str
     suffixes: tuple[str, ...]
 
 
 class Language(LanguageTable):
-    """One language: ``name`` is the word for it everywhere else."""
+    """Properties of one language; other files refer to it by ``name``."""
 
     name: str = ""
-    """The folder's."""
+    """Name of the folder."""
     order: int
     """Position in lists."""
     parsed_only: bool = False
-    """It is read in patches and never run: nothing else asks for it."""
+    """True for a language that is only parsed in patches and never run."""
     title: str
     suffix: str
     more_suffixes: tuple[str, ...] = ()
@@ -39,24 +39,24 @@ class Language(LanguageTable):
     grammar_function: str = "language"
     dialects: Mapping[str, Dialect] = {}
     plain_documentation: bool = False
-    """Any comment right before a declaration documents it, whatever its marks."""
+    """True if any comment directly before a declaration documents it."""
     indented: bool = False
-    """Blocks are lines that are indented alike, behind a colon."""
+    """True if blocks are marked by indentation after a colon."""
     has_macros: bool = False
-    """``#define`` puts a text of the program's own in the place of a name."""
+    """True if ``#define`` replaces names by text."""
     preprocessed: bool = False
-    """A preprocessor can cut up what the grammar expects."""
+    """True if a preprocessor can split constructs of the grammar."""
     strings_and_comments: tuple[str, ...] = ()
     """Regular expressions of text in which brackets do not count."""
     literal_types: Mapping[str, str] = {}
     """The type of a variable without a written one, by the kind of its literal."""
     nodes: Mapping[str, tuple[str, ...]] = {}
-    """Node kinds of the grammar, by what they are: see :func:`node_kinds`."""
+    """Node kinds of the grammar by role, see :func:`node_kinds`."""
 
 
 @cache
 def _all() -> Mapping[str, Language]:
-    read = {folder: read_table(folder, "language", Language) for folder in folders()}
+    read = {folder: read_table(folder, "language", Language) for folder in language_folders()}
     found = [entry.model_copy(update={"name": folder}) for folder, entry in read.items() if entry is not None]
     return {entry.name: entry for entry in sorted(found, key=lambda entry: entry.order)}
 
@@ -68,7 +68,7 @@ def languages() -> Mapping[str, Language]:
 
 
 @cache
-def parsed_only() -> Mapping[str, Language]:
+def parsed_only_languages() -> Mapping[str, Language]:
     """Return the languages that are read in patches and never run, by name."""
     return {name: entry for name, entry in _all().items() if entry.parsed_only}
 
@@ -92,7 +92,7 @@ def language(name: str) -> Language:
         raise KeyError(f"unknown language {name!r}; known: {', '.join(languages())}") from None
 
 
-def of_grammar(name: str) -> Language:
+def language_of_grammar(name: str) -> Language:
     """Return the language of a grammar: one by its name, that of a dialect (``tsx``), or one that is parsed only.
 
     Raises:

@@ -1,7 +1,7 @@
 """Readers for the tables of a language's folder: ``NAME/TABLE.toml`` as a typed value, and the folder's other files.
 
-A file, or a table in it, with ``inherits = "OTHER"`` begins with what that language has there; what it says itself goes
-before. Tables belong to the rooms that read them, and so do their types.
+A file, or a table in it, with ``inherits = "OTHER"`` extends that language's file or table, and its own entries take
+precedence. The types of tables are in the rooms that read them.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ TableType = TypeVar("TableType", bound=LanguageTable)
 
 
 @cache
-def folders() -> tuple[str, ...]:
+def language_folders() -> tuple[str, ...]:
     """Return the names of all folders that hold a language, in alphabetical order."""
     root = resources.files("caretbench.languages")
     return tuple(sorted(entry.name for entry in root.iterdir() if entry.joinpath("language.toml").is_file()))
 
 
 @cache
-def text_of(folder: str, *path: str) -> str | None:
+def language_file(folder: str, *path: str) -> str | None:
     """Return the text of a file in a folder; None where there is none."""
     file = resources.files("caretbench.languages").joinpath(folder, *path)
     return file.read_text("utf-8") if file.is_file() else None
 
 
-def read_table(folder: str, table: str, kind: type[TableType]) -> TableType | None:
+def read_table(folder: str, table: str, table_type: type[TableType]) -> TableType | None:
     """Return the table of a folder as a value of its type; None where the folder has no such file.
 
     Raises:
         pydantic.ValidationError: the file does not fit the type.
     """
     content = _content(folder, table)
-    return None if content is None else kind.model_validate(content)
+    return None if content is None else table_type.model_validate(content)
 
 
 def _content(folder: str, table: str) -> dict[str, Any] | None:
-    text = text_of(folder, f"{table}.toml")
+    text = language_file(folder, f"{table}.toml")
     if text is None:
         return None
     content = tomllib.loads(text)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from caretbench.errors import DataError
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
-from caretbench.execution.workspaces.workspace_executor import limits_for
+from caretbench.execution.workspaces.workspace_executor import limits_from_cpu_time
 from caretbench.execution.workspaces.workspace_runner import WORKSPACE_LIMITS, WorkspaceRequest
 from caretbench.problem import FileSplice, Problem, TestsCheck
 from caretbench.projects.runner_options import runs_pytest, with_selected_tests, without_shuffling
@@ -55,7 +55,7 @@ def check_request(check: TestsCheck, snapshot: str, *, identity: str = "") -> Wo
         junit=check.junit,
         minimum_tests=check.minimum_tests,
         expected=check.output,
-        limits=limits_for(check.reference_s) if check.reference_s is not None else WORKSPACE_LIMITS,
+        limits=limits_from_cpu_time(check.reference_s) if check.reference_s is not None else WORKSPACE_LIMITS,
     )
     request = without_shuffling(request)
     return (

@@ -13,8 +13,8 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from caretbench.execution.types import Status
-from caretbench.execution.workspaces.command_results import spoken_tests
-from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine, limits_for
+from caretbench.execution.workspaces.command_results import console_test_count
+from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine, limits_from_cpu_time
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
 
 RUNS = 3
@@ -93,7 +93,7 @@ def _prepared(engine: WorkspaceEngine, found: ProjectCheck, prepare: tuple[str, 
     if result.status is not Status.PASSED:
         return found
     cpu_s = min(found.cpu_s, max(_REBUILD_SHARE * found.cpu_s, result.cpu_s))
-    limits = limits_for(cpu_s, least_s=_LEAST_CPU_S, floor=request.limits)
+    limits = limits_from_cpu_time(cpu_s, least_s=_LEAST_CPU_S, floor=request.limits)
     return found._replace(request=request.model_copy(update={"limits": limits}), cpu_s=cpu_s)
 
 
@@ -139,7 +139,7 @@ def passing_check(request: WorkspaceRequest, *passed: WorkspaceResult) -> Projec
     """Return the result of runs that all passed: their number of tests is required, limits follow from their time."""
     cpu_s = max(result.cpu_s for result in passed)
     tests = min(passed_test_count(result) for result in passed)
-    limits = limits_for(cpu_s, least_s=_LEAST_CPU_S, floor=request.limits)
+    limits = limits_from_cpu_time(cpu_s, least_s=_LEAST_CPU_S, floor=request.limits)
     changes = {"limits": limits, "minimum_tests": max(request.minimum_tests, tests)}
     wall_s = max(result.wall_s for result in passed)
     return ProjectCheck(request.model_copy(update=changes), test_count=tests, cpu_s=cpu_s, wall_s=wall_s)
@@ -155,7 +155,7 @@ def _names(failed: Sequence[WorkspaceResult]) -> tuple[str, ...]:
 
 def failing_tests(result: WorkspaceResult) -> tuple[str, ...]:
     """Return the names of failed tests, from reports."""
-    return (*result.counts.names("failed"), *result.counts.names("error"))
+    return (*result.test_counts.names("failed"), *result.test_counts.names("error"))
 
 
 def _no_tests(result: WorkspaceResult) -> bool:
@@ -176,8 +176,8 @@ def _runs_nothing(result: WorkspaceResult) -> str:
 def passed_test_count(result: WorkspaceResult) -> int:
     """Return the number of passed tests, from reports or the runner's output; 0 if unknown."""
     if result.tests:
-        return result.counts.passed
-    return spoken_tests(result.stdout.text, result.stderr.text) or 0
+        return result.test_counts.passed
+    return console_test_count(result.stdout.text, result.stderr.text) or 0
 
 
 # Long: one case for each cause, in the order of precedence.

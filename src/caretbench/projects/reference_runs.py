@@ -84,7 +84,7 @@ def _in_another_order(engine: WorkspaceEngine, request: WorkspaceRequest) -> str
         return ""
     for repeat in range(2):
         [result] = engine.submit([turned.model_copy(update={"repeat": repeat})])
-        if not result.status.ended_by_itself:
+        if not result.status.is_own_failure:
             return ""
     names = ", ".join(failing_tests(result)[:_NAMED])
     return f"in another order {names or 'its tests'} fail{'s' if names and ',' not in names else ''}"

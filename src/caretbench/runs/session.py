@@ -110,7 +110,7 @@ def toolchains(
     problems: Sequence[Problem], executor: AnyExecutor, note: Callable[[str], None]
 ) -> dict[str, ToolchainInfo]:
     """Return the toolchains of the problems' languages where programs run; each missing one causes a note."""
-    from caretbench.execution.cluster.remote_executor import SpreadingExecutor
+    from caretbench.execution.cluster.remote_executor import RemoteExecutor
 
     found: dict[str, ToolchainInfo] = {}
     programs = executor.programs if isinstance(executor, Dispatcher) else executor
@@ -120,7 +120,7 @@ def toolchains(
             continue
         toolchain = (
             programs.toolchain(name)
-            if isinstance(programs, SpreadingExecutor)
+            if isinstance(programs, RemoteExecutor)
             else load_runtime(name).toolchain()
         )
         if toolchain.available:

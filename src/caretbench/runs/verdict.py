@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from caretbench.execution.scan.dead_checks import flags_in_place
+from caretbench.execution.scan.dead_checks import program_flags
 from caretbench.execution.scan.tamper import SCAN_VERSION, tamper_flags
 from caretbench.execution.types import ExecutionResult, Status
 from caretbench.extraction.policies import Policy
@@ -156,7 +156,7 @@ def answer_flags(text: str | None, problem: Problem, profile: Profile) -> tuple[
     if isinstance(splice, InlineSplice):
         before, after = splice.before, splice.after  # with what is hidden
     alone = tamper_flags(text, problem.reference, caret.language)
-    in_place = flags_in_place(before, text, after, problem.reference, caret.language)
+    in_place = program_flags(before, text, after, problem.reference, caret.language)
     return tuple(dict.fromkeys((*alone, *in_place)))
 
 

@@ -14,7 +14,7 @@ from importlib import import_module
 import tree_sitter
 
 from caretbench.languages import language as language_named
-from caretbench.languages import languages, of_grammar, parsed_only
+from caretbench.languages import language_of_grammar, languages, parsed_only_languages
 
 _local = threading.local()
 _loading = threading.Lock()
@@ -38,7 +38,7 @@ def dialects() -> Mapping[str, str]:
 
 @cache
 def _load(name: str) -> tree_sitter.Language:
-    entry = of_grammar(name)
+    entry = language_of_grammar(name)
     dialect = entry.dialects.get(name)
     function = dialect.function if dialect is not None else entry.grammar_function
     return tree_sitter.Language(getattr(import_module(entry.grammar), function)())
@@ -51,7 +51,7 @@ def grammar_name(language: str) -> str:
         KeyError: the table has no such language.
     """
     name = language.strip().lower()
-    return name if name in dialects() or name in parsed_only() else language_named(name).name
+    return name if name in dialects() or name in parsed_only_languages() else language_named(name).name
 
 
 def grammar(language: str) -> tree_sitter.Language:

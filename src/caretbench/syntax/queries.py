@@ -12,8 +12,8 @@ from functools import cache
 import tree_sitter
 
 from caretbench.languages import language as language_named
-from caretbench.languages import parsed_only
-from caretbench.languages.table_reader import text_of
+from caretbench.languages import parsed_only_languages
+from caretbench.languages.table_reader import language_file
 from caretbench.syntax.parser import grammar, grammar_name
 
 Captures = dict[str, list[tree_sitter.Node]]
@@ -24,13 +24,15 @@ _compiling = threading.Lock()
 
 @cache
 def _compiled(language: str, name: str) -> tree_sitter.Query | None:
-    text = query_text(language if language in parsed_only() else language_named(language).name, name)
+    text = query_text(
+        language if language in parsed_only_languages() else language_named(language).name, name
+    )
     return tree_sitter.Query(grammar(language), text) if text is not None else None
 
 
 def query_text(folder: str, name: str) -> str | None:
     """Return the text of a language's query file, inherited files included; None if there is no such file."""
-    text = text_of(folder, f"{name}.scm")
+    text = language_file(folder, f"{name}.scm")
     first = (text or "").partition("\n")[0]
     if not first.startswith(_INHERITS):
         return text

@@ -10,7 +10,7 @@ from itertools import accumulate
 from pathlib import Path, PurePosixPath
 
 from caretbench.errors import DataError
-from caretbench.languages import languages, parsed_only
+from caretbench.languages import languages, parsed_only_languages
 from caretbench.syntax.types import Span
 
 
@@ -24,7 +24,7 @@ def _by_suffix() -> Mapping[str, str]:
 def _grammars_by_suffix() -> Mapping[str, str]:
     found = {
         suffix: name
-        for name, entry in parsed_only().items()
+        for name, entry in parsed_only_languages().items()
         for suffix in (entry.suffix, *entry.more_suffixes)
     }
     dialects = (dialect for entry in languages().values() for dialect in entry.dialects.items())

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution.bundles import installed
+from caretbench.execution.bundles import installed_bundle
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.toolchains import load_runtime
 from caretbench.runs.run_folder import RunFolder
@@ -25,7 +25,9 @@ def runnable() -> list[str]:
     found = []
     for name in RELEASED_LANGUAGES.values():
         needs_bundle = name != "csharp"
-        if load_runtime(name).toolchain().available and (not needs_bundle or installed(f"devbench/{name}")):
+        if load_runtime(name).toolchain().available and (
+            not needs_bundle or installed_bundle(f"devbench/{name}")
+        ):
             found.append(name)
     return found
 

@@ -113,7 +113,7 @@ def test_the_order_in_which_files_lie_on_the_disk_is_nothing(
 def test_an_answer_that_leaves_before_the_tests_fails(engine: WorkspaceExecutor) -> None:
     root = Path(caretbench.__file__).parent / "samples" / "wayfarer"
     settings = read_settings(root)
-    snapshot = engine.spaces.store.add(root, ignore=("__pycache__", "caretbench.toml"))
+    snapshot = engine.workspace_runner.store.add(root, ignore=("__pycache__", "caretbench.toml"))
     base = run_checks(engine, snapshot.id, project_checks(snapshot, ["python"], settings=settings.checks))
     assert [entry.name for entry in base.checks] == ["the day", "unittest"]
     assert base.checks[1].check.minimum_tests > 20

@@ -96,7 +96,7 @@ def project(root: Path, files: dict[str, str], *, with_pytest: bool = True) -> P
 
 
 def base(engine: WorkspaceExecutor, root: Path, check: CheckSettings) -> ReferenceRuns:
-    snapshot = engine.spaces.store.add(root)
+    snapshot = engine.workspace_runner.store.add(root)
     return run_checks(engine, snapshot.id, project_checks(snapshot, ["python"], from_user=check))
 
 
@@ -174,11 +174,11 @@ def test_tests_in_any_order_are_not(engine: WorkspaceExecutor, tmp_path: Path) -
 def test_what_a_machine_lacks_is_a_reason_to_skip(engine: WorkspaceExecutor, tmp_path: Path) -> None:
     root = project(tmp_path / "shop", {"prices.py": PRICES}, with_pytest=False)
     check = TestsCheck(command=("true",), needs=("network",))
-    [result] = engine.submit([check_request(check, engine.spaces.store.add(root).id)])
+    [result] = engine.submit([check_request(check, engine.workspace_runner.store.add(root).id)])
     assert (result.status, "'network'" in result.reason) == (Status.SKIPPED, True)
     look = ("/bin/sh", "-c", 'test -n "$DISPLAY"')
     check = check.model_copy(update={"command": look, "needs": ("display",)})
-    [result] = engine.submit([check_request(check, engine.spaces.store.add(root).id)])
+    [result] = engine.submit([check_request(check, engine.workspace_runner.store.add(root).id)])
     if display_server() is None:
         assert (result.status, "xvfb" in result.reason) == (Status.SKIPPED, True)
     else:

@@ -119,7 +119,7 @@ def test_lists_count_each_construct_by_itself(
 def test_an_answer_that_leaves_with_status_0_is_wrong(
     problems: list[Problem], engine: WorkspaceExecutor
 ) -> None:
-    store = engine.spaces.store
+    store = engine.workspace_runner.store
     chosen = {
         tests_of.command: problem
         for problem in problems
@@ -141,6 +141,6 @@ def test_an_answer_that_leaves_with_status_0_is_wrong(
 @pytest.mark.long
 def test_a_sample_still_passes_the_gate(problems: list[Problem], engine: WorkspaceExecutor) -> None:
     sample = problems[:: max(1, len(problems) // 6)]
-    gate = WorkspaceGate(engine, policy("block"), store=engine.spaces.store)
+    gate = WorkspaceGate(engine, policy("block"), store=engine.workspace_runner.store)
     verdicts = {row.problem_id: row.verdict for row in gate.decide(sample, all_problems=problems)}
     assert verdicts == {problem.id: "valid" for problem in sample}

@@ -23,13 +23,13 @@ EXTRA_FOLDERS = "CARETBENCH_BUNDLE_SPECS"
 
 EcosystemName = Literal["pip", "npm", "maven", "debian"]
 SystemPackages = Literal["ask", "install", "never"]
-"""Missing system packages: ``ask`` stops and says which, ``install`` runs apt-get, ``never`` goes on."""
+"""Missing system packages: ``ask`` stops and lists them, ``install`` runs apt-get, ``never`` continues without."""
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 
 
 class BundleError(ValueError):
-    """A bundle cannot be built or does not fit its specification; the message says what to do."""
+    """Error: a bundle cannot be built or does not fit its specification; the message contains the remedy."""
 
 
 class LinkRule(Frozen):
@@ -41,7 +41,7 @@ class LinkRule(Frozen):
     """Names without ``lib`` and ``.so``; ``python3.*`` matches the version that is installed."""
 
 
-class Spec(Frozen):
+class BundleSpec(Frozen):
     """A bundle's specification: one TOML file, with a lock file next to it if the ecosystem has one."""
 
     name: str = Field(pattern=r"^[a-z0-9_-]+/[a-z0-9_-]+$")
@@ -118,14 +118,14 @@ class Bundle(Frozen):
         return tuple(dict.fromkeys(flags))
 
 
-def load_spec(path: Path) -> Spec:
+def load_spec(path: Path) -> BundleSpec:
     """Return the specification in a TOML file, or raise BundleError where it cannot be read or does not fit."""
     try:
         table = tomllib.loads(path.read_text("utf-8"))
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise BundleError(f"{path}: {error}") from None
     try:
-        return Spec.model_validate(table | {"folder": path.parent})
+        return BundleSpec.model_validate(table | {"folder": path.parent})
     except ValidationError as error:
         raise BundleError(f"{path}: {describe_validation_error(error)}") from None
 
@@ -137,7 +137,7 @@ def _folders() -> Iterator[Path]:
     yield from (Path(folder) for folder in os.environ.get(EXTRA_FOLDERS, "").split(os.pathsep) if folder)
 
 
-def bundle_specs() -> dict[str, Spec]:
+def bundle_specs() -> dict[str, BundleSpec]:
     """Return all specifications by name. A user's own (``CARETBENCH_BUNDLE_SPECS``) come last and may replace one.
 
     Raises:
@@ -147,7 +147,7 @@ def bundle_specs() -> dict[str, Spec]:
     return {spec.name: spec for spec in specs}
 
 
-def bundle_spec(name: str) -> Spec:
+def bundle_spec(name: str) -> BundleSpec:
     """Return the specification of this name, or raise BundleError, which lists those that are known."""
     specs = bundle_specs()
     if name not in specs:

@@ -16,18 +16,18 @@ from caretbench.execution.bundles.bundle_model import (
     Bundle,
     BundleError,
     BundleManifest,
+    BundleSpec,
     EcosystemName,
-    Spec,
     SystemPackages,
     bundle_spec,
     bundle_specs,
 )
-from caretbench.execution.bundles.debian import Debian
+from caretbench.execution.bundles.debian import DebianEcosystem
 from caretbench.execution.bundles.ecosystem import Ecosystem
-from caretbench.execution.bundles.maven import Maven
-from caretbench.execution.bundles.npm import Npm
-from caretbench.execution.bundles.pip import Pip
-from caretbench.execution.bundles.system_packages import Say, apt_install, apt_line
+from caretbench.execution.bundles.maven import MavenEcosystem
+from caretbench.execution.bundles.npm import NpmEcosystem
+from caretbench.execution.bundles.pip import PipEcosystem
+from caretbench.execution.bundles.system_packages import ProgressCallback, apt_install, apt_line
 from caretbench.execution.cache.cache_folders import BUNDLES
 from caretbench.execution.types import Frozen
 from caretbench.files import cache_folder, sha256_json, write_atomically
@@ -36,10 +36,10 @@ MANIFEST = "bundle.json"
 _UNFINISHED = ".unfinished-"
 
 ECOSYSTEMS: Mapping[EcosystemName, Ecosystem] = {
-    "pip": Pip(),
-    "npm": Npm(),
-    "maven": Maven(),
-    "debian": Debian(),
+    "pip": PipEcosystem(),
+    "npm": NpmEcosystem(),
+    "maven": MavenEcosystem(),
+    "debian": DebianEcosystem(),
 }
 
 
@@ -57,11 +57,11 @@ class BundleStatus(Frozen):
 
 
 def bundles_folder() -> Path:
-    """Return the folder of the cache in which bundles lie."""
+    """Return the cache folder that contains the bundles."""
     return cache_folder() / BUNDLES
 
 
-def bundle_key(spec: Spec) -> str:
+def bundle_key(spec: BundleSpec) -> str:
     """Return 16 hexadecimal digits of a hash over a bundle's packages, lock and platform."""
     lock = spec.lock_path.read_text("utf-8") if spec.lock_path else ""
     decides = spec.model_dump(include={"name", "ecosystem", "packages", "optional", "offline_repository"})
@@ -70,7 +70,7 @@ def bundle_key(spec: Spec) -> str:
     return sha256_json([decides, lock, ECOSYSTEMS[spec.ecosystem].platform()])[:16]
 
 
-def _manifest(spec: Spec) -> tuple[Path, BundleManifest] | None:
+def _manifest(spec: BundleSpec) -> tuple[Path, BundleManifest] | None:
     root = bundles_folder() / spec.name / bundle_key(spec)
     try:
         return root, BundleManifest.model_validate_json((root / MANIFEST).read_text("utf-8"))
@@ -78,7 +78,7 @@ def _manifest(spec: Spec) -> tuple[Path, BundleManifest] | None:
         return None
 
 
-def installed(name: str) -> Bundle | None:
+def installed_bundle(name: str) -> Bundle | None:
     """Return the built bundle with this name, or None where it is not built for this specification and platform.
 
     Raises:
@@ -89,11 +89,14 @@ def installed(name: str) -> Bundle | None:
     if found is None:
         return None
     root, manifest = found
-    return ECOSYSTEMS[spec.ecosystem].view(spec, manifest, root)
+    return ECOSYSTEMS[spec.ecosystem].as_bundle(spec, manifest, root)
 
 
-def build(
-    spec: Spec, *, system_packages: SystemPackages = "ask", progress: Say = lambda _line: None
+def build_bundle(
+    spec: BundleSpec,
+    *,
+    system_packages: SystemPackages = "ask",
+    progress: ProgressCallback = lambda _line: None,
 ) -> Bundle:
     """Build a bundle, unless it is there already; a build that was killed is simply started again.
 
@@ -126,13 +129,15 @@ def build(
         found = _manifest(spec)
         if found is not None and not (set(found[1].missing) - set(missing)):
             progress(f"{spec.name}: already built")
-            return ecosystem.view(spec, found[1], found[0])
+            return ecosystem.as_bundle(spec, found[1], found[0])
         return _build(spec, ecosystem, missing, folder, progress)
 
 
-def _build(spec: Spec, ecosystem: Ecosystem, missing: tuple[str, ...], folder: Path, progress: Say) -> Bundle:
+def _build(
+    spec: BundleSpec, ecosystem: Ecosystem, missing: tuple[str, ...], folder: Path, progress: ProgressCallback
+) -> Bundle:
     progress(f"{spec.name}: building")
-    versions = ecosystem.fill(spec, folder, progress)
+    versions = ecosystem.install(spec, folder, progress)
     ecosystem.verify(spec, folder)
     manifest = BundleManifest(
         name=spec.name,
@@ -149,16 +154,16 @@ def _build(spec: Spec, ecosystem: Ecosystem, missing: tuple[str, ...], folder: P
         root.rename(Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=root.parent)) / "old")
     folder.rename(root)
     progress(f"{spec.name}: {len(versions)} packages, {manifest.size_bytes / 1e6:.0f} MB")
-    return ecosystem.view(spec, manifest, root)
+    return ecosystem.as_bundle(spec, manifest, root)
 
 
-def write_lock(spec: Spec) -> Path:
+def write_lock_file(spec: BundleSpec) -> Path:
     """Resolve the packages anew and replace the lock file next to the specification; needs a network.
 
     Raises:
         BundleError: the ecosystem has no locks, or they cannot be resolved.
     """
-    text = ECOSYSTEMS[spec.ecosystem].lock(spec)
+    text = ECOSYSTEMS[spec.ecosystem].resolve_lock(spec)
     if spec.lock_path is None:
         raise BundleError(f"{spec.name}: the specification names no lock file")
     write_atomically(spec.lock_path, text)
@@ -166,8 +171,8 @@ def write_lock(spec: Spec) -> Path:
 
 
 @contextmanager
-def _building(spec: Spec) -> Iterator[Path]:
-    """Provide an empty folder to build in; one builder per bundle at a time; what killed builders left is removed."""
+def _building(spec: BundleSpec) -> Iterator[Path]:
+    """Yield an empty folder to build in. One process builds a bundle at a time; leftovers are removed."""
     home = bundles_folder() / spec.name
     home.mkdir(parents=True, exist_ok=True)
     with (home / ".lock").open("w") as stream:
@@ -183,7 +188,7 @@ def _building(spec: Spec) -> Iterator[Path]:
 
 
 def _make_readable(folder: Path) -> int:
-    """Make files readable by all and writable by nobody; return the bytes of all files."""
+    """Make files readable by all users and read-only; return their total size in bytes."""
     size = 0
     folder.chmod(0o755)
     for path in folder.rglob("*"):
@@ -198,12 +203,12 @@ def _make_readable(folder: Path) -> int:
     return size
 
 
-def status() -> list[BundleStatus]:
+def bundle_status() -> list[BundleStatus]:
     """Return all bundles, with their state and the command that builds the missing ones."""
     return [_status(spec) for spec in bundle_specs().values()]
 
 
-def _status(spec: Spec) -> BundleStatus:
+def _status(spec: BundleSpec) -> BundleStatus:
     line = f"caretbench deps build {spec.name}"
     found = _manifest(spec)
     missing = ECOSYSTEMS[spec.ecosystem].missing(spec) if spec.ecosystem == "debian" else ()

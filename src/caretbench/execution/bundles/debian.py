@@ -13,35 +13,35 @@ from caretbench.execution.bundles.bundle_model import (
     Bundle,
     BundleError,
     BundleManifest,
+    BundleSpec,
     LinkRule,
-    Spec,
 )
 from caretbench.execution.bundles.ecosystem import Ecosystem
-from caretbench.execution.bundles.maven import JARS, absent_classes, class_path
-from caretbench.execution.bundles.system_packages import Say, debian_files, debian_versions
+from caretbench.execution.bundles.maven import JARS, absent_classes, bundle_class_path
+from caretbench.execution.bundles.system_packages import ProgressCallback, debian_files, debian_versions
 from caretbench.files import sha256_json
 
 
-class Debian(Ecosystem):
+class DebianEcosystem(Ecosystem):
     """Packages of the distribution."""
 
-    unit = "class"
+    content_kind = "class"
     optional_system_packages = True
 
     def platform(self) -> str:
-        """Return the processor; the versions are in the manifest, or, for what stays in the system, asked anew."""
+        """Return the processor. Package versions are in the manifest, or read from the system."""
         return f"debian-{machine.machine()}"
 
-    def missing(self, spec: Spec) -> tuple[str, ...]:
+    def missing(self, spec: BundleSpec) -> tuple[str, ...]:
         """Return the packages that are not installed."""
         present = debian_versions(spec.packages)
         return tuple(package for package in spec.packages if package not in present)
 
-    def fill(self, spec: Spec, folder: Path, say: Say) -> Mapping[str, str]:
-        """Copy the jars of a Java bundle; other languages' packages need only be noted."""
+    def install(self, spec: BundleSpec, folder: Path, progress: ProgressCallback) -> Mapping[str, str]:
+        """Copy the jars of a Java bundle; for other languages return the installed versions only."""
         versions = _versions(spec)
         if spec.language == "java":
-            say(f"{spec.name}: collecting the jars of {len(versions)} Debian packages")
+            progress(f"{spec.name}: collecting the jars of {len(versions)} Debian packages")
             jars = {jar for package in versions for jar in _jars(package)}
             jars = {jar for jar in jars if not any(map(jar.match, spec.exclude_jars))}
             (folder / JARS).mkdir()
@@ -49,11 +49,11 @@ class Debian(Ecosystem):
                 shutil.copyfile(jar, folder / JARS / jar.name)
         return versions
 
-    def absent(self, spec: Spec, root: Path) -> list[str]:
+    def missing_contents(self, spec: BundleSpec, root: Path) -> list[str]:
         """Return the classes of a Java bundle that are in none of its jars, where all its packages are here."""
         return absent_classes(spec, root) if spec.language == "java" and not self.missing(spec) else []
 
-    def view(self, spec: Spec, manifest: BundleManifest, root: Path) -> Bundle:
+    def as_bundle(self, spec: BundleSpec, manifest: BundleManifest, root: Path) -> Bundle:
         """Return a class path of the collected jars, or the flags for headers and libraries of the system."""
         java = spec.language == "java"
         return Bundle(
@@ -62,18 +62,18 @@ class Debian(Ecosystem):
             lock_hash=sha256_json([manifest.key, dict(manifest.packages if java else _versions(spec))]),
             root=root,
             read_only={INSIDE: str(root)} if java else {},
-            class_path=class_path(root) if java else (),
+            class_path=bundle_class_path(root) if java else (),
             compile_flags=tuple(f"-I{folder}" for folder in _matching("/", spec.include_folders)),
             link_rules=tuple(rule for rule in map(_found_libraries, spec.link_rules) if rule.libraries),
             missing=manifest.missing if java else self.missing(spec),
         )
 
-    def lock(self, spec: Spec) -> str:
+    def resolve_lock(self, spec: BundleSpec) -> str:
         """Raise BundleError: the distribution's release decides versions."""
         raise BundleError(f"{spec.name}: Debian packages have no lock; the release decides their versions")
 
 
-def _versions(spec: Spec) -> dict[str, str]:
+def _versions(spec: BundleSpec) -> dict[str, str]:
     return dict(debian_versions((*spec.packages, *spec.optional)))
 
 

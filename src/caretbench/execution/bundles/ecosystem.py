@@ -6,42 +6,42 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from caretbench.execution.bundles.bundle_model import INSIDE, Bundle, BundleError, BundleManifest, Spec
-from caretbench.execution.bundles.system_packages import Say
+from caretbench.execution.bundles.bundle_model import INSIDE, Bundle, BundleError, BundleManifest, BundleSpec
+from caretbench.execution.bundles.system_packages import ProgressCallback
 from caretbench.files import sha256_json
 
 
 class Ecosystem(ABC):
     """One package manager."""
 
-    unit = "package"
-    """The word for what ``spec.verify`` names."""
+    content_kind = "package"
+    """Kind of the entries of ``spec.verify``, for messages."""
     optional_system_packages = False
     """True if a bundle without some of the system packages is still useful."""
 
     @abstractmethod
     def platform(self) -> str:
-        """Return what a bundle's content depends on in addition to its lock: interpreter, processor. Asked often."""
+        """Return interpreter version and processor, as far as a bundle's content depends on them. Called often."""
 
     @abstractmethod
-    def missing(self, spec: Spec) -> tuple[str, ...]:
+    def missing(self, spec: BundleSpec) -> tuple[str, ...]:
         """Return Debian packages that are needed to build the bundle and are not installed."""
 
     @abstractmethod
-    def fill(self, spec: Spec, folder: Path, say: Say) -> Mapping[str, str]:
+    def install(self, spec: BundleSpec, folder: Path, progress: ProgressCallback) -> Mapping[str, str]:
         """Put the packages into an empty folder and return versions by name, or raise BundleError."""
 
     @abstractmethod
-    def absent(self, spec: Spec, root: Path) -> Sequence[str]:
-        """Return what ``spec.verify`` names and a bundle lacks, without running a package's code."""
+    def missing_contents(self, spec: BundleSpec, root: Path) -> Sequence[str]:
+        """Return the entries of ``spec.verify`` that a bundle lacks, without running a package's code."""
 
-    def verify(self, spec: Spec, root: Path) -> None:
+    def verify(self, spec: BundleSpec, root: Path) -> None:
         """Raise BundleError where a bundle lacks something that ``spec.verify`` names."""
-        absent = self.absent(spec, root)
+        absent = self.missing_contents(spec, root)
         if absent:
-            raise BundleError(f"{spec.name}: built, but holds no {self.unit} {', '.join(absent)}")
+            raise BundleError(f"{spec.name}: built, but holds no {self.content_kind} {', '.join(absent)}")
 
-    def view(self, spec: Spec, manifest: BundleManifest, root: Path) -> Bundle:
+    def as_bundle(self, spec: BundleSpec, manifest: BundleManifest, root: Path) -> Bundle:
         """Return the bundle as a runtime sees it, bound at ``/bundle``."""
         return Bundle(
             name=spec.name,
@@ -52,7 +52,7 @@ class Ecosystem(ABC):
         )
 
     @abstractmethod
-    def lock(self, spec: Spec) -> str:
+    def resolve_lock(self, spec: BundleSpec) -> str:
         """Return the text of a new lock file, with the newest versions that ``spec.packages`` allow.
 
         Raises:

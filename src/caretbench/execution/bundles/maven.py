@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from caretbench.execution.bundles.bundle_model import INSIDE, Bundle, BundleError, BundleManifest, Spec
+from caretbench.execution.bundles.bundle_model import INSIDE, Bundle, BundleError, BundleManifest, BundleSpec
 from caretbench.execution.bundles.ecosystem import Ecosystem
-from caretbench.execution.bundles.system_packages import Say, run
+from caretbench.execution.bundles.system_packages import ProgressCallback, run_tool
 from caretbench.files import sha256_file
 
 JARS = "jars"
@@ -26,7 +26,7 @@ _PROJECT = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 """
 
 
-def project(spec: Spec) -> str:
+def maven_project_file(spec: BundleSpec) -> str:
     """Return the project file with a bundle's coordinates, or raise BundleError where one has not three parts."""
     rows = []
     for package in spec.packages:
@@ -38,12 +38,12 @@ def project(spec: Spec) -> str:
     return _PROJECT.format(dependencies="\n".join(f"    <dependency>{row}</dependency>" for row in rows))
 
 
-def class_path(root: Path) -> tuple[str, ...]:
+def bundle_class_path(root: Path) -> tuple[str, ...]:
     """Return the jars of a bundle as they are found inside the sandbox, in the order of their names."""
     return tuple(f"{INSIDE}/{JARS}/{jar.name}" for jar in sorted((root / JARS).glob("*.jar")))
 
 
-def absent_classes(spec: Spec, root: Path) -> list[str]:
+def absent_classes(spec: BundleSpec, root: Path) -> list[str]:
     """Return the classes that ``spec.verify`` names and no jar of a bundle holds."""
     entries: set[str] = set()
     for jar in (root / JARS).glob("*.jar"):
@@ -52,27 +52,27 @@ def absent_classes(spec: Spec, root: Path) -> list[str]:
     return [name for name in spec.verify if f"{name.replace('.', '/')}.class" not in entries]
 
 
-class Maven(Ecosystem):
+class MavenEcosystem(Ecosystem):
     """Packages of a Maven repository."""
 
-    unit = "class"
+    content_kind = "class"
 
     def platform(self) -> str:
         """Return a constant: jars are the same everywhere."""
         return "jvm"
 
-    def missing(self, spec: Spec) -> tuple[str, ...]:
+    def missing(self, spec: BundleSpec) -> tuple[str, ...]:
         """Return Maven if it is missing, and Debian's packages for an offline repository."""
         wanted = [] if shutil.which("mvn") else ["maven"]
         if spec.offline_repository and not Path(spec.offline_repository).is_dir():
             wanted.append("maven-repo-helper")
         return tuple(wanted)
 
-    def fill(self, spec: Spec, folder: Path, say: Say) -> Mapping[str, str]:
-        """Copy the artefacts and what they need at run time."""
-        text = project(spec)
+    def install(self, spec: BundleSpec, folder: Path, progress: ProgressCallback) -> Mapping[str, str]:
+        """Copy the artefacts and their run-time dependencies."""
+        text = maven_project_file(spec)
         offline = ["-o", f"-Dmaven.repo.local={spec.offline_repository}"] if spec.offline_repository else []
-        say(f"{spec.name}: resolving {len(spec.packages)} artefacts with Maven")
+        progress(f"{spec.name}: resolving {len(spec.packages)} artefacts with Maven")
         with tempfile.TemporaryDirectory() as name:
             (Path(name) / "pom.xml").write_text(text)
             copy = [
@@ -80,17 +80,19 @@ class Maven(Ecosystem):
                 f"-DoutputDirectory={folder / JARS}",
                 "-DincludeScope=runtime",
             ]
-            run(["mvn", "-q", "-B", *offline, *copy], folder=Path(name), what=spec.name)
+            run_tool(["mvn", "-q", "-B", *offline, *copy], folder=Path(name), label=spec.name)
         return {jar.name: sha256_file(jar) for jar in sorted((folder / JARS).glob("*.jar"))}
 
-    def absent(self, spec: Spec, root: Path) -> list[str]:
+    def missing_contents(self, spec: BundleSpec, root: Path) -> list[str]:
         """Return the classes that are in none of the jars."""
         return absent_classes(spec, root)
 
-    def view(self, spec: Spec, manifest: BundleManifest, root: Path) -> Bundle:
+    def as_bundle(self, spec: BundleSpec, manifest: BundleManifest, root: Path) -> Bundle:
         """Return a class path."""
-        return super().view(spec, manifest, root).model_copy(update={"class_path": class_path(root)})
+        return (
+            super().as_bundle(spec, manifest, root).model_copy(update={"class_path": bundle_class_path(root)})
+        )
 
-    def lock(self, spec: Spec) -> str:
+    def resolve_lock(self, spec: BundleSpec) -> str:
         """Raise BundleError: coordinates are pinned in the specification."""
         raise BundleError(f"{spec.name}: Maven coordinates are pinned in the specification itself")

@@ -11,43 +11,43 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from caretbench.execution.bundles.bundle_model import INSIDE, Bundle, BundleError, BundleManifest, Spec
+from caretbench.execution.bundles.bundle_model import INSIDE, Bundle, BundleError, BundleManifest, BundleSpec
 from caretbench.execution.bundles.ecosystem import Ecosystem
-from caretbench.execution.bundles.system_packages import Say, run
+from caretbench.execution.bundles.system_packages import ProgressCallback, run_tool
 
 _FLAGS = ("--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 
 
-def split_package(package: str) -> tuple[str, str]:
+def split_package_version(package: str) -> tuple[str, str]:
     """Return ``@types/node@20`` as name and range; without a version any one (``*``) fits."""
     at = package.rfind("@")
     return (package, "*") if at <= 0 else (package[:at], package[at + 1 :])
 
 
-def package_json(spec: Spec) -> dict[str, Any]:
+def package_json(spec: BundleSpec) -> dict[str, Any]:
     """Return the project file of a bundle. It has no ``type``: programs choose their module system themselves."""
     return {
         "name": "bundle",
         "private": True,
-        "dependencies": dict(sorted(map(split_package, spec.packages))),
+        "dependencies": dict(sorted(map(split_package_version, spec.packages))),
     }
 
 
-class Npm(Ecosystem):
+class NpmEcosystem(Ecosystem):
     """Packages of the npm registry."""
 
     def platform(self) -> str:
         """Return operating system and processor: some packages have binaries for each."""
         return f"{sys.platform}-{machine.machine()}"
 
-    def missing(self, spec: Spec) -> tuple[str, ...]:  # noqa: ARG002 - the same for every bundle
+    def missing(self, spec: BundleSpec) -> tuple[str, ...]:  # noqa: ARG002 - the same for every bundle
         """Return Node and npm if they are missing."""
         return tuple(
             package for tool, package in (("node", "nodejs"), ("npm", "npm")) if shutil.which(tool) is None
         )
 
-    def fill(self, spec: Spec, folder: Path, say: Say) -> Mapping[str, str]:
-        """Install exactly what the lock lists."""
+    def install(self, spec: BundleSpec, folder: Path, progress: ProgressCallback) -> Mapping[str, str]:
+        """Install the locked versions."""
         if spec.lock_path is None:
             raise BundleError(f"{spec.name}: needs a lock file")
         lock = spec.lock_path.read_text("utf-8")
@@ -58,28 +58,28 @@ class Npm(Ecosystem):
             )
         (folder / "package.json").write_text(json.dumps(wanted, indent=2))
         (folder / "package-lock.json").write_text(lock)
-        say(f"{spec.name}: npm ci")
-        run(["npm", "ci", *_FLAGS, "--prefer-offline"], folder=folder, what=spec.name)
+        progress(f"{spec.name}: npm ci")
+        run_tool(["npm", "ci", *_FLAGS, "--prefer-offline"], folder=folder, label=spec.name)
         return {name: _version(folder, name) for name in wanted["dependencies"]} | _locked(lock, folder)
 
-    def absent(self, spec: Spec, root: Path) -> list[str]:
+    def missing_contents(self, spec: BundleSpec, root: Path) -> list[str]:
         """Return the packages without a folder."""
         return [name for name in spec.verify if not (root / "node_modules" / name / "package.json").exists()]
 
-    def view(self, spec: Spec, manifest: BundleManifest, root: Path) -> Bundle:
+    def as_bundle(self, spec: BundleSpec, manifest: BundleManifest, root: Path) -> Bundle:
         """Return a view bound at ``/bundle`` (NODE_PATH) and ``/node_modules`` (ES modules: parent folders only)."""
         binds = {INSIDE: str(root), "/node_modules": str(root / "node_modules")}
         paths = {"NODE_PATH": f"{INSIDE}/node_modules"}
-        bundle = super().view(spec, manifest, root)
+        bundle = super().as_bundle(spec, manifest, root)
         return bundle.model_copy(update={"read_only": binds, "environment": paths})
 
-    def lock(self, spec: Spec) -> str:
+    def resolve_lock(self, spec: BundleSpec) -> str:
         """Resolve with npm; the lock holds hashes, and no registry's address."""
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             (folder / "package.json").write_text(json.dumps(package_json(spec)))
             only_lock = ("--package-lock-only", "--omit-lockfile-registry-resolved=true")
-            run(["npm", "install", *only_lock, *_FLAGS], folder=folder, what=spec.name)
+            run_tool(["npm", "install", *only_lock, *_FLAGS], folder=folder, label=spec.name)
             return (folder / "package-lock.json").read_text("utf-8")
 
 

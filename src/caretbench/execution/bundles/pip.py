@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from caretbench.execution.bundles.bundle_model import INSIDE, Bundle, BundleError, BundleManifest, Spec
+from caretbench.execution.bundles.bundle_model import INSIDE, Bundle, BundleError, BundleManifest, BundleSpec
 from caretbench.execution.bundles.ecosystem import Ecosystem
-from caretbench.execution.bundles.system_packages import Say, run
+from caretbench.execution.bundles.system_packages import ProgressCallback, run_tool
 from caretbench.execution.sandbox.bubblewrap import launcher_interpreter
 
 _PACKAGES = "site-packages"
@@ -27,11 +27,11 @@ def locked_packages(lock: str) -> dict[str, set[str]]:
     """Return versions by normalised name in a pip lock; a universal lock may hold several per name."""
     found: dict[str, set[str]] = {}
     for name, version in _PINNED.findall(lock):
-        found.setdefault(normalised(name), set()).add(version)
+        found.setdefault(normalised_name(name), set()).add(version)
     return found
 
 
-def normalised(requirement: str) -> str:
+def normalised_name(requirement: str) -> str:
     """Return a requirement's name as package indexes compare it, without extras and versions."""
     name = re.split(r"[\[<>=!~; ]", requirement.strip(), maxsplit=1)[0]
     return re.sub(r"[-_.]+", "-", name).lower()
@@ -44,8 +44,8 @@ def sandbox_python() -> Path:
 
 def find_uv() -> str | None:
     """Return the ``uv`` on the path, else the one installed next to this interpreter, else None."""
-    beside = Path(sys.executable).with_name("uv")
-    return shutil.which("uv") or (str(beside) if beside.exists() else None)
+    neighbour = Path(sys.executable).with_name("uv")
+    return shutil.which("uv") or (str(neighbour) if neighbour.exists() else None)
 
 
 @cache
@@ -74,24 +74,24 @@ def _has_pip(python: Path) -> bool:
     )
 
 
-class Pip(Ecosystem):
+class PipEcosystem(Ecosystem):
     """Packages of the Python Package Index."""
 
-    unit = "module"
+    content_kind = "module"
 
     def platform(self) -> str:
         """Return interpreter version and processor: a binary wheel fits one of each."""
         version = ".".join(str(part) for part in _version(sandbox_python()))
         return f"python{version}-{sys.platform}-{machine.machine()}"
 
-    def missing(self, spec: Spec) -> tuple[str, ...]:  # noqa: ARG002 - the same for every bundle
+    def missing(self, spec: BundleSpec) -> tuple[str, ...]:  # noqa: ARG002 - the same for every bundle
         """Return Debian packages for a missing interpreter, or for pip if there is neither uv nor pip."""
         python = sandbox_python()
         if not _version(python):
             return ("python3", "python3-pip")
         return () if find_uv() or find_pip() else ("python3-pip",)
 
-    def fill(self, spec: Spec, folder: Path, say: Say) -> Mapping[str, str]:
+    def install(self, spec: BundleSpec, folder: Path, progress: ProgressCallback) -> Mapping[str, str]:
         """Unpack the locked wheels; hashes are required, source distributions refused since they run code."""
         python, lock = sandbox_python(), spec.lock_path
         if lock is None:
@@ -101,9 +101,9 @@ class Pip(Ecosystem):
                 f"{spec.name}: its packages need Python 3.11 or later, and programs run with {python}, which is older"
             )
         _check_lock(spec, lock)
-        say(f"{spec.name}: downloading and unpacking wheels for {python}")
+        progress(f"{spec.name}: downloading and unpacking wheels for {python}")
         common = ["--target", str(folder / _PACKAGES), "--require-hashes", "--no-deps", "--only-binary=:all:"]
-        run([*self._installer(python), *common, "-r", str(lock)], what=spec.name)
+        run_tool([*self._installer(python), *common, "-r", str(lock)], label=spec.name)
         shutil.rmtree(folder / _PACKAGES / "bin", ignore_errors=True)
         # a read-only folder takes no byte code later, and compiling at every import would cost seconds; failures are
         # ignored, since some packages ship templates that are no Python
@@ -120,28 +120,28 @@ class Pip(Ecosystem):
             return [sys.executable, "-m", "pip", "install", "--quiet", "--python-version", version]
         return [str(python), "-m", "pip", "install", "--quiet"]
 
-    def absent(self, spec: Spec, root: Path) -> list[str]:
+    def missing_contents(self, spec: BundleSpec, root: Path) -> list[str]:
         """Return the modules without a file."""
         return [name for name in spec.verify if not _module_file(root / _PACKAGES, name)]
 
-    def view(self, spec: Spec, manifest: BundleManifest, root: Path) -> Bundle:
+    def as_bundle(self, spec: BundleSpec, manifest: BundleManifest, root: Path) -> Bundle:
         """Return the view: bound at ``/bundle``, found through PYTHONPATH."""
         paths = {"PYTHONPATH": f"{INSIDE}/{_PACKAGES}"}
-        return super().view(spec, manifest, root).model_copy(update={"environment": paths})
+        return super().as_bundle(spec, manifest, root).model_copy(update={"environment": paths})
 
-    def lock(self, spec: Spec) -> str:
+    def resolve_lock(self, spec: BundleSpec) -> str:
         """Resolve with uv, for every platform and Python from 3.11 on."""
         with tempfile.TemporaryDirectory() as name:
             wanted = Path(name, "requirements.in")
             wanted.write_text("".join(f"{package}\n" for package in spec.packages))
             argv = [find_uv() or "uv", "pip", "compile", "--quiet", "--universal", "--python-version", "3.11"]
             argv += ["--generate-hashes", "--no-header", "--no-annotate", str(wanted)]
-            return run(argv, what=spec.name)
+            return run_tool(argv, label=spec.name)
 
 
-def _check_lock(spec: Spec, lock: Path) -> None:
+def _check_lock(spec: BundleSpec, lock: Path) -> None:
     locked = locked_packages(lock.read_text("utf-8"))
-    absent = [package for package in spec.packages if normalised(package) not in locked]
+    absent = [package for package in spec.packages if normalised_name(package) not in locked]
     if absent:
         raise BundleError(f"{lock}: does not lock {', '.join(absent)}; run: caretbench deps lock {spec.name}")
 
@@ -155,5 +155,5 @@ def _unpacked(folder: Path) -> dict[str, str]:
     versions: dict[str, str] = {}
     for info in folder.glob("*.dist-info"):
         name, _, version = info.name.removesuffix(".dist-info").rpartition("-")
-        versions[normalised(name)] = version
+        versions[normalised_name(name)] = version
     return versions

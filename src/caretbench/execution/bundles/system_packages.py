@@ -11,21 +11,21 @@ from pathlib import Path
 
 from caretbench.execution.bundles.bundle_model import BundleError
 
-Say = Callable[[str], None]
-"""Takes one line for a person to read."""
+ProgressCallback = Callable[[str], None]
+"""Function that receives one progress line."""
 
 
-def run(
+def run_tool(
     argv: Sequence[str],
     *,
     folder: Path | None = None,
     environment: Mapping[str, str] | None = None,
-    what: str,
+    label: str,
 ) -> str:
-    """Run a tool and give its standard output.
+    """Run a tool and return its standard output.
 
     Raises:
-        BundleError: the tool is not there or fails; the message ends with the last lines it said.
+        BundleError: the tool is not installed or fails; the message ends with its last lines of output.
     """
     try:
         done = subprocess.run(
@@ -33,29 +33,29 @@ def run(
             capture_output=True, text=True, errors="replace", check=False,
         )  # fmt: skip
     except OSError as error:
-        raise BundleError(f"{what}: {argv[0]} does not start ({error.strerror})") from None
+        raise BundleError(f"{label}: {argv[0]} does not start ({error.strerror})") from None
     if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip()).splitlines()
-        tail = "\n".join(f"  {line}" for line in said[-12:])
+        output = (done.stderr.strip() or done.stdout.strip()).splitlines()
+        tail = "\n".join(f"  {line}" for line in output[-12:])
         hint = _network_hint(done.stderr + done.stdout)
-        raise BundleError(f"{what}: {argv[0]} failed with exit status {done.returncode}{hint}\n{tail}")
+        raise BundleError(f"{label}: {argv[0]} failed with exit status {done.returncode}{hint}\n{tail}")
     return done.stdout
 
 
-def _network_hint(said: str) -> str:
+def _network_hint(output: str) -> str:
     signs = (
         "EAI_AGAIN", "ENOTFOUND", "ECONNREFUSED", "ETIMEDOUT", "ENETUNREACH", "dns error",
         "client error (Connect)",
         "Name or service not known", "Temporary failure in name resolution", "NewConnectionError",
     )  # fmt: skip
-    if any(sign in said for sign in signs):
+    if any(sign in output for sign in signs):
         return " (no network? what was downloaded is kept: run the same command again)"
     return ""
 
 
 @cache
 def debian_versions(names: tuple[str, ...]) -> Mapping[str, str]:
-    """Return versions of those of the named Debian packages that are installed; asked once per process."""
+    """Return the versions of the installed ones of these Debian packages, by name; cached per process."""
     if shutil.which("dpkg-query") is None:
         return {}
     done = subprocess.run(
@@ -68,7 +68,7 @@ def debian_versions(names: tuple[str, ...]) -> Mapping[str, str]:
 
 def debian_files(name: str) -> list[Path]:
     """Return the paths a Debian package put on this machine."""
-    return [Path(line) for line in run(["dpkg", "-L", name], what=name).splitlines()]
+    return [Path(line) for line in run_tool(["dpkg", "-L", name], label=name).splitlines()]
 
 
 def apt_line(packages: Iterable[str]) -> str:
@@ -76,18 +76,18 @@ def apt_line(packages: Iterable[str]) -> str:
     return f"sudo apt-get install --yes --no-install-recommends {' '.join(packages)}"
 
 
-def apt_install(packages: Sequence[str], say: Say) -> None:
+def apt_install(packages: Sequence[str], progress: ProgressCallback) -> None:
     """Install packages as root or through sudo, or raise BundleError where apt-get is not there or fails."""
     if shutil.which("apt-get") is None:
         raise BundleError("this machine has no apt-get; install by its own means: " + " ".join(packages))
     prefix = [] if os.geteuid() == 0 else ["sudo"]
-    say(f"installing {len(packages)} system packages with apt-get")
+    progress(f"installing {len(packages)} system packages with apt-get")
     quiet = {"DEBIAN_FRONTEND": "noninteractive"}
     command = ["apt-get", "install", "--yes", "--no-install-recommends", "-qq", *packages]
     try:
-        run([*prefix, *command], environment=quiet, what="system packages")
+        run_tool([*prefix, *command], environment=quiet, label="system packages")
     except BundleError:
         # a new machine has no package lists yet
-        run([*prefix, "apt-get", "update", "-qq"], environment=quiet, what="system packages")
-        run([*prefix, *command], environment=quiet, what="system packages")
+        run_tool([*prefix, "apt-get", "update", "-qq"], environment=quiet, label="system packages")
+        run_tool([*prefix, *command], environment=quiet, label="system packages")
     debian_versions.cache_clear()

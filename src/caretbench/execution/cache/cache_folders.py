@@ -20,7 +20,7 @@ BOUND = (BUNDLES, TOOLS, DOTNET, ARTEFACTS, SNAPSHOTS)
 """All of them: the probe runs with them, as programs do."""
 
 
-def unusable(place: Path, error: OSError) -> MachineError:
+def unusable_cache(place: Path, error: OSError) -> MachineError:
     """Return the refusal of a cache in which nothing can be kept."""
     return MachineError(
         f"{place}: {error.strerror}; free space, or choose another cache (CARETBENCH_CACHE=/another/folder)"

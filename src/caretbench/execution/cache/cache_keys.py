@@ -16,7 +16,7 @@ from pathlib import Path
 from caretbench.execution.classification import CRITERION_VERSION
 from caretbench.execution.sandbox.bubblewrap import PATH
 from caretbench.execution.types import ExecutionRequest
-from caretbench.execution.workspaces.java_test_command import tools_mark
+from caretbench.execution.workspaces.java_test_command import java_tools_fingerprint
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest
 from caretbench.files import sha256_json
 
@@ -47,7 +47,12 @@ def verdict_key(request: ExecutionRequest, *, toolchain: str, bundle: str) -> st
 
 
 def project_key(
-    request: WorkspaceRequest, *, bundle: str, overlay: bool, level: str, marks: Callable[[str], str]
+    request: WorkspaceRequest,
+    *,
+    bundle: str,
+    overlay: bool,
+    level: str,
+    path_fingerprints: Callable[[str], str],
 ) -> str:
     """Return the hash of all inputs of a command in a project on this machine.
 
@@ -60,30 +65,30 @@ def project_key(
         bundle: The lock hash of its bundle, empty without one.
         overlay: Projects are laid over their snapshots.
         level: The isolation level.
-        marks: Marks of the contents of paths of this machine (:class:`PathMarks`).
+        path_fingerprints: Marks of the contents of paths of this machine (:class:`PathFingerprints`).
     """
     program = shutil.which(request.command[0], path=request.environment.get("PATH", PATH))
     return sha256_json(
         [
             _PROJECT,
             CRITERION_VERSION,
-            request.model_dump(exclude={"id", "patch", "read_only", "stdin", *_unsaid(request)}),
+            request.model_dump(exclude={"id", "patch", "read_only", "stdin", *_empty_new_fields(request)}),
             *_contents(request),
-            sorted((inside, marks(place)) for inside, place in request.read_only.items()),
+            sorted((inside, path_fingerprints(place)) for inside, place in request.read_only.items()),
             bundle,
-            marks(program) if program else "",
-            system_mark(),
+            path_fingerprints(program) if program else "",
+            system_fingerprint(),
             overlay,
             level,
-            *([mark] if (mark := tools_mark(request.command)) else []),
+            *([mark] if (mark := java_tools_fingerprint(request.command)) else []),
         ]
     )
 
 
-def remote_project_key(request: WorkspaceRequest, grounds: Sequence[object]) -> str:
-    """Return the same for other machines; ``grounds``: the tools that decide there, by language."""
-    told = request.model_dump(mode="json", exclude={"id", "patch", "stdin"})
-    return sha256_json([_REMOTE_PROJECT, CRITERION_VERSION, told, *_contents(request), list(grounds)])
+def remote_project_key(request: WorkspaceRequest, environments: Sequence[object]) -> str:
+    """Return the same for other machines; ``environments``: the tools that decide there, by language."""
+    fields = request.model_dump(mode="json", exclude={"id", "patch", "stdin"})
+    return sha256_json([_REMOTE_PROJECT, CRITERION_VERSION, fields, *_contents(request), list(environments)])
 
 
 def prepared_key(request: WorkspaceRequest, *, bundle: str) -> str:
@@ -91,35 +96,35 @@ def prepared_key(request: WorkspaceRequest, *, bundle: str) -> str:
     return sha256_json(
         [
             _PREPARED, request.snapshot, request.prepare, request.directory, sorted(request.environment.items()),
-            sorted(request.read_only.items()), bundle, tools_mark(request.prepare), system_mark(),
+            sorted(request.read_only.items()), bundle, java_tools_fingerprint(request.prepare), system_fingerprint(),
         ]
     )  # fmt: skip
 
 
-def folder_mark(path: Path) -> str:
+def folder_fingerprint(path: Path) -> str:
     """Return a hash over names, sizes and dates of all below a path, or raise OSError where it is not there."""
-    digest = hashlib.sha256(_seen(path).encode())
+    digest = hashlib.sha256(_status_line(path).encode())
     for folder, folders, files in os.walk(path):
         folders.sort()
         for name in sorted([*folders, *files]):
             place = Path(folder) / name
-            digest.update(os.fsencode(place.relative_to(path)) + b"\0" + _seen(place).encode())
+            digest.update(os.fsencode(place.relative_to(path)) + b"\0" + _status_line(place).encode())
     return digest.hexdigest()
 
 
-def _seen(place: Path) -> str:
+def _status_line(place: Path) -> str:
     known = place.lstat()
     return f"{known.st_mode:o} {known.st_size} {known.st_mtime_ns}\0"
 
 
 @cache
-def system_mark() -> str:
-    """Return a hash that changes when packages of this system do; asked once per process."""
-    there = [(path, _seen(Path(path))) for path in _PACKAGES if Path(path).exists()]
+def system_fingerprint() -> str:
+    """Return a hash over the system's package database; it changes with the installed packages. Cached per process."""
+    there = [(path, _status_line(Path(path))) for path in _PACKAGES if Path(path).exists()]
     return sha256_json([platform.machine(), there])
 
 
-class PathMarks:
+class PathFingerprints:
     """Hashes of the contents of paths of this machine, each computed once."""
 
     def __init__(self) -> None:
@@ -129,13 +134,13 @@ class PathMarks:
         """Return the mark of a path; empty where nothing can be read."""
         if path not in self._known:
             try:
-                self._known[path] = folder_mark(Path(path).resolve())
+                self._known[path] = folder_fingerprint(Path(path).resolve())
             except OSError:
                 self._known[path] = ""
         return self._known[path]
 
 
-def _unsaid(request: WorkspaceRequest) -> set[str]:
+def _empty_new_fields(request: WorkspaceRequest) -> set[str]:
     """Return the fields that were added since verdicts were stored, while they are empty: no part of the key."""
     return {name for name in ("python_path", "needs", "prepare") if not getattr(request, name)}
 

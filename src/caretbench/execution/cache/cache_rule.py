@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import signal
 
-from caretbench.execution.classification import ran_out_of_its_own_time
+from caretbench.execution.classification import timed_out_by_itself
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, WorkspaceResult
 
@@ -17,22 +17,20 @@ LARGEST = 2 << 20
 _KILLED = 128 + signal.SIGKILL
 
 
-def may_be_kept(
+def is_cacheable(
     request: ExecutionRequest | WorkspaceRequest, result: ExecutionResult | WorkspaceResult
 ) -> bool:
     """Return whether a result would come out the same again."""
     if isinstance(result, ExecutionResult):
-        own = result.ran and ran_out_of_its_own_time(
-            result.ended, result.reason, result.signal, result.cpu_s, result.run_s
+        own = result.ran and timed_out_by_itself(
+            result.run_outcome, result.reason, result.signal, result.cpu_s, result.run_s
         )
-        outcomes = {result.status, result.ended}
+        outcomes = {result.status, result.run_outcome}
         outside = _program_ended_from_outside(result)
     else:
         if isinstance(request, WorkspaceRequest) and request.network == "index":
             return False  # what it found there is no one's verdict
-        own = ran_out_of_its_own_time(
-            result.status, result.reason, result.signal, result.cpu_s, result.wall_s
-        )
+        own = timed_out_by_itself(result.status, result.reason, result.signal, result.cpu_s, result.wall_s)
         outcomes = {result.status}
         outside = _command_ended_from_outside(result)
         if sum(len(file.data) for file in result.files) > LARGEST:
@@ -43,11 +41,11 @@ def may_be_kept(
 def _program_ended_from_outside(result: ExecutionResult) -> bool:
     """Return whether the machine may have ended the program, as a kernel does that is short of memory."""
     killed = result.exit_code is None and result.signal in (None, signal.SIGKILL)
-    return result.ended is Status.RUNTIME_ERROR and result.ran and killed
+    return result.run_outcome is Status.RUNTIME_ERROR and result.ran and killed
 
 
 def _command_ended_from_outside(result: WorkspaceResult) -> bool:
     """Return whether the machine may have ended a process of the command."""
-    return result.status.ended_by_itself and (
+    return result.status.is_own_failure and (
         result.signal == signal.SIGKILL or result.exit_code in (None, _KILLED)
     )

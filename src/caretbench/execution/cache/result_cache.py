@@ -17,10 +17,10 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from caretbench.execution.cache.cache_folders import ARTEFACTS, unusable
-from caretbench.execution.cache.cache_rule import LARGEST, may_be_kept
-from caretbench.execution.cache.staging_folders import building, folder_digest, sweep
-from caretbench.execution.cache.verdict_database import VerdictFile
+from caretbench.execution.cache.cache_folders import ARTEFACTS, unusable_cache
+from caretbench.execution.cache.cache_rule import LARGEST, is_cacheable
+from caretbench.execution.cache.staging_folders import folder_digest, remove_abandoned, staging_folder
+from caretbench.execution.cache.verdict_database import VerdictDatabase
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Frozen, Status
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, WorkspaceResult
 from caretbench.files import cache_folder
@@ -58,7 +58,7 @@ class CacheStatistics(Frozen):
     artefact_bytes: int = 0
 
 
-class Pruned(Frozen):
+class PruneStatistics(Frozen):
     """Statistics of a pruning; sizes in bytes."""
 
     verdicts: int = 0
@@ -80,43 +80,45 @@ class ResultCache:
         """Folder of all compiled programs."""
         try:
             self.artefacts.mkdir(parents=True, exist_ok=True, mode=0o755)
-            self._file = VerdictFile(self.folder, _TABLES)
+            self._file = VerdictDatabase(self.folder, _TABLES)
             self._checked = False
-            sweep(self.artefacts)
+            remove_abandoned(self.artefacts)
         except OSError as error:
-            raise unusable(self.folder, error) from error
+            raise unusable_cache(self.folder, error) from error
 
     # --- verdicts ---------------------------------------------------------------------------------------------
 
-    def get(self, key: str, form: type[_Result]) -> _Result | None:
+    def get(self, key: str, result_type: type[_Result]) -> _Result | None:
         """Return a stored result, marked ``cached``. A row that is damaged or not understood counts as absent."""
-        text = self.text(key)
+        text = self.stored_text(key)
         try:
-            known = form.model_validate_json(text) if text is not None else None
+            known = result_type.model_validate_json(text) if text is not None else None
         except ValidationError:
             return None
         return known.model_copy(update={"cached": True}) if known is not None else None
 
-    def put(
+    def store(
         self,
         key: str,
         request: ExecutionRequest | WorkspaceRequest,
         result: ExecutionResult | WorkspaceResult,
     ) -> bool:
-        """Store a result if it would come out the same again, and is not large; return whether it did."""
-        if not may_be_kept(request, result):
+        """Store a result if it is repeatable and not too large; return whether it was stored."""
+        if not is_cacheable(request, result):
             return False
         text = result.model_dump_json(exclude_defaults=True)
         if isinstance(request, ExecutionRequest):
-            self.put_text(key, text, language=request.language, profile=request.profile, status=result.status)
+            self.store_text(
+                key, text, language=request.language, profile=request.profile, status=result.status
+            )
         elif len(text) <= LARGEST:
             language = Path(request.command[0]).name
-            self.put_text(key, text, language=language, profile="workspace", status=result.status)
+            self.store_text(key, text, language=language, profile="workspace", status=result.status)
         else:
             return False
         return True
 
-    def text(self, key: str) -> str | None:
+    def stored_text(self, key: str) -> str | None:
         """Return the text stored under a key by :meth:`put_text`; None if it is damaged."""
         found = self._file.execute("SELECT CAST(result AS BLOB), used FROM verdicts WHERE key = ?", (key,))
         if not found:
@@ -132,7 +134,7 @@ class ResultCache:
             self._file.execute("UPDATE verdicts SET used = ? WHERE key = ?", (time.time(), key))
         return data.decode("utf-8", "surrogatepass")
 
-    def put_text(self, key: str, text: str, *, language: str, profile: str, status: Status) -> None:
+    def store_text(self, key: str, text: str, *, language: str, profile: str, status: Status) -> None:
         """Store a verdict's text with its hash; a caller that cannot read it later computes it again."""
         data = text.encode("utf-8", "surrogatepass")
         now = time.time()
@@ -157,20 +159,20 @@ class ResultCache:
 
     @contextlib.contextmanager
     def building(self) -> Iterator[Path]:
-        """Provide an empty folder to build in; what is left of it afterwards is removed.
+        """Yield an empty folder to build in; it is removed afterwards.
 
         Raises:
             MachineError: the disk is full.
         """
         with contextlib.ExitStack() as stack:
             try:
-                folder = stack.enter_context(building(self.artefacts))
+                folder = stack.enter_context(staging_folder(self.artefacts))
             except OSError as error:
-                raise unusable(self.artefacts, error) from error
+                raise unusable_cache(self.artefacts, error) from error
             yield folder
 
     def keep(self, key: str, folder: Path) -> Path:
-        """Move a built folder to its place at once; where another was faster, theirs stays.
+        """Move a built folder into the cache by one rename; if another process was faster, its folder is kept.
 
         Raises:
             MachineError: the disk is full.
@@ -183,17 +185,17 @@ class ResultCache:
             folder.rename(place)
         except OSError as error:
             if not place.is_dir():
-                raise unusable(self.artefacts, error) from error
+                raise unusable_cache(self.artefacts, error) from error
         return place
 
-    def short_of_space(self) -> bool:
+    def is_disk_full(self) -> bool:
         """Return whether the disk is so full that a compiler's error may be due to it."""
         known = os.statvfs(self.artefacts)
         return known.f_bavail * known.f_frsize < _LEAST_BYTES or 0 == known.f_favail < known.f_files
 
     def _discard(self, place: Path) -> None:
-        """Remove a folder atomically: nobody sees half of it."""
-        with contextlib.suppress(OSError), building(self.artefacts) as aside:
+        """Remove a folder atomically, by a rename."""
+        with contextlib.suppress(OSError), staging_folder(self.artefacts) as aside:
             place.rename(aside / "damaged")
             return
         if place.is_dir():
@@ -224,8 +226,8 @@ class ResultCache:
 
     def prune(
         self, *, unused_days: float | None = None, keep_bytes: int | None = None, language: str | None = None
-    ) -> Pruned:
-        """Remove what was not used for ``unused_days``, all of ``language``, and the oldest beyond ``keep_bytes``.
+    ) -> PruneStatistics:
+        """Remove entries unused for ``unused_days``, all of ``language``, and the oldest beyond ``keep_bytes``.
 
         A compiled program does not record its language: with ``language`` alone, artefacts stay. ``keep_bytes`` bounds
         verdicts and artefacts together; artefacts, which can be made again, go first.
@@ -258,13 +260,13 @@ class ResultCache:
                     (excess,),
                 )
                 verdicts, freed = verdicts + gone, freed + size
-        return Pruned(verdicts=verdicts, artefacts=artefacts, freed_bytes=freed)
+        return PruneStatistics(verdicts=verdicts, artefacts=artefacts, freed_bytes=freed)
 
-    def clear(self) -> Pruned:
+    def clear(self) -> PruneStatistics:
         """Remove everything."""
         gone, size = self._delete("1", ())
         kept = list(self._kept())
-        return Pruned(verdicts=gone, artefacts=len(kept), freed_bytes=size + self._remove(kept))
+        return PruneStatistics(verdicts=gone, artefacts=len(kept), freed_bytes=size + self._remove(kept))
 
     def _delete(self, condition: str, values: tuple[float | str, ...]) -> tuple[int, int]:
         # The condition is one of the texts above; what varies is bound.
@@ -290,8 +292,8 @@ class ResultCache:
 
 
 @contextlib.contextmanager
-def opened(cache: ResultCache | None, *, use_cache: bool) -> Iterator[ResultCache]:
-    """Provide the given cache; without one the user's, or one that is forgotten at the end."""
+def open_cache(cache: ResultCache | None, *, use_cache: bool) -> Iterator[ResultCache]:
+    """Yield ``cache``; if it is None, the user's cache, or a temporary one without ``use_cache``."""
     if cache is not None:
         yield cache
         return

@@ -1,6 +1,6 @@
 """Atomic creation of folders: they appear whole, by a rename; abandoned ones are removed.
 
-That somebody does is a lock, which a killed process loses, and never a time: clocks jump.
+A folder in use is locked; a killed process loses its lock. Times are not compared, since clocks jump.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _LOCK = ".held-"
 
 
 @contextlib.contextmanager
-def building(parent: Path) -> Iterator[Path]:
-    """Provide an empty folder below ``parent`` to build in; what is left in it afterwards is removed.
+def staging_folder(parent: Path) -> Iterator[Path]:
+    """Yield an empty folder below ``parent`` to build in; it is removed afterwards, unless it was renamed.
 
     Raises:
         OSError: it cannot be made, for example because the disk is full.
     """
     with contextlib.ExitStack() as stack:
-        with _alone(parent):
+        with _exclusive(parent):
             folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
             held = _lock_of(folder)
@@ -38,12 +38,12 @@ def building(parent: Path) -> Iterator[Path]:
         yield folder
 
 
-def sweep(parent: Path) -> None:
+def remove_abandoned(parent: Path) -> None:
     """Remove the unfinished folders of killed processes below ``parent``."""
     left = [*parent.glob(f"{_PREFIX}*"), *parent.glob(f"{_LOCK}*")]
     if not left:
         return
-    with _alone(parent):
+    with _exclusive(parent):
         for name in {place.name.removeprefix(_PREFIX).removeprefix(_LOCK) for place in left}:
             folder = parent / f"{_PREFIX}{name}"
             with contextlib.suppress(OSError), _lock_of(folder).open("ab") as stream:
@@ -57,7 +57,7 @@ def _lock_of(folder: Path) -> Path:
 
 
 @contextlib.contextmanager
-def _alone(parent: Path) -> Iterator[None]:
+def _exclusive(parent: Path) -> Iterator[None]:
     """Exclude sweeps between making a folder and locking it."""
     with (parent / ".sweeping").open("ab") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)

@@ -19,7 +19,7 @@ from caretbench.errors import MachineError
 
 _BUSY_S = 60.0
 _LOOKED_THROUGH_BYTES = 16 << 20
-"""A file of this size is looked through in a few dozen milliseconds; a larger one where a row of it is damaged."""
+"""Maximum size of a file that is checked when it is opened; a larger one is checked when a row is damaged."""
 _FILE = re.compile(r"verdicts(?:-(\d+))?\.sqlite")
 _FAULTS = (sqlite3.Error, UnicodeDecodeError)  # messages quote a damaged file's words
 _LOST = frozenset(
@@ -31,7 +31,7 @@ _LOST = frozenset(
 _LOST_WORDS = ("no such table", "no such column", "has no column", "malformed", "values for")
 
 
-class VerdictFile:
+class VerdictDatabase:
     """Tables in a numbered file below ``folder``. Threads and processes may share it.
 
     ``tables`` are statements that make the tables where they are not there.
@@ -44,9 +44,9 @@ class VerdictFile:
         self._folder = folder
         self._tables = tables
         self._lock = threading.Lock()
-        self.replaced = 0
+        self.replaced_files = 0
         """Number of damaged files that this object has replaced."""
-        with self._lock, self._in_words(), self._opening():
+        with self._lock, self._as_machine_error(), self._opening():
             self._open()
 
     def execute(self, statement: str, values: Sequence[float | str | bytes] = ()) -> list[tuple[Any, ...]]:
@@ -55,32 +55,32 @@ class VerdictFile:
         Raises:
             MachineError: the disk is full, or the file cannot be used.
         """
-        with self._lock, self._in_words():
+        with self._lock, self._as_machine_error():
             try:
                 return self._connection.execute(statement, values).fetchall()
             except _FAULTS as error:
-                if not _lost(error):
+                if not _is_damaged(error):
                     raise
                 self._replace()
                 return self._connection.execute(statement, values).fetchall()
 
     def check(self) -> None:
-        """Replace the file where it is damaged: keys out of order hide rows, and nothing else would tell of them."""
-        with self._lock, self._in_words():
-            if not self._sound():
+        """Replace the file if it is damaged: keys out of order hide rows, which no other error shows."""
+        with self._lock, self._as_machine_error():
+            if not self._is_intact():
                 self._replace()
 
-    def _sound(self) -> bool:
+    def _is_intact(self) -> bool:
         try:
             return bool(self._connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
         except _FAULTS as error:
-            if not _lost(error):
+            if not _is_damaged(error):
                 raise
             return False
 
     def close(self) -> None:
         """Close the file."""
-        with self._lock, self._in_words():
+        with self._lock, self._as_machine_error():
             self._connection.close()
 
     def _number(self) -> int:
@@ -97,9 +97,9 @@ class VerdictFile:
         small = self._file.exists() and self._file.stat().st_size <= _LOOKED_THROUGH_BYTES
         try:
             self._connect()
-            sound = not small or self._sound()
+            sound = not small or self._is_intact()
         except _FAULTS as error:
-            if not _lost(error):
+            if not _is_damaged(error):
                 raise
             sound = False
         if not sound:
@@ -136,7 +136,7 @@ class VerdictFile:
         self._file.touch()
         for ending in ("", "-wal", "-shm"):
             damaged.with_name(damaged.name + ending).unlink(missing_ok=True)
-        self.replaced += 1
+        self.replaced_files += 1
 
     @contextlib.contextmanager
     def _opening(self) -> Iterator[None]:
@@ -146,7 +146,7 @@ class VerdictFile:
             yield
 
     @contextlib.contextmanager
-    def _in_words(self) -> Iterator[None]:
+    def _as_machine_error(self) -> Iterator[None]:
         """Turn errors of a full disk or an unusable file into one line."""
         try:
             yield
@@ -157,7 +157,7 @@ class VerdictFile:
             ) from error
 
 
-def _lost(error: Exception) -> bool:
+def _is_damaged(error: Exception) -> bool:
     """Return whether the file is damaged; otherwise the disk may be full, or the file locked."""
     if isinstance(error, UnicodeDecodeError):
         return True

@@ -1,7 +1,7 @@
 """Messages between the engine that distributes programs and the nodes that run them.
 
-Batches travel as plain dictionaries, and both ends check them: nothing but text of a program's output comes back from a
-node, and a node with another version of this package is found by its messages, not by failures.
+Batches are sent as plain dictionaries, which both ends validate. A node with another version of this package is
+recognised by its messages.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from caretbench.execution.types import ExecutionRequest, ExecutionResult, Frozen
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
 
 
-class Want(NamedTuple):
+class NodeRequirements(NamedTuple):
     """Requirements of a program on a node; programs of one batch share them."""
 
     language: str
@@ -23,51 +23,51 @@ class Want(NamedTuple):
     needs: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, request: ExecutionRequest) -> Want:
+    def for_request(cls, request: ExecutionRequest) -> NodeRequirements:
         """Return the requirements of a request."""
         return cls(request.language, request.bundle, tuple(sorted(request.needs)))
 
 
-class Footing(Frozen):
-    """Offer of one node to programs with the same requirements."""
+class NodeInfo(Frozen):
+    """Toolchain, bundle and isolation of one node, for programs with the same requirements."""
 
     node: str
     toolchain: Toolchain
     bundle: str = ""
-    """Lock hash of the bundle; empty where none is wanted, or it is not built there."""
-    obstacle: str = ""
+    """Lock hash of the bundle; empty without a bundle, or if it is not built there."""
+    skip_reason: str = ""
     """Reason why such programs are skipped there, and the remedy."""
     isolation: Isolation | None = None
     fault: str = ""
     """Reason why no program at all can run there."""
 
     @property
-    def ground(self) -> tuple[str, str, str]:
-        """Properties that decide verdicts: nodes that differ in them must not share a run."""
-        return self.toolchain.fingerprint, self.bundle, self.obstacle
+    def environment_key(self) -> tuple[str, str, str]:
+        """Toolchain fingerprint, bundle hash and skip reason: nodes of one run must agree on them."""
+        return self.toolchain.fingerprint, self.bundle, self.skip_reason
 
 
 class Batch(Frozen):
-    """One batch on its way to a node; ``footing`` is the offer that its programs need."""
+    """Batch of programs for a node; ``node_info`` is the expected state of the node."""
 
     kind: Literal["programs"] = "programs"
-    want: Want
-    footing: Footing
+    requirements: NodeRequirements
+    node_info: NodeInfo
     requests: tuple[ExecutionRequest, ...]
 
 
-class Ground(NamedTuple):
-    """Tools that commands in a project need on a node, for one language of the project."""
+class LanguageEnvironment(NamedTuple):
+    """Requirements for one language of a project, and the expected state of a node."""
 
-    want: Want
-    footing: Footing
+    requirements: NodeRequirements
+    node_info: NodeInfo
 
 
 class ProjectBatch(Frozen):
-    """Commands in one project on their way to a node; ``archive`` is the project itself, for a node that lacks it."""
+    """Batch of commands in one project for a node; ``archive`` is the packed project, for a node that lacks it."""
 
     kind: Literal["project"] = "project"
-    grounds: tuple[Ground, ...]
+    environments: tuple[LanguageEnvironment, ...]
     snapshot: str
     requests: tuple[WorkspaceRequest, ...]
     archive: bytes | None = None
@@ -75,25 +75,25 @@ class ProjectBatch(Frozen):
 
 class _BatchResult(Frozen):
     node: str = ""
-    unlike: Footing | None = None
+    mismatch: NodeInfo | None = None
     fault: str = ""
-    lacks: bool = False
+    needs_archive: bool = False
     """True if the node needs the batch again, with the missing parts."""
 
 
 class BatchResult(_BatchResult):
-    """Results of a batch, in any order; ``unlike`` if the node differs from the others; or a ``fault``."""
+    """Results of a batch, in any order; ``mismatch`` if the node differs from the others; or a ``fault``."""
 
     kind: Literal["programs"] = "programs"
     results: tuple[ExecutionResult, ...] = ()
 
 
 class ProjectBatchResult(_BatchResult):
-    """Results of commands in a project, as above; ``want`` names the requirement in which the node differs."""
+    """Results of commands in a project; ``requirements`` are those for which the node has a ``mismatch``."""
 
     kind: Literal["project"] = "project"
     results: tuple[WorkspaceResult, ...] = ()
-    want: Want | None = None
+    requirements: NodeRequirements | None = None
 
 
 AnyBatch = Batch | ProjectBatch
@@ -103,30 +103,30 @@ BATCHES: TypeAdapter[AnyBatch] = TypeAdapter(Annotated[AnyBatch, Field(discrimin
 BATCH_RESULTS: TypeAdapter[AnyBatchResult] = TypeAdapter(
     Annotated[AnyBatchResult, Field(discriminator="kind")]
 )
-"""Read dictionaries of both kinds."""
+"""Validators of batch results, which travel as dictionaries."""
 
 
-class Lost(Exception):  # noqa: N818 - names what became of the batch
+class BatchLost(Exception):  # noqa: N818 - names what became of the batch
     """Error for a batch without a result: its worker is gone, and starting it elsewhere did not help."""
 
 
 class Nodes(Protocol):
-    """Machines as the engine uses them. A handle belongs to them; the engine only keeps it."""
+    """Protocol of a cluster's machines. Handles are opaque to the engine."""
 
-    def processors(self) -> int:
+    def processor_count(self) -> int:
         """Return the number of processors of the machines that are available now."""
 
-    def survey(self, want: Want) -> list[Footing]:
-        """Return the offers of all machines that are available now to such programs."""
+    def survey(self, requirements: NodeRequirements) -> list[NodeInfo]:
+        """Return the state of all available machines, for programs with these requirements."""
 
     def send(self, batch: AnyBatch) -> Any:
         """Submit a batch, again elsewhere if its machine goes away; return a handle at once."""
 
     def wait(self, handles: Sequence[Any], seconds: float) -> Any | None:
-        """Return a handle whose result is there, or None after ``seconds``."""
+        """Return the handle of a completed batch, or None after ``seconds``."""
 
     def fetch(self, handle: Any) -> AnyBatchResult:
-        """Return its answer, or raise Lost where there will be none."""
+        """Return the result of a batch, or raise BatchLost if there will be none."""
 
     def cancel(self, handles: Sequence[Any]) -> None:
-        """Cancel what still runs; no result is wanted any more."""
+        """Cancel the batches that still run."""

@@ -1,7 +1,7 @@
-"""Worker process on a node: it reports what the node offers and runs batches in warm sandboxes.
+"""Worker process on a node: it reports the node's toolchain and isolation, and runs batches in warm sandboxes.
 
-Engines start it where they will; nothing here knows of them. A process keeps one local engine, and a cache of its own
-that serves compiled programs while a batch is worked on: verdicts belong to the machine that asked.
+A process has one local engine and a temporary cache for compiled programs; verdicts are cached on the machine that
+sent the batch.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from functools import cache
 from typing import Any, TypeVar
 
 from caretbench.errors import DataError
-from caretbench.execution.bundles import installed
-from caretbench.execution.cache.result_cache import opened
+from caretbench.execution.bundles import installed_bundle
+from caretbench.execution.cache.result_cache import open_cache
 from caretbench.execution.cluster.node_messages import (
     BATCHES,
     AnyBatch,
     AnyBatchResult,
     Batch,
     BatchResult,
-    Footing,
+    NodeInfo,
+    NodeRequirements,
     ProjectBatch,
     ProjectBatchResult,
-    Want,
 )
 from caretbench.execution.local_executor import LocalExecutor
-from caretbench.execution.program_runner import Runner
+from caretbench.execution.program_runner import ProgramRunner
 from caretbench.execution.sandbox.program_sandbox import Sandbox
 from caretbench.execution.toolchain_tables import toolchain_tables
 from caretbench.execution.types import ExecutionRequest, Toolchain
-from caretbench.execution.workspaces.snapshot_archive import unpacked
+from caretbench.execution.workspaces.snapshot_archive import unpack_snapshot
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
-from caretbench.execution.workspaces.workspace_runner import Workspaces
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
 
 _HEED_S = 0.5
 
@@ -52,60 +52,62 @@ class NodeWorker:
     def __init__(self, programs: int) -> None:
         self.name = socket.gethostname()
         self._held = contextlib.ExitStack()
-        self._cache = self._held.enter_context(opened(None, use_cache=False))
+        self._cache = self._held.enter_context(open_cache(None, use_cache=False))
         self._sandbox = Sandbox()
         self._executor = LocalExecutor(programs, cache=self._cache, sandbox=self._sandbox, compilers=1)
-        self._runner = Runner(self._sandbox, self._cache, installed)
-        self._spaces: Workspaces | None = None
+        self._runner = ProgramRunner(self._sandbox, self._cache, installed_bundle)
+        self._spaces: WorkspaceRunner | None = None
         atexit.register(self.close)
 
-    def footing(self, want: Want) -> Footing:
-        """Return what this node offers to such programs.
+    def node_info(self, requirements: NodeRequirements) -> NodeInfo:
+        """Return this node's state for programs with these requirements.
 
         Raises:
             SandboxUnavailable: no sandbox.
             BundleError: no such bundle is known.
         """
-        walls = self._sandbox.probe()
-        tools = Toolchain(language=want.language, available=False)
-        if want.language in toolchain_tables():
-            tools = self._runner.toolchain(want.language)
-        asked = ExecutionRequest(id="", language=want.language, source="", needs=want.needs)
-        return Footing(
+        isolation = self._sandbox.probe()
+        tools = Toolchain(language=requirements.language, available=False)
+        if requirements.language in toolchain_tables():
+            tools = self._runner.toolchain(requirements.language)
+        request = ExecutionRequest(id="", language=requirements.language, source="", needs=requirements.needs)
+        return NodeInfo(
             node=self.name,
             toolchain=tools,
-            bundle=self._runner.lock_hash(want.bundle),
-            obstacle=self._runner.obstacle(asked) or "",
-            isolation=walls,
+            bundle=self._runner.lock_hash(requirements.bundle),
+            skip_reason=self._runner.skip_reason(request) or "",
+            isolation=isolation,
         )
 
-    def work(self, batch: AnyBatch) -> AnyBatchResult:
-        """Run a batch, unless this node differs from what its requests need."""
+    def run_batch(self, batch: AnyBatch) -> AnyBatchResult:
+        """Run a batch, unless this node is not in the expected state."""
         try:
             return self._programs(batch) if isinstance(batch, Batch) else self._project(batch)
         finally:
             self._cache.clear()
 
     def _programs(self, batch: Batch) -> BatchResult:
-        footing = self.footing(batch.want)
-        if footing.ground != batch.footing.ground:
-            return BatchResult(node=self.name, unlike=footing)
+        node_info = self.node_info(batch.requirements)
+        if node_info.environment_key != batch.node_info.environment_key:
+            return BatchResult(node=self.name, mismatch=node_info)
         return BatchResult(node=self.name, results=self._results(self._executor.submit(batch.requests)))
 
     def _project(self, batch: ProjectBatch) -> ProjectBatchResult:
-        for ground in batch.grounds:
-            footing = self.footing(ground.want)
-            if footing.ground != ground.footing.ground:
-                return ProjectBatchResult(node=self.name, unlike=footing, want=ground.want)
-        spaces = self._spaces = self._spaces or Workspaces(self._sandbox)
+        for ground in batch.environments:
+            node_info = self.node_info(ground.requirements)
+            if node_info.environment_key != ground.node_info.environment_key:
+                return ProjectBatchResult(
+                    node=self.name, mismatch=node_info, requirements=ground.requirements
+                )
+        workspace_runner = self._spaces = self._spaces or WorkspaceRunner(self._sandbox)
         try:
-            spaces.snapshot(batch.snapshot)
+            workspace_runner.snapshot(batch.snapshot)
         except DataError:  # not here, or damaged
             if batch.archive is None:
-                return ProjectBatchResult(node=self.name, lacks=True)
-            unpacked(spaces.store, batch.snapshot, batch.archive)
+                return ProjectBatchResult(node=self.name, needs_archive=True)
+            unpack_snapshot(workspace_runner.store, batch.snapshot, batch.archive)
         # One command at a time: a task of the cluster has one processor, and a test command keeps it busy.
-        executor = WorkspaceExecutor(1, spaces=spaces, cache=self._cache)
+        executor = WorkspaceExecutor(1, workspace_runner=workspace_runner, cache=self._cache)
         return ProjectBatchResult(node=self.name, results=self._results(executor.submit(batch.requests)))
 
     def _results(self, results: Iterator[_Result]) -> tuple[_Result, ...]:
@@ -129,26 +131,26 @@ class NodeWorker:
 
 
 @cache
-def _this(programs: int) -> NodeWorker:
+def _worker(programs: int) -> NodeWorker:
     return NodeWorker(programs)
 
 
-def look(want: tuple[str, str | None, tuple[str, ...]], programs: int) -> dict[str, Any]:
-    """Return a :class:`~caretbench.execution.cluster.node_messages.Footing` as a dictionary: what this node offers."""
+def describe_node(requirements: tuple[str, str | None, tuple[str, ...]], programs: int) -> dict[str, Any]:
+    """Return this node's :class:`~caretbench.execution.cluster.node_messages.NodeInfo` as a dictionary."""
     try:
-        return _this(programs).footing(Want(*want)).model_dump()
+        return _worker(programs).node_info(NodeRequirements(*requirements)).model_dump()
     except Exception as error:
-        tools = Toolchain(language=want[0], available=False)
-        return Footing(node=socket.gethostname(), toolchain=tools, fault=_said(error)).model_dump()
+        tools = Toolchain(language=requirements[0], available=False)
+        return NodeInfo(node=socket.gethostname(), toolchain=tools, fault=_error_text(error)).model_dump()
 
 
-def work(batch: Mapping[str, Any], programs: int) -> dict[str, Any]:
+def run_batch(batch: Mapping[str, Any], programs: int) -> dict[str, Any]:
     """Run a batch on this node; return its result (see ``node_messages``) as a dictionary."""
     try:
-        return _this(programs).work(BATCHES.validate_python(batch)).model_dump()
+        return _worker(programs).run_batch(BATCHES.validate_python(batch)).model_dump()
     except Exception as error:
-        return BatchResult(node=socket.gethostname(), fault=_said(error)).model_dump()
+        return BatchResult(node=socket.gethostname(), fault=_error_text(error)).model_dump()
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return f"{type(error).__name__}: {error}".replace("\n", " ")[:1000]

@@ -1,8 +1,8 @@
 """Engine on a Ray cluster: batches of programs as tasks, each on one processor of any free machine.
 
-Ray starts a task again elsewhere when its machine goes away. Answers are fetched as soon as they are there: what only a
-machine holds is lost with it. A task runs in a worker process that Ray keeps, and so do its warm sandboxes
-(:mod:`caretbench.execution.cluster.node_worker`). Ray is imported when an engine is made, not before.
+Ray starts a task again elsewhere when its machine goes away. Results are fetched as soon as they are available. Ray
+keeps worker processes alive between tasks, and with them their warm sandboxes
+(:mod:`caretbench.execution.cluster.node_worker`). Ray is imported only when an engine is created.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from caretbench.execution.cluster.node_messages import (
     BATCH_RESULTS,
     AnyBatch,
     AnyBatchResult,
+    BatchLost,
     BatchResult,
-    Footing,
-    Lost,
-    Want,
+    NodeInfo,
+    NodeRequirements,
 )
 from caretbench.execution.types import Toolchain
 
@@ -65,30 +65,30 @@ class RayNodes:
         self._on_node: Any = scheduling_strategies.NodeAffinitySchedulingStrategy
         self._programs = programs or PROGRAMS_PER_PROCESSOR
         _connect(ray, address)
-        self._work: Any = ray.remote(num_cpus=1, max_retries=_RETRIES)(node_worker.work)
+        self._work: Any = ray.remote(num_cpus=1, max_retries=_RETRIES)(node_worker.run_batch)
         # Looking costs no processor: it must not wait behind batches.
-        self._look: Any = ray.remote(num_cpus=0, max_retries=1)(node_worker.look)
+        self._look: Any = ray.remote(num_cpus=0, max_retries=1)(node_worker.describe_node)
 
-    def processors(self) -> int:
+    def processor_count(self) -> int:
         """Return the number of processors of the machines that are available now."""
         return int(self._ray.cluster_resources().get("CPU", 0))
 
-    def survey(self, want: Want) -> list[Footing]:
-        """Return the offers of all available machines that have a processor."""
-        asked = {
+    def survey(self, requirements: NodeRequirements) -> list[NodeInfo]:
+        """Return the state of all available machines that have a processor."""
+        handles = {
             node: self._look.options(scheduling_strategy=self._on_node(node, soft=False)).remote(
-                tuple(want), self._programs
+                tuple(requirements), self._programs
             )
             for node in self._working()
         }
         found = []
-        for node, handle in asked.items():
+        for node, handle in handles.items():
             try:
-                found.append(Footing.model_validate(self._ray.get(handle, timeout=_SURVEY_S)))
+                found.append(NodeInfo.model_validate(self._ray.get(handle, timeout=_SURVEY_S)))
             except (self._exceptions.RayError, ValidationError) as error:
                 if node in self._working():  # one that went away meanwhile does not matter
-                    tools = Toolchain(language=want.language, available=False)
-                    found.append(Footing(node=node, toolchain=tools, fault=_said(error)))
+                    tools = Toolchain(language=requirements.language, available=False)
+                    found.append(NodeInfo(node=node, toolchain=tools, fault=_error_text(error)))
         return found
 
     def _working(self) -> set[str]:
@@ -103,21 +103,21 @@ class RayNodes:
         return self._work.remote(batch.model_dump(), self._programs)
 
     def wait(self, handles: Sequence[Any], seconds: float) -> Any | None:
-        """Return a handle whose result is there, or None after ``seconds``."""
+        """Return the handle of a completed batch, or None after ``seconds``."""
         done, _ = self._ray.wait(list(handles), num_returns=1, timeout=seconds)
         return done[0] if done else None
 
     def fetch(self, handle: Any) -> AnyBatchResult:
-        """Return its answer (a task that could not begin is a fault), or raise Lost where Ray gave the task up."""
+        """Return the result of a batch (a task that could not start is a fault); raise BatchLost if Ray gave it up."""
         try:
             return BATCH_RESULTS.validate_python(self._ray.get(handle))
         except (self._exceptions.RayTaskError, ValidationError) as error:
-            return BatchResult(fault=_said(error))
+            return BatchResult(fault=_error_text(error))
         except self._exceptions.RayError as error:
-            raise Lost(_said(error)) from error
+            raise BatchLost(_error_text(error)) from error
 
     def cancel(self, handles: Sequence[Any]) -> None:
-        """Cancel what still runs."""
+        """Cancel the batches that still run."""
         for handle in handles:
             with contextlib.suppress(self._exceptions.RayError):
                 self._ray.cancel(handle, force=False)
@@ -136,10 +136,10 @@ def _connect(ray: Any, address: str | None) -> None:
             ray.init("local", include_dashboard=False, object_store_memory=_OWN_STORE_BYTES, **quiet)
     except Exception as error:  # what times out while it starts is a plain Exception of Ray's
         where = address or os.environ.get("RAY_ADDRESS") or "on this machine"
-        raise MachineError(f"no Ray cluster {where}: {_said(error)}") from error
+        raise MachineError(f"no Ray cluster {where}: {_error_text(error)}") from error
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     """Return the last line of Ray's message: the cause, without its tracebacks."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[-1] if lines else ''}"[:500]

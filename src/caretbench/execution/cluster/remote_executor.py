@@ -1,9 +1,8 @@
 """Engine that runs programs on several machines, in batches.
 
-The caller's process holds everything that must not be lost: what was asked, which verdicts are known, and the results,
-which it takes from a machine one batch at a time and gives out at once. Machines hold nothing, so one that goes away
-costs the time of the batches it was working on. Memory is bounded: so is the number of batches in flight, and the
-requests behind them are not asked for before there is room.
+The caller's process keeps requests, known verdicts and results. Machines keep no state: if one goes away, only the
+batches in flight on it run again. The number of batches in flight is bounded, and requests are read only when there is
+room.
 """
 
 from __future__ import annotations
@@ -11,29 +10,29 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from caretbench.errors import MachineError
-from caretbench.execution.bundles import installed
+from caretbench.execution.bundles import installed_bundle
 from caretbench.execution.cache.cache_keys import verdict_key
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.cluster.node_messages import (
     AnyBatchResult,
     Batch,
     BatchResult,
-    Footing,
+    NodeInfo,
+    NodeRequirements,
     Nodes,
-    Want,
 )
-from caretbench.execution.cluster.remote_jobs import RemoteKind, RemoteRuns
+from caretbench.execution.cluster.remote_jobs import RemoteJobRunner, RemoteRequestKind
 from caretbench.execution.submission import CachedExecutor, Submission
 from caretbench.execution.toolchains.base_runtime import BundleLookup
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Isolation, Status, Toolchain
 
 BATCH = 25
-"""Programs that travel together: as many as a compiler takes at a time; sending them costs little compared to that."""
+"""Programs per batch, as many as a compiler takes at a time."""
 
 _BATCH_CHARACTERS = 4_000_000
 
 
-class SpreadingExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
+class RemoteExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
     """Executor of programs on other machines. Identical ones run once; known verdicts come from this machine's cache.
 
     Args:
@@ -48,17 +47,19 @@ class SpreadingExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
         *,
         cache: ResultCache | None = None,
         use_cache: bool = True,
-        bundles: BundleLookup = installed,
+        bundles: BundleLookup = installed_bundle,
     ) -> None:
         super().__init__(cache, use_cache=use_cache)
         self.nodes = nodes
         self._bundles = bundles
-        self._footings: dict[Want, Footing] = {}
+        self._node_infos: dict[NodeRequirements, NodeInfo] = {}
 
     def isolation(self) -> Isolation:
-        """Return the isolation on all machines; what differs is ``mixed``, and every result has its own."""
-        footings = usable(self.nodes.survey(Want("python")))
-        walls = [footing.isolation.model_dump() for footing in footings if footing.isolation is not None]
+        """Return the isolation of all machines; a field that differs is ``mixed``. Each result contains its own."""
+        node_infos = usable_nodes(self.nodes.survey(NodeRequirements("python")))
+        walls = [
+            node_info.isolation.model_dump() for node_info in node_infos if node_info.isolation is not None
+        ]
         joined = {
             name: value if all(other[name] == value for other in walls) else "mixed"
             for name, value in walls[0].items()
@@ -66,94 +67,109 @@ class SpreadingExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
         return Isolation.model_validate(joined | {"seccomp": all(wall["seccomp"] for wall in walls)})
 
     def toolchain(self, language: str) -> Toolchain:
-        """Return the language's tools, which are the same on all machines; refuse as :meth:`footing` does."""
-        return self.footing(Want(language)).toolchain
+        """Return the language's tools, the same on all machines; raise MachineError as :meth:`node_info`."""
+        return self.node_info(NodeRequirements(language)).toolchain
 
     def _submission(self, cache: ResultCache) -> Submission[ExecutionRequest, ExecutionResult]:
         programs = _RemotePrograms(cache, self)
-        return Submission(programs, RemoteRuns(self.nodes, programs))
+        return Submission(programs, RemoteJobRunner(self.nodes, programs))
 
-    def footing(self, want: Want) -> Footing:
-        """Return the machines' offer to such programs, asked once, or raise MachineError if they differ or run none."""
-        if want not in self._footings:
-            footing, *others = usable(self.nodes.survey(want))
+    def node_info(self, requirements: NodeRequirements) -> NodeInfo:
+        """Return the common state of the machines, cached; raise MachineError if they differ or cannot run programs."""
+        if requirements not in self._node_infos:
+            node_info, *others = usable_nodes(self.nodes.survey(requirements))
             for other in others:
-                check_alike(footing, other, want)
-            if want.bundle and not footing.bundle and self._bundles(want.bundle) is not None:
+                check_same_environment(node_info, other, requirements)
+            if (
+                requirements.bundle
+                and not node_info.bundle
+                and self._bundles(requirements.bundle) is not None
+            ):
                 raise MachineError(
-                    f"the bundle {want.bundle} is built here, but not on {footing.node}: run "
-                    f"`caretbench deps build {want.bundle}` on every machine"
+                    f"the bundle {requirements.bundle} is built here, but not on {node_info.node}: run "
+                    f"`caretbench deps build {requirements.bundle}` on every machine"
                 )
-            self._footings[want] = footing
-        return self._footings[want]
+            self._node_infos[requirements] = node_info
+        return self._node_infos[requirements]
 
 
-def usable(footings: Sequence[Footing]) -> Sequence[Footing]:
+def usable_nodes(node_infos: Sequence[NodeInfo]) -> Sequence[NodeInfo]:
     """Return machines that can run programs, or raise MachineError where there is none, or one cannot."""
-    if not footings:
+    if not node_infos:
         raise MachineError(
             "the cluster has no machine with a processor; add one: ray start --address=HEAD:PORT"
         )
-    for footing in footings:
-        if footing.fault:
-            raise MachineError(f"{footing.node} cannot run programs: {footing.fault}")
-    return footings
+    for node_info in node_infos:
+        if node_info.fault:
+            raise MachineError(f"{node_info.node} cannot run programs: {node_info.fault}")
+    return node_infos
 
 
-def check_alike(footing: Footing, other: Footing, want: Want) -> None:
+def check_same_environment(node_info: NodeInfo, other: NodeInfo, requirements: NodeRequirements) -> None:
     """Raise MachineError if machines differ, with the difference: their verdicts must not be mixed."""
-    if footing.ground == other.ground:
+    if node_info.environment_key == other.environment_key:
         return
-    if footing.toolchain.fingerprint != other.toolchain.fingerprint:
-        what = f"tools for {want.language}"
-        said = [f.toolchain.version or f.toolchain.remedy or "none" for f in (footing, other)]
-        said = [f"{text} [{f.toolchain.fingerprint}]" for text, f in zip(said, (footing, other), strict=True)]
-    elif footing.bundle != other.bundle:
-        what = f"bundle {want.bundle}"
-        said = [f.bundle[:16] or f"not built: caretbench deps build {want.bundle}" for f in (footing, other)]
+    if node_info.toolchain.fingerprint != other.toolchain.fingerprint:
+        what = f"tools for {requirements.language}"
+        details = [f.toolchain.version or f.toolchain.remedy or "none" for f in (node_info, other)]
+        details = [
+            f"{text} [{f.toolchain.fingerprint}]" for text, f in zip(details, (node_info, other), strict=True)
+        ]
+    elif node_info.bundle != other.bundle:
+        what = f"bundle {requirements.bundle}"
+        details = [
+            f.bundle[:16] or f"not built: caretbench deps build {requirements.bundle}"
+            for f in (node_info, other)
+        ]
     else:
-        what = f"needs {', '.join(want.needs)}"
-        said = [f.obstacle or "met" for f in (footing, other)]
+        what = f"needs {', '.join(requirements.needs)}"
+        details = [f.skip_reason or "met" for f in (node_info, other)]
     raise MachineError(
-        f"machines of one run must be alike ({what}): {footing.node}: {said[0]}; {other.node}: {said[1]}"
+        f"machines of one run must be alike ({what}): {node_info.node}: {details[0]}; {other.node}: {details[1]}"
     )
 
 
-class _RemotePrograms(RemoteKind[ExecutionRequest, ExecutionResult]):
+class _RemotePrograms(RemoteRequestKind[ExecutionRequest, ExecutionResult]):
     """Programs as a remote kind of request."""
 
-    form = ExecutionResult
-    most_requests = BATCH
-    most_characters = _BATCH_CHARACTERS
+    result_type = ExecutionResult
+    max_requests = BATCH
+    max_characters = _BATCH_CHARACTERS
 
-    def __init__(self, cache: ResultCache, executor: SpreadingExecutor) -> None:
+    def __init__(self, cache: ResultCache, executor: RemoteExecutor) -> None:
         super().__init__(cache)
         self._executor = executor
 
-    def refused(self, request: ExecutionRequest) -> ExecutionResult | None:
-        obstacle = self._footing(request).obstacle
-        return self.without(request, Status.SKIPPED, obstacle) if obstacle else None
+    def rejection(self, request: ExecutionRequest) -> ExecutionResult | None:
+        obstacle = self._node_info(request).skip_reason
+        return self.unrun_result(request, Status.SKIPPED, obstacle) if obstacle else None
 
     def key(self, request: ExecutionRequest) -> str:
-        footing = self._footing(request)
-        return verdict_key(request, toolchain=footing.toolchain.fingerprint, bundle=footing.bundle)
+        node_info = self._node_info(request)
+        return verdict_key(request, toolchain=node_info.toolchain.fingerprint, bundle=node_info.bundle)
 
-    def group(self, request: ExecutionRequest) -> Hashable:
-        return Want.of(request), request.profile, request.variant
+    def batch_group(self, request: ExecutionRequest) -> Hashable:
+        return NodeRequirements.for_request(request), request.profile, request.variant
 
-    def size(self, request: ExecutionRequest) -> int:
+    def character_count(self, request: ExecutionRequest) -> int:
         return len(request.source)
 
-    def batch(self, requests: tuple[ExecutionRequest, ...], *, full: bool) -> Batch:
-        del full  # a program is all there in its text
-        return Batch(want=Want.of(requests[0]), footing=self._footing(requests[0]), requests=requests)
+    def batch(self, requests: tuple[ExecutionRequest, ...], *, with_archive: bool) -> Batch:
+        del with_archive  # a program is all there in its text
+        return Batch(
+            requirements=NodeRequirements.for_request(requests[0]),
+            node_info=self._node_info(requests[0]),
+            requests=requests,
+        )
 
-    def refuse(self, request: ExecutionRequest, result: AnyBatchResult) -> None:
-        if result.unlike is not None:
-            check_alike(self._footing(request), result.unlike, Want.of(request))
+    def check_node(self, request: ExecutionRequest, result: AnyBatchResult) -> None:
+        if result.mismatch is not None:
+            check_same_environment(
+                self._node_info(request), result.mismatch, NodeRequirements.for_request(request)
+            )
 
     def results(self, result: AnyBatchResult) -> tuple[ExecutionResult, ...]:
         return result.results if isinstance(result, BatchResult) else ()
 
-    def _footing(self, request: ExecutionRequest) -> Footing:
-        return self._executor.footing(Want.of(request))
+    def _node_info(self, request: ExecutionRequest) -> NodeInfo:
+        return self._executor.node_info(NodeRequirements.for_request(request))

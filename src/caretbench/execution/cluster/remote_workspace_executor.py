@@ -1,8 +1,8 @@
 """Execution of commands in projects on several machines.
 
-A project travels once to each machine that lacks it, named by the hash of what is in it, and stays in the store there.
-Which tools decide is told by the languages of its files: machines of one run have the same of each. Verdicts are kept
-by the process that asks, apart from those of its own machine.
+A project is sent once to each machine that lacks it, under its content hash, and stays in that machine's store. The
+machines of one run must have the same tools for each language of the project's files. Verdicts are cached by the
+sending process, under keys of their own.
 """
 
 from __future__ import annotations
@@ -15,46 +15,50 @@ from caretbench.execution.cache.cache_keys import remote_project_key
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.cluster.node_messages import (
     AnyBatchResult,
-    Ground,
+    LanguageEnvironment,
+    NodeRequirements,
     ProjectBatch,
     ProjectBatchResult,
-    Want,
 )
-from caretbench.execution.cluster.remote_executor import SpreadingExecutor, check_alike
-from caretbench.execution.cluster.remote_jobs import RemoteKind, RemoteRuns
+from caretbench.execution.cluster.remote_executor import RemoteExecutor, check_same_environment
+from caretbench.execution.cluster.remote_jobs import RemoteJobRunner, RemoteRequestKind
 from caretbench.execution.submission import CachedExecutor, Submission
 from caretbench.execution.toolchain_tables import toolchain_tables
 from caretbench.execution.types import Isolation, Status
-from caretbench.execution.workspaces.snapshot_archive import packed
-from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult, Workspaces
+from caretbench.execution.workspaces.snapshot_archive import pack_snapshot
+from caretbench.execution.workspaces.workspace_runner import (
+    WorkspaceRequest,
+    WorkspaceResult,
+    WorkspaceRunner,
+)
 from caretbench.languages import languages
 
 BATCH = 4
-"""Commands that travel together: each takes a second or more, so sending costs little, and machines stay busy."""
+"""Commands per batch. Each takes a second or more, so small batches cost little and keep all machines busy."""
 
 _BATCH_CHARACTERS = 4_000_000
 _ARCHIVES = 2
 
 
-class SpreadingWorkspaceExecutor(CachedExecutor[WorkspaceRequest, WorkspaceResult]):
+class RemoteWorkspaceExecutor(CachedExecutor[WorkspaceRequest, WorkspaceResult]):
     """Executor of commands in projects on other machines.
 
     Args:
         programs: Executor of programs there: its machines and its knowledge of them are used.
-        spaces: Workspaces with the projects here; the user's snapshots by default.
+        spaces: WorkspaceRunner with the projects here; the user's snapshots by default.
         cache, use_cache: As for :class:`~caretbench.execution.submission.CachedExecutor`.
     """
 
     def __init__(
         self,
-        programs: SpreadingExecutor,
+        programs: RemoteExecutor,
         *,
-        spaces: Workspaces | None = None,
+        workspace_runner: WorkspaceRunner | None = None,
         cache: ResultCache | None = None,
         use_cache: bool = True,
     ) -> None:
         super().__init__(cache, use_cache=use_cache)
-        self.spaces = spaces or Workspaces()
+        self.workspace_runner = workspace_runner or WorkspaceRunner()
         self._programs = programs
 
     def isolation(self) -> Isolation:
@@ -62,70 +66,83 @@ class SpreadingWorkspaceExecutor(CachedExecutor[WorkspaceRequest, WorkspaceResul
         return self._programs.isolation()
 
     def _submission(self, cache: ResultCache) -> Submission[WorkspaceRequest, WorkspaceResult]:
-        projects = _RemoteProjects(cache, self._programs, self.spaces)
-        return Submission(projects, RemoteRuns(self._programs.nodes, projects))
+        projects = _RemoteProjects(cache, self._programs, self.workspace_runner)
+        return Submission(projects, RemoteJobRunner(self._programs.nodes, projects))
 
     def close(self) -> None:
         """Release the snapshots."""
-        self.spaces.close()
+        self.workspace_runner.close()
 
 
-class _RemoteProjects(RemoteKind[WorkspaceRequest, WorkspaceResult]):
+class _RemoteProjects(RemoteRequestKind[WorkspaceRequest, WorkspaceResult]):
     """Commands in projects as a remote kind of request."""
 
-    form = WorkspaceResult
-    most_requests = BATCH
-    most_characters = _BATCH_CHARACTERS
+    result_type = WorkspaceResult
+    max_requests = BATCH
+    max_characters = _BATCH_CHARACTERS
 
-    def __init__(self, cache: ResultCache, programs: SpreadingExecutor, spaces: Workspaces) -> None:
+    def __init__(
+        self, cache: ResultCache, programs: RemoteExecutor, workspace_runner: WorkspaceRunner
+    ) -> None:
         super().__init__(cache)
         self._programs = programs
-        self._spaces = spaces
+        self._spaces = workspace_runner
         self._languages: dict[str, tuple[str, ...]] = {}
         self._archives: OrderedDict[str, bytes] = OrderedDict()
 
-    def refused(self, request: WorkspaceRequest) -> WorkspaceResult | None:
+    def rejection(self, request: WorkspaceRequest) -> WorkspaceResult | None:
         if request.read_only:
             obstacle = "it binds folders of this machine, which cannot be sent to others; use --engine local"
         else:
-            found = (footing.obstacle for _, footing in self._grounds(request))
+            found = (node_info.skip_reason for _, node_info in self._environments(request))
             obstacle = next(filter(None, found), "")
-        return self.without(request, Status.SKIPPED, obstacle) if obstacle else None
+        return self.unrun_result(request, Status.SKIPPED, obstacle) if obstacle else None
 
     def key(self, request: WorkspaceRequest) -> str:
         return remote_project_key(
-            request, [(want, footing.ground) for want, footing in self._grounds(request)]
+            request,
+            [
+                (requirements, node_info.environment_key)
+                for requirements, node_info in self._environments(request)
+            ],
         )
 
-    def group(self, request: WorkspaceRequest) -> Hashable:
+    def batch_group(self, request: WorkspaceRequest) -> Hashable:
         return request.snapshot, request.bundle
 
-    def size(self, request: WorkspaceRequest) -> int:
+    def character_count(self, request: WorkspaceRequest) -> int:
         return sum(len(content or "") for content in request.patch.values())
 
-    def batch(self, requests: tuple[WorkspaceRequest, ...], *, full: bool) -> ProjectBatch:
+    def batch(self, requests: tuple[WorkspaceRequest, ...], *, with_archive: bool) -> ProjectBatch:
         first = requests[0]
         return ProjectBatch(
-            grounds=self._grounds(first),
+            environments=self._environments(first),
             snapshot=first.snapshot,
             requests=requests,
-            archive=self._archive(first.snapshot) if full else None,
+            archive=self._archive(first.snapshot) if with_archive else None,
         )
 
-    def refuse(self, request: WorkspaceRequest, result: AnyBatchResult) -> None:
-        found = dict(self._grounds(request))
-        if isinstance(result, ProjectBatchResult) and result.unlike is not None and result.want in found:
-            check_alike(found[result.want], result.unlike, result.want)
+    def check_node(self, request: WorkspaceRequest, result: AnyBatchResult) -> None:
+        found = dict(self._environments(request))
+        if (
+            isinstance(result, ProjectBatchResult)
+            and result.mismatch is not None
+            and result.requirements in found
+        ):
+            check_same_environment(found[result.requirements], result.mismatch, result.requirements)
 
     def results(self, result: AnyBatchResult) -> tuple[WorkspaceResult, ...]:
         return result.results if isinstance(result, ProjectBatchResult) else ()
 
-    def _grounds(self, request: WorkspaceRequest) -> tuple[Ground, ...]:
+    def _environments(self, request: WorkspaceRequest) -> tuple[LanguageEnvironment, ...]:
         """Return the tools of every language that the project holds, as all machines have them."""
-        wants = [Want(name, request.bundle) for name in self._spoken(request.snapshot)]
-        return tuple(Ground(want, self._programs.footing(want)) for want in wants)
+        wants = [NodeRequirements(name, request.bundle) for name in self._project_languages(request.snapshot)]
+        return tuple(
+            LanguageEnvironment(requirements, self._programs.node_info(requirements))
+            for requirements in wants
+        )
 
-    def _spoken(self, snapshot: str) -> tuple[str, ...]:
+    def _project_languages(self, snapshot: str) -> tuple[str, ...]:
         if snapshot not in self._languages:
             suffixes = {PurePosixPath(path).suffix for path in self._spaces.snapshot(snapshot).entries}
             known = [name for name in toolchain_tables() if languages()[name].suffix in suffixes]
@@ -134,7 +151,7 @@ class _RemoteProjects(RemoteKind[WorkspaceRequest, WorkspaceResult]):
 
     def _archive(self, snapshot: str) -> bytes:
         if snapshot not in self._archives:
-            self._archives[snapshot] = packed(self._spaces.snapshot(snapshot))
+            self._archives[snapshot] = pack_snapshot(self._spaces.snapshot(snapshot))
             if len(self._archives) > _ARCHIVES:
                 self._archives.popitem(last=False)
         return self._archives[snapshot]

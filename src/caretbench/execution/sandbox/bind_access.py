@@ -1,8 +1,8 @@
 """Start of bubblewrap as an unprivileged user that can still reach all bound paths.
 
-Where an ordinary user starts programs, bubblewrap is that user and reaches what the user does. Where root starts them,
-it is one of ``users``; what only root can reach lies on mounts then that root makes for
-that user alone (:mod:`caretbench.execution.sandbox.host.idmapped_mounts`), below a stage in mounts of a thread of ours.
+Started by an ordinary user, bubblewrap runs as that user. Started by root, it runs as one of ``program_users``; paths
+that only root can reach are mounted for that user (:mod:`caretbench.execution.sandbox.host.idmapped_mounts`), in the
+private mount namespace of one of our threads.
 """
 
 from __future__ import annotations
@@ -19,17 +19,22 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from caretbench.execution.sandbox.bubblewrap import reachable_by_others
-from caretbench.execution.sandbox.host.idmapped_mounts import attach, detach, mount_for, private_mounts
+from caretbench.execution.sandbox.host.idmapped_mounts import (
+    attach_mount,
+    detach_mount,
+    enter_private_mounts,
+    open_mount,
+)
 from caretbench.execution.sandbox.isolation_levels import SandboxUnavailable
 
 _STAGE = "/sys"
-"""A folder that every machine has, and nothing of which is bound: in one thread's mounts the stage lies over it."""
+"""Folder that every machine has and that is never bound; the thread's private mounts are placed over it."""
 
 Result = TypeVar("Result")
 
 
-class CannotReach(SandboxUnavailable):
-    """Error: a path to bind is closed to the user that programs run as; the message contains a remedy."""
+class BindUnreachable(SandboxUnavailable):
+    """Error: the user that programs run as cannot reach a path to bind; the message contains a remedy."""
 
 
 class _Stage:
@@ -38,7 +43,7 @@ class _Stage:
     def __init__(self) -> None:
         self._numbers = count()
         self._pool = ThreadPoolExecutor(1, "stage")
-        self.call(private_mounts, _STAGE)
+        self.call(enter_private_mounts, _STAGE)
 
     def call(self, function: Callable[..., Result], *arguments: Any, **options: Any) -> Result:
         """Call a function in the thread."""
@@ -46,7 +51,7 @@ class _Stage:
 
     def place(self, path: str, user: int, binary: str, *, writable: bool) -> str:
         """Return where this user reaches ``path`` in the thread's mounts."""
-        descriptor = mount_for(path, user, binary, writable=writable)
+        descriptor = open_mount(path, user, binary, writable=writable)
         try:
             place = f"{_STAGE}/{next(self._numbers)}"
             self.call(self._put, descriptor, Path(place), folder=Path(path).is_dir())
@@ -60,11 +65,11 @@ class _Stage:
             place.mkdir()
         else:
             place.touch()
-        attach(descriptor, str(place))
+        attach_mount(descriptor, str(place))
 
     def take_away(self, place: str) -> None:
         """Undo :meth:`place`."""
-        self.call(detach, place)
+        self.call(detach_mount, place)
         self.call(os.rmdir if self.call(os.path.isdir, place) else os.unlink, place)
 
 
@@ -81,8 +86,8 @@ def _stage() -> _Stage:
         return _made_stage()
 
 
-class Reached(NamedTuple):
-    """Bubblewrap and bound paths, by the paths under which the sandbox's user reaches them."""
+class ReachableBinds(NamedTuple):
+    """Paths of bubblewrap and of all binds that the sandbox's user can reach."""
 
     binary: str
     read_only: Mapping[str, str]
@@ -102,9 +107,9 @@ class Reached(NamedTuple):
 
 
 @contextlib.contextmanager
-def reached(
+def reachable_binds(
     binary: str, read_only: Mapping[str, str], writable: Mapping[str, str], user: int | None
-) -> Iterator[Reached]:
+) -> Iterator[ReachableBinds]:
     """Make all bound paths reachable while bubblewrap starts.
 
     ``writable`` are folders that belong to ``user``, whom root starts it as; None where an ordinary user starts it.
@@ -112,16 +117,16 @@ def reached(
     Raises:
         CannotReach: something of it cannot be reached by this user.
     """
-    closed = closed_places(
+    closed = unreachable_paths(
         [binary, *read_only.values(), *(str(Path(path).parent) for path in writable.values())]
     )
     if user is None or not closed:
-        yield Reached(binary, read_only, writable, user, None)
+        yield ReachableBinds(binary, read_only, writable, user, None)
         return
     try:
         stage = _stage()
     except OSError as error:
-        raise cannot_reach(closed[0], error) from None
+        raise bind_unreachable(closed[0], error) from None
     with contextlib.ExitStack() as stack:
 
         def place(path: str, *, written: bool = False) -> str:
@@ -130,12 +135,12 @@ def reached(
             try:
                 lies = stage.place(path, user, binary, writable=written)
             except OSError as error:
-                raise cannot_reach(path, error) from None
+                raise bind_unreachable(path, error) from None
             stack.callback(stage.take_away, lies)
             return lies
 
         # An error of the caller's own while it is reached is the caller's: nothing here may rename it.
-        yield Reached(
+        yield ReachableBinds(
             place(binary),
             {inside: place(path) for inside, path in read_only.items()},
             {inside: place(path, written=True) for inside, path in writable.items()},
@@ -145,34 +150,34 @@ def reached(
 
 
 @contextlib.contextmanager
-def opened_for(given: Mapping[str, str], user: int | None, binary: str) -> Iterator[list[int]]:
-    """Yield descriptors of mounts for this user, in the order of ``given``.
+def open_mounts(user_binds: Mapping[str, str], user: int | None, binary: str) -> Iterator[list[int]]:
+    """Yield descriptors of mounts for this user, in the order of ``user_binds``.
 
     Raises:
         CannotReach: something cannot be opened for this user.
     """
     mounts: list[int] = []
     try:
-        for path in given.values() if user is not None else ():
+        for path in user_binds.values() if user is not None else ():
             try:
-                mounts.append(mount_for(path, user or 0, binary))
+                mounts.append(open_mount(path, user or 0, binary))
             except OSError as error:
-                raise cannot_reach(path, error) from None
+                raise bind_unreachable(path, error) from None
         yield mounts
     finally:
         for mount in mounts:
             os.close(mount)
 
 
-def cannot_reach(path: str, error: OSError) -> CannotReach:
-    """Return the error, with a remedy."""
-    return CannotReach(
+def bind_unreachable(path: str, error: OSError) -> BindUnreachable:
+    """Return the error for a path, with a remedy."""
+    return BindUnreachable(
         f"{path} is closed to other users, and cannot be opened here to the one that programs run as ({error}). Open "
         "it to others (`chmod -R go+rX` from it on, `chmod o+x` for the folders above it), keep it elsewhere (the "
         "cache: CARETBENCH_CACHE), or start CaretBench as an ordinary user"
     )
 
 
-def closed_places(paths: list[str]) -> list[str]:
-    """Return those that a user who owns nothing could not reach."""
+def unreachable_paths(paths: list[str]) -> list[str]:
+    """Return the paths that an unprivileged user cannot reach."""
     return [path for path in paths if not reachable_by_others(path)]

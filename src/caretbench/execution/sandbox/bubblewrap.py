@@ -1,7 +1,7 @@
 """Bubblewrap command line of a sandbox, and the user it runs as.
 
-A program sees a read-only root that holds the toolchains of ``/usr``, a handful of public files of ``/etc``,
-stubs for the rest, a bounded ``/tmp`` in memory, and nothing else of the host.
+A program sees a read-only root with the toolchains of ``/usr``, some public files of ``/etc``, stubs for the rest, and
+a bounded ``/tmp`` in memory; nothing else of the host.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ SETTINGS = (
     "kernel/cap_last_cap", "kernel/ngroups_max", "vm/max_map_count", "vm/overcommit_memory", "vm/swappiness",
     "fs/file-max", "fs/nr_open", "fs/pipe-max-size", "net/core/somaxconn",
 )  # fmt: skip
-"""Files of ``/proc/sys`` that runtimes read; inside they are copies, which nobody can write."""
+"""Files of ``/proc/sys`` that runtimes read; inside the sandbox they are read-only copies."""
 
 COVERS = "/run/caretbench/covers"
-"""Folder inside, in which an empty file, an empty folder and the copies of the settings lie."""
+"""Folder inside the sandbox with an empty file, an empty folder and the copies of the settings."""
 KEPT_OF_PROC = (*FACTS, *PER_PROCESS)
 INSIDE_USER = 1000
 _OWN_BYTES = 64 << 20
@@ -64,8 +64,8 @@ DEFAULT_ENVIRONMENT: Mapping[str, str] = {
 
 
 @cache
-def settings() -> dict[str, bytes]:
-    """Return the settings with their values; one that this kernel lacks, or hides from this user, is not there."""
+def kernel_settings() -> dict[str, bytes]:
+    """Return the readable files of ``SETTINGS`` with their contents."""
     found = {}
     for name in SETTINGS:
         try:
@@ -76,13 +76,13 @@ def settings() -> dict[str, bytes]:
 
 
 @cache
-def script(name: str) -> bytes:
-    """Return the text of a module of this package that runs inside."""
+def script_text(name: str) -> bytes:
+    """Return the source of a module of this package that runs inside the sandbox."""
     return Path(__file__).with_name(name).read_bytes()
 
 
-def readable(data: bytes) -> int:
-    """Return a descriptor from which ``data`` can be read once."""
+def memory_file(data: bytes) -> int:
+    """Return the descriptor of a file in memory that contains ``data``, positioned at its start."""
     descriptor = os.memfd_create("caretbench", os.MFD_CLOEXEC)
     view = memoryview(data)
     while view:
@@ -120,7 +120,7 @@ def _others_may(path: Path, bits: int) -> bool:
 
 
 def reachable_by_others(path: str | Path) -> bool:
-    """Return whether a user who owns nothing can reach and read ``path`` (a folder's contents are not looked at)."""
+    """Return whether an unprivileged user can reach and read ``path`` (a folder's contents are not checked)."""
     target = Path(path).resolve()
     try:
         if not all(_others_may(parent, stat.S_IXOTH) for parent in target.parents):
@@ -131,7 +131,7 @@ def reachable_by_others(path: str | Path) -> bool:
 
 
 @cache
-def public_settings() -> tuple[str, ...]:
+def public_etc_files() -> tuple[str, ...]:
     """Return the files and folders of the host's ``/etc`` that a program may read."""
     places = (place for pattern in _PUBLIC_ETC for place in sorted(Path("/etc").glob(pattern)))
     return tuple(str(place) for place in places if reachable_by_others(place))
@@ -153,7 +153,7 @@ def _system_arguments() -> tuple[str, ...]:
             arguments += ["--symlink", str(place.readlink()), str(place)]
         elif place.is_dir():
             arguments += ["--ro-bind", str(place), str(place)]
-    for setting in public_settings():
+    for setting in public_etc_files():
         arguments += ["--ro-bind", setting, setting]
     return tuple(arguments)
 
@@ -171,15 +171,15 @@ def _pairs(option: str, places: Mapping[str, str]) -> Iterator[str]:
         yield from (option, outside, inside)
 
 
-def inside_files(*scripts: str) -> dict[str, bytes]:
-    """Return the sandbox's own files by their path inside: our scripts, its ``/etc``, covers of parts of ``/proc``."""
-    copies = {f"{COVERS}/sys/{name}": value for name, value in settings().items()}
-    ours = {f"/run/caretbench/{name}": script(name) for name in scripts}
+def sandbox_files(*scripts: str) -> dict[str, bytes]:
+    """Return the sandbox's own files by path: our scripts, its ``/etc``, and replacements for parts of ``/proc``."""
+    copies = {f"{COVERS}/sys/{name}": value for name, value in kernel_settings().items()}
+    ours = {f"/run/caretbench/{name}": script_text(name) for name in scripts}
     stubs = {path: text.encode() for path, text in STUBS.items()}
     return {**ours, **stubs, **copies, f"{COVERS}/file": b""}
 
 
-def wall_arguments(
+def bubblewrap_arguments(
     *,
     read_only: Mapping[str, str],
     writable: Mapping[str, str],
@@ -203,7 +203,7 @@ def wall_arguments(
         "--unshare-cgroup-try", "--uid", str(user), "--gid", str(user), "--hostname", "sandbox",
         "--die-with-parent", "--new-session", "--as-pid-1", "--cap-drop", "ALL",
         "--clearenv", "--setenv", "PATH", PATH,
-        *_folders_above([*public_settings(), *descriptors, *read_only, *writable]),
+        *_folders_above([*public_etc_files(), *descriptors, *read_only, *writable]),
         *_system_arguments(),
         "--proc", "/proc", "--dev", "/dev",
         "--size", str(_OWN_BYTES), "--tmpfs", "/dev/shm",

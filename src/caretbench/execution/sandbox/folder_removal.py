@@ -1,4 +1,4 @@
-"""Removes a folder with all that a program left in it, by descriptors: no path is looked up twice.
+"""Removal of a folder that a program wrote to, by descriptors: no path is resolved twice.
 
 ``landlock_monitor.py`` runs this file's text outside the package, so it needs the standard library alone.
 """
@@ -12,11 +12,11 @@ _PATH_ONLY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def remove(place: str, held: int) -> None:
-    """Remove the folder that ``held`` is open at, as far as it can be; what a link points at is never touched.
+def remove_folder(place: str, held: int) -> None:
+    """Remove the folder of descriptor ``held`` as far as possible; targets of links are never touched.
 
-    If ``place`` has become something else, that is left alone. Every folder below is moved to the top before it is
-    emptied: however deep they lie, a few descriptors are enough.
+    If ``place`` is another file by now, it stays. Each folder below is moved to the top before it is emptied, so that
+    a few descriptors suffice at any depth.
     """
     above, name = os.path.split(place)
     try:

@@ -1,11 +1,10 @@
-"""The first process inside a warm sandbox. Never imported: the sandbox hands its text to an interpreter inside.
+"""First process of a warm sandbox, a fork server. Never imported: an interpreter inside the sandbox runs its text.
 
-Building walls costs far more than most programs. So one sandbox is built for many: this process is its first, holds
-nothing but what programs may read, and gives every program namespaces, memory-backed folders, a process table and a
-system call filter of its own, for some three milliseconds of CPU. For each program a message with three descriptors
-comes: the channel over which the launcher reads its job and reports, and the program's two output streams.
+Building a sandbox costs far more than most programs. So one sandbox serves many: this process creates namespaces,
+memory-backed folders, a process table and a system call filter for each program, in some three milliseconds of CPU.
+For each program it receives a message with three descriptors: the launcher's channel and the two output streams.
 
-For Python it can also import what programs import, before they come: a forked program finds it there.
+For Python it can also import modules beforehand, which forked programs then share.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ MOVE_MOUNT, HERE, THE_DESCRIPTOR_ITSELF = 429, -100, 4
 INTERFACE_FLAGS, UP_AND_RUNNING = 0x8914, 0x41
 INSIDE_USER = 1000
 ORDER = struct.Struct("=iii")
-"""Format of a message: the program's user (0: this process's own), 1 with a door, number of mounts."""
+"""Message: the program's user (0: this process's own), number of proxy sockets (0 or 1), number of mounts."""
 MOST_DESCRIPTORS = 64
 BOUNDS = (
     ("user/max_inotify_instances", "4"),  # a user has 128, which all programs share that run at a time
@@ -68,15 +67,15 @@ def write_text(path: str, text: str) -> None:
         stream.write(text)
 
 
-def become(user: int) -> None:
-    """Be one of the users that root has given this sandbox, who has no other program now."""
+def switch_user(user: int) -> None:
+    """Switch to a user that root leased to this program."""
     os.setresgid(user, user, user)
     os.setresuid(user, user, user)
     launcher.check(libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), "prctl")  # to write the maps of its own namespace
 
 
-def build_walls() -> None:
-    """Leave the sandbox's namespaces for new ones."""
+def enter_namespaces() -> None:
+    """Move this process into new namespaces."""
     user, group = os.getuid(), os.getgid()
     namespaces = NEW_USER | NEW_MOUNTS | NEW_PROCESSES | NEW_IPC | NEW_NETWORK
     launcher.check(libc.unshare(namespaces), "unshare")
@@ -85,14 +84,14 @@ def build_walls() -> None:
 
 
 def map_user(user: int, group: int) -> None:
-    """In new user and mount namespaces: an ordinary user, and mounts that nobody else sees."""
+    """Map an ordinary user in new user and mount namespaces, and make the mounts private."""
     write_text("/proc/self/setgroups", "deny")
     write_text("/proc/self/uid_map", "%d %d 1" % (INSIDE_USER, user))
     write_text("/proc/self/gid_map", "%d %d 1" % (INSIDE_USER, group))
     mount(b"none", b"/", None, RECURSIVE | PRIVATE)
 
 
-def bound_shares() -> None:
+def limit_namespace_resources() -> None:
     """Set per-namespace limits on inotify and socket buffers, skipping those this kernel lacks."""
     for name, most in BOUNDS:
         try:
@@ -107,8 +106,8 @@ def switch_loopback(flags: int) -> None:
         fcntl.ioctl(handle, INTERFACE_FLAGS, struct.pack("16sH14s", b"lo", flags, b""))
 
 
-def lay_over(memory: str) -> None:
-    """Make the snapshot the work folder, to be changed at will: what is written lies in memory.
+def mount_overlay(memory: str) -> None:
+    """Mount an overlay of the snapshot as the work folder; changes are kept in memory.
 
     Needs a memory-backed file system with user attributes (Linux 6.6): without them a folder that is deleted and made
     again would show what was deleted. The snapshot itself, which may hold what a program is to find out, is hidden.
@@ -131,16 +130,16 @@ def lay_over(memory: str) -> None:
     mount(b"tmpfs", SNAPSHOT, b"tmpfs", NO_SUID | NO_DEVICES | READ_ONLY, b"size=4k,mode=0555")
 
 
-def keep_files(memory: str) -> None:
-    """In the fork_server itself: a /tmp that every program of this sandbox finds as the ones before it left it."""
+def mount_shared_tmp(memory: str) -> None:
+    """Mount a /tmp in the fork server itself, which all programs of this sandbox share."""
     user, group = os.getuid(), os.getgid()
     launcher.check(libc.unshare(NEW_USER | NEW_MOUNTS), "unshare")
     map_user(user, group)
     launcher.mount_files(memory)
 
 
-def attach(given: list[tuple[int, str]], *, below_tmp: bool) -> None:
-    """Put what root has opened for this program's user in its places."""
+def attach_mounts(given: list[tuple[int, str]], *, below_tmp: bool) -> None:
+    """Attach the mounts that root opened for this program's user at their targets."""
     for descriptor, target in given:
         if target.startswith("/tmp/") is below_tmp:
             if below_tmp:
@@ -150,36 +149,36 @@ def attach(given: list[tuple[int, str]], *, below_tmp: bool) -> None:
             os.close(descriptor)
 
 
-def furnish(job: dict[str, Any], mounts: list[int]) -> None:
-    """Mount what the program finds: an empty /tmp and /dev/shm, and its compiled program."""
+def mount_job_files(job: dict[str, Any], mounts: list[int]) -> None:
+    """Mount an empty /tmp and /dev/shm, the compiled program, and the project of a job."""
     given = list(zip(mounts, job.get("given", []), strict=True))
-    attach(given, below_tmp=False)
+    attach_mounts(given, below_tmp=False)
     if job["artefact"]:
         mount(ARTEFACTS + b"/" + job["artefact"].encode(), ARTEFACT, None, BIND | RECURSIVE)
     mount(b"tmpfs", ARTEFACTS, b"tmpfs", NO_SUID | NO_DEVICES | READ_ONLY, b"size=4k,mode=0555")
     launcher.mount_memory(launcher.SHARED, job["memory"])
-    launcher.own_terminals()
+    launcher.mount_terminals()
     if not job.get("lasting"):
         launcher.mount_files(job["memory"])
     tree = job.get("tree") or {}
     if tree.get("overlay"):
-        lay_over(job["memory"])
+        mount_overlay(job["memory"])
     if not tree.get("loopback", True):
         switch_loopback(0)
     for source, target in job["aside"]:
         os.makedirs(target, exist_ok=True)
         mount(source.encode(), target.encode(), None, BIND | RECURSIVE)
-    attach(given, below_tmp=True)
+    attach_mounts(given, below_tmp=True)
 
 
-def close_walls(program: bytes) -> None:
-    """In the program's process: no capability, no way to a new one, and the system call filter."""
-    launcher.give_up()
+def drop_privileges(program: bytes) -> None:
+    """Drop all capabilities and install the system call filter, in the program's process."""
+    launcher.drop_capabilities()
     launcher.check(libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), "prctl")
-    launcher.filter_calls(program)
+    launcher.install_filter(program)
 
 
-def serve_one(
+def serve_program(
     channel: int,
     door: int | None,
     mounts: list[int],
@@ -187,24 +186,24 @@ def serve_one(
     hidden: tuple[str, list[str]],
     filter_program: bytes,
 ) -> dict[str, Any]:
-    """Become the first process behind new walls and do one job there; gives it where it is to run in this process."""
+    """Become the first process of new namespaces and run one job; return it in a program that runs in this process."""
     try:
         if user:
-            become(user)
-        build_walls()
+            switch_user(user)
+        enter_namespaces()
         if os.fork():
             os._exit(0)
         os.setsid()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         launcher.check(libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl")
         mount(b"proc", b"/proc", b"proc", NO_SUID | NO_DEVICES)
-        bound_shares()  # it writes below /proc/sys, which is covered then
-        launcher.cover_kernel(*hidden)
+        limit_namespace_resources()  # it writes below /proc/sys, which is covered then
+        launcher.cover_proc_files(*hidden)
         # By the credentials of this message the supervisor finds the process.
         os.write(channel, b'{"here": true}\n')
         job: dict[str, Any] = launcher.read_job(channel)
         job["door"] = door
-        furnish(job, mounts)
+        mount_job_files(job, mounts)
     except OSError as error:
         os.write(
             channel, ('{"error": "the walls were not built: %s"}\n' % str(error).replace('"', "'")).encode()
@@ -212,15 +211,15 @@ def serve_one(
         os._exit(0)
 
     def before() -> None:
-        close_walls(filter_program)
+        drop_privileges(filter_program)
         os.close(channel)
 
-    launcher.work(channel, job, before)
+    launcher.run_job(channel, job, before)
     return job
 
 
 def serve(control: socket.socket, hidden: tuple[str, list[str]], filter_program: bytes) -> dict[str, Any]:
-    """Fork for every message until the supervisor is gone; gives the job in a program that runs in this process."""
+    """Fork for every message until the supervisor ends; return the job in a program that runs in this process."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies; who waits for a child sets the default again
     room = socket.CMSG_SPACE(MOST_DESCRIPTORS * 4)
     while True:
@@ -243,7 +242,7 @@ def serve(control: socket.socket, hidden: tuple[str, list[str]], filter_program:
                 os.close(stream)
             door = others[0] if doors else None
             mounts = others[doors : doors + count]
-            return serve_one(channel, door, mounts, user, hidden, filter_program)
+            return serve_program(channel, door, mounts, user, hidden, filter_program)
         for descriptor in handed:
             os.close(descriptor)
 
@@ -262,7 +261,7 @@ def main() -> None:
         if int(name) > 2 and int(name) != control.fileno():
             with contextlib.suppress(OSError):
                 os.close(int(name))
-    path, packages, lasting, covers, kept, *modules = sys.argv[3:]
+    path, packages, shared_tmp, covers, kept, *modules = sys.argv[3:]
     with open(path, "rb") as stream:
         exec(compile(stream.read(), path, "exec", dont_inherit=True), launcher.__dict__)
     if packages == "bundled":
@@ -272,8 +271,8 @@ def main() -> None:
             importlib.import_module(module)
         except Exception:  # noqa: S112  a module that is not here is not here for programs either
             continue
-    if lasting:
-        keep_files(lasting)
+    if shared_tmp:
+        mount_shared_tmp(shared_tmp)
     gc.freeze()
     control.send(b"r")
     job = serve(control, (covers, kept.split(",")), filter_program)

@@ -11,15 +11,20 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from caretbench.execution.sandbox.bubblewrap import DEFAULT_ENVIRONMENT, WORK, launcher_interpreter, script
+from caretbench.execution.sandbox.bubblewrap import (
+    DEFAULT_ENVIRONMENT,
+    WORK,
+    launcher_interpreter,
+    script_text,
+)
 from caretbench.execution.sandbox.package_index.index_policy import PROXY_PORT
-from caretbench.execution.types import Limits, ProjectTree, Warm
+from caretbench.execution.types import Limits, ProjectTree, WarmSettings
 
 if TYPE_CHECKING:
     from caretbench.execution.sandbox.package_index.index_proxy import IndexProxy
 
 NO_OVERLAY = "no overlay"
-"""Beginning of the error of a run, also after a colon, whose project cannot be laid over a snapshot here."""
+"""Start of the error (possibly after a colon) of a run whose overlay cannot be mounted here."""
 SNAPSHOT = "/run/snapshot"
 MOST_FILES = 65_536
 """Maximum number of files, folders and links in a program's ``/tmp``, and again in its ``/dev/shm``.
@@ -29,20 +34,20 @@ The kernel keeps about a kilobyte for each, which the watchdog does not see.
 _LEAST_DATA_BYTES = 2 << 30  # what virtual machines reserve as data without using it
 _PENDING_SIGNALS = 2048  # timers count as such, and all programs of a user share what the machine allows
 
-Killed = Literal["wall", "cpu", "memory", "processes", "output", "disk"]
+KillReason = Literal["wall", "cpu", "memory", "processes", "output", "disk"]
 
 
-class Dialogue(Protocol):
-    """Host side of a program that answers requests. Called on the supervising thread; never waits."""
+class OutputHandler(Protocol):
+    """Handler of a server program's output. Called on the supervising thread; it never blocks."""
 
-    def hear(self, data: bytes) -> Killed | None:
+    def receive_output(self, data: bytes) -> KillReason | None:
         """Process the program's standard output; return a reason to end the program, if any."""
 
-    def check(self) -> Killed | None:
+    def kill_reason(self) -> KillReason | None:
         """Return a reason to end the program, if any; called several times a second."""
 
-    def busy(self) -> bool:
-        """Return whether it is at work: the use of one that waits is not looked at."""
+    def is_busy(self) -> bool:
+        """Return whether the program works on a request; the usage of an idle one is not measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,24 +61,24 @@ class Invocation:
     """Name in the work folder (or a path below ``/tmp``) -> content, written before the start."""
     read_only: Mapping[str, str] | None = None  # path inside -> path on the host
     writable: Mapping[str, Path] | None = None
-    """Path inside -> folder on the host the program may write to: for compilers only. Started by root, the folder is
-    given to the unprivileged user."""
+    """Path inside -> writable folder on the host: for compilers only. If root starts the program, the folder's owner is
+    changed to the unprivileged user."""
     environment: Mapping[str, str] | None = None
     """Added to a small default environment; nothing of the host's is passed on."""
     address_space_limit: bool = True
     """Bound the address space; else data memory only (for runtimes that reserve much)."""
     wall_s: float | None = None  # wall time in seconds, ``limits.wall_s`` by default
     sentinel: bool = False
-    """Open the private channel. The program finds ``CARETBENCH_SENTINEL=<in>:<out>``, two descriptor numbers: a
-    harness reads a 32 byte word from the first before any foreign code runs, and writes the same 32 bytes to the
-    second when the program has reached its end. Both are pipes."""
+    """Open the private channel: ``CARETBENCH_SENTINEL=<in>:<out>`` contains the descriptor numbers of two pipes. A
+    harness reads a 32-byte secret from the first before any other code runs, and writes it to the second when the
+    program reaches its end."""
     stdin: bytes | int | None = None
     """Standard input, or a descriptor of the host's to read it from; ``/dev/null`` by default."""
-    dialogue: Dialogue | None = None
-    """Hears what the program writes to standard output, which is not in the result then."""
+    output_handler: OutputHandler | None = None
+    """Handler of the program's standard output, which is then not part of the result."""
     display: bool = False  # start an X server inside first
     directory: str = WORK
-    warm: Warm | None = None
+    warm: WarmSettings | None = None
     """Build the program's sandbox inside one that exists already, where this machine can; nothing may be writable."""
     tree: ProjectTree | None = None
     """Make the work folder a project's. With a snapshot, and without loopback, this is done in a warm sandbox or not
@@ -83,17 +88,17 @@ class Invocation:
     the outcome of such a program is no verdict."""
 
     @property
-    def longest_s(self) -> float:
-        """Wall time in seconds after which the program is ended."""
+    def wall_limit_s(self) -> float:
+        """Wall time limit in seconds."""
         return self.wall_s or self.limits.wall_s
 
     @property
-    def file_bytes(self) -> int:
+    def max_file_bytes(self) -> int:
         """Maximum total bytes of the files that are read out."""
-        return self.tree.total_bytes if self.tree is not None and self.tree.results else 0
+        return self.tree.max_total_bytes if self.tree is not None and self.tree.results else 0
 
     @property
-    def on_snapshot(self) -> bool:
+    def uses_overlay(self) -> bool:
         """Return whether the work folder is an overlay on a snapshot."""
         return self.tree is not None and self.tree.snapshot is not None
 
@@ -103,7 +108,7 @@ class Invocation:
         return self.stdin if isinstance(self.stdin, int) else subprocess.DEVNULL
 
 
-class Resolved(NamedTuple):
+class ResolvedInvocation(NamedTuple):
     """Invocation with resolved host paths."""
 
     invocation: Invocation
@@ -112,7 +117,7 @@ class Resolved(NamedTuple):
     writable: Mapping[str, str]  # path inside -> folder on the host, to be written
 
 
-def resolved(invocation: Invocation, display: str | None) -> Resolved:
+def resolve_invocation(invocation: Invocation, display: str | None) -> ResolvedInvocation:
     """Resolve an invocation; ``display`` is the X server to start, if any.
 
     Raises:
@@ -126,7 +131,7 @@ def resolved(invocation: Invocation, display: str | None) -> Resolved:
     if tree is not None and tree.snapshot is not None:
         binds[SNAPSHOT] = str(tree.snapshot.resolve())
     writable = {inside: str(path.resolve()) for inside, path in (invocation.writable or {}).items()}
-    return Resolved(invocation, _job(invocation, display), binds, writable)
+    return ResolvedInvocation(invocation, _job(invocation, display), binds, writable)
 
 
 def _job(invocation: Invocation, display: str | None) -> dict[str, object]:
@@ -145,7 +150,7 @@ def _job(invocation: Invocation, display: str | None) -> dict[str, object]:
         "display": [display, ":99", "-screen", "0", "1280x1024x24", "-nolisten", "tcp"] if display else [],
         "stdin": invocation.stdin if isinstance(invocation.stdin, bytes) else None,
         "tree": _tree(invocation.tree) if invocation.tree is not None else None,
-        "door": index.door.fileno() if index is not None else None,
+        "door": index.listener_channel.fileno() if index is not None else None,
         "port": PROXY_PORT,
     }  # fmt: skip
 
@@ -160,10 +165,10 @@ def _tree(tree: ProjectTree) -> dict[str, object]:
         "executable": [_inside(path) for path in tree.executable],
         "root": WORK,
         "results": list(tree.results),
-        "file_bytes": tree.file_bytes,
-        "total_bytes": tree.total_bytes,
+        "file_bytes": tree.max_file_bytes,
+        "total_bytes": tree.max_total_bytes,
         "loopback": tree.loopback,
-        "reader": script("result_reader.py").decode() if tree.results else "",
+        "reader": script_text("result_reader.py").decode() if tree.results else "",
     }
 
 

@@ -9,27 +9,27 @@ from typing import Literal, cast, get_args
 
 from caretbench.errors import MachineError
 
-Level = Literal["namespaces", "landlock"]
+IsolationLevel = Literal["namespaces", "landlock"]
 """From the stronger to the weaker; :class:`caretbench.execution.types.Isolation` records the one in force."""
-Accepted = Literal["auto", "namespaces", "landlock"]
+LevelSetting = Literal["auto", "namespaces", "landlock"]
 """``auto``: namespaces, and Landlock where they are forbidden."""
 
 SETTING = "CARETBENCH_SANDBOX"
 
 
 class SandboxUnavailable(MachineError):  # noqa: N818 - a state of the machine
-    """Error: no sandbox can be built here; the message names what to install or to set."""
+    """Error: no sandbox can be built here; the message contains the remedy."""
 
 
-def accepted_levels(wanted: str | None = None) -> tuple[Level, ...]:
+def accepted_levels(wanted: str | None = None) -> tuple[IsolationLevel, ...]:
     """Return the levels to try, in this order, or raise ValueError where one is not known."""
     word = wanted or os.environ.get(SETTING) or "auto"
-    if word not in get_args(Accepted):
-        raise ValueError(f"{SETTING}={word!r}: expected {', '.join(get_args(Accepted))}")
-    return ("namespaces", "landlock") if word == "auto" else (cast("Level", word),)
+    if word not in get_args(LevelSetting):
+        raise ValueError(f"{SETTING}={word!r}: expected {', '.join(get_args(LevelSetting))}")
+    return ("namespaces", "landlock") if word == "auto" else (cast("IsolationLevel", word),)
 
 
 @cache
-def say_weaker(reason: str) -> None:
+def warn_weaker_level(reason: str) -> None:
     """Warn once, on standard error, that the isolation is the weaker one, and why."""
     sys.stderr.write(f"caretbench: programs run at the weaker level landlock, without namespaces: {reason}\n")

@@ -1,4 +1,4 @@
-"""The first process inside a sandbox. Never imported: the sandbox hands its text to an interpreter inside.
+"""First process of a sandbox. Never imported: an interpreter inside the sandbox runs its text.
 
 It is process 1 of the sandbox's process namespace, so no signal of the program can end it and every orphan
 comes to it. Over a socket pair (which cannot be opened again through ``/proc``) it reads one job, places the
@@ -49,8 +49,8 @@ def mount(source: bytes, target: bytes, kind: bytes | None, flags: int, options:
     check(libc.mount(source, target, kind, ctypes.c_ulong(flags), options), "mount %s" % target.decode())
 
 
-def cover_kernel(covers: str, kept: list[str]) -> None:
-    """Cover what /proc shows of the kernel and the machine, whatever its permissions, but for what is kept.
+def cover_proc_files(covers: str, kept: list[str]) -> None:
+    """Cover all files of /proc about the kernel and the machine except ``kept``.
 
     Files and folders are covered by empty ones, settings by copies of a few; all these lie on a read-only mount.
     """
@@ -67,7 +67,7 @@ def cover_kernel(covers: str, kept: list[str]) -> None:
 
 
 def mount_memory(place: str, options: str) -> None:
-    """Mount an empty file system in memory, whose size and number of files are bounded, and which all may write to."""
+    """Mount an empty file system in memory with bounded size and number of files, writable by all users."""
     mount(b"tmpfs", place.encode(), b"tmpfs", NO_SUID | NO_DEVICES, options.encode() + b",mode=1777")
 
 
@@ -78,8 +78,8 @@ def mount_files(options: str) -> None:
         os.mkdir(folder, 0o700)
 
 
-def bound_files(options: str) -> None:
-    """Cover bubblewrap's /tmp and /dev/shm, whose numbers of files it cannot bound; what it bound in /tmp stays."""
+def mount_bounded_files(options: str) -> None:
+    """Cover bubblewrap's /tmp and /dev/shm by file systems with a bounded number of files; binds below /tmp stay."""
     with open("/proc/self/mountinfo", "rb") as stream:  # which writes a space as \040
         places = [line.split()[4].decode("unicode_escape").encode("latin-1") for line in stream]
     held: dict[bytes, int] = {}
@@ -100,14 +100,14 @@ def bound_files(options: str) -> None:
     os.chdir(FOLDERS[0])
 
 
-def own_terminals() -> None:
+def mount_terminals() -> None:
     """Give the program pseudo-terminals of its own: no other program can open them, and it cannot use up all."""
     options = b"newinstance,ptmxmode=0666,mode=0620,max=%d" % TERMINALS
     mount(b"devpts", b"/dev/pts", b"devpts", NO_SUID | NO_EXECUTION, options)
 
 
-def give_up() -> None:
-    """Keep no capability, and no way to a new one."""
+def drop_capabilities() -> None:
+    """Drop all capabilities, and the bounding set."""
     header = struct.pack("Ii", CAPABILITY_VERSION, 0)
     for capability in range(64):
         if libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
@@ -115,8 +115,8 @@ def give_up() -> None:
     check(libc.capset(header, bytes(24)), "capset")
 
 
-def filter_calls(program: bytes) -> None:
-    """The system call filter, for this process and all that it starts."""
+def install_filter(program: bytes) -> None:
+    """Install the system call filter for this process and its children."""
     if program:
         code = ctypes.create_string_buffer(program, len(program))
         table = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(code))
@@ -135,7 +135,7 @@ def read_exactly(channel: int, size: int) -> bytes:
     return b"".join(chunks)
 
 
-def place(files: list[tuple[str, bytes]]) -> None:
+def write_files(files: list[tuple[str, bytes]]) -> None:
     """Write the program's files into the fresh work folder."""
     for path, data in files:
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -143,8 +143,8 @@ def place(files: list[tuple[str, bytes]]) -> None:
             stream.write(data)
 
 
-def arrange(tree: dict[str, Any], files: list[tuple[str, bytes]]) -> None:
-    """The same in a project: what is deleted goes first, links and executable bits come last."""
+def set_up_project(tree: dict[str, Any], files: list[tuple[str, bytes]]) -> None:
+    """Set up a project: delete files, write files, then create links and set executable bits."""
     for path in tree["deleted"]:
         if os.path.isdir(path) and not os.path.islink(path):
             os.rmdir(path)
@@ -152,15 +152,15 @@ def arrange(tree: dict[str, Any], files: list[tuple[str, bytes]]) -> None:
             os.unlink(path)
     for path in tree["folders"]:
         os.makedirs(path, exist_ok=True)
-    place(files)
+    write_files(files)
     for path, target in tree["links"]:
         os.symlink(target, path)
     for path in tree["executable"]:
         os.chmod(path, 0o755)  # noqa: S103  as the project has it
 
 
-def open_door(door: int, port: int) -> None:
-    """Listen where the program looks for its proxy, and hand the listening socket out: nothing of it stays inside."""
+def open_proxy_listener(door: int, port: int) -> None:
+    """Listen on the proxy's port inside, and send the listening socket to the host."""
     import socket  # only where it is needed: every program waits for imports
 
     with socket.socket(fileno=door) as way, socket.socket() as listener:
@@ -189,7 +189,7 @@ def start_display(wanted: list[str]) -> int | None:
     return child
 
 
-def free_descriptor(taken: int, wish: int) -> int:
+def move_descriptor(taken: int, wish: int) -> int:
     """Move a descriptor to the wished number and let the program inherit it."""
     os.dup2(taken, wish, inheritable=True)
     os.close(taken)
@@ -197,7 +197,7 @@ def free_descriptor(taken: int, wish: int) -> int:
 
 
 def run_program(job: dict[str, Any], gates: list[int], before: Callable[[], None] | None = None) -> None:
-    """In the child: set the bounds and become the program. Returns where the program is to run in this interpreter."""
+    """Set the limits and execute the program, in the child process. Return if it runs in this interpreter."""
     for name, soft, hard in job["rlimits"]:
         number = getattr(resource, name)
         ceiling = resource.getrlimit(number)[1]
@@ -237,31 +237,31 @@ def run_program(job: dict[str, Any], gates: list[int], before: Callable[[], None
     os._exit(127)
 
 
-def give_back(channel: int, why: str) -> None:
-    """Report why the program was not started, and end."""
+def report_fault(channel: int, why: str) -> None:
+    """Report the reason why the program was not started, and exit."""
     os.write(channel, ('{"error": "%s"}\n' % why).encode())
     os._exit(0)
 
 
-def prepare(channel: int, job: dict[str, Any]) -> int | None:
-    """Place the program's files and start what it needs; the process of its X server, if it has one."""
+def prepare_program(channel: int, job: dict[str, Any]) -> int | None:
+    """Write the program's files and start its X server; return the server's process id, or None without one."""
     if job.get("tree"):
         try:
-            arrange(job["tree"], job["files"])
+            set_up_project(job["tree"], job["files"])
         except OSError as error:
-            give_back(channel, "the project was not put in place: %s" % error.strerror)
+            report_fault(channel, "the project was not put in place: %s" % error.strerror)
     else:
-        place(job["files"])
+        write_files(job["files"])
     if job.get("door") is not None:
-        open_door(job["door"], job["port"])
+        open_proxy_listener(job["door"], job["port"])
     display = start_display(job["display"]) if job["display"] else None
     if job["display"] and display is None:
-        give_back(channel, "the X server inside the sandbox did not start")
+        report_fault(channel, "the X server inside the sandbox did not start")
     return display
 
 
-def open_gates(job: dict[str, Any]) -> tuple[list[int], int]:
-    """The private channel: the program's two descriptors, and ours, where its word arrives; none and -1 without one."""
+def open_sentinel_pipes(job: dict[str, Any]) -> tuple[list[int], int]:
+    """Open the sentinel's pipes; return the program's two descriptors and ours ([] and -1 without a sentinel)."""
     if not job["nonce"]:
         return [], -1
     question, give = os.pipe()
@@ -269,14 +269,14 @@ def open_gates(job: dict[str, Any]) -> tuple[list[int], int]:
     os.write(give, job["nonce"])
     os.close(give)
     gates = [
-        free_descriptor(question, job["descriptors"][0]),
-        free_descriptor(write_end, job["descriptors"][1]),
+        move_descriptor(question, job["descriptors"][0]),
+        move_descriptor(write_end, job["descriptors"][1]),
     ]
     return gates, answer
 
 
-def wait_for(child: int, display: int | None) -> tuple[int, float, int]:
-    """Wait for the program: its status, and the CPU time and the largest memory of all that ended but the X server."""
+def wait_for_program(child: int, display: int | None) -> tuple[int, float, int]:
+    """Wait for the program; return its status, and CPU time and peak memory of all ended processes but the X server."""
     cpu, peak = 0.0, 0
     while True:
         pid, code, usage = os.wait4(-1, 0)
@@ -287,14 +287,14 @@ def wait_for(child: int, display: int | None) -> tuple[int, float, int]:
             return code, cpu, peak
 
 
-def work(channel: int, job: dict[str, Any], before: Callable[[], None] | None = None) -> None:
-    """Do one job and write what became of it; ``before`` is the last thing in the program's process before it starts.
+def run_job(channel: int, job: dict[str, Any], before: Callable[[], None] | None = None) -> None:
+    """Run one job and report its outcome; ``before`` is called last in the program's process before it starts.
 
     Returns in the program's own process alone, where the program is a harness that runs in this interpreter.
     """
     tree, nonce = job.get("tree"), job["nonce"]
-    display = prepare(channel, job)
-    gates, answer = open_gates(job)
+    display = prepare_program(channel, job)
+    gates, answer = open_sentinel_pipes(job)
     os.write(channel, b'{"started": true}\n')
     # The kernel spares the first process every signal but those that it handles, as Python does this one.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -309,7 +309,7 @@ def work(channel: int, job: dict[str, Any], before: Callable[[], None] | None = 
         os.close(gate)
     if gates:
         os.set_blocking(answer, False)
-    status, cpu, peak = wait_for(child, display)
+    status, cpu, peak = wait_for_program(child, display)
     said = b""
     if nonce:
         try:
@@ -329,7 +329,7 @@ def work(channel: int, job: dict[str, Any], before: Callable[[], None] | None = 
 
 
 def read_job(channel: int) -> dict[str, Any]:
-    """The job that the supervisor sends."""
+    """Return the job that the supervisor sends."""
     job: dict[str, Any] = marshal.loads(
         read_exactly(channel, int.from_bytes(read_exactly(channel, 8), "big"))
     )
@@ -357,17 +357,17 @@ def main() -> None:
         )  # no writing into this process through /proc/1/mem
         check(libc.unshare(NEW_MOUNTS), "unshare")
         mount(b"none", b"/", None, RECURSIVE | PRIVATE)
-        bound_files(files)
-        cover_kernel(covers, kept)
-        own_terminals()
+        mount_bounded_files(files)
+        cover_proc_files(covers, kept)
+        mount_terminals()
         with open(rules, "rb") as stream:
             program = stream.read()
-        give_up()
-        filter_calls(program)
+        drop_capabilities()
+        install_filter(program)
     except OSError as error:
         os.write(channel, ('{"error": "the walls were not built: %s"}\n' % error).encode())
         os._exit(0)
-    work(channel, read_job(channel))
+    run_job(channel, read_job(channel))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Reads or writes one file for a lasting sandbox. Never imported: the sandbox hands its text to an interpreter inside.
+"""Reader and writer of a file in a persistent sandbox. Never imported: an interpreter inside the sandbox runs its text.
 
-It runs behind the walls that a program has, as the same user. So whatever a program left in the file's place, a link
-for instance, leads nowhere but inside; the host opens nothing. Arguments: ``read PATH MOST_BYTES`` (the content goes to
-standard output in base64) or ``write PATH`` (it comes from standard input). An error is its number on standard error.
+It is isolated as a program is, and runs as the same user, so that links lead nowhere outside; the host opens nothing.
+Arguments: ``read PATH MAX_BYTES`` (base64 content on standard output) or ``write PATH`` (content from standard input).
+An error's number is written to standard error.
 """
 
 # ruff: noqa: PTH103, PTH120, PTH123
@@ -20,8 +20,8 @@ BLOCK = 3 << 18  # a multiple of three: blocks in base64 join to one text
 FAILED = 3
 
 
-def opened(path: str, flags: int) -> int:
-    """A descriptor of an ordinary file."""
+def open_file(path: str, flags: int) -> int:
+    """Return the descriptor of an ordinary file."""
     descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, 0o644)
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISDIR(mode):
@@ -31,37 +31,37 @@ def opened(path: str, flags: int) -> int:
     return descriptor
 
 
-def read(path: str, most: int) -> None:
-    """The file's content; one that is larger is not begun."""
-    descriptor = opened(path, os.O_RDONLY)
-    if os.fstat(descriptor).st_size > most:
+def read_file(path: str, max_bytes: int) -> None:
+    """Write a file's content to standard output, unless it is larger than ``max_bytes`` bytes."""
+    descriptor = open_file(path, os.O_RDONLY)
+    if os.fstat(descriptor).st_size > max_bytes:
         raise OSError(errno.EFBIG, "")
     with open(descriptor, "rb") as source, open(1, "wb") as sink:
-        while most >= 0:
+        while max_bytes >= 0:
             block = source.read(BLOCK)
             if not block:
                 return
-            most -= len(block)
+            max_bytes -= len(block)
             sink.write(binascii.b2a_base64(block, newline=False))
     raise OSError(errno.EFBIG, "")
 
 
-def write(path: str) -> None:
-    """The file's new content."""
+def write_file(path: str) -> None:
+    """Write standard input to a file."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(opened(path, os.O_WRONLY | os.O_CREAT), "wb") as sink, open(0, "rb") as source:
+    with open(open_file(path, os.O_WRONLY | os.O_CREAT), "wb") as sink, open(0, "rb") as source:
         sink.truncate()
         while block := source.read(BLOCK):
             sink.write(block)
 
 
 def main() -> None:
-    """Do what the arguments say."""
+    """Run the command in the arguments."""
     try:
         if sys.argv[1] == "read":
-            read(sys.argv[2], int(sys.argv[3]))
+            read_file(sys.argv[2], int(sys.argv[3]))
         else:
-            write(sys.argv[2])
+            write_file(sys.argv[2])
     except OSError as error:
         os.write(2, b"%d" % (error.errno or errno.EIO))
         os._exit(FAILED)

@@ -1,9 +1,8 @@
-"""Persistent sandbox whose files last over many commands, for agents and tools.
+"""Persistent sandbox, whose files are kept over many commands, for agents and tools.
 
-It is one warm sandbox of its own (``fork_server``). Every command is isolated by itself inside it,
-with its own processes and network, as every program does; only ``/tmp``, in memory and bounded, is the same for all.
-So no process outlives its command, and with the sandbox everything is gone. Files are read and written by a process
-inside: the host never opens what a program left.
+It is a warm sandbox (``fork_server``). Each command has its own processes and network; only ``/tmp``, in memory and
+bounded, is shared. No process outlives its command. Files are read and written by a process inside the sandbox: the
+host never opens a file of a program.
 """
 
 from __future__ import annotations
@@ -25,19 +24,19 @@ from caretbench.execution.sandbox.bubblewrap import (
     WORK,
     find_bubblewrap,
     launcher_interpreter,
-    script,
+    script_text,
 )
 from caretbench.execution.sandbox.host.failure_reasons import NO_NESTING
-from caretbench.execution.sandbox.host.program_users import own_user, users
+from caretbench.execution.sandbox.host.program_users import leased_user, program_users
 from caretbench.execution.sandbox.invocation import Invocation, memory_options, resource_limits
 from caretbench.execution.sandbox.isolation_levels import SandboxUnavailable
 from caretbench.execution.sandbox.kernel.seccomp import seccomp_filter
 from caretbench.execution.sandbox.supervisor import SandboxResult, Supervisor
-from caretbench.execution.sandbox.warm_sandbox import Worker, WorkerKey
+from caretbench.execution.sandbox.warm_sandbox import WarmWorker, WarmWorkerKey
 from caretbench.execution.types import Isolation, Limits
 
 FILE_S = 120.0
-"""Maximum wall time of reading or writing a file."""
+"""Maximum wall time in seconds to read or write a file."""
 _FAILED = 3
 _OF_ALL: Mapping[str, object] = {
     "files": [], "nonce": b"", "display": [], "tree": None, "artefact": "", "lasting": True, "aside": [],
@@ -45,12 +44,12 @@ _OF_ALL: Mapping[str, object] = {
 
 
 @cache
-def _keeper() -> ThreadPoolExecutor:
+def _starter() -> ThreadPoolExecutor:
     """Return a thread that lives as long as the process: a sandbox dies with the thread that started it."""
     return ThreadPoolExecutor(1, thread_name_prefix="lasting-sandboxes")
 
 
-class LastingSandbox:
+class PersistentSandbox:
     """Persistent sandbox. Threads may share it, commands may run in parallel; a context manager, which closes it.
 
     Args:
@@ -80,7 +79,7 @@ class LastingSandbox:
             for inside, path in {**launcher_interpreter()[1], **(read_only or {})}.items()
         }
         self._stack = ExitStack()
-        user = self._stack.enter_context(own_user())[0] if users() is not None else None
+        user = self._stack.enter_context(leased_user())[0] if program_users() is not None else None
         self.isolation = Isolation(
             backend="bubblewrap",
             level="namespaces",
@@ -89,9 +88,11 @@ class LastingSandbox:
             seccomp=True,
             user="caller" if user is None else "unprivileged",
         )
-        key = WorkerKey(tuple(sorted(binds.items())), (), (), "system", user, memory_options(limits.tmp_mb))
+        key = WarmWorkerKey(
+            tuple(sorted(binds.items())), (), (), "system", user, memory_options(limits.tmp_mb)
+        )
         try:
-            self._worker = _keeper().submit(Worker, key, binary, program).result()
+            self._worker = _starter().submit(WarmWorker, key, binary, program).result()
         except SandboxUnavailable:
             self._stack.close()
             raise
@@ -132,18 +133,18 @@ class LastingSandbox:
             stop or threading.Event(),
         )
 
-    def read(self, path: str, most_bytes: int, stop: threading.Event | None = None) -> bytes:
+    def read(self, path: str, max_bytes: int, stop: threading.Event | None = None) -> bytes:
         """Return a file's content.
 
         Raises:
             OSError: by its number: ``FileNotFoundError``, ``PermissionError``, ``IsADirectoryError``; ``EFBIG``
-                where it has more than ``most_bytes``, ``EINVAL`` where it is no ordinary file.
+                where it has more than ``max_bytes``, ``EINVAL`` where it is no ordinary file.
             TimeoutError: it took more than two minutes.
             SandboxUnavailable: as for :meth:`run`.
         """
-        kb = most_bytes * 4 // 3072 + 2
+        kb = max_bytes * 4 // 3072 + 2
         bounds = {"output_kb": kb, "output_kill_mb": (kb >> 10) + 2}
-        done = self._file(["read", path, str(most_bytes)], None, bounds, stop)
+        done = self._file(["read", path, str(max_bytes)], None, bounds, stop)
         return base64.b64decode(done.stdout.text)
 
     def write(self, path: str, data: bytes, stop: threading.Event | None = None) -> None:
@@ -163,7 +164,7 @@ class LastingSandbox:
         self._worker.close()
         self._stack.close()
 
-    def __enter__(self) -> LastingSandbox:
+    def __enter__(self) -> PersistentSandbox:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -181,7 +182,7 @@ class LastingSandbox:
                 "argv": ["file", *words],
                 "directory": "/",
                 "stdin": data,
-                "forked": script("persistent_files.py").decode(),
+                "forked": script_text("persistent_files.py").decode(),
             },
             DEFAULT_ENVIRONMENT,
             self.limits.model_copy(update={**bounds, "cpu_s": FILE_S}),
@@ -191,8 +192,8 @@ class LastingSandbox:
         if done.killed == "wall":
             raise TimeoutError(f"{path}: reading or writing it took more than {FILE_S:g} s")
         if not done.ok:
-            said = done.stderr.text
-            number = int(said) if done.exit_code == _FAILED and said.isdecimal() else errno.EIO
+            message = done.stderr.text
+            number = int(message) if done.exit_code == _FAILED and message.isdecimal() else errno.EIO
             raise OSError(number, os.strerror(number), path)
         return done
 
@@ -209,7 +210,7 @@ class LastingSandbox:
             raise SandboxUnavailable(
                 "the sandbox has ended"
                 if self._worker.ended
-                else f"no sandbox keeps its files here: {self._worker.obstacle or NO_NESTING}"
+                else f"no sandbox keeps its files here: {self._worker.failure_reason or NO_NESTING}"
             )
         begin = time.monotonic()
         job = {
@@ -220,12 +221,12 @@ class LastingSandbox:
             **_OF_ALL,
         }
         invocation = Invocation((), limits=limits, wall_s=wall_s)
-        supervisor = Supervisor(program, program.channel, invocation, stop, helpers=0)
+        supervisor = Supervisor(program, program.channel, invocation, stop, own_processes=0)
         try:
             supervisor.supervise(job)
             result = supervisor.result(begin, self.isolation)
         finally:
             program.close()
-        if (result.torn or result.error is not None) and self._worker.ends():
+        if (result.killed_from_outside or result.error is not None) and self._worker.is_ending():
             raise SandboxUnavailable("the sandbox has ended")
         return result

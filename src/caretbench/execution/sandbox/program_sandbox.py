@@ -17,21 +17,26 @@ from pathlib import Path
 
 from caretbench.execution.cache.cache_folders import BOUND
 from caretbench.execution.sandbox.bubblewrap import HOME, WORK, find_bubblewrap
-from caretbench.execution.sandbox.host.failure_reasons import NO_BUBBLEWRAP, no_sandbox
-from caretbench.execution.sandbox.host.idmapped_mounts import forget_maps
-from caretbench.execution.sandbox.invocation import NO_OVERLAY, Invocation, resolved
+from caretbench.execution.sandbox.host.failure_reasons import NO_BUBBLEWRAP, sandbox_failure
+from caretbench.execution.sandbox.host.idmapped_mounts import close_id_maps
+from caretbench.execution.sandbox.invocation import NO_OVERLAY, Invocation, resolve_invocation
 from caretbench.execution.sandbox.isolation_levels import (
-    Level,
+    IsolationLevel,
     SandboxUnavailable,
     accepted_levels,
-    say_weaker,
+    warn_weaker_level,
 )
-from caretbench.execution.sandbox.kernel.cgroups import MemoryGroups, bounded, find_groups, version_of
-from caretbench.execution.sandbox.kernel.landlock_sandbox import LandlockUnavailable, LandlockWalls
+from caretbench.execution.sandbox.kernel.cgroups import (
+    MemoryGroups,
+    find_memory_groups,
+    memory_group,
+    memory_mechanism,
+)
+from caretbench.execution.sandbox.kernel.landlock_sandbox import LandlockSandbox, LandlockUnavailable
 from caretbench.execution.sandbox.kernel.seccomp import seccomp_filter
-from caretbench.execution.sandbox.namespace_sandbox import Namespaces
+from caretbench.execution.sandbox.namespace_sandbox import NamespaceSandbox
 from caretbench.execution.sandbox.supervisor import START_S, SandboxResult
-from caretbench.execution.sandbox.warm_sandbox import Workers
+from caretbench.execution.sandbox.warm_sandbox import WarmWorkerPool
 from caretbench.execution.types import Isolation, Limits
 from caretbench.files import cache_folder
 
@@ -58,19 +63,19 @@ class Sandbox:
 
         ``groups``: control groups that bound the memory; those of the second version by default, where there are any.
         """
-        self._groups = groups or find_groups()
+        self._groups = groups or find_memory_groups()
         binary = binary or find_bubblewrap()
         self._levels = accepted_levels(level)
-        self._confined: LandlockWalls | None = None
-        self.fallback = ""
+        self._confined: LandlockSandbox | None = None
+        self.fallback_reason = ""
         """Reason why programs do not run in namespaces; known after :meth:`probe`."""
         self._isolation: Isolation | None = None
-        self._looking = threading.RLock()
-        self._looks = False
+        self._probe_lock = threading.RLock()
+        self._probing = False
         self._interrupted = threading.Event()
-        self._workers = Workers()
+        self._workers = WarmWorkerPool()
         self._namespaces = (
-            Namespaces(binary, seccomp_filter(), self._workers, self._groups, self._interrupted)
+            NamespaceSandbox(binary, seccomp_filter(), self._workers, self._groups, self._interrupted)
             if binary is not None
             else None
         )
@@ -83,60 +88,65 @@ class Sandbox:
         Raises:
             SandboxUnavailable: with what to install or to set.
         """
-        with self._looking:
+        with self._probe_lock:
             if self._isolation is None:
-                self._looks = True
+                self._probing = True
                 try:
-                    self._isolation = self._find_walls()
+                    self._isolation = self._find_isolation()
                 finally:
-                    self._looks = False
+                    self._probing = False
             return self._isolation
 
-    def _settle(self) -> None:
+    def _choose_level(self) -> None:
         """Determine the isolation level before the first program."""
-        with self._looking:
+        with self._probe_lock:
             if self._confined is None and self._levels == ("landlock",):
                 self._confined = _confined()
-            elif self._isolation is None and len(self._levels) > 1 and not (self._looks or self.interrupted):
+            elif (
+                self._isolation is None and len(self._levels) > 1 and not (self._probing or self.interrupted)
+            ):
                 self.probe()
 
-    def _find_walls(self) -> Isolation:
+    def _find_isolation(self) -> Isolation:
         try:
-            return self._really_run()
+            return self._run_probe()
         except SandboxUnavailable as obstacle:
             if len(self._levels) == 1 or self.interrupted:
                 raise
             try:
                 self._confined = _confined()
-                isolation = self._really_run()
+                isolation = self._run_probe()
             except SandboxUnavailable as error:
                 self._confined = None
                 if str(error) in str(obstacle):  # neither level can be had, for one reason
                     raise obstacle from None
                 raise SandboxUnavailable(f"{obstacle}. Landlock cannot stand in: {error}") from None
-            self.fallback = str(obstacle)
-            say_weaker(self.fallback)
+            self.fallback_reason = str(obstacle)
+            warn_weaker_level(self.fallback_reason)
             return isolation
 
-    def _really_run(self) -> Isolation:
+    def _run_probe(self) -> Isolation:
         if self._namespaces is None and self._levels[0] == "namespaces" and self._confined is None:
             raise SandboxUnavailable(NO_BUBBLEWRAP)
         try:
             result = self.run(
                 Invocation(
-                    ["/bin/sh", "-c", "exit 0"], limits=Limits(), wall_s=START_S, read_only=self._expected()
+                    ["/bin/sh", "-c", "exit 0"],
+                    limits=Limits(),
+                    wall_s=START_S,
+                    read_only=self._expected_binds(),
                 )
             )
         except OSError as error:  # not even a process, or not as another user
             result = SandboxResult(error=str(error))
         if not result.ok or result.isolation is None:
-            said = result.error or result.stderr.text or f"killed: {result.killed}"
+            message = result.error or result.stderr.text or f"killed: {result.killed}"
             raise SandboxUnavailable(
-                no_sandbox(said) if self._confined is None else f"no Landlock walls: {said}"
+                sandbox_failure(message) if self._confined is None else f"no Landlock walls: {message}"
             )
         return result.isolation
 
-    def _expected(self) -> dict[str, str]:
+    def _expected_binds(self) -> dict[str, str]:
         """Return the paths that programs will have bound, as far as they exist: the probe runs with them, too."""
         try:
             cache = cache_folder()
@@ -150,9 +160,9 @@ class Sandbox:
         }
 
     @property
-    def level(self) -> Level:
+    def level(self) -> IsolationLevel:
         """Isolation level of programs."""
-        self._settle()
+        self._choose_level()
         return "namespaces" if self._confined is None else "landlock"
 
     @property
@@ -165,7 +175,7 @@ class Sandbox:
         self._interrupted.set()
 
     def resume(self) -> None:
-        """Let programs run again."""
+        """Allow programs to run again after :meth:`interrupt`."""
         self._interrupted.clear()
 
     def run(self, invocation: Invocation) -> SandboxResult:
@@ -175,21 +185,21 @@ class Sandbox:
             SandboxUnavailable: bubblewrap is not installed, or a display is wanted and ``Xvfb`` is not, or something
                 that is bound cannot be reached by the user that the program gets.
         """
-        self._settle()
+        self._choose_level()
         display = self._display(invocation)
-        ready = resolved(invocation, display)
+        ready = resolve_invocation(invocation, display)
         if self._confined is not None:
-            if invocation.on_snapshot:
+            if invocation.uses_overlay:
                 return SandboxResult(error=f"{NO_OVERLAY}: it needs namespaces")
-            with bounded(self._groups, invocation.limits) as group:
+            with memory_group(self._groups, invocation.limits) as group:
                 return self._confined.run(
-                    ready, interrupted=self._interrupted, group=group, memory=version_of(self._groups)
+                    ready, interrupted=self._interrupted, group=group, memory=memory_mechanism(self._groups)
                 )
         assert self._namespaces is not None  # noqa: S101  looked at above
         return self._namespaces.run(ready)
 
     def _display(self, invocation: Invocation) -> str | None:
-        """Return the X server to start, if one is wanted, after checking that the level provides what is wanted."""
+        """Return the X server to start, or None; raise SandboxUnavailable if the level cannot run the program."""
         if self._confined is not None and (invocation.display or invocation.index is not None):
             wanted = "a display" if invocation.display else "a package index"
             raise SandboxUnavailable(
@@ -202,24 +212,24 @@ class Sandbox:
             raise SandboxUnavailable("the program needs a display: `apt-get install xvfb`")
         return server
 
-    def keep_warm(self, artefacts: Path) -> None:
-        """Let compiled programs below ``artefacts`` run in warm sandboxes, which can read all of that folder."""
+    def set_artefact_folder(self, artefacts: Path) -> None:
+        """Set the folder of compiled programs, which warm sandboxes can read."""
         self._workers.artefacts = artefacts
 
-    def when_closed(self, close: Callable[[], None]) -> None:
+    def add_close_callback(self, close: Callable[[], None]) -> None:
         """Register ``close`` to be called whenever the warm sandboxes end."""
         self._closing.append(close)
 
     def close(self) -> None:
         """End the warm sandboxes; they start again on demand."""
         self._workers.close()
-        forget_maps()
+        close_id_maps()
         for close in self._closing:
             close()
 
 
-def _confined() -> LandlockWalls:
+def _confined() -> LandlockSandbox:
     try:
-        return LandlockWalls()
+        return LandlockSandbox()
     except LandlockUnavailable as error:
         raise SandboxUnavailable(str(error)) from None

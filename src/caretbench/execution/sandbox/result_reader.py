@@ -1,8 +1,7 @@
-"""Reads result files out of a project after its program's end. Never imported: the launcher runs this text inside.
+"""Reader of result files after a program's end. Never imported: the launcher runs its text inside the sandbox.
 
-The program may have left anything in their place: links, pipes, endless files, a million folders. So everything that
-still runs is ended first, every name is opened by itself from its folder's descriptor, no link is followed, and
-number, size and depth are bounded.
+The program may have left links, pipes, endless files or a million folders. So remaining processes are killed first,
+every name is opened from its folder's descriptor, no link is followed, and number, size and depth are bounded.
 """
 
 # ruff: noqa: UP031
@@ -27,8 +26,8 @@ FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def matches(name: str, pattern: str) -> bool:
-    """Return whether a file's name fits a pattern of ``*`` and ``?``."""
+def name_matches(name: str, pattern: str) -> bool:
+    """Return whether a file's name matches a pattern of ``*`` and ``?``."""
     position = mark = 0
     star, resume = -1, 0
     while position < len(name):
@@ -46,13 +45,13 @@ def matches(name: str, pattern: str) -> bool:
 
 
 class FolderWalk:
-    """Finds files below a folder, looking at a bounded number of names."""
+    """Search for files below a folder, with a bounded number of names."""
 
     def __init__(self) -> None:
         self.left = MOST_NAMES
 
     def names(self, folder: int, pattern: str) -> list[str]:
-        """Names in a folder that fit one part of a pattern."""
+        """Return the names in a folder that match one part of a pattern."""
         if "*" not in pattern and "?" not in pattern:
             return [pattern]
         found = []
@@ -61,14 +60,14 @@ class FolderWalk:
                 self.left -= 1
                 if self.left < 0:
                     break
-                if matches(entry.name, pattern):
+                if name_matches(entry.name, pattern):
                     found.append(entry.name)
         return sorted(found)
 
     def find(
         self, folder: int, parts: list[str], above: str = "", depth: int = 0
     ) -> Iterator[tuple[int, str, str]]:
-        """Folder, name and path of what fits; the folder is open until the next one is asked for."""
+        """Yield folder descriptor, name and path of each match; the folder is open until the next one."""
         head, rest = parts[0], parts[1:]
         anywhere = head == "**" and bool(rest)
         if anywhere:
@@ -90,8 +89,8 @@ class FolderWalk:
                 os.close(inner)
 
 
-def read_file(folder: int, name: str, most: int) -> tuple[bytes, str] | None:
-    """Content, or why it is not read; None where there is nothing, or a folder."""
+def read_file(folder: int, name: str, max_bytes: int) -> tuple[bytes, str] | None:
+    """Return a file's content, or the reason why it is not read; None if it is absent or a folder."""
     try:
         if stat.S_ISLNK(os.lstat(name, dir_fd=folder).st_mode):
             return b"", "it is a link"
@@ -107,32 +106,32 @@ def read_file(folder: int, name: str, most: int) -> tuple[bytes, str] | None:
         if not stat.S_ISREG(mode):
             return b"", "it is not a file"
         data = b""
-        while len(data) <= most:
-            chunk = os.read(descriptor, min(1 << 20, most + 1 - len(data)))
+        while len(data) <= max_bytes:
+            chunk = os.read(descriptor, min(1 << 20, max_bytes + 1 - len(data)))
             if not chunk:
                 return data, ""
             data += chunk
-        return b"", "it is larger than %d bytes" % most
+        return b"", "it is larger than %d bytes" % max_bytes
     except OSError as error:
         return b"", "it cannot be read: " + os.strerror(error.errno or 0)
     finally:
         os.close(descriptor)
 
 
-def say(channel: int, line: bytes) -> None:
+def write_line(channel: int, line: bytes) -> None:
     """Write a whole line."""
     rest = memoryview(line)
     while rest:
         rest = rest[os.write(channel, rest) :]
 
 
-def encoded(data: bytes) -> bytes:
-    """In base64, which needs no quoting."""
+def base64_text(data: bytes) -> bytes:
+    """Return data in base64."""
     return binascii.b2a_base64(data, newline=False)
 
 
-def end_the_rest() -> None:
-    """End and bury what still runs; this is the first process of the namespace."""
+def kill_other_processes() -> None:
+    """Kill and reap all other processes; this is the first process of the namespace."""
     try:
         os.kill(-1, signal.SIGKILL)
     except ProcessLookupError:
@@ -145,8 +144,8 @@ def end_the_rest() -> None:
 
 
 def read_out(channel: int, tree: dict[str, Any]) -> None:
-    """Write every file that is wanted, a line each."""
-    end_the_rest()
+    """Write every requested file to the channel, one line each."""
+    kill_other_processes()
     left = tree["total_bytes"]
     seen: set[str] = set()
     try:
@@ -164,5 +163,10 @@ def read_out(channel: int, tree: dict[str, Any]) -> None:
             seen.add(path)
             data, problem = found
             left -= len(data)
-            words = (encoded(os.fsencode(path)), encoded(pattern.encode()), encoded(data), problem.encode())
-            say(channel, b'{"file": "%s", "pattern": "%s", "data": "%s", "problem": "%s"}\n' % words)
+            words = (
+                base64_text(os.fsencode(path)),
+                base64_text(pattern.encode()),
+                base64_text(data),
+                problem.encode(),
+            )
+            write_line(channel, b'{"file": "%s", "pattern": "%s", "data": "%s", "problem": "%s"}\n' % words)

@@ -17,7 +17,7 @@ from typing import IO, Any, Protocol
 
 from pydantic import Field
 
-from caretbench.execution.sandbox.invocation import Invocation, Killed
+from caretbench.execution.sandbox.invocation import Invocation, KillReason
 from caretbench.execution.sandbox.kernel.cgroups import MemoryGroup
 from caretbench.execution.sandbox.kernel.watchdog import tree_usage
 from caretbench.execution.types import Frozen, Isolation, Output, ResultFile
@@ -41,7 +41,7 @@ class SandboxResult(Frozen):
     sentinel: bool = False
     waits: bool = False
     """True if it ended in order while one of its checks waited for a promise that never settled."""
-    killed: Killed | None = None
+    killed: KillReason | None = None
     stdout: Output = Field(default_factory=Output)
     stderr: Output = Field(default_factory=Output)
     wall_s: float = 0.0
@@ -61,8 +61,8 @@ class SandboxResult(Frozen):
         return self.error is None and self.killed is None and self.exit_code == 0
 
     @property
-    def torn(self) -> bool:
-        """Return whether it may have ended with a warm sandbox, in which all processes are killed in any order."""
+    def killed_from_outside(self) -> bool:
+        """Return whether the program may have been killed together with its warm sandbox."""
         return self.exit_code is None and self.signal in (None, signal.SIGKILL) and self.killed is None
 
 
@@ -119,31 +119,31 @@ class Supervisor:
         invocation: Invocation,
         interrupted: threading.Event,
         *,
-        helpers: int = 1,
-        look: Callable[[], Killed | None] | None = None,
+        own_processes: int = 1,
+        extra_check: Callable[[], KillReason | None] | None = None,
         group: MemoryGroup | None = None,
     ) -> None:
         """Take charge of a sandbox that has just been started for an invocation.
 
-        ``helpers``: number of processes below ``process`` that are ours.
-        ``look``: asked several times a second whether the program has too much of something else.
-        ``group``: the control group whose bound of memory the kernel keeps.
+        ``own_processes``: number of processes below ``process`` that are ours.
+        ``extra_check``: asked several times a second whether the program has too much of something else.
+        ``group``: control group that limits the memory.
         """
-        limits, file_bytes = invocation.limits, invocation.file_bytes
+        limits, file_bytes = invocation.limits, invocation.max_file_bytes
         self._group = group
-        self._look_further = look
-        self._dialogue = invocation.dialogue
-        self._helpers = helpers
+        self._extra_check = extra_check
+        self._output_handler = invocation.output_handler
+        self._own_processes = own_processes
         # Files come in base64, their names too.
         self._report_bytes = _REPORT_BYTES + (2 * file_bytes + _NAMES_BYTES if file_bytes else 0)
         self._interrupted = interrupted
         self._process = process
         self._channel = channel
         self._limits = limits
-        self._wall_s = invocation.longest_s
+        self._wall_s = invocation.wall_limit_s
         self._streams = [_Capture(limits.output_kb << 10), _Capture(limits.output_kb << 10)]
         self._reports = bytearray()
-        self._killed: Killed | None = None
+        self._killed: KillReason | None = None
         self._late = False
         self._fault: str | None = None
         self._started_at: float | None = None
@@ -152,13 +152,13 @@ class Supervisor:
         self._cpu_s = 0.0
 
     def supervise(self, job: Mapping[str, object]) -> None:
-        """Hand over the job and wait for the end of the sandbox."""
+        """Send the job and wait for the end of the sandbox."""
         process = self._process
         assert process.stdout is not None  # noqa: S101 - opened as pipes above
         assert process.stderr is not None  # noqa: S101
         try:
             if self._group is not None:
-                self._group.take(process.pid)  # it waits for its job: the program is not there yet
+                self._group.add_process(process.pid)  # it waits for its job: the program is not there yet
             self._channel.settimeout(START_S)
             data = marshal.dumps(dict(job), 2)
             with contextlib.suppress(OSError):  # it died while starting: its words are on stderr
@@ -173,7 +173,7 @@ class Supervisor:
         finally:
             process.kill()
             process.wait()
-            if self._group is not None and self._group.exceeded() and self._killed in (None, "wall"):
+            if self._group is not None and self._group.limit_exceeded() and self._killed in (None, "wall"):
                 self._killed = "memory"
             process.stdout.close()
             process.stderr.close()
@@ -189,13 +189,13 @@ class Supervisor:
                 self._late = self._started_at is None
                 self._kill("wall")
             if now >= next_look:
-                self._look()
+                self._check_usage()
                 next_look = time.monotonic() + POLL_S
             until = min(next_look, deadline) if self._killed is None else next_look
             for key, _ in selector.select(max(0.0, until - time.monotonic())):
                 self._read(selector, key.fileobj, key.data)
 
-    def _kill(self, why: Killed) -> None:
+    def _kill(self, why: KillReason) -> None:
         if self._killed is None:
             self._killed = why
             self._process.kill()
@@ -213,8 +213,8 @@ class Supervisor:
             self._reports += data[: self._report_bytes - len(self._reports)]
             if self._started_at is None and b"\n" in self._reports:
                 self._started_at = time.monotonic()
-        elif self._dialogue is not None and capture is self._streams[0]:
-            why = self._dialogue.hear(data)
+        elif self._output_handler is not None and capture is self._streams[0]:
+            why = self._output_handler.receive_output(data)
             if why is not None:
                 self._kill(why)
         else:
@@ -222,20 +222,20 @@ class Supervisor:
             if sum(stream.total for stream in self._streams) > self._limits.output_kill_mb << 20:
                 self._kill("output")
 
-    def _look(self) -> None:
+    def _check_usage(self) -> None:
         if self._interrupted.is_set() and self._killed is None:
             self._fault = "interrupted"
             self._kill("wall")
         if self._started_at is None or self._killed is not None:
             return
-        if self._dialogue is not None:
-            why = self._dialogue.check()
+        if self._output_handler is not None:
+            why = self._output_handler.kill_reason()
             if why is not None:
                 self._kill(why)
-            if why is not None or not self._dialogue.busy():
+            if why is not None or not self._output_handler.is_busy():
                 return
         usage = tree_usage(self._process.pid, self._limits.pids + 2)
-        self._processes = max(self._processes, usage.processes - self._helpers)
+        self._processes = max(self._processes, usage.processes - self._own_processes)
         self._memory_mb = max(self._memory_mb, usage.memory_mb)
         self._cpu_s = max(self._cpu_s, usage.cpu_s)
         if usage.processes > self._limits.pids + 2:
@@ -244,7 +244,7 @@ class Supervisor:
             self._kill("memory")
         elif usage.cpu_s > self._limits.cpu_s + 2.0:
             self._kill("cpu")
-        elif self._look_further is not None and (more := self._look_further()) is not None:
+        elif self._extra_check is not None and (more := self._extra_check()) is not None:
             self._kill(more)
 
     def result(self, begin: float, isolation: Isolation) -> SandboxResult:
@@ -273,14 +273,14 @@ class Supervisor:
             files=tuple(_file(report) for report in sent if "file" in report),
         )
 
-    def _error(self, reports: Sequence[Mapping[str, Any]], said: str) -> str | None:
-        """Return why the program was never started, or was not ours to judge; None where it ran."""
+    def _error(self, reports: Sequence[Mapping[str, Any]], message: str) -> str | None:
+        """Return the reason why the program was never started; None if it ran."""
         faults = [str(report["error"]) for report in reports if "error" in report]
         if self._fault or faults:
             return self._fault or faults[0]
         if any("started" in report for report in reports):
             return None
-        return "it took too long to build" if self._late else said.strip()[-2000:] or "it did not start"
+        return "it took too long to build" if self._late else message.strip()[-2000:] or "it did not start"
 
 
 def _file(report: Mapping[str, Any]) -> ResultFile:

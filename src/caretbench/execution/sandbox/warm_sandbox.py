@@ -1,7 +1,7 @@
 """Warm sandboxes: each serves many programs, and isolates every program by itself.
 
-See ``fork_server`` for the inside. This module contains the messages to it, the number of programs that one serves, and
-what happens when it dies: nothing but that the program is started again elsewhere.
+``fork_server`` is the process inside. This module sends it messages, replaces workers after a number of programs, and
+starts a program elsewhere if its worker dies.
 """
 
 from __future__ import annotations
@@ -22,22 +22,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from caretbench.execution.sandbox.bind_access import closed_places, reached
+from caretbench.execution.sandbox.bind_access import reachable_binds, unreachable_paths
 from caretbench.execution.sandbox.bubblewrap import (
     COVERS,
     INSIDE_USER,
     KEPT_OF_PROC,
     LAUNCHER,
-    inside_files,
+    bubblewrap_arguments,
     launcher_interpreter,
-    readable,
-    wall_arguments,
+    memory_file,
+    sandbox_files,
 )
-from caretbench.execution.sandbox.host.failure_reasons import no_maps, no_nesting
-from caretbench.execution.sandbox.host.idmapped_mounts import child_of, end_group, write_maps
-from caretbench.execution.sandbox.host.program_users import unprivileged_user, users
+from caretbench.execution.sandbox.host.failure_reasons import nested_sandbox_failure, user_map_failure
+from caretbench.execution.sandbox.host.idmapped_mounts import (
+    kill_process_group,
+    read_child_pid,
+    write_user_maps,
+)
+from caretbench.execution.sandbox.host.program_users import program_users, unprivileged_user
 from caretbench.execution.sandbox.invocation import SNAPSHOT, memory_options
-from caretbench.execution.types import Warm
+from caretbench.execution.types import WarmSettings
 
 PROGRAMS_PER_WORKER = 1000
 """Number of programs after which a worker is replaced by a fresh one."""
@@ -52,10 +56,10 @@ _MOST_WORKERS = 8
 _MOST_FAILURES = 3
 _CREDENTIALS = struct.Struct("3i")
 _ORDER = struct.Struct("=iii")
-"""As in ``fork_server.py``: the program's user, whether a door comes, how many mounts."""
+"""As in ``fork_server.py``: the program's user, number of proxy sockets (0 or 1), number of mounts."""
 
 
-class WorkerKey(NamedTuple):
+class WarmWorkerKey(NamedTuple):
     """Properties that programs of one worker share."""
 
     binds: tuple[tuple[str, str], ...]
@@ -63,23 +67,23 @@ class WorkerKey(NamedTuple):
     modules: tuple[str, ...]
     packages: str
     user: int | None
-    """Whom root starts it as; None where an ordinary user does."""
-    lasting: str = ""
+    """User id that root starts it as; None if an ordinary user starts it."""
+    shared_tmp: str = ""
     """Mount options of a ``/tmp`` that all programs share; empty: each gets one of its own."""
 
     @property
-    def many_users(self) -> bool:
-        """Return whether each of its programs is another user of the host."""
-        return self.user is not None and not self.lasting
+    def separate_users(self) -> bool:
+        """Return whether each of its programs runs as a different user of the host."""
+        return self.user is not None and not self.shared_tmp
 
 
-class Ready(NamedTuple):
+class WarmJob(NamedTuple):
     """Job with the worker that it needs."""
 
-    key: WorkerKey
+    key: WarmWorkerKey
     job: dict[str, object]
-    given: Mapping[str, str]
-    """Path inside -> path on the host, of what root opens for this program's user alone."""
+    user_binds: Mapping[str, str]
+    """Path inside -> path on the host, of binds that root opens for this program's user only."""
 
 
 @dataclass
@@ -110,16 +114,16 @@ class WarmProgram:
         self.channel.close()
 
 
-class Worker:
+class WarmWorker:
     """Warm sandbox for many programs."""
 
-    def __init__(self, key: WorkerKey, binary: str, filter_program: bytes) -> None:
-        """Build it and wait until it takes programs, or raise OSError where it does not come up."""
+    def __init__(self, key: WarmWorkerKey, binary: str, filter_program: bytes) -> None:
+        """Start the sandbox and wait until it accepts programs, or raise OSError if it does not start."""
         self.served = 0
-        self.under_way = 0
-        self.proved = False
+        self.running_programs = 0
+        self.isolation_works = False
         """True once a program's isolation was built in it."""
-        self.obstacle = ""
+        self.failure_reason = ""
         """Reason why the last program's isolation failed."""
         self._lock = threading.Lock()
         self._control, theirs = socket.socketpair()
@@ -135,7 +139,7 @@ class Worker:
 
     def _started(
         self,
-        key: WorkerKey,
+        key: WarmWorkerKey,
         binary: str,
         filter_program: bytes,
         theirs: socket.socket,
@@ -147,32 +151,32 @@ class Worker:
         opened: list[int] = []
 
         def held(content: bytes) -> int:
-            opened.append(descriptor := readable(content))
+            opened.append(descriptor := memory_file(content))
             stack.callback(os.close, descriptor)
             return descriptor
 
         binds = {**interpreter_binds, **dict(key.binds)}
-        ground = stack.enter_context(reached(binary, binds, {}, key.user))
-        walls = wall_arguments(
-            read_only=ground.read_only,
+        reachable = stack.enter_context(reachable_binds(binary, binds, {}, key.user))
+        options = bubblewrap_arguments(
+            read_only=reachable.read_only,
             writable={},
             descriptors={
-                path: held(text) for path, text in inside_files("launcher.py", "fork_server.py").items()
+                path: held(text) for path, text in sandbox_files("launcher.py", "fork_server.py").items()
             },
-            capabilities=("CAP_SETUID", "CAP_SETGID") if key.many_users else (),
+            capabilities=("CAP_SETUID", "CAP_SETGID") if key.separate_users else (),
             folders=(_ARTEFACT, _ARTEFACTS),
-            user=0 if key.many_users else INSIDE_USER,
+            user=0 if key.separate_users else INSIDE_USER,
         )
         for name, value in key.environment:
-            walls += ["--setenv", name, value]
-        maps = stack.enter_context(_Maps()) if key.many_users else None
-        walls += maps.arguments if maps is not None else []
+            options += ["--setenv", name, value]
+        maps = stack.enter_context(_Maps()) if key.separate_users else None
+        options += maps.arguments if maps is not None else []
         words = [
             interpreter, *flags, _ZYGOTE, str(theirs.fileno()), str(held(filter_program)), LAUNCHER, key.packages,
-            key.lasting, COVERS, ",".join(KEPT_OF_PROC), *key.modules,
+            key.shared_tmp, COVERS, ",".join(KEPT_OF_PROC), *key.modules,
         ]  # fmt: skip
-        process = ground.start(
-            ["--args", str(held(b"".join(word.encode() + b"\0" for word in walls))), "--", *words],
+        process = reachable.start(
+            ["--args", str(held(b"".join(word.encode() + b"\0" for word in options))), "--", *words],
             pass_fds=[*opened, theirs.fileno(), *(maps.theirs if maps is not None else [])],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -182,7 +186,7 @@ class Worker:
             if maps is not None:
                 maps.write()
         except BaseException:
-            end_group(process)
+            kill_process_group(process)
             raise
         return process
 
@@ -201,25 +205,28 @@ class Worker:
         """Return whether the sandbox is gone."""
         return self._process.poll() is not None
 
-    def ends(self) -> bool:
+    def is_ending(self) -> bool:
         """Return whether the sandbox is gone or about to go."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_ENDS_S)
         return self.ended
 
     def start(
-        self, door: socket.socket | None = None, user: int | None = None, mounts: Sequence[int] = ()
+        self,
+        listener_channel: socket.socket | None = None,
+        user: int | None = None,
+        mounts: Sequence[int] = (),
     ) -> WarmProgram | None:
         """Start the isolation of a program, which waits for its job; None if the sandbox is gone or cannot build it.
 
-        ``door``: over which the launcher hands the proxy its listening socket. ``user``: who the program is on the
-        host, where each is another one. ``mounts``: what root has opened for this user.
+        ``listener_channel``: socket over which the launcher passes its listening socket to the proxy. ``user``: the
+        program's user on the host, where each program has its own. ``mounts``: mounts that root opened for this user.
         """
         ours, theirs = socket.socketpair()
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         out_read, out_write = os.pipe2(os.O_CLOEXEC)
         error_read, error_write = os.pipe2(os.O_CLOEXEC)
-        doors = [door.fileno()] if door is not None else []
+        doors = [listener_channel.fileno()] if listener_channel is not None else []
         handed = array.array("i", [theirs.fileno(), out_write, error_write, *doors, *mounts])
         inside = user - unprivileged_user() if user is not None else 0
         order = _ORDER.pack(inside, len(doors), len(mounts))
@@ -237,18 +244,18 @@ class Worker:
                 raise OSError("it has ended")  # noqa: TRY301  as where nothing answers
             pid, handle = _first_process(ours)
         except OSError as error:
-            self.obstacle = no_nesting(str(error))
+            self.failure_reason = nested_sandbox_failure(str(error))
             ours.close()
             os.close(out_read)
             os.close(error_read)
             return None
-        self.proved = True
+        self.isolation_works = True
         return WarmProgram(pid, handle, ours, os.fdopen(out_read, "rb", 0), os.fdopen(error_read, "rb", 0))
 
     def close(self) -> None:
-        """End it, with whatever still runs in it."""
+        """End the sandbox and all processes in it."""
         self._control.close()
-        end_group(self._process)
+        kill_process_group(self._process)
 
 
 class _Maps:
@@ -256,9 +263,9 @@ class _Maps:
 
     def __enter__(self) -> _Maps:
         gate, self._go = os.pipe2(os.O_CLOEXEC)
-        self._facts, told = os.pipe2(os.O_CLOEXEC)
-        self.theirs = [gate, told]
-        self.arguments = ["--userns-block-fd", str(gate), "--info-fd", str(told)]
+        self._facts, info = os.pipe2(os.O_CLOEXEC)
+        self.theirs = [gate, info]
+        self.arguments = ["--userns-block-fd", str(gate), "--info-fd", str(info)]
         return self
 
     def write(self) -> None:
@@ -266,14 +273,14 @@ class _Maps:
         for descriptor in self.theirs:
             os.close(descriptor)
         self.theirs = []
-        found = users()
+        found = program_users()
         assert found is not None  # noqa: S101  root alone comes here
         rows = f"0 {found.start} {len(found)}\n"
-        child = child_of(self._facts)
+        child = read_child_pid(self._facts)
         try:
-            write_maps(child, rows, rows)
+            write_user_maps(child, rows, rows)
         except PermissionError as error:
-            raise PermissionError(no_maps(error)) from None
+            raise PermissionError(user_map_failure(error)) from None
         os.write(self._go, b"g")
 
     def __exit__(self, *_: object) -> None:
@@ -282,8 +289,8 @@ class _Maps:
 
 
 def _for_one_user(binds: Mapping[str, str]) -> dict[str, str]:
-    """Give one program's user access to closed paths and to a snapshot that it must own; root does this."""
-    closed = set(closed_places(list(binds.values())))
+    """Return the binds that root opens for one program: closed paths, and a snapshot that its user must own."""
+    closed = set(unreachable_paths(list(binds.values())))
     return {inside: path for inside, path in binds.items() if path in closed or inside == SNAPSHOT}
 
 
@@ -307,23 +314,25 @@ def _first_process(channel: socket.socket) -> tuple[int, int]:
     return pid, os.pidfd_open(pid)
 
 
-class Workers:
+class WarmWorkerPool:
     """Warm sandboxes of one :class:`caretbench.execution.sandbox.program_sandbox.Sandbox`. Threads share it."""
 
     def __init__(self) -> None:
         self.artefacts: Path | None = None
         """Folder of compiled programs; programs from elsewhere run in sandboxes of their own."""
-        self._workers: OrderedDict[WorkerKey, Worker] = OrderedDict()
-        self._retired: list[Worker] = []
-        self._failures: Counter[WorkerKey] = Counter()
-        self.obstacle = ""
+        self._workers: OrderedDict[WarmWorkerKey, WarmWorker] = OrderedDict()
+        self._retired: list[WarmWorker] = []
+        self._failures: Counter[WarmWorkerKey] = Counter()
+        self.failure_reason = ""
         """Reason why the last failed one could not be built, or could not isolate a program."""
         self._lock = threading.Lock()
         # A sandbox dies with the thread that started it: this one lives as long as the process.
-        self._keeper: ThreadPoolExecutor | None = None
+        self._starter: ThreadPoolExecutor | None = None
 
-    def job(self, warm: Warm, job: Mapping[str, object], binds: Mapping[str, str], *, tmp_mb: int) -> Ready:
-        """Return the job in the form that a worker understands, and which worker that is."""
+    def prepare_job(
+        self, warm: WarmSettings, job: Mapping[str, object], binds: Mapping[str, str], *, tmp_mb: int
+    ) -> WarmJob:
+        """Return the job in the form of the fork server, with the key of its worker."""
         kept = dict(binds)
         artefact = ""
         root = self.artefacts.resolve() if self.artefacts is not None else None
@@ -340,31 +349,31 @@ class Workers:
         kept |= {place: kept.pop(inside) for place, inside in aside.items()}
         environment = job["environment"] if warm.harness else {}
         assert isinstance(environment, dict)  # noqa: S101  ours
-        key = WorkerKey(
+        key = WarmWorkerKey(
             tuple(sorted(kept.items())),
             tuple(sorted(environment.items())),
             warm.modules,
             warm.packages,
-            unprivileged_user() if users() is not None else None,
+            unprivileged_user() if program_users() is not None else None,
         )
-        given = _for_one_user(binds) if key.many_users else {}
+        user_binds = _for_one_user(binds) if key.separate_users else {}
         extra: dict[str, object] = {
             "forked": warm.harness,
             "artefact": artefact,
             "memory": memory_options(tmp_mb),
-            "aside": [(place, inside) for place, inside in aside.items() if inside not in given],
-            "given": list(given),
+            "aside": [(place, inside) for place, inside in aside.items() if inside not in user_binds],
+            "given": list(user_binds),
         }
-        if _ARTEFACT in given:
+        if _ARTEFACT in user_binds:
             extra["artefact"] = ""
         if warm.harness:  # as an interpreter sees its arguments that is started with `-c TEXT`
             argv = job["argv"]
             assert isinstance(argv, list)  # noqa: S101  ours
             extra["argv"] = ["-c", *argv[3:]]
-        return Ready(key, {**job, **extra}, given)
+        return WarmJob(key, {**job, **extra}, user_binds)
 
     @contextlib.contextmanager
-    def lease(self, key: WorkerKey, binary: str, filter_program: bytes) -> Iterator[Worker | None]:
+    def lease(self, key: WarmWorkerKey, binary: str, filter_program: bytes) -> Iterator[WarmWorker | None]:
         """Provide a worker for one program; None if none can be built on this machine."""
         worker = self._take(key, binary, filter_program)
         try:
@@ -372,48 +381,48 @@ class Workers:
         finally:
             if worker is not None:
                 with self._lock:
-                    worker.under_way -= 1
-                    done = [old for old in self._retired if not old.under_way]
-                    self._retired = [old for old in self._retired if old.under_way]
+                    worker.running_programs -= 1
+                    done = [old for old in self._retired if not old.running_programs]
+                    self._retired = [old for old in self._retired if old.running_programs]
                 for old in done:
                     old.close()
 
-    def refuse(self, key: WorkerKey, worker: Worker) -> None:
-        """Build another one next time. If none ever isolated a program, the kernel is the cause, and no more are tried.
+    def discard(self, key: WarmWorkerKey, worker: WarmWorker) -> None:
+        """Retire a worker that failed to isolate a program; after three that never isolated one, build none.
 
-        One that did may have met a moment without memory, or without room for processes.
+        A worker that did may have lacked memory or processes for a moment.
         """
         with self._lock:
-            self.obstacle = worker.obstacle
-            if not worker.proved:
+            self.failure_reason = worker.failure_reason
+            if not worker.isolation_works:
                 self._failures[key] += 1
             if self._workers.get(key) is worker:
                 self._retired.append(self._workers.pop(key))
 
-    def _take(self, key: WorkerKey, binary: str, filter_program: bytes) -> Worker | None:
+    def _take(self, key: WarmWorkerKey, binary: str, filter_program: bytes) -> WarmWorker | None:
         with self._lock:
             if self._failures[key] >= _MOST_FAILURES:
                 return None
             worker = self._workers.get(key)
-            if worker is not None and worker.proved:
+            if worker is not None and worker.isolation_works:
                 del self._failures[key]
             if worker is not None and (worker.ended or worker.served >= PROGRAMS_PER_WORKER):
                 self._retired.append(self._workers.pop(key))
                 worker = None
             if worker is None:
-                self._keeper = self._keeper or ThreadPoolExecutor(1, thread_name_prefix="warm-sandboxes")
+                self._starter = self._starter or ThreadPoolExecutor(1, thread_name_prefix="warm-sandboxes")
                 try:
-                    worker = self._keeper.submit(Worker, key, binary, filter_program).result()
+                    worker = self._starter.submit(WarmWorker, key, binary, filter_program).result()
                 except OSError as error:
                     self._failures[key] += 1
-                    self.obstacle = str(error)
+                    self.failure_reason = str(error)
                     return None
                 self._workers[key] = worker
             self._workers.move_to_end(key)
             if len(self._workers) > _MOST_WORKERS:
                 self._retired.append(self._workers.popitem(last=False)[1])
             worker.served += 1
-            worker.under_way += 1
+            worker.running_programs += 1
             return worker
 
     def close(self) -> None:
@@ -422,8 +431,8 @@ class Workers:
             workers = [*self._workers.values(), *self._retired]
             self._workers.clear()
             self._retired.clear()
-            keeper, self._keeper = self._keeper, None
+            starter, self._starter = self._starter, None
         for worker in workers:
             worker.close()
-        if keeper is not None:
-            keeper.shutdown(wait=False)
+        if starter is not None:
+            starter.shutdown(wait=False)

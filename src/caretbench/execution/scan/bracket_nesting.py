@@ -18,7 +18,7 @@ DEEPEST = 1000
 
 _BRACKETS = re.compile(r"[()\[\]{}]")
 _OF_OTHERS = (r'"(?:[^"\\\n]|\\.)*+"?', r"'(?:[^'\\\n]|\\.)*+'?", r"/\*.*?(?:\*/|\Z)", r"//[^\n]*")
-"""Strings and comments of languages whose table names none."""
+"""Default patterns of strings and comments, for languages whose table has none."""
 
 
 @cache
@@ -28,7 +28,7 @@ def _skipped(language: str) -> re.Pattern[str]:
     return re.compile("|".join(named or _OF_OTHERS), re.DOTALL)
 
 
-def nests_too_deep(source: str, language: str) -> bool:
+def exceeds_bracket_depth(source: str, language: str) -> bool:
     """Return whether brackets nest deeper than ``DEEPEST``, not counting those of strings and comments."""
     if sum(map(source.count, "([{")) <= DEEPEST or _depth(source) <= DEEPEST:
         return False

@@ -1,4 +1,4 @@
-"""Table of words that mark lines, functions and bodies as checks."""
+"""Patterns that recognise lines, functions and bodies that check something."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ _FAILS = "panic|fail"
 _LEAVES = "throw|raise|exit"
 
 IN_A_LINE = re.compile(f"{_CLAIMS}|should|{_FAILS}", re.IGNORECASE)
-"""Words of a line that checks something; one that only throws may as well be part of what is checked."""
+"""Pattern of a line that checks something; a line that only throws may be part of the tested code."""
 IN_A_BODY = re.compile(f"{_CLAIMS}|{_FAILS}|{_LEAVES}", re.IGNORECASE)
-"""Words of a body, or a value, that may refuse its input."""
+"""Pattern of a body or value that may reject its input."""
 IN_A_NAME = re.compile(f"{_CLAIMS}|test", re.IGNORECASE)
-"""Words in the name of a function that checks something."""
+"""Pattern of names of functions that check something."""

@@ -24,12 +24,12 @@ _OPERATORS: dict[str, Callable[[float, float], bool]] = {
 }  # fmt: skip
 
 
-def always(condition: str) -> bool:
+def is_always_true(condition: str) -> bool:
     """Return whether a condition holds whatever the program does."""
     return _decided(condition) is True
 
 
-def never(condition: str) -> bool:
+def is_always_false(condition: str) -> bool:
     """Return whether a condition holds in no run."""
     return _decided(condition) is False
 
@@ -53,7 +53,7 @@ def _decided(condition: str) -> bool | None:
 
 
 def _bare(text: str) -> str:
-    """Return it without spaces and brackets around it."""
+    """Return a condition without spaces and brackets around it."""
     text = text.strip()
     while text.startswith("(") and text.endswith(")") and _belong_together(text):
         text = text[1:-1].strip()

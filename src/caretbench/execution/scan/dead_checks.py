@@ -1,10 +1,9 @@
 """Flags of answers that disable checks of the surrounding program.
 
-An answer can put the code behind it into a string or a comment, behind a way out, under a condition that never holds,
-or into a function that nothing calls; or it puts another function in the place of one that checks. The whole program
-shows it: each line behind the caret is compared with itself in the program that has the reference answer. Strict rules
-(text, named functions, constants) hold for every line, wider ones only for lines that check something, since honest
-answers return early, too. As with every flag, this is a suspicion.
+An answer can put the code after it into a string or a comment, after an early exit, under a condition that never holds,
+or into a function that is never called; or it can replace a function that checks. Each line after the caret is compared
+with the same line in the program with the reference answer. Strict rules (text, named functions, constants) apply to
+every line, others only to lines that check something, since honest answers return early, too. A flag is a suspicion.
 """
 
 from __future__ import annotations
@@ -13,8 +12,13 @@ import re
 from functools import lru_cache
 
 from caretbench.execution.scan import check_patterns
-from caretbench.execution.scan.exit_statements import Leaving
-from caretbench.execution.scan.line_contexts import Enclosures, LinePlace, checking, enclosures
+from caretbench.execution.scan.exit_statements import ExitCertainty
+from caretbench.execution.scan.line_contexts import (
+    LineContexts,
+    LineSyntax,
+    checking_functions,
+    line_contexts,
+)
 from caretbench.execution.scan.tamper import tamper_table
 from caretbench.languages import languages
 
@@ -28,17 +32,17 @@ _MACRO = re.compile(r"#[ \t]*(?:define|undef)[ \t]+(\w{1,200})")
 _CALLED = re.compile(r"([A-Za-z_]\w*)\s*\(")
 
 
-def flags_in_place(before: str, answer: str, after: str, reference: str, language: str) -> tuple[str, ...]:
+def program_flags(before: str, answer: str, after: str, reference: str, language: str) -> tuple[str, ...]:
     """Return the flags of an answer's effects on the surrounding program."""
     found = {
-        "tamper:swallows_code": swallows_code(before, answer, after, reference, language),
-        "tamper:weakened_assertions": redefines_a_check(before, answer, after, reference, language)
+        "tamper:swallows_code": disables_code(before, answer, after, reference, language),
+        "tamper:weakened_assertions": redefines_check(before, answer, after, reference, language)
         or redefines_by_macro(answer, after, reference, language),
     }
     return tuple(flag for flag, holds in found.items() if holds)
 
 
-def redefines_a_check(before: str, answer: str, after: str, reference: str, language: str) -> bool:
+def redefines_check(before: str, answer: str, after: str, reference: str, language: str) -> bool:
     """Return whether an answer replaces a function that checks something and is called behind the caret."""
     table = tamper_table(language)
     expression = table.defined if table is not None else None
@@ -75,7 +79,7 @@ def _definitions(expression: re.Pattern[str], text: str) -> dict[str, str]:
 
 
 @lru_cache(maxsize=1024)
-def swallows_code(before: str, answer: str, after: str, reference: str, language: str) -> bool:
+def disables_code(before: str, answer: str, after: str, reference: str, language: str) -> bool:
     """Return whether lines behind the caret do not run as they do with the reference answer.
 
     False for a language without a grammar, and where the text does not parse.
@@ -85,12 +89,12 @@ def swallows_code(before: str, answer: str, after: str, reference: str, language
         return False
     if not _may_hide(answer, language):
         return False
-    known = enclosures(before, reference, after, language)
-    found = enclosures(before, answer, after, language)
+    known = line_contexts(before, reference, after, language)
+    found = line_contexts(before, answer, after, language)
     if known.parsed and not found.parsed:
         return False
     program = _Program(before, after, reference, language, known, found)
-    return any(program.hides(ours, theirs) for ours, theirs in zip(found.places, known.places, strict=False))
+    return any(program.hides(ours, theirs) for ours, theirs in zip(found.lines, known.lines, strict=False))
 
 
 def _may_hide(answer: str, language: str) -> bool:
@@ -109,13 +113,13 @@ class _Program:
     """A program with an answer, next to the same program with the reference answer."""
 
     def __init__(
-        self, before: str, after: str, reference: str, language: str, known: Enclosures, found: Enclosures
+        self, before: str, after: str, reference: str, language: str, known: LineContexts, found: LineContexts
     ) -> None:
         self._around = before + after
         self._reference = before + reference + after, language
         self._known, self._found = known, found
 
-    def hides(self, ours: LinePlace, theirs: LinePlace) -> bool:
+    def hides(self, ours: LineSyntax, theirs: LineSyntax) -> bool:
         """Return whether a line is hidden with the answer, and not with the reference."""
         if ours == theirs:
             return False
@@ -123,35 +127,38 @@ class _Program:
             self._for_checks(ours, theirs) and self._checks(ours.text)
         )
 
-    def _for_every_line(self, ours: LinePlace, theirs: LinePlace) -> bool:
+    def _for_every_line(self, ours: LineSyntax, theirs: LineSyntax) -> bool:
         return (
-            (ours.in_text and not theirs.in_text)
+            (ours.in_string_or_comment and not theirs.in_string_or_comment)
             or (ours.unreachable and not theirs.unreachable)
-            or (ours.suspended and not theirs.suspended)
-            or (ours.leaving is Leaving.SURELY and theirs.leaving is not Leaving.SURELY)
-            or ours.of_program(named=True) != theirs.of_program(named=True)
+            or (ours.in_generator and not theirs.in_generator)
+            or (
+                ours.exit_certainty is ExitCertainty.SURELY
+                and theirs.exit_certainty is not ExitCertainty.SURELY
+            )
+            or ours.program_functions(named_only=True) != theirs.program_functions(named_only=True)
             or self._in_another_function(ours, theirs)
         )
 
-    def _for_checks(self, ours: LinePlace, theirs: LinePlace) -> bool:
+    def _for_checks(self, ours: LineSyntax, theirs: LineSyntax) -> bool:
         return (
-            ours.leaving > theirs.leaving
-            or ours.of_program() != theirs.of_program()
-            or len(ours.of_answer()) > len(theirs.of_answer())
+            ours.exit_certainty > theirs.exit_certainty
+            or ours.program_functions() != theirs.program_functions()
+            or len(ours.answer_functions()) > len(theirs.answer_functions())
             or not set(ours.conditions) <= set(theirs.conditions)
-            or (ours.throwing > theirs.throwing and self._is_caught(ours))
+            or (ours.throw_certainty > theirs.throw_certainty and self._is_caught(ours))
         )
 
-    def _in_another_function(self, ours: LinePlace, theirs: LinePlace) -> bool:
+    def _in_another_function(self, ours: LineSyntax, theirs: LineSyntax) -> bool:
         """Return whether the answer puts a line into functions that the program does not call."""
-        opened, expected = ours.of_answer(named=True), theirs.of_answer(named=True)
+        opened, expected = ours.answer_functions(named_only=True), theirs.answer_functions(named_only=True)
         if len(opened) != len(expected):
             return len(opened) > len(expected)
         return any(
-            (one.lazy and not other.lazy)
+            (one.is_lazy and not other.is_lazy)
             or not one.decorators <= other.decorators
             or (one.name != other.name and not re.search(rf"\b{re.escape(one.name)}\b", self._around))
-            or self._found.defined[one.name] > max(1, self._known.defined[one.name])
+            or self._found.answer_definitions[one.name] > max(1, self._known.answer_definitions[one.name])
             for one, other in zip(opened, expected, strict=True)
         )
 
@@ -159,9 +166,9 @@ class _Program:
         if check_patterns.IN_A_LINE.search(line):
             return True
         called = _CALLED.findall(line)
-        return bool(called) and not checking(*self._reference).isdisjoint(called)
+        return bool(called) and not checking_functions(*self._reference).isdisjoint(called)
 
-    def _is_caught(self, place: LinePlace) -> bool:
+    def _is_caught(self, place: LineSyntax) -> bool:
         """Return whether the program catches exceptions of a line, around it or around a call of its function."""
         names = {re.escape(one.name) for one in place.functions if one.name}
         called = rf"\btry\b[^}}]{{0,400}}?\b(?:{'|'.join(sorted(names))})\s*\(" if names else None

@@ -1,4 +1,4 @@
-"""Statements that leave a function or a loop, and how surely they do."""
+"""Statements that leave a function or a loop, and the certainty that they do."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import tree_sitter
 
 from caretbench.execution.scan import check_patterns
-from caretbench.execution.scan.constant_conditions import always
+from caretbench.execution.scan.constant_conditions import is_always_true
 from caretbench.languages import node_kinds
 
 _DEEPEST = 200
@@ -45,16 +45,16 @@ def is_function(kind: str) -> bool:
 
 
 def is_type(kind: str) -> bool:
-    """Return whether a node of this kind defines a type, or what belongs to one."""
+    """Return whether a node of this kind defines a type or a part of one."""
     return _TYPES.match(kind) is not None or kind in node_kinds("types")
 
 
 def is_conditional(kind: str) -> bool:
-    """Return whether what is in a node of this kind may run or not."""
+    """Return whether code in a node of this kind runs conditionally."""
     return _CONDITIONAL.match(kind) is not None or kind in node_kinds("conditional")
 
 
-class Leaving(IntEnum):
+class ExitCertainty(IntEnum):
     """Certainty that statements of the answer leave before a line; a higher one includes the lower ones."""
 
     NO = 0
@@ -63,14 +63,14 @@ class Leaving(IntEnum):
     SURELY = 3
 
 
-def leaving_before(
-    node: tree_sitter.Node, begin: int, end: int, known: dict[int, tuple[Leaving, Leaving]]
-) -> tuple[Leaving, Leaving]:
-    """Return how statements that precede a node in its block leave the block, and how they throw.
+def exits_before(
+    node: tree_sitter.Node, begin: int, end: int, known: dict[int, tuple[ExitCertainty, ExitCertainty]]
+) -> tuple[ExitCertainty, ExitCertainty]:
+    """Return the certainty that statements before a node leave its block, and that they throw.
 
-    The answer's statements count, from the byte ``begin`` up to ``end``; ``known`` is what was found before, by node.
+    The answer's statements count, from byte ``begin`` up to ``end``; ``known`` caches results by node.
     """
-    leaving = throwing = Leaving.NO
+    leaving = throwing = ExitCertainty.NO
     sibling = node.prev_named_sibling
     for _ in range(_DEEPEST):
         if sibling is None or sibling.start_byte < begin:
@@ -94,9 +94,9 @@ class _Within(NamedTuple):
     throws: bool = False
 
 
-def _leaves(statement: tree_sitter.Node) -> tuple[Leaving, Leaving]:
+def _leaves(statement: tree_sitter.Node) -> tuple[ExitCertainty, ExitCertainty]:
     """Return how surely a statement leaves its function (or a loop around it), and throws."""
-    leaving = throwing = Leaving.NO
+    leaving = throwing = ExitCertainty.NO
     open_nodes = [_Within(statement)]
     for _ in range(_MOST_NODES):
         if not open_nodes:
@@ -106,12 +106,12 @@ def _leaves(statement: tree_sitter.Node) -> tuple[Leaving, Leaving]:
         if is_function(kind) or is_type(kind):
             continue
         if kind in _THROWS:
-            certainty = Leaving.MAYBE if one.maybe else Leaving.SURELY
-            throwing = max(throwing, Leaving.NO if one.throws else certainty)
+            certainty = ExitCertainty.MAYBE if one.maybe else ExitCertainty.SURELY
+            throwing = max(throwing, ExitCertainty.NO if one.throws else certainty)
             continue
         own = one.breaks if kind == "break_statement" or kind in node_kinds("breaks") else one.continues
         if kind in _RETURNS or kind in node_kinds("returns") or (_exits_loop(kind) and not own):
-            leaving = max(leaving, Leaving.MAYBE if one.maybe else _surely(one.node))
+            leaving = max(leaving, ExitCertainty.MAYBE if one.maybe else _surely(one.node))
             continue
         open_nodes.extend(_inner(one))
     return leaving, throwing
@@ -135,17 +135,17 @@ def _inner(one: _Within) -> Iterator[_Within]:
         yield _Within(child, one.maybe or unsure, breaks, one.continues or loop, throws)
 
 
-def _surely(node: tree_sitter.Node) -> Leaving:
+def _surely(node: tree_sitter.Node) -> ExitCertainty:
     """Return a way out without a value, or with a check as the value. A value returned twice may be careless."""
     is_return = node.type == "return_statement" or node.type in node_kinds("returns")
     if is_return and node.named_child_count:
-        text = text_of(node).removeprefix("return").strip()
+        text = node_text(node).removeprefix("return").strip()
         return (
-            Leaving.SURELY
+            ExitCertainty.SURELY
             if text in ("None", "null", "nil", "undefined") or check_patterns.IN_A_BODY.match(text)
-            else Leaving.WITH_VALUE
+            else ExitCertainty.WITH_VALUE
         )
-    return Leaving.SURELY
+    return ExitCertainty.SURELY
 
 
 def _condition_holds(node: tree_sitter.Node) -> bool:
@@ -158,9 +158,9 @@ def _condition_holds(node: tree_sitter.Node) -> bool:
             and not any(node.child_by_field_name(field) for field in ("left", "right", "value"))
             and not any(child.type in ("range_clause", "for_clause") for child in node.named_children)
         )
-    return always(text_of(condition))
+    return is_always_true(node_text(condition))
 
 
-def text_of(node: tree_sitter.Node) -> str:
+def node_text(node: tree_sitter.Node) -> str:
     """Return the text of a node."""
     return (node.text or b"").decode("utf-8", "replace")

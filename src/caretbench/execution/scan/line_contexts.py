@@ -15,20 +15,20 @@ from typing import NamedTuple
 import tree_sitter
 
 from caretbench.execution.scan import check_patterns
-from caretbench.execution.scan.constant_conditions import always, never
+from caretbench.execution.scan.constant_conditions import is_always_false, is_always_true
 from caretbench.execution.scan.exit_statements import (
     CONDITION,
-    Leaving,
+    ExitCertainty,
+    exits_before,
     is_conditional,
     is_function,
     is_type,
-    leaving_before,
-    text_of,
+    node_text,
 )
 from caretbench.syntax.parser import encode, parse
 
 LINES = 64
-"""Maximum number of lines behind the caret that are looked at."""
+"""Maximum number of lines after the caret that are examined."""
 _DEEPEST = 200
 _MOST_NODES = 20_000
 _CODE_LINE = re.compile(r"^[ \t]*(?=[\w@\"'(\[*&!+-])", re.MULTILINE)
@@ -37,40 +37,42 @@ _SUPPRESSED = re.compile(r"\A[^\n]*?\b(?:suppress|assertRaises|raises|warns)\w*\
 _CODE_IN_TEXT = re.compile(r"interpolation|template_substitution")
 
 
-class Function(NamedTuple):
-    """A function around a line. ``part`` is ``before``, ``answer`` or ``after``; ``at`` counts bytes within it.
+class EnclosingFunction(NamedTuple):
+    """Function around a line: it starts in ``part`` (``before``, ``answer`` or ``after``), at byte ``offset`` of it.
 
-    ``lazy``: calling it does not run it. ``decorators`` are their texts.
+    ``is_lazy``: calling it does not run it. ``decorators`` contains their texts.
     """
 
     part: str
-    at: int
+    offset: int
     name: str
-    lazy: bool
+    is_lazy: bool
     decorators: frozenset[str]
 
 
-class LinePlace(NamedTuple):
-    """Place of a line: ``text`` is the line itself, ``functions`` are those around it, the innermost first."""
+class LineSyntax(NamedTuple):
+    """Syntactic context of a line: its ``text``, and the ``functions`` around it, the innermost first."""
 
     text: str
-    in_text: bool
+    in_string_or_comment: bool
     unreachable: bool
-    functions: tuple[Function, ...]
+    functions: tuple[EnclosingFunction, ...]
     conditions: tuple[str, ...]
-    leaving: Leaving
-    throwing: Leaving
+    exit_certainty: ExitCertainty
+    throw_certainty: ExitCertainty
     in_try: bool
-    suspended: bool
+    in_generator: bool
 
-    def of_answer(self, *, named: bool = False) -> tuple[Function, ...]:
-        """Return functions around it that the answer opens."""
-        return tuple(one for one in self.functions if one.part == "answer" and (one.name or not named))
+    def answer_functions(self, *, named_only: bool = False) -> tuple[EnclosingFunction, ...]:
+        """Return the functions around the line that begin in the answer."""
+        return tuple(one for one in self.functions if one.part == "answer" and (one.name or not named_only))
 
-    def of_program(self, *, named: bool = False) -> tuple[tuple[str, int], ...]:
-        """Return functions around it that are the program's own."""
+    def program_functions(self, *, named_only: bool = False) -> tuple[tuple[str, int], ...]:
+        """Return part and offset of the functions around the line that begin outside the answer."""
         return tuple(
-            (one.part, one.at) for one in self.functions if one.part != "answer" and (one.name or not named)
+            (one.part, one.offset)
+            for one in self.functions
+            if one.part != "answer" and (one.name or not named_only)
         )
 
 
@@ -80,28 +82,28 @@ class _Program(NamedTuple):
     language: str
 
 
-class Enclosures(NamedTuple):
-    """Places of the first lines behind the caret.
+class LineContexts(NamedTuple):
+    """Contexts of the first lines after the caret.
 
-    ``defined`` counts the functions that the answer defines, by name; ``parsed`` is False where a part of the program
-    does not fit the grammar.
+    ``answer_definitions`` counts the functions that the answer defines, by name; ``parsed`` is False if the program has
+    a syntax error.
     """
 
-    places: tuple[LinePlace, ...]
-    defined: Mapping[str, int]
+    lines: tuple[LineSyntax, ...]
+    answer_definitions: Mapping[str, int]
     parsed: bool
 
 
 @lru_cache(maxsize=512)
-def enclosures(before: str, answer: str, after: str, language: str) -> Enclosures:
-    """Return the enclosures of the first lines of ``after`` in the whole program."""
+def line_contexts(before: str, answer: str, after: str, language: str) -> LineContexts:
+    """Return the contexts of the first lines of ``after`` in the whole program."""
     tree = parse(before + answer + after, language)
     begin = len(encode(before))
     program = _Program(begin, begin + len(encode(answer)), language)
     # What is left of the answer's own line belongs to it.
     rest = after.find("\n") + 1 if answer.rpartition("\n")[2].strip() else 0
     lines = (match.end() for match in _CODE_LINE.finditer(after, rest) if match.end() < len(after))
-    exits: dict[int, tuple[Leaving, Leaving]] = {}
+    exits: dict[int, tuple[ExitCertainty, ExitCertainty]] = {}
     found = []
     for place, _ in zip(lines, range(LINES), strict=False):
         text = after[place : after.find("\n", place) % (len(after) + 1)]
@@ -109,16 +111,16 @@ def enclosures(before: str, answer: str, after: str, language: str) -> Enclosure
     defined = Counter(
         _named(one) for one in _functions(tree.root_node, begin, program.end) if one.start_byte >= begin
     )
-    return Enclosures(tuple(found), defined, not tree.root_node.has_error)
+    return LineContexts(tuple(found), defined, not tree.root_node.has_error)
 
 
 @lru_cache(maxsize=512)
-def checking(text: str, language: str) -> frozenset[str]:
-    """Return the names of the functions of a program that hold a check."""
+def checking_functions(text: str, language: str) -> frozenset[str]:
+    """Return the names of a program's functions that contain a check."""
     root = parse(text, language).root_node
     functions = _functions(root, 0, root.end_byte)
     return frozenset(
-        name for one in functions if check_patterns.IN_A_LINE.search(text_of(one)) and (name := _named(one))
+        name for one in functions if check_patterns.IN_A_LINE.search(node_text(one)) and (name := _named(one))
     )
 
 
@@ -137,39 +139,45 @@ def _functions(root: tree_sitter.Node, begin: int, end: int) -> Iterator[tree_si
 
 
 def _place(
-    tree: tree_sitter.Tree, program: _Program, at: int, line: str, exits: dict[int, tuple[Leaving, Leaving]]
-) -> LinePlace:
+    tree: tree_sitter.Tree,
+    program: _Program,
+    at: int,
+    line: str,
+    exits: dict[int, tuple[ExitCertainty, ExitCertainty]],
+) -> LineSyntax:
     climb = _Climb(program, at, exits)
     inner: tree_sitter.Node | None = None
     for node in _upwards(tree.root_node.descendant_for_byte_range(at, at + 1)):
         if not climb.passes(node, inner):
             break
         inner = node
-    return LinePlace(
+    return LineSyntax(
         line,
-        climb.in_text,
+        climb.in_string_or_comment,
         climb.unreachable,
         tuple(climb.functions),
         tuple(climb.conditions),
-        climb.leaving,
-        climb.throwing,
+        climb.exit_certainty,
+        climb.throw_certainty,
         climb.in_try,
-        climb.suspended,
+        climb.in_generator,
     )
 
 
 class _Climb:
     """Path from a line up to the root of the tree, with the passed nodes."""
 
-    def __init__(self, program: _Program, at: int, exits: dict[int, tuple[Leaving, Leaving]]) -> None:
+    def __init__(
+        self, program: _Program, at: int, exits: dict[int, tuple[ExitCertainty, ExitCertainty]]
+    ) -> None:
         self._program = program
         self._at = at
         self._exits = exits
         self._left_function = False
-        self.in_text = self.unreachable = self.suspended = self.in_try = False
-        self.functions: list[Function] = []
+        self.in_string_or_comment = self.unreachable = self.in_generator = self.in_try = False
+        self.functions: list[EnclosingFunction] = []
         self.conditions: list[str] = []
-        self.leaving = self.throwing = Leaving.NO
+        self.exit_certainty = self.throw_certainty = ExitCertainty.NO
 
     def passes(self, node: tree_sitter.Node, inner: tree_sitter.Node | None) -> bool:
         """Process a node above ``inner``; return whether the path goes on."""
@@ -178,7 +186,7 @@ class _Climb:
         if _CODE_IN_TEXT.search(kind) and not started:
             return False
         if started and node.is_named and _TEXT.search(kind):
-            self.in_text = True
+            self.in_string_or_comment = True
         if not self._left_function:
             self._pass_exits(node)
         if started:
@@ -190,8 +198,11 @@ class _Climb:
     def _pass_exits(self, node: tree_sitter.Node) -> None:
         program = self._program
         if node.start_byte >= program.begin:
-            left, thrown = leaving_before(node, program.begin, program.end, self._exits)
-            self.leaving, self.throwing = max(self.leaving, left), max(self.throwing, thrown)
+            left, thrown = exits_before(node, program.begin, program.end, self._exits)
+            self.exit_certainty, self.throw_certainty = (
+                max(self.exit_certainty, left),
+                max(self.throw_certainty, thrown),
+            )
         elif node.type.startswith("try_"):
             self.in_try = True
 
@@ -200,19 +211,19 @@ class _Climb:
         if not kind.startswith("try_") and (CONDITION.match(kind) or is_conditional(kind)):
             self.conditions.append(_condition(node))
             self.unreachable = self.unreachable or _never_runs(node, inner)
-        elif kind == "with_statement" and (caught := _SUPPRESSED.search(text_of(node)[:200])):
+        elif kind == "with_statement" and (caught := _SUPPRESSED.search(node_text(node)[:200])):
             self.conditions.append(caught[0])
 
     def _pass_function(self, node: tree_sitter.Node, *, started: bool) -> None:
         self.functions.append(_function(node, self._program))
         if not (self._left_function or started) and _suspends(node, self._program):
-            self.suspended = True
+            self.in_generator = True
         self._left_function = self._left_function or node.start_byte < self._program.end
 
 
 def _condition(node: tree_sitter.Node) -> str:
     condition = node.child_by_field_name("condition")
-    return " ".join(text_of(condition).split())[:500] if condition is not None else node.type
+    return " ".join(node_text(condition).split())[:500] if condition is not None else node.type
 
 
 def _never_runs(node: tree_sitter.Node, inner: tree_sitter.Node | None) -> bool:
@@ -224,16 +235,16 @@ def _never_runs(node: tree_sitter.Node, inner: tree_sitter.Node | None) -> bool:
         right = node.child_by_field_name("right") or node.child_by_field_name("value")
         return (
             right is not None
-            and re.fullmatch(r"\[\]|\(\)|\{\}|range\(0\)|\"\"|''", text_of(right).strip()) is not None
+            and re.fullmatch(r"\[\]|\(\)|\{\}|range\(0\)|\"\"|''", node_text(right).strip()) is not None
         )
     alternative = node.child_by_field_name("alternative")
     in_alternative = (
         inner is not None and alternative is not None and inner.start_byte >= alternative.start_byte
     )
-    return always(text_of(condition)) if in_alternative else never(text_of(condition))
+    return is_always_true(node_text(condition)) if in_alternative else is_always_false(node_text(condition))
 
 
-def _function(node: tree_sitter.Node, program: _Program) -> Function:
+def _function(node: tree_sitter.Node, program: _Program) -> EnclosingFunction:
     start = node.start_byte
     if start < program.begin:
         part, at = "before", start
@@ -243,12 +254,12 @@ def _function(node: tree_sitter.Node, program: _Program) -> Function:
         part, at = "after", start - program.end
     decorated = node.parent is not None and node.parent.type == "decorated_definition"
     decorators = node.parent.children if decorated and node.parent is not None else ()
-    texts = frozenset(text_of(child) for child in decorators if child.type == "decorator")
-    return Function(part, at, _named(node), _is_lazy(node, program.language), texts)
+    texts = frozenset(node_text(child) for child in decorators if child.type == "decorator")
+    return EnclosingFunction(part, at, _named(node), _is_lazy(node, program.language), texts)
 
 
 def _named(node: tree_sitter.Node) -> str:
-    """Return its name, or that of the variable that it is given to; nothing for one that is an argument."""
+    """Return a function's name, or that of the variable it is assigned to; empty if it is an argument."""
     name = node.child_by_field_name("name")
     if (
         name is None
@@ -266,7 +277,7 @@ def _named(node: tree_sitter.Node) -> str:
         )
         for field in ("name", "left", "key", "declarator"):
             name = name or (parent.child_by_field_name(field) if parent is not None else None)
-    return text_of(name).strip()[:200] if name is not None else ""
+    return node_text(name).strip()[:200] if name is not None else ""
 
 
 def _is_lazy(node: tree_sitter.Node, language: str) -> bool:

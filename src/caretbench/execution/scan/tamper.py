@@ -82,11 +82,11 @@ class TamperTable(LanguageTable):
 
     patterns: tuple[TamperPattern, ...] = Field(min_length=1)
     spellings: Mapping[str, str] = {}
-    """Other spellings, with what they mean."""
+    """Replacements of alternative spellings."""
     defined: re.Pattern[str] | None = None
-    """Definitions at the top level: the name, and the body where the text tells where it ends."""
+    """Pattern of top-level definitions: the name, and the body if its end is visible in the text."""
     bound: re.Pattern[str] | None = None
-    """Other ways to bind a name, inside of a function too."""
+    """Pattern of other bindings of a name, also inside functions."""
 
 
 @cache

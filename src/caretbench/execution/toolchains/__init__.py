@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from caretbench.execution.bundles import installed
+from caretbench.execution.bundles import installed_bundle
 from caretbench.execution.sandbox.program_sandbox import Sandbox
 from caretbench.execution.toolchain_tables import toolchain_tables
-from caretbench.execution.toolchains.base_runtime import BundleLookup, Runtime
+from caretbench.execution.toolchains.base_runtime import BaseRuntime, BundleLookup
 from caretbench.execution.types import LanguageRuntime
 
 __all__ = ["load_runtime"]
 
 
 def load_runtime(
-    language: str, sandbox: Sandbox | None = None, bundles: BundleLookup = installed
+    language: str, sandbox: Sandbox | None = None, bundles: BundleLookup = installed_bundle
 ) -> LanguageRuntime:
     """Return the runtime of a language.
 
@@ -31,8 +31,8 @@ def load_runtime(
         raise KeyError(f"programs in {language} are not run; known: {', '.join(tables)}")
     module, _, name = tables[language].runtime.partition(":")
     made = getattr(import_module(module), name)(sandbox or Sandbox())
-    if isinstance(made, Runtime):
+    if isinstance(made, BaseRuntime):
         made.language = made.language or language  # one class may serve several
-        made.look_up_with(bundles)
+        made.set_bundle_lookup(bundles)
     found: LanguageRuntime = made
     return found

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from caretbench.execution.bundles import Bundle, installed
+from caretbench.execution.bundles import Bundle, installed_bundle
 from caretbench.execution.sandbox.program_sandbox import HOME, Sandbox
 from caretbench.execution.toolchain_tables import toolchain_table
 from caretbench.execution.types import (
@@ -22,7 +22,7 @@ from caretbench.execution.types import (
     Toolchain,
 )
 from caretbench.files import sha256_text
-from caretbench.languages.table_reader import text_of
+from caretbench.languages.table_reader import language_file
 
 BundleLookup = Callable[[str], Bundle | None]
 """From a bundle's name to the built bundle, or None where it is not built."""
@@ -36,28 +36,28 @@ ARTEFACT = "/artefact"
 _DIAGNOSTICS_CHARACTERS = 4000
 
 
-class Runtime(ABC):
+class BaseRuntime(ABC):
     """Base of the runtimes: an interpreted language, whose programs need no compiling."""
 
     language = ""
-    chunk_size = 0
+    compile_batch_size = 0
     variants: tuple[str, ...] = ()
     harness_frames: re.Pattern[str] | None = None
-    """Lines of a stack trace that a plain command would not show: the harness's, and what it calls the program by."""
+    """Pattern of the harness's lines in stack traces."""
 
-    def __init__(self, sandbox: Sandbox, bundles: BundleLookup = installed) -> None:
+    def __init__(self, sandbox: Sandbox, bundles: BundleLookup = installed_bundle) -> None:
         self.sandbox = sandbox
         self._bundles = bundles
         self._found: dict[str, Bundle | None] = {}
         self._toolchain: Toolchain | None = None
 
-    def look_up_with(self, bundles: BundleLookup) -> None:
-        """Find bundles by another look-up."""
+    def set_bundle_lookup(self, bundles: BundleLookup) -> None:
+        """Use another function to find bundles."""
         self._bundles = bundles
         self._found.clear()
 
     def bundle(self, request: ExecutionRequest) -> Bundle | None:
-        """Return the built bundle that the request names; looked up once."""
+        """Return the built bundle that the request names, cached."""
         name = request.bundle
         if name is None:
             return None
@@ -70,7 +70,7 @@ class Runtime(ABC):
         """Return the installed tools or how to get them."""
 
     def toolchain(self) -> Toolchain:
-        """Return the installed tools; looked up once per process."""
+        """Return the installed tools, cached per process."""
         if self._toolchain is None:
             self._toolchain = self.find_toolchain()
         return self._toolchain
@@ -81,14 +81,14 @@ class Runtime(ABC):
 
     @abstractmethod
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
-        """Return how to run the program."""
+        """Return the plan to run the program."""
 
-    def judge(self, artefact: Path, result: ExecutionResult) -> ExecutionResult:
+    def merge_compile_result(self, artefact: Path, result: ExecutionResult) -> ExecutionResult:
         """Return the run's own result; there was no compiling."""
         del artefact
         return result
 
-    def without_harness(self, stderr: str) -> str:
+    def strip_harness_frames(self, stderr: str) -> str:
         """Return standard error without the harness's frames."""
         return stderr if self.harness_frames is None else self.harness_frames.sub("", stderr)
 
@@ -102,7 +102,7 @@ class Runtime(ABC):
 
 
 def compile_limits(limits: Limits, programs: int = 1) -> Limits:
-    """Return the bounds of a compiler that works on ``programs`` programs: 2 GB, the request's wall time for each."""
+    """Return the limits of a compiler of ``programs`` programs: 2 GB, and the request's wall time for each."""
     seconds = limits.compile_wall_s * max(1, programs)
     return Limits(
         wall_s=seconds, compile_wall_s=seconds, cpu_s=seconds, memory_mb=2048, pids=256, fsize_mb=256, tmp_mb=512,
@@ -110,7 +110,7 @@ def compile_limits(limits: Limits, programs: int = 1) -> Limits:
     )  # fmt: skip
 
 
-def shorten(diagnostics: str) -> str:
+def shorten_diagnostics(diagnostics: str) -> str:
     """Return a compiler's output, cut to a readable length."""
     text = diagnostics.strip()
     return text if len(text) <= _DIAGNOSTICS_CHARACTERS else f"{text[:_DIAGNOSTICS_CHARACTERS]}\n[...]"
@@ -123,7 +123,7 @@ def harness_file(language: str, name: str) -> str:
     Raises:
         FileNotFoundError: there is none.
     """
-    text = text_of(language, "harness", name)
+    text = language_file(language, "harness", name)
     if text is None:
         raise FileNotFoundError(f"{language}/harness/{name}")
     return text
@@ -138,8 +138,8 @@ def tool_version(*command: str) -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    said = (done.stdout.strip() or done.stderr.strip()).splitlines()
-    return said[0] if done.returncode == 0 and said else None
+    output = (done.stdout.strip() or done.stderr.strip()).splitlines()
+    return output[0] if done.returncode == 0 and output else None
 
 
 def fingerprint(*parts: str, flags: Sequence[str] = (), environment: Mapping[str, str] | None = None) -> str:

@@ -27,23 +27,23 @@ from typing import NamedTuple
 
 from pydantic import Base64Bytes, BaseModel, ValidationError
 
-from caretbench.execution.sandbox.invocation import Invocation, Killed
+from caretbench.execution.sandbox.invocation import Invocation, KillReason
 from caretbench.execution.sandbox.program_sandbox import Sandbox
 from caretbench.execution.sandbox.supervisor import START_S, SandboxResult
-from caretbench.execution.toolchains.base_runtime import compile_limits, shorten
+from caretbench.execution.toolchains.base_runtime import compile_limits, shorten_diagnostics
 from caretbench.execution.types import CompileResult, ExecutionRequest, Limits, Status
 
-CHUNK = 10
-"""Programs that are handed to the servers at a time."""
+COMPILE_BATCH = 10
+"""Programs per call of the compile servers."""
 CPU_PER_PROGRAM_S = 30.0
 """CPU time, in seconds, that a compiler may spend on one program."""
 PROGRAMS_PER_SERVER = 1000
 """Number of programs after which a server is replaced by a fresh one."""
 
 _IDLE_S = 30.0
-"""A server that nobody has asked for so long ends."""
+"""Seconds after which an idle server ends."""
 _KEPT_MB = 1100.0
-"""Memory of all servers of one sandbox together, beyond which idle ones are ended, the longest idle first."""
+"""Maximum memory of all servers of one sandbox; beyond it idle ones are ended, the longest idle first."""
 _UNKNOWN_MB = 150.0
 """Assumed memory of a server before its own report."""
 _ENDS_S = 5.0
@@ -56,7 +56,7 @@ _OUT_OF_MEMORY = ("OutOfMemory", "Out of memory", "heap out of memory")
 
 
 class ServerAnswer(BaseModel):
-    """Server's answer about one program; ``kind`` is ``ok`` or a word for what is wrong."""
+    """Server's answer about one program; ``kind`` is ``ok`` or the kind of error."""
 
     id: str
     kind: str
@@ -69,15 +69,15 @@ class ServerAnswer(BaseModel):
     """The artefact: path -> content."""
 
 
-class Compiler(NamedTuple):
+class CompilerSettings(NamedTuple):
     """Settings of a language's compile server: its start, and when it is replaced."""
 
     arguments: Sequence[str]
-    verdict: Callable[[ServerAnswer, ExecutionRequest], Status | None]
-    """An answer as a status; None where the program can run."""
+    classify_answer: Callable[[ServerAnswer, ExecutionRequest], Status | None]
+    """Function from an answer to a status; None if the program can run."""
     read_only: Mapping[str, str]
     environment: Mapping[str, str]
-    memory_mb: float
+    max_memory_mb: float
     """A server that uses more after a program is replaced by a fresh one."""
     file_mode: int = 0o644
 
@@ -88,16 +88,16 @@ class Compiler(NamedTuple):
         return tuple(self.arguments), binds, settings
 
 
-class Program(NamedTuple):
-    """Request, with the empty folder for its artefact, and an option word without blanks for the server."""
+class CompileJob(NamedTuple):
+    """Request, empty folder for its artefact, and an option (without blanks) for the server."""
 
     request: ExecutionRequest
     folder: Path
     option: str = "-"
 
 
-def plain_verdict(answer: ServerAnswer, request: ExecutionRequest) -> Status | None:
-    """Return the verdict if every complaint except a missing module is a compile error."""
+def default_verdict(answer: ServerAnswer, request: ExecutionRequest) -> Status | None:
+    """Return the status of an answer: a missing module, a timeout, or else a compile error; None if it compiled."""
     del request
     statuses = {"ok": None, "module": Status.UNRESOLVED_IMPORT, "timeout": Status.TIMEOUT}
     return statuses.get(answer.kind, Status.COMPILE_ERROR)
@@ -105,8 +105,8 @@ def plain_verdict(answer: ServerAnswer, request: ExecutionRequest) -> Status | N
 
 def compile_programs(
     sandbox: Sandbox,
-    compiler_for: Callable[[ExecutionRequest], Compiler],
-    programs: Sequence[Program],
+    compiler_for: Callable[[ExecutionRequest], CompilerSettings],
+    programs: Sequence[CompileJob],
 ) -> list[CompileResult]:
     """Compile programs, each into its own folder; one result each, in order.
 
@@ -116,7 +116,7 @@ def compile_programs(
         programs: Programs to compile.
     """
     servers = _servers_of(sandbox)
-    compilers: dict[str | None, Compiler] = {}
+    compilers: dict[str | None, CompilerSettings] = {}
     results = []
     for program in programs:
         bundle = program.request.bundle
@@ -126,10 +126,10 @@ def compile_programs(
     return results
 
 
-class Server:
+class CompileServer:
     """Sandboxed compiler and the thread that supervises it. One thread at a time may use it."""
 
-    def __init__(self, sandbox: Sandbox, compiler: Compiler, limits: Limits) -> None:
+    def __init__(self, sandbox: Sandbox, compiler: CompilerSettings, limits: Limits) -> None:
         self.compiler = compiler
         self.programs = 0
         self.memory_mb = _UNKNOWN_MB
@@ -138,9 +138,9 @@ class Server:
         self._lock = threading.Lock()
         self._writing = threading.Lock()
         self._answers: queue.SimpleQueue[ServerAnswer | None] = queue.SimpleQueue()
-        self._heard = bytearray()
+        self._received = bytearray()
         self._unsound = False
-        self._wanted: str | None = None
+        self._awaited: str | None = None
         self._since = time.monotonic()
         self._wall_s = limits.compile_wall_s
         self._closed_at: float | None = None
@@ -162,7 +162,7 @@ class Server:
                     environment=self.compiler.environment,
                     address_space_limit=False,
                     stdin=self._source,
-                    dialogue=self,
+                    output_handler=self,
                 )
             )
         except Exception as error:
@@ -173,19 +173,19 @@ class Server:
             os.close(self._source)
             self._answers.put(None)
 
-    def ask(self, program: Program) -> ServerAnswer | None:
+    def compile(self, program: CompileJob) -> ServerAnswer | None:
         """Compile one program; None where the server has ended without an answer."""
         text = program.request.source.encode("utf-8", "surrogatepass")
         identity = secrets.token_hex(8)
         with self._lock:
-            self._wanted = identity
+            self._awaited = identity
             self._since = time.monotonic()
             self._wall_s = program.request.limits.compile_wall_s
         self.programs += 1
         request = memoryview(f"{identity} {program.option} {len(text)}\n".encode() + text)
         # It may end, or be ended by its supervisor, while it reads.
         with self._writing, contextlib.suppress(OSError):
-            while request and self.alive:
+            while request and self.is_usable:
                 request = request[os.write(self._sink, request) :]
         answer = self._answers.get()
         if answer is not None:
@@ -193,15 +193,15 @@ class Server:
         return answer
 
     @property
-    def alive(self) -> bool:
+    def is_usable(self) -> bool:
         """Return whether the server can be used."""
         with self._lock:
             return not self._ended and self._closed_at is None
 
     @property
-    def spent(self) -> bool:
+    def must_be_replaced(self) -> bool:
         """Return whether the server has compiled its maximum number of programs."""
-        return self.programs >= PROGRAMS_PER_SERVER or self.memory_mb > self.compiler.memory_mb
+        return self.programs >= PROGRAMS_PER_SERVER or self.memory_mb > self.compiler.max_memory_mb
 
     def close(self) -> None:
         """End the server by closing its input."""
@@ -213,8 +213,8 @@ class Server:
             os.close(self._sink)
 
     @property
-    def gone(self) -> bool:
-        """Return whether the server is completely gone."""
+    def has_ended(self) -> bool:
+        """Return whether the server's thread has ended."""
         return not self._thread.is_alive()
 
     def join(self, timeout_s: float | None = None) -> None:
@@ -224,20 +224,20 @@ class Server:
 
     # --- on the supervising thread ----------------------------------------------------------------------------
 
-    def hear(self, data: bytes) -> Killed | None:
+    def receive_output(self, data: bytes) -> KillReason | None:
         """Process the server's output: only the awaited answer is accepted."""
         if self._unsound:
             return "output"
-        self._heard += data
-        *lines, rest = self._heard.split(b"\n") if b"\n" in data else [self._heard]
-        self._heard = rest
+        self._received += data
+        *lines, rest = self._received.split(b"\n") if b"\n" in data else [self._received]
+        self._received = rest
         self._unsound = len(rest) > _ANSWER_BYTES or not all(map(self._understand, lines))
         return "output" if self._unsound else None
 
     def _understand(self, line: bytes | bytearray) -> bool:
         if not self.ready:
             with self._lock:
-                self.ready = _says_ready(line)
+                self.ready = _is_ready_line(line)
                 self._since = time.monotonic()
             return self.ready
         try:
@@ -245,62 +245,62 @@ class Server:
         except ValidationError:
             return False
         with self._lock:
-            if self._wanted is None or answer.id != self._wanted:
+            if self._awaited is None or answer.id != self._awaited:
                 return False
-            self._wanted = None
+            self._awaited = None
             self._since = time.monotonic()
         self._answers.put(answer)
         return True
 
-    def check(self) -> Killed | None:
-        """Return a reason to end the server now: it takes too long, or is not wanted any more."""
+    def kill_reason(self) -> KillReason | None:
+        """Return a reason to end the server: it takes too long, or is idle or closed; None if there is none."""
         with self._lock:
             now = time.monotonic()
             if self._closed_at is not None:
                 return "wall" if now - self._closed_at > _ENDS_S else None
             patience_s = START_S + self._wall_s
             if self.ready:
-                patience_s = self._wall_s if self._wanted is not None else _IDLE_S
+                patience_s = self._wall_s if self._awaited is not None else _IDLE_S
             return "wall" if now - self._since > patience_s else None
 
-    def busy(self) -> bool:
+    def is_busy(self) -> bool:
         """Return whether a program is being compiled."""
         with self._lock:
-            return self._wanted is not None or not self.ready
+            return self._awaited is not None or not self.ready
 
 
-def _says_ready(line: bytes | bytearray) -> bool:
+def _is_ready_line(line: bytes | bytearray) -> bool:
     try:
         return bool(json.loads(line) == {"ready": True})
     except ValueError:
         return False
 
 
-class Servers:
+class CompileServerPool:
     """Servers of one sandbox. Threads may share it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._idle: list[Server] = []  # the one that was used last comes last
-        self._working: list[Server] = []
-        self._leaving: list[Server] = []
+        self._idle: list[CompileServer] = []  # the one that was used last comes last
+        self._working: list[CompileServer] = []
+        self._retired: list[CompileServer] = []
 
-    def compile(self, sandbox: Sandbox, compiler: Compiler, program: Program) -> CompileResult:
+    def compile(self, sandbox: Sandbox, compiler: CompilerSettings, program: CompileJob) -> CompileResult:
         """Return the result of one program."""
         server = self._lease(sandbox, compiler, program.request.limits)
-        answer = server.ask(program)
+        answer = server.compile(program)
         if answer is None:
-            self._leave(server)
+            self._retire(server)
             if sandbox.interrupted:
                 return _failure(SandboxResult(error="interrupted"), ours=True)
             server = self._fresh(sandbox, compiler, program.request.limits)
-            answer = server.ask(program)
+            answer = server.compile(program)
         if answer is None:
-            self._leave(server)
+            self._retire(server)
             server.join()
-            return _failure(server.outcome, ours=not server.ready or _torn(server.outcome))
-        if answer.kind == "timeout" or server.spent:
-            self._leave(server)
+            return _failure(server.outcome, ours=not server.ready or _killed_from_outside(server.outcome))
+        if answer.kind == "timeout" or server.must_be_replaced:
+            self._retire(server)
         else:
             self._release(server)
         return _result(answer, program, compiler)
@@ -310,17 +310,17 @@ class Servers:
         with self._lock:
             servers = [*self._idle, *self._working]
             self._idle.clear()
-            leaving = [*self._leaving, *servers]
+            leaving = [*self._retired, *servers]
         for server in servers:
             server.close()
         for server in leaving:
             server.join(2 * _ENDS_S)
 
-    def _lease(self, sandbox: Sandbox, compiler: Compiler, limits: Limits) -> Server:
+    def _lease(self, sandbox: Sandbox, compiler: CompilerSettings, limits: Limits) -> CompileServer:
         key = compiler.key
         with self._lock:
-            ended = [server for server in self._idle if not server.alive]
-            self._idle = [server for server in self._idle if server.alive]
+            ended = [server for server in self._idle if not server.is_usable]
+            self._idle = [server for server in self._idle if server.is_usable]
             found = next((server for server in reversed(self._idle) if server.compiler.key == key), None)
             if found is not None:
                 self._idle.remove(found)
@@ -329,24 +329,24 @@ class Servers:
             server.close()  # its end of the pipe is still open
         return found or self._fresh(sandbox, compiler, limits)
 
-    def _fresh(self, sandbox: Sandbox, compiler: Compiler, limits: Limits) -> Server:
+    def _fresh(self, sandbox: Sandbox, compiler: CompilerSettings, limits: Limits) -> CompileServer:
         self._make_room(_UNKNOWN_MB)
-        server = Server(sandbox, compiler, limits)
+        server = CompileServer(sandbox, compiler, limits)
         with self._lock:
             self._working.append(server)
         return server
 
-    def _release(self, server: Server) -> None:
+    def _release(self, server: CompileServer) -> None:
         with self._lock:
             self._working.remove(server)
             self._idle.append(server)
         self._make_room(0.0)
 
-    def _leave(self, server: Server) -> None:
+    def _retire(self, server: CompileServer) -> None:
         server.close()
         with self._lock:
             self._working.remove(server)
-            self._leaving = [one for one in (*self._leaving, server) if not one.gone]
+            self._retired = [one for one in (*self._retired, server) if not one.has_ended]
 
     def _make_room(self, wanted_mb: float) -> None:
         closed = []
@@ -355,41 +355,41 @@ class Servers:
             while self._idle and used > _KEPT_MB:
                 closed.append(self._idle.pop(0))
                 used -= closed[-1].memory_mb
-            self._leaving += closed
+            self._retired += closed
         for server in closed:
             server.close()
 
 
-_pools: weakref.WeakKeyDictionary[Sandbox, Servers] = weakref.WeakKeyDictionary()
+_pools: weakref.WeakKeyDictionary[Sandbox, CompileServerPool] = weakref.WeakKeyDictionary()
 _pools_lock = threading.Lock()
 
 
-def _servers_of(sandbox: Sandbox) -> Servers:
+def _servers_of(sandbox: Sandbox) -> CompileServerPool:
     with _pools_lock:
         servers = _pools.get(sandbox)
         if servers is None:
-            servers = _pools[sandbox] = Servers()
-            sandbox.when_closed(servers.close)
+            servers = _pools[sandbox] = CompileServerPool()
+            sandbox.add_close_callback(servers.close)
             weakref.finalize(sandbox, servers.close)
     return servers
 
 
-def _torn(outcome: SandboxResult) -> bool:
+def _killed_from_outside(outcome: SandboxResult) -> bool:
     """Return whether it was ended from outside: by a foreign signal, or by the kernel for lack of memory."""
     return outcome.error is not None or (
         outcome.killed is None and outcome.exit_code is None and outcome.signal in (None, signal.SIGKILL)
     )
 
 
-def _result(answer: ServerAnswer, program: Program, compiler: Compiler) -> CompileResult:
-    status = compiler.verdict(answer, program.request)
+def _result(answer: ServerAnswer, program: CompileJob, compiler: CompilerSettings) -> CompileResult:
+    status = compiler.classify_answer(answer, program.request)
     diagnostics = answer.diagnostics
     if status is None and not _placed(answer.files, program.folder, compiler.file_mode):
         status, diagnostics = Status.COMPILE_ERROR, "the compiler's files have names that no file can have"
     return CompileResult(
         artefact=program.folder if status is None else None,
         status=status,
-        diagnostics=shorten(diagnostics),
+        diagnostics=shorten_diagnostics(diagnostics),
         missing_module=answer.missing,
         compile_s=answer.seconds,
     )
@@ -430,17 +430,17 @@ def _failure(outcome: SandboxResult, *, ours: bool) -> CompileResult:
     """Return the result of a compiler that died of one program, or (``ours``) never compiled anything."""
     stderr = outcome.stderr.text
     if ours:
-        status, said = Status.SANDBOX_ERROR, outcome.error or f"the compiler does not start: {stderr}"
+        status, message = Status.SANDBOX_ERROR, outcome.error or f"the compiler does not start: {stderr}"
     elif outcome.killed == "memory" or any(sign in stderr for sign in _OUT_OF_MEMORY):
-        status, said = Status.OUT_OF_MEMORY, "the compiler ran out of memory"
+        status, message = Status.OUT_OF_MEMORY, "the compiler ran out of memory"
     elif outcome.killed in ("wall", "cpu"):
-        status, said = Status.TIMEOUT, "the compiler took too long"
+        status, message = Status.TIMEOUT, "the compiler took too long"
     else:
-        status, said = Status.COMPILE_ERROR, f"the compiler crashed: {stderr}"
+        status, message = Status.COMPILE_ERROR, f"the compiler crashed: {stderr}"
     return CompileResult(
         artefact=None,
         status=status,
-        diagnostics=shorten(said),
+        diagnostics=shorten_diagnostics(message),
         compile_s=outcome.cpu_s,
-        by_wall=not ours and outcome.killed == "wall",
+        wall_timeout=not ours and outcome.killed == "wall",
     )

@@ -19,11 +19,11 @@ from caretbench.execution.toolchain_tables import CompilerTable, ToolchainTable,
 from caretbench.execution.toolchains.base_runtime import (
     ARTEFACT,
     HARNESS,
-    Runtime,
+    BaseRuntime,
     compile_limits,
     fingerprint,
     harness_file,
-    shorten,
+    shorten_diagnostics,
     tool_version,
 )
 from caretbench.execution.types import (
@@ -34,7 +34,7 @@ from caretbench.execution.types import (
     RunPlan,
     Status,
     Toolchain,
-    Warm,
+    WarmSettings,
 )
 
 EXECUTABLE = "program"
@@ -47,10 +47,10 @@ _OBJECT = "sentinel.o"
 _KILLED = {"wall": Status.TIMEOUT, "cpu": Status.TIMEOUT, "memory": Status.OUT_OF_MEMORY}
 
 
-class ExecutableRuntime(Runtime):
+class ExecutableRuntime(BaseRuntime):
     """Base of the runtimes whose compiler makes an executable: one compiler process per program."""
 
-    chunk_size = 1
+    compile_batch_size = 1
 
     @property
     @abstractmethod
@@ -92,7 +92,7 @@ def compile_result(result: SandboxResult, artefact: Path | None, module: str | N
         artefact: The folder of the executable; None if there is none.
         module: A module that is not there, if that is what the compiler objects to.
     """
-    words = shorten(result.error or result.stderr.text)
+    words = shorten_diagnostics(result.error or result.stderr.text)
     if artefact is not None:
         return CompileResult(artefact=artefact, diagnostics=words, compile_s=result.wall_s)
     if result.error is not None:
@@ -107,7 +107,7 @@ def compile_result(result: SandboxResult, artefact: Path | None, module: str | N
         diagnostics=words,
         missing_module=module,
         compile_s=result.wall_s,
-        by_wall=result.killed == "wall",
+        wall_timeout=result.killed == "wall",
     )
 
 
@@ -130,14 +130,14 @@ class CompiledRuntime(ExecutableRuntime):
 
     def find_toolchain(self) -> Toolchain:
         """Return the compiler of the table."""
-        told = self._compiler
-        version = tool_version(told.command, "--version")
+        compiler = self._compiler
+        version = tool_version(compiler.command, "--version")
         if version is None:
-            return Toolchain(language=self.language, available=False, remedy=told.remedy)
-        flags = (*told.flags, *told.paper_flags, *told.sentinel_flags, *told.link)
-        text = harness_file(self.language, told.sentinel)
+            return Toolchain(language=self.language, available=False, remedy=compiler.remedy)
+        flags = (*compiler.flags, *compiler.paper_flags, *compiler.sentinel_flags, *compiler.link)
+        text = harness_file(self.language, compiler.sentinel)
         mark = fingerprint(
-            version, text, flags=flags, environment={**told.environment, **told.run_environment}
+            version, text, flags=flags, environment={**compiler.environment, **compiler.run_environment}
         )
         return Toolchain(language=self.language, available=True, version=version, fingerprint=mark)
 
@@ -148,15 +148,15 @@ class CompiledRuntime(ExecutableRuntime):
 
     def compile_one(self, request: ExecutionRequest, folder: Path) -> CompileResult:
         """Compile a program into ``folder``."""
-        told = self._compiler
-        files: dict[str, str | bytes] = {told.program: request.source}
-        arguments = [*told.paper_flags]
+        compiler = self._compiler
+        files: dict[str, str | bytes] = {compiler.program: request.source}
+        arguments = [*compiler.paper_flags]
         if request.rules.sentinel:
             place = f"{HARNESS}/{_OBJECT}"
-            arguments = [*told.flags, *(word.replace("@object", place) for word in told.link)]
+            arguments = [*compiler.flags, *(word.replace("@object", place) for word in compiler.link)]
             files[place] = self._sentinel()
         result, content = self._run(
-            [*arguments, told.program, "-o", EXECUTABLE], files, request.limits, EXECUTABLE
+            [*arguments, compiler.program, "-o", EXECUTABLE], files, request.limits, EXECUTABLE
         )
         if not result.ok or content is None:
             return compile_result(result, None, self._lacks(result.stderr.text))
@@ -173,8 +173,10 @@ class CompiledRuntime(ExecutableRuntime):
                 files=files,
                 environment={"LC_ALL": "C", **self._compiler.environment},
                 limits=compile_limits(limits),
-                warm=Warm(),
-                tree=ProjectTree(results=(made,), file_bytes=LARGEST_BYTES, total_bytes=LARGEST_BYTES),
+                warm=WarmSettings(),
+                tree=ProjectTree(
+                    results=(made,), max_file_bytes=LARGEST_BYTES, max_total_bytes=LARGEST_BYTES
+                ),
                 address_space_limit=False,
             )
         )
@@ -186,9 +188,9 @@ class CompiledRuntime(ExecutableRuntime):
         key = self.language, self.toolchain().fingerprint
         with CompiledRuntime._lock:
             if key not in CompiledRuntime._objects:
-                told = self._compiler
-                files = {told.sentinel: harness_file(self.language, told.sentinel)}
-                arguments = [*told.sentinel_flags, told.sentinel, "-o", _OBJECT]
+                compiler = self._compiler
+                files = {compiler.sentinel: harness_file(self.language, compiler.sentinel)}
+                arguments = [*compiler.sentinel_flags, compiler.sentinel, "-o", _OBJECT]
                 result, content = self._run(arguments, files, Limits(), _OBJECT)
                 if content is None:
                     words = result.error or result.stderr.text

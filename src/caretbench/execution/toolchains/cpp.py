@@ -29,9 +29,9 @@ from caretbench.execution.toolchains.compiled_runtime import (
 from caretbench.execution.toolchains.precompiled_headers import (
     HEADER,
     PRECOMPILED,
-    Flags,
+    CompilerFlags,
     HeaderEntry,
-    PrecompiledHeaders,
+    PrecompiledHeaderStore,
 )
 from caretbench.execution.types import (
     CompileResult,
@@ -39,7 +39,7 @@ from caretbench.execution.types import (
     Limits,
     ProjectTree,
     Toolchain,
-    Warm,
+    WarmSettings,
 )
 from caretbench.files import cache_folder
 
@@ -60,9 +60,9 @@ _COMMON = "common_headers.hpp"
 _PRECOMPILED = "/precompiled"
 _ASSERTIONS = f"{HARNESS}/assert.h"
 _SIGNS_OF_HEADERS = (HEADER, "<command-line>", "PCH", "internal compiler error", "fatal error: Killed")
-"""Only what tells of the headers themselves, or of the compiler's own end, comes out otherwise than without them:
-such a program is compiled again without."""
-_READ_OUT = ProjectTree(results=(EXECUTABLE,), file_bytes=LARGEST_BYTES, total_bytes=LARGEST_BYTES)
+"""Signs in compiler output that precompiled headers, or the compiler's own end, caused a failure: such a program is
+compiled again without them."""
+_READ_OUT = ProjectTree(results=(EXECUTABLE,), max_file_bytes=LARGEST_BYTES, max_total_bytes=LARGEST_BYTES)
 _HARNESS_FILES = ("assert.h", "common_headers.hpp", "sentinel.cpp")
 
 
@@ -75,7 +75,7 @@ class CppRuntime(ExecutableRuntime):
 
     _sentinel: bytes | None = None
     _lock = threading.Lock()
-    _headers: ClassVar[dict[tuple[Path, str], PrecompiledHeaders]] = {}
+    _headers: ClassVar[dict[tuple[Path, str], PrecompiledHeaderStore]] = {}
 
     def find_toolchain(self) -> Toolchain:
         """Return g++, and mold if installed: it links faster."""
@@ -94,8 +94,8 @@ class CppRuntime(ExecutableRuntime):
         bundle = self.bundle(request)
         common = request.variant == COMMON_HEADERS
         files: dict[str, str | bytes] = {PROGRAM: request.source}
-        flags: Flags = PAPER_FLAGS
-        objects: Flags = ()
+        flags: CompilerFlags = PAPER_FLAGS
+        objects: CompilerFlags = ()
         entry: HeaderEntry | None = None
         if request.rules.sentinel:
             flags = DEFAULT_FLAGS
@@ -105,7 +105,7 @@ class CppRuntime(ExecutableRuntime):
         flags += _flags(bundle, "compile", request)
         if request.rules.sentinel:
             entry = (
-                self.headers.of_text(harness_file(self.language, _COMMON), flags, self._precompile)
+                self.headers.for_text(harness_file(self.language, _COMMON), flags, self._precompile)
                 if common
                 else self.headers.for_program(request.source, flags, self._precompile)
             )
@@ -122,11 +122,11 @@ class CppRuntime(ExecutableRuntime):
         failed = result.error is None and result.killed is None and result.exit_code != 0
         # Other libraries' headers may not bear to come twice.
         doubtful = not common and (entry.headers is None or _of_headers(result))
-        if failed and (doubtful or not self.headers.intact(entry)):
+        if failed and (doubtful or not self.headers.is_intact(entry)):
             first_s = result.wall_s
             result = self._build(plain, files, folder, request.limits)
             if result.ok:
-                self.headers.intact(entry)  # else it goes
+                self.headers.is_intact(entry)  # else it goes
             result = result.model_copy(update={"wall_s": first_s + result.wall_s})
         return _compiled(result, folder)
 
@@ -160,21 +160,21 @@ class CppRuntime(ExecutableRuntime):
                 writable={OUT: folder} if folder is not None else None,
                 environment={"LC_ALL": "C"},
                 limits=compile_limits(limits),
-                warm=Warm() if read_out else None,
+                warm=WarmSettings() if read_out else None,
                 tree=_READ_OUT if read_out else None,
             )
         )
 
     @property
-    def headers(self) -> PrecompiledHeaders:
+    def headers(self) -> PrecompiledHeaderStore:
         """Precompiled headers for this toolchain; shared by all runtimes of this process."""
         root, mark = cache_folder() / TOOLS / "cpp-headers", self.toolchain().fingerprint
         with CppRuntime._lock:
             if (root, mark) not in CppRuntime._headers:
-                CppRuntime._headers[root, mark] = PrecompiledHeaders(root, mark)
+                CppRuntime._headers[root, mark] = PrecompiledHeaderStore(root, mark)
             return CppRuntime._headers[root, mark]
 
-    def _precompile(self, text: str, flags: Flags, folder: Path) -> bool:
+    def _precompile(self, text: str, flags: CompilerFlags, folder: Path) -> bool:
         files = {HEADER: text, _ASSERTIONS: harness_file(self.language, "assert.h")}
         arguments = [*flags, "-pthread", "-x", "c++-header", HEADER, "-o", f"{OUT}/{PRECOMPILED}"]
         return self._run(arguments, files, Limits(), folder).ok
@@ -205,7 +205,7 @@ def _of_headers(result: SandboxResult) -> bool:
     return words.truncated or not words.text.strip() or any(sign in words.text for sign in _SIGNS_OF_HEADERS)
 
 
-def _flags(bundle: Bundle | None, stage: str, request: ExecutionRequest) -> Flags:
+def _flags(bundle: Bundle | None, stage: str, request: ExecutionRequest) -> CompilerFlags:
     if bundle is None:
         return ()
     return bundle.compile_flags if stage == "compile" else bundle.link_flags(request.source)

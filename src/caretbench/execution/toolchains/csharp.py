@@ -18,16 +18,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from caretbench.execution.cache.cache_folders import DOTNET
-from caretbench.execution.toolchains.base_runtime import ARTEFACT, Runtime, fingerprint, harness_file
+from caretbench.execution.toolchains.base_runtime import ARTEFACT, BaseRuntime, fingerprint, harness_file
 from caretbench.execution.toolchains.compile_server import (
-    CHUNK,
+    COMPILE_BATCH,
     CPU_PER_PROGRAM_S,
-    Compiler,
-    Program,
+    CompileJob,
+    CompilerSettings,
     compile_programs,
-    plain_verdict,
+    default_verdict,
 )
-from caretbench.execution.toolchains.host_tools import outside_usr, tool_folder
+from caretbench.execution.toolchains.host_tools import binds_outside_usr, tool_folder
 from caretbench.execution.types import CompileResult, ExecutionRequest, RunPlan, Toolchain
 from caretbench.files import cache_folder
 
@@ -47,7 +47,7 @@ _ENVIRONMENT = {
 }
 
 
-class Sdk(NamedTuple):
+class DotnetSdk(NamedTuple):
     """Installed SDK: its folders, and the version of the framework that programs run on."""
 
     root: Path
@@ -67,11 +67,11 @@ class Sdk(NamedTuple):
         return f".NET SDK {self.compiler.parents[1].name}, framework {self.framework}"
 
 
-class CsharpRuntime(Runtime):
+class CsharpRuntime(BaseRuntime):
     """C# runtime with the SDK of ``DOTNET_ROOT``or the PATH, or that of ``.ci/dotnet.sh`` in the cache."""
 
     language = "csharp"
-    chunk_size = CHUNK
+    compile_batch_size = COMPILE_BATCH
     harness_frames = re.compile(
         r"(?:^   at System\.(?:RuntimeMethodHandle|Reflection)\.[^\n]*\n)*^   at CsharpHost\.[^\n]*\n?",
         re.MULTILINE,
@@ -80,7 +80,7 @@ class CsharpRuntime(Runtime):
 
     def find_toolchain(self) -> Toolchain:
         """Return an SDK with its compiler and a framework to run on."""
-        sdk = find_sdk()
+        sdk = find_dotnet_sdk()
         if sdk is None:
             return Toolchain(language=self.language, available=False, remedy=REMEDY)
         texts = [harness_file(self.language, name) for name in _SOURCES]
@@ -88,8 +88,8 @@ class CsharpRuntime(Runtime):
         return Toolchain(language=self.language, available=True, version=sdk.version, fingerprint=mark)
 
     @cached_property
-    def _sdk(self) -> Sdk:
-        sdk = find_sdk()
+    def _sdk(self) -> DotnetSdk:
+        sdk = find_dotnet_sdk()
         if sdk is None:
             raise FileNotFoundError(f"no .NET SDK: {REMEDY}")
         return sdk
@@ -123,22 +123,22 @@ class CsharpRuntime(Runtime):
     def _binds(self, request: ExecutionRequest) -> dict[str, str]:
         bundle = self.bundle(request)
         packages = bundle.read_only if bundle else {}
-        return {**outside_usr(self._sdk.root), _TOOLS: str(self._tools), **packages}
+        return {**binds_outside_usr(self._sdk.root), _TOOLS: str(self._tools), **packages}
 
-    def _compiler(self, request: ExecutionRequest) -> Compiler:
+    def _compiler(self, request: ExecutionRequest) -> CompilerSettings:
         begin = (str(self._sdk.root / "dotnet"), "exec", f"{_TOOLS}/CsharpCompile.dll")
-        return Compiler(
+        return CompilerSettings(
             arguments=(*begin, str(self._sdk.references), str(CPU_PER_PROGRAM_S)),
-            verdict=plain_verdict,
+            classify_answer=default_verdict,
             read_only=self._binds(request),
             environment=self._sdk.environment,
-            memory_mb=_COMPILER_MB,
+            max_memory_mb=_COMPILER_MB,
         )
 
     def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
         """Compile programs into assemblies."""
         programs = [
-            Program(request, folder, configuration(request))
+            CompileJob(request, folder, build_configuration(request))
             for request, folder in zip(requests, artefacts, strict=True)
         ]
         return compile_programs(self.sandbox, self._compiler, programs)
@@ -158,7 +158,7 @@ class CsharpRuntime(Runtime):
         )
 
 
-def configuration(request: ExecutionRequest) -> str:
+def build_configuration(request: ExecutionRequest) -> str:
     """Return the build configuration: a release build, without assertions, only if the released runner does so."""
     return "release" if request.rules.released_build and request.variant == "release" else "debug"
 
@@ -168,7 +168,7 @@ def managed_assemblies(references: Path, compiler: Path) -> Iterator[Path]:
     return (path for path in sorted(references.glob("*.dll")) if not (compiler / path.name).exists())
 
 
-def find_sdk() -> Sdk | None:
+def find_dotnet_sdk() -> DotnetSdk | None:
     """Return the first complete SDK of ``DOTNET_ROOT``, the PATH and the cache."""
     on_path = shutil.which("dotnet")
     named = os.environ.get("DOTNET_ROOT")
@@ -180,7 +180,7 @@ def find_sdk() -> Sdk | None:
     return next((sdk for place in places if (sdk := _sdk_in(place)) is not None), None)
 
 
-def _sdk_in(root: Path) -> Sdk | None:
+def _sdk_in(root: Path) -> DotnetSdk | None:
     if not os.access(root / "dotnet", os.R_OK):  # also where this user may not look
         return None
     compilers = [path for path in (root / "sdk").glob(f"*/{_ROSLYN}") if (path / "csc.dll").is_file()]
@@ -194,7 +194,9 @@ def _sdk_in(root: Path) -> Sdk | None:
     ]
     references = [path for pack in sorted(packs, key=_version) for path in (pack / "ref").glob("net*")]
     compiler = max(compilers, key=lambda path: _version(path.parents[1]))
-    return Sdk(root.resolve(), compiler.resolve(), [framework, *references][-1].resolve(), framework.name)
+    return DotnetSdk(
+        root.resolve(), compiler.resolve(), [framework, *references][-1].resolve(), framework.name
+    )
 
 
 def _version(folder: Path) -> tuple[int, ...]:

@@ -20,20 +20,20 @@ from pathlib import Path
 
 from caretbench.execution.toolchains.base_runtime import (
     ARTEFACT,
-    Runtime,
+    BaseRuntime,
     fingerprint,
     harness_file,
     tool_version,
 )
 from caretbench.execution.toolchains.compile_server import (
-    CHUNK,
+    COMPILE_BATCH,
     CPU_PER_PROGRAM_S,
-    Compiler,
-    Program,
+    CompileJob,
+    CompilerSettings,
     compile_programs,
-    plain_verdict,
+    default_verdict,
 )
-from caretbench.execution.toolchains.host_tools import outside_usr, tool_folder
+from caretbench.execution.toolchains.host_tools import binds_outside_usr, tool_folder
 from caretbench.execution.types import CompileResult, ExecutionRequest, RunPlan, Toolchain
 
 _TOOLS = "/caretbench/go"
@@ -44,11 +44,11 @@ _COMPILER_MB = 200.0
 _THREADS = {"GOMAXPROCS": "2"}  # the same on every machine
 
 
-class GoRuntime(Runtime):
+class GoRuntime(BaseRuntime):
     """Go runtime with the ``go`` on the PATH."""
 
     language = "go"
-    chunk_size = CHUNK
+    compile_batch_size = COMPILE_BATCH
 
     def find_toolchain(self) -> Toolchain:
         """Return the go command, for its version and for the standard library's packages."""
@@ -81,22 +81,22 @@ class GoRuntime(Runtime):
                 packages.write_text(inside)
         return folder
 
-    def _compiler(self, request: ExecutionRequest) -> Compiler:
+    def _compiler(self, request: ExecutionRequest) -> CompilerSettings:
         del request
         settings = (_TOOLS, str(self._compilers), f"{CPU_PER_PROGRAM_S:.0f}")
-        return Compiler(
+        return CompilerSettings(
             arguments=(f"{_TOOLS}/GoCompile", *settings),
-            verdict=plain_verdict,
-            read_only={**outside_usr(self._compilers.parents[2]), _TOOLS: str(self._tools)},
+            classify_answer=default_verdict,
+            read_only={**binds_outside_usr(self._compilers.parents[2]), _TOOLS: str(self._tools)},
             environment=_THREADS,
-            memory_mb=_COMPILER_MB,
+            max_memory_mb=_COMPILER_MB,
             file_mode=0o755,
         )
 
     def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
         """Compile and link programs one by one."""
         programs = [
-            Program(request, folder, request.profile)
+            CompileJob(request, folder, request.profile)
             for request, folder in zip(requests, artefacts, strict=True)
         ]
         return compile_programs(self.sandbox, self._compiler, programs)

@@ -21,7 +21,7 @@ def read_artefact(path: Path) -> str:
         return stream.read(_PROGRAM_BYTES).decode("utf-8", "replace")
 
 
-def outside_usr(*folders: Path) -> dict[str, str]:
+def binds_outside_usr(*folders: Path) -> dict[str, str]:
     """Read-only binds for the folders of tools that the sandbox does not hold anyway."""
     return {str(folder): str(folder) for folder in folders if not folder.is_relative_to("/usr")}
 

@@ -19,20 +19,20 @@ from pathlib import Path
 from caretbench.execution.sandbox.program_sandbox import HOME
 from caretbench.execution.toolchains.base_runtime import (
     ARTEFACT,
-    Runtime,
+    BaseRuntime,
     fingerprint,
     harness_file,
     tool_version,
 )
 from caretbench.execution.toolchains.compile_server import (
-    CHUNK,
+    COMPILE_BATCH,
     CPU_PER_PROGRAM_S,
-    Compiler,
-    Program,
+    CompileJob,
+    CompilerSettings,
     compile_programs,
-    plain_verdict,
+    default_verdict,
 )
-from caretbench.execution.toolchains.host_tools import outside_usr, tool_folder
+from caretbench.execution.toolchains.host_tools import binds_outside_usr, tool_folder
 from caretbench.execution.types import CompileResult, ExecutionRequest, RunPlan, Toolchain
 
 OLDEST_JDK = 17
@@ -64,11 +64,11 @@ _ARCHIVED = (
 _COMPILER_JVM = (*_JVM, "-XX:TieredStopAtLevel=1", "-Xss4m", f"-Xmx{_COMPILER_HEAP_MB}m")
 
 
-class JavaRuntime(Runtime):
+class JavaRuntime(BaseRuntime):
     """Java runtime with the JDK of ``JAVA_HOME``, or the one on the PATH."""
 
     language = "java"
-    chunk_size = CHUNK
+    compile_batch_size = COMPILE_BATCH
     harness_frames = re.compile(
         r"(?:^\tat java\.base/(?:jdk\.internal\.reflect|java\.lang\.reflect)\.[^\n]*\n)*"
         r"^\tat CaretBenchLaunch\.[^\n]*\n",
@@ -140,30 +140,30 @@ class JavaRuntime(Runtime):
     def _binds(self, request: ExecutionRequest) -> dict[str, str]:
         bundle = self.bundle(request)
         packages = bundle.read_only if bundle else {}
-        return {**outside_usr(self._home), _TOOLS: str(self._tools), **packages}
+        return {**binds_outside_usr(self._home), _TOOLS: str(self._tools), **packages}
 
     def _jars(self, request: ExecutionRequest) -> tuple[str, ...]:
         bundle = self.bundle(request)
         return bundle.class_path if bundle else ()
 
-    def _compiler(self, request: ExecutionRequest) -> Compiler:
+    def _compiler(self, request: ExecutionRequest) -> CompilerSettings:
         return self.compiler(self._jars(request), self._binds(request))
 
-    def compiler(self, class_path: Sequence[str], read_only: Mapping[str, str]) -> Compiler:
+    def compiler(self, class_path: Sequence[str], read_only: Mapping[str, str]) -> CompilerSettings:
         """Return the compile server for programs with this class path; ``read_only`` binds its folders."""
         begin = (str(self._home / "bin" / "java"), *_COMPILER_JVM, "-cp", _TOOLS, "JavaCompile")
-        return Compiler(
+        return CompilerSettings(
             arguments=(*begin, str(CPU_PER_PROGRAM_S), ":".join(class_path)),
-            verdict=plain_verdict,
-            read_only={**outside_usr(self._home), _TOOLS: str(self._tools), **read_only},
+            classify_answer=default_verdict,
+            read_only={**binds_outside_usr(self._home), _TOOLS: str(self._tools), **read_only},
             environment={},
-            memory_mb=_COMPILER_MB,
+            max_memory_mb=_COMPILER_MB,
         )
 
     def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
         """Compile programs into class files; annotation processors do not run."""
         programs = [
-            Program(request, folder, public_class(request.source) if request.rules.released_build else
+            CompileJob(request, folder, main_class_name(request.source) if request.rules.released_build else
                     _NAMED_BY_ITS_PUBLIC_TYPE)
             for request, folder in zip(requests, artefacts, strict=True)
         ]  # fmt: skip
@@ -175,7 +175,7 @@ class JavaRuntime(Runtime):
         class_path = [ARTEFACT, *self._jars(request)]
         run: tuple[str, ...]
         if not request.rules.sentinel:
-            run = ("-cp", ":".join(class_path), public_class(request.source))
+            run = ("-cp", ":".join(class_path), main_class_name(request.source))
         else:
             run = ("-cp", ":".join([_TOOLS, *class_path]), "CaretBenchLaunch", f"{ARTEFACT}/main-class")
         heap = f"-Xmx{max(64, request.limits.memory_mb * 3 // 4)}m"
@@ -187,7 +187,7 @@ class JavaRuntime(Runtime):
         )
 
 
-def public_class(source: str) -> str:
+def main_class_name(source: str) -> str:
     """Return the class that the released runner runs: the first ``public class`` in the text, else ``TestCase``."""
     found = _FIRST_PUBLIC_CLASS.search(source)
     return found[1] if found else "TestCase"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from caretbench.execution.toolchains.base_runtime import (
     HARNESS,
-    Runtime,
+    BaseRuntime,
     fingerprint,
     harness_file,
     tool_version,
@@ -23,10 +23,10 @@ HARNESS_FILES = (SENTINEL, "waiting.cjs", "remaining.cjs")
 """Files that a program runs with, the one loaded first before those that it loads."""
 
 _UNSETTLED_TOP_LEVEL_AWAIT = 13
-"""Node's exit status for a module whose top level waits for ever."""
+"""Node's exit status for a module whose top-level await never settles."""
 
 
-class JavaScriptRuntime(Runtime):
+class JavaScriptRuntime(BaseRuntime):
     """JavaScript runtime; there is no ``package.json``, so ``.js`` means CommonJS as it does for ``node test.js``."""
 
     language = "javascript"
@@ -54,7 +54,7 @@ class JavaScriptRuntime(Runtime):
         return RunPlan(
             argv=(NODE, *arguments),
             # Any flag of V8 makes Node.js compile its own modules anew, a tenth of a small program's time.
-            bounded=(NODE, f"--max-old-space-size={request.limits.memory_mb * 3 // 4}", *arguments),
+            bounded_argv=(NODE, f"--max-old-space-size={request.limits.memory_mb * 3 // 4}", *arguments),
             environment=bundle.environment if bundle else {},
             read_only=read_only,
             files=files,

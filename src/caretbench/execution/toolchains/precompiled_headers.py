@@ -21,7 +21,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from caretbench.execution.cache.staging_folders import building, sweep
+from caretbench.execution.cache.staging_folders import remove_abandoned, staging_folder
 from caretbench.execution.toolchains.base_runtime import harness_file
 from caretbench.files import sha256_json
 
@@ -29,7 +29,7 @@ HEADER = "headers.hpp"
 PRECOMPILED = f"{HEADER}.gch"
 MOST_ENTRIES = 64
 MOST_BYTES = 1 << 30
-"""Some thirty megabytes are an ordinary entry."""
+"""Maximum size of all entries; a usual one takes some thirty megabytes."""
 
 _EVERYTHING = "bits/stdc++.h"
 _FIRST = frozenset({"iostream", _EVERYTHING})
@@ -38,8 +38,8 @@ _COST_MS = {
     "thread": 90, "mutex": 80, "shared_mutex": 80, "unordered_map": 65, "unordered_set": 65, "memory": 55, "atomic": 45,
     "condition_variable": 40, "iomanip": 40, "map": 40, "queue": 40,
 }  # fmt: skip
-"""CPU time that a header costs a program that has ``iostream`` already, by g++ 12 on the machine of the records; it
-decides what is worth building, and nothing else."""
+"""CPU time in milliseconds of a header in a program that includes ``iostream``, measured with g++ 12; it only decides
+which headers are worth precompiling."""
 _OTHERS_MS = 20
 _SUM = "checksum"
 
@@ -52,14 +52,14 @@ _BLANK = re.compile(r"(?:[ \t\n]|\r\n|//[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
 _INCLUDE = re.compile(r"#[ \t]*include[ \t]*<([\w./+]+)>[ \t]*(?://[^\n]*)?\r?\n")
 
 
-def saved_ms(headers: frozenset[str]) -> float:
-    """Return about how much CPU time, in milliseconds, a set saves a program."""
+def saved_cpu_ms(headers: frozenset[str]) -> float:
+    """Return the estimated CPU time in milliseconds that a set of headers saves a program."""
     return sum(_COST_MS.get(header, _OTHERS_MS) for header in headers)
 
 
-def building_ms(headers: frozenset[str]) -> float:
-    """Return about how much CPU time, in milliseconds, it takes to precompile a set."""
-    return 200 + 2.5 * saved_ms(headers)
+def build_cpu_ms(headers: frozenset[str]) -> float:
+    """Return the estimated CPU time in milliseconds to precompile a set of headers."""
+    return 200 + 2.5 * saved_cpu_ms(headers)
 
 
 def leading_headers(source: str) -> frozenset[str]:
@@ -72,8 +72,8 @@ def leading_headers(source: str) -> frozenset[str]:
     return frozenset({_EVERYTHING}) if _EVERYTHING in found else frozenset(found) - _ASSERTIONS
 
 
-def opening(source: str) -> str:
-    """Return the first lines of a program if they include more than the standard library; else nothing."""
+def leading_includes(source: str) -> str:
+    """Return the first include lines of a program if they include other libraries; else an empty text."""
     headers = [header for header in _included(source) if header not in _ASSERTIONS]
     foreign = any(header not in _STANDARD for header in headers)
     return "".join(f"#include <{header}>\n" for header in headers) if foreign else ""
@@ -103,12 +103,12 @@ class HeaderEntry(NamedTuple):
     size: int
 
 
-Flags = tuple[str, ...]
-Build = Callable[[str, Flags, Path], bool]
-"""Precompile a text, with flags, into ``PRECOMPILED`` in an empty folder; whether that worked."""
+CompilerFlags = tuple[str, ...]
+HeaderCompiler = Callable[[str, CompilerFlags, Path], bool]
+"""Function that precompiles a text, with flags, into ``PRECOMPILED`` in a folder; returns whether it succeeded."""
 
 
-class PrecompiledHeaders:
+class PrecompiledHeaderStore:
     """Store of precompiled headers below one folder. Threads and processes may share it.
 
     Args:
@@ -120,21 +120,23 @@ class PrecompiledHeaders:
         self.root = root
         self._mark = mark
         self._lock = threading.Lock()
-        self._worth: dict[tuple[Flags, str], float] = {}
+        self._worth: dict[tuple[CompilerFlags, str], float] = {}
         # None: it is being built, or cannot be.
-        self._known: dict[tuple[Flags, str], HeaderEntry | None] = {}
+        self._known: dict[tuple[CompilerFlags, str], HeaderEntry | None] = {}
         with contextlib.suppress(OSError):  # what cannot be kept is gone without
             root.mkdir(parents=True, exist_ok=True)
-            sweep(root)
+            remove_abandoned(root)
 
-    def for_program(self, source: str, flags: Flags, build: Build) -> HeaderEntry | None:
+    def for_program(
+        self, source: str, flags: CompilerFlags, compile_header: HeaderCompiler
+    ) -> HeaderEntry | None:
         """Return the best entry that contains only headers that the program begins with; None: use none.
 
         A set is built once it would have saved what building it costs; meanwhile other threads go without. Nothing is
         known of the cost of other libraries' headers: they are built when they are asked for a second time.
         """
-        if text := opening(source):
-            self._provide(text, None, flags, build, 0.5)
+        if text := leading_includes(source):
+            self._provide(text, None, flags, compile_header, 0.5)
             with self._lock:
                 entry = self._known.get((flags, text))
             if entry is not None and (used := self._used(entry)) is not None:
@@ -146,30 +148,32 @@ class PrecompiledHeaders:
                 best = self._best(wanted, flags)
                 held = [best.headers] if best is not None and best.headers else []
                 # What the first set will save is not the whole set's merit.
-                others = max((saved_ms(other) for other in (*held, first) if other != headers), default=0.0)
+                others = max(
+                    (saved_cpu_ms(other) for other in (*held, first) if other != headers), default=0.0
+                )
                 text = "".join(f"#include <{header}>\n" for header in sorted(headers))
-                worth = max(0.0, saved_ms(headers) - others) / building_ms(headers)
-                self._provide(text, headers, flags, build, worth)
+                worth = max(0.0, saved_cpu_ms(headers) - others) / build_cpu_ms(headers)
+                self._provide(text, headers, flags, compile_header, worth)
         best = self._best(wanted, flags)
         return self._used(best) if best is not None else None
 
-    def _best(self, wanted: frozenset[str], flags: Flags) -> HeaderEntry | None:
+    def _best(self, wanted: frozenset[str], flags: CompilerFlags) -> HeaderEntry | None:
         with self._lock:
             fitting = [
-                (saved_ms(entry.headers), entry.size, entry)
+                (saved_cpu_ms(entry.headers), entry.size, entry)
                 for (others, _), entry in self._known.items()
                 if entry is not None and entry.headers and others == flags and entry.headers <= wanted
             ]
         return max(fitting, key=lambda found: found[:2])[2] if fitting else None
 
-    def of_text(self, text: str, flags: Flags, build: Build) -> HeaderEntry | None:
-        """Return the entry of a text, built when it is first asked for; None where that is not possible."""
-        self._provide(text, None, flags, build, 1.0)
+    def for_text(self, text: str, flags: CompilerFlags, compile_header: HeaderCompiler) -> HeaderEntry | None:
+        """Return the entry of a text, built on first use; None if it cannot be built."""
+        self._provide(text, None, flags, compile_header, 1.0)
         with self._lock:
             entry = self._known.get((flags, text))
         return self._used(entry) if entry is not None else None
 
-    def intact(self, entry: HeaderEntry) -> bool:
+    def is_intact(self, entry: HeaderEntry) -> bool:
         """Return whether an entry is undamaged. A damaged one is removed, to be built again."""
         if self._intact(entry):
             return True
@@ -180,9 +184,14 @@ class PrecompiledHeaders:
     # --- building ---------------------------------------------------------------------------------------------
 
     def _provide(
-        self, text: str, headers: frozenset[str] | None, flags: Flags, build: Build, worth: float
+        self,
+        text: str,
+        headers: frozenset[str] | None,
+        flags: CompilerFlags,
+        compile_header: HeaderCompiler,
+        worth: float,
     ) -> None:
-        """Look for an entry when it is first asked for; build it once the time it would have saved reaches its cost."""
+        """Look for an entry on first use; build it once the time that it would have saved exceeds its cost."""
         key = (flags, text)
         with self._lock:
             if key in self._known:
@@ -196,7 +205,7 @@ class PrecompiledHeaders:
         entry = self._found(name, headers) if first or due else None
         if entry is None and due:
             with contextlib.suppress(OSError):
-                self._make(name, text, flags, build)
+                self._make(name, text, flags, compile_header)
             entry = self._found(name, headers)
         if entry is not None:
             with self._lock:
@@ -206,15 +215,15 @@ class PrecompiledHeaders:
         """Return an entry of an earlier process, or of another one."""
         with contextlib.suppress(OSError):
             entry = HeaderEntry(name, headers, (self.root / name / PRECOMPILED).stat().st_size)
-            return entry if self.intact(entry) else None
+            return entry if self.is_intact(entry) else None
         shutil.rmtree(self.root / name, ignore_errors=True)
         return None
 
-    def _make(self, name: str, text: str, flags: Flags, build: Build) -> None:
-        with building(self.root) as place:
+    def _make(self, name: str, text: str, flags: CompilerFlags, compile_header: HeaderCompiler) -> None:
+        with staging_folder(self.root) as place:
             folder = place / "entry"
             folder.mkdir()
-            if not build(text, flags, folder):
+            if not compile_header(text, flags, folder):
                 return
             (folder / HEADER).write_text(text)
             (folder / _SUM).write_text(f"{_checksum(folder)}\n")

@@ -10,8 +10,8 @@ from typing import ClassVar
 from caretbench.execution.bundles import Bundle
 from caretbench.execution.sandbox.bubblewrap import launcher_interpreter
 from caretbench.execution.sandbox.program_sandbox import HOME, WORK, Invocation
-from caretbench.execution.toolchains.base_runtime import Runtime, fingerprint, harness_file, tool_version
-from caretbench.execution.types import ExecutionRequest, Limits, RunPlan, Toolchain, Warm
+from caretbench.execution.toolchains.base_runtime import BaseRuntime, fingerprint, harness_file, tool_version
+from caretbench.execution.types import ExecutionRequest, Limits, RunPlan, Toolchain, WarmSettings
 
 PROGRAM = "main.py"
 
@@ -52,8 +52,8 @@ def _modules(source: str) -> tuple[str, ...]:
     return _LIGHT + _HEAVY if _WANTS_HEAVY.search(source) else _LIGHT
 
 
-class PythonRuntime(Runtime):
-    """Python runtime with the system's CPython. Never ``-O``: assertions are what is measured."""
+class PythonRuntime(BaseRuntime):
+    """Python runtime with the system's CPython. Never ``-O``, which would remove assertions."""
 
     language = "python"
     harness_frames = re.compile(
@@ -74,7 +74,7 @@ class PythonRuntime(Runtime):
         return Toolchain(language=self.language, available=True, version=version, fingerprint=mark)
 
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
-        """Return how to run the program: alone under ``paper``, otherwise by the harness."""
+        """Return the plan to run the program: directly under ``paper``, otherwise by the harness."""
         del artefact
         interpreter, binds = launcher_interpreter()
         bundle = self.bundle(request)
@@ -85,7 +85,7 @@ class PythonRuntime(Runtime):
             argv=(interpreter, PROGRAM)
             if alone
             else (interpreter, "-c", harness, f"{WORK}/{PROGRAM}", packages),
-            warm=Warm() if alone else Warm(harness, _modules(request.source), packages),
+            warm=WarmSettings() if alone else WarmSettings(harness, _modules(request.source), packages),
             environment={**ENVIRONMENT, **(bundle.environment if bundle else {})},
             read_only={**binds, **(bundle.read_only if bundle else {})},
             files={PROGRAM: request.source, **self._fonts(request, bundle)},

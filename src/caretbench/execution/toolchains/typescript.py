@@ -16,12 +16,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from caretbench.execution.bundles import INSIDE, Bundle, bundle_specs
-from caretbench.execution.toolchains.base_runtime import fingerprint, harness_file, shorten, tool_version
+from caretbench.execution.toolchains.base_runtime import (
+    fingerprint,
+    harness_file,
+    shorten_diagnostics,
+    tool_version,
+)
 from caretbench.execution.toolchains.compile_server import (
-    CHUNK,
+    COMPILE_BATCH,
     CPU_PER_PROGRAM_S,
-    Compiler,
-    Program,
+    CompileJob,
+    CompilerSettings,
     ServerAnswer,
     compile_programs,
 )
@@ -63,7 +68,7 @@ class TypeScriptRuntime(JavaScriptRuntime):
     # A server that has read the largest libraries (aws-sdk) takes 900 MB, and six seconds to get there: there are few,
     # and they are kept. A check costs about as much as the run after it: one for two processors keeps both busy.
     _checking = threading.BoundedSemaphore(max(1, (os.cpu_count() or 1) // 2))
-    chunk_size = CHUNK
+    compile_batch_size = COMPILE_BATCH
 
     def find_toolchain(self) -> Toolchain:
         """Return Node.js, and a TypeScript compiler in any built bundle."""
@@ -86,7 +91,7 @@ class TypeScriptRuntime(JavaScriptRuntime):
             fingerprint=fingerprint(node, fallback, *texts),
         )
 
-    def _compiler(self, request: ExecutionRequest) -> Compiler:
+    def _compiler(self, request: ExecutionRequest) -> CompilerSettings:
         bundle = self.bundle(request)
         tools = None if bundle is not None and find_typescript(bundle.root) else self._tools()
         read_only = {**(bundle.read_only if bundle else {}), **({_TOOLS: str(tools.root)} if tools else {})}
@@ -101,12 +106,12 @@ class TypeScriptRuntime(JavaScriptRuntime):
             "--",
         )
         settings = (typescript, modules, str(CPU_PER_PROGRAM_S))
-        return Compiler(
+        return CompilerSettings(
             arguments=(*begin, *settings),
-            verdict=_verdict,
+            classify_answer=_verdict,
             read_only=read_only,
             environment={},
-            memory_mb=_COMPILER_MB,
+            max_memory_mb=_COMPILER_MB,
         )
 
     def _tools(self) -> Bundle:
@@ -117,7 +122,7 @@ class TypeScriptRuntime(JavaScriptRuntime):
 
     def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
         """Check programs one by one, none seeing another, and write their JavaScript."""
-        programs = [Program(*each) for each in zip(requests, artefacts, strict=True)]
+        programs = [CompileJob(*each) for each in zip(requests, artefacts, strict=True)]
         with self._checking:
             return compile_programs(self.sandbox, self._compiler, programs)
 
@@ -128,14 +133,14 @@ class TypeScriptRuntime(JavaScriptRuntime):
         update = {"source": javascript, "answer_lines": lines}
         return super().plan(request.model_copy(update=update), artefact)
 
-    def judge(self, artefact: Path, result: ExecutionResult) -> ExecutionResult:
+    def merge_compile_result(self, artefact: Path, result: ExecutionResult) -> ExecutionResult:
         """Return both verdicts; the type check's decides, unless modules are missing."""
         if result.status is Status.SANDBOX_ERROR:
             return result
         if not (artefact / _OBJECTIONS).exists():
             return result.model_copy(update={"type_check": "passed"})
         said = json.loads(read_artefact(artefact / _OBJECTIONS))
-        diagnostics = shorten(str(said["diagnostics"]))
+        diagnostics = shorten_diagnostics(str(said["diagnostics"]))
         if said["kind"] != "type":
             return result.model_copy(update={"diagnostics": diagnostics})
         return result.model_copy(

@@ -7,19 +7,21 @@ from collections.abc import Callable, Mapping
 from itertools import zip_longest
 
 from caretbench.errors import DataError
-from caretbench.execution.classification import classify, does_not_compile, missing_module
+from caretbench.execution.classification import classify, missing_module, reports_compile_error
 from caretbench.execution.sandbox.supervisor import SandboxResult
-from caretbench.execution.types import Output, Status, of_run
+from caretbench.execution.types import Output, Status, run_fields
 from caretbench.execution.workspaces.runner_reports import TestOutcome, parse_report
-from caretbench.execution.workspaces.workspace_request import Placed, WorkspaceRequest, WorkspaceResult
+from caretbench.execution.workspaces.workspace_request import PlacementMode, WorkspaceRequest, WorkspaceResult
 from caretbench.problem import ExpectedOutput
 
 
-def judged(request: WorkspaceRequest, ran: SandboxResult, placed: Placed, attempt: int) -> WorkspaceResult:
-    """Return the result of a command; ``placed``: how the project came into the sandbox."""
+def command_result(
+    request: WorkspaceRequest, ran: SandboxResult, placed: PlacementMode, attempt: int
+) -> WorkspaceResult:
+    """Return the result of a command; ``placed``: placement of the project (overlay or copy)."""
     tests, complaint = _tests(request, ran)
     of_failure = _failure(tests, ran.stdout.text)
-    status, reason = classify(ran, sentinel=False, limits=request.limits, of_failure=of_failure)
+    status, reason = classify(ran, sentinel=False, limits=request.limits, failure_status=of_failure)
     if status is Status.PASSED:
         status, reason = _of_reports(request, tests, complaint, (ran.stdout.text, ran.stderr.text))
     if status is Status.PASSED and request.expected is not None:
@@ -36,7 +38,7 @@ def judged(request: WorkspaceRequest, ran: SandboxResult, placed: Placed, attemp
         attempt=attempt,
         reason=reason,
         refusals=ran.refusals,
-        **of_run(ran),
+        **run_fields(ran),
     )
 
 
@@ -58,15 +60,15 @@ def _tests(request: WorkspaceRequest, ran: SandboxResult) -> tuple[tuple[TestOut
 
 
 def _failure(tests: tuple[TestOutcome, ...], stdout: str) -> Callable[[str, int | None], Status]:
-    def of_failure(stderr: str, exit_code: int | None) -> Status:
+    def failure_status(stderr: str, exit_code: int | None) -> Status:
         outcomes = {test.outcome for test in tests}
-        if not outcomes and does_not_compile(stderr, stdout):
+        if not outcomes and reports_compile_error(stderr, stdout):
             return Status.UNRESOLVED_IMPORT if missing_module(stderr) else Status.COMPILE_ERROR
         if "failed" in outcomes or (not outcomes and exit_code == 1 and not missing_module(stderr)):
             return Status.FAILED
         return Status.UNRESOLVED_IMPORT if missing_module(stderr) else Status.RUNTIME_ERROR
 
-    return of_failure
+    return failure_status
 
 
 def _of_reports(
@@ -78,7 +80,7 @@ def _of_reports(
         return Status.FAILED, f"exit status 0, but {bad.name} did not pass"
     if complaint:
         return Status.INCOMPLETE, f"exit status 0, but {complaint}"
-    ran = sum(test.outcome == "passed" for test in tests) if request.junit else spoken_tests(*said) or 0
+    ran = sum(test.outcome == "passed" for test in tests) if request.junit else console_test_count(*said) or 0
     if ran < request.minimum_tests:
         return Status.INCOMPLETE, f"exit status 0, but {ran} of at least {request.minimum_tests} tests ran"
     return Status.PASSED, ""
@@ -89,7 +91,7 @@ def _of_output(request: WorkspaceRequest, expected: ExpectedOutput, stdout: Outp
     if stdout.truncated:
         kept = request.limits.output_kb
         return Status.OUTPUT_LIMIT, f"it prints more than the {kept} kB that are kept to be compared"
-    differs = difference(expected, stdout.text)
+    differs = output_difference(expected, stdout.text)
     return (Status.FAILED, differs) if differs else (Status.PASSED, "")
 
 
@@ -116,11 +118,11 @@ _SUMMARIES = tuple(
 )
 
 
-def spoken_tests(*outputs: str) -> int | None:
-    """Return how many tests ran well, by a runner's last line that reports it; None if there is none.
+def console_test_count(*outputs: str) -> int | None:
+    """Return the number of passed tests from the last summary line of a test runner; None if there is none.
 
-    Who wants to lie can print such a line too. What it defeats is the accident and the lazy trick: a program that
-    leaves with exit status 0 before its tests have run prints none.
+    A program can print such a line itself. The count defeats accidents and simple tricks: a program that exits with
+    status 0 before its tests have run prints no summary.
     """
     for pattern in _SUMMARIES:
         found = [int(match[1]) for text in outputs for match in pattern.finditer(text)]
@@ -133,8 +135,8 @@ _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++
 _SHOWN = 120
 
 
-def difference(expected: ExpectedOutput, printed: str) -> str:
-    """Return the first difference, in words; empty if the output is as expected."""
+def output_difference(expected: ExpectedOutput, printed: str) -> str:
+    """Return a description of the first difference; empty if the output is as expected."""
     return _COMPARISONS[expected.comparison](expected, printed)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from caretbench.execution.toolchains.base_runtime import fingerprint, harness_file
-from caretbench.execution.toolchains.host_tools import outside_usr, tool_folder
+from caretbench.execution.toolchains.host_tools import binds_outside_usr, tool_folder
 from caretbench.execution.toolchains.java import OLDEST_JDK, usable_jdk
 
 FOLDER: Final = "/caretbench/java"
@@ -44,26 +44,26 @@ exec @java {" ".join((*_JVM, *_ARCHIVED))} -XX:SharedArchiveFile="${{0%/*}}/{_AR
 
 
 class JavaProjectTools(NamedTuple):
-    """Places of the tools (path inside -> path on the host), and a hash of their inputs."""
+    """Binds of the tools (path inside -> path on the host), and a hash of their inputs."""
 
     read_only: Mapping[str, str]
-    mark: str
+    fingerprint: str
 
 
-def names_them(command: Sequence[str]) -> bool:
-    """Return whether a command names our tools."""
+def uses_java_tools(command: Sequence[str]) -> bool:
+    """Return whether a command uses the tools of ``/caretbench/java``."""
     return any(f"{FOLDER}/" in word for word in command)
 
 
-def compiles_plainly(command: Sequence[str]) -> bool:
+def has_default_compiler_options(command: Sequence[str]) -> bool:
     """Return whether a command is that of our tools, in the project's root, with the compiler's usual options."""
     return command[0] == f"{FOLDER}/test" and not any(word.startswith("--javac") for word in command)
 
 
-def tools_mark(command: Sequence[str]) -> str:
+def java_tools_fingerprint(command: Sequence[str]) -> str:
     """Return the hash of our tools for this command; empty if it names none, or none are here."""
-    tools = java_project_tools() if names_them(command) else None
-    return tools.mark if tools is not None else ""
+    tools = java_project_tools() if uses_java_tools(command) else None
+    return tools.fingerprint if tools is not None else ""
 
 
 @cache
@@ -78,7 +78,7 @@ def java_project_tools() -> JavaProjectTools | None:
     with tool_folder(f"java-projects-{mark}") as (folder, empty):
         if empty:
             _make(folder, home)
-    return JavaProjectTools({FOLDER: str(folder), **outside_usr(home)}, mark)
+    return JavaProjectTools({FOLDER: str(folder), **binds_outside_usr(home)}, mark)
 
 
 REMEDY: Final = (

@@ -14,7 +14,7 @@ Patch = Mapping[str, str | bytes | None]
 """Path in the project -> new content, or None to delete it (a folder with all that it holds)."""
 
 
-def plain_path(path: str) -> str:
+def checked_path(path: str) -> str:
     """Return a relative path in its shortest form, so that each has one name, or raise DataError where it is not."""
     if not path or "\0" in path or path.startswith("/") or posixpath.normpath(path) != path:
         raise DataError(f"{path!r} is not a plain path relative to the project")
@@ -23,17 +23,17 @@ def plain_path(path: str) -> str:
     return path
 
 
-class Changes:
+class PatchChanges:
     """Files that a patch writes and deletes in its snapshot, checked."""
 
     def __init__(self, snapshot: Snapshot, patch: Patch) -> None:
-        """Refuse a patch whose path leads out of the project or through a link, or does not fit what is there."""
+        """Check a patch; raise DataError if a path leads out of the project or conflicts with an entry."""
         self._snapshot = snapshot
         entries = snapshot.entries
         gone: set[str] = set()
         self.written: dict[str, bytes] = {}
         for path, content in patch.items():
-            plain_path(path)
+            checked_path(path)
             _check_above(path, snapshot, patch)
             known = entries.get(path)
             if content is None:
@@ -58,7 +58,7 @@ class Changes:
             if entry.kind == kind and path not in self._gone:
                 yield path
 
-    def copied_bytes(self) -> int:
+    def copy_bytes(self) -> int:
         """Return the memory of a copy of the patched project in bytes, in whole blocks."""
         entries = self._snapshot.entries
         sizes = [entries[path].size for path in self._kept("file")] + [

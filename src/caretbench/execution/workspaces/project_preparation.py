@@ -1,8 +1,7 @@
 """Prepared projects: compiled once by their own command, not for every answer.
 
-Preparing saves time and changes no verdict: the command that decides does all by itself where nothing is prepared. So
-where preparing fails, the project stays as it is. What is prepared is another snapshot; which one belongs to which
-project, command and tools is kept next to the snapshots.
+Preparation saves time and changes no verdict: if it fails, the project stays as it is. The prepared project is another
+snapshot. The store records which one belongs to which project, command and tools.
 """
 
 from __future__ import annotations
@@ -16,7 +15,12 @@ from typing import Final
 from caretbench.errors import DataError
 from caretbench.execution.cache.cache_keys import prepared_key
 from caretbench.execution.types import Status
-from caretbench.execution.workspaces.snapshot_archive import PART_BYTES, RESULTS, packing, taken_over
+from caretbench.execution.workspaces.snapshot_archive import (
+    PART_BYTES,
+    RESULTS,
+    add_command_outputs,
+    packing_command,
+)
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, WorkspaceResult
 from caretbench.files import write_atomically
@@ -26,7 +30,7 @@ _AMPLE: Final = {
 }  # fmt: skip
 
 
-class Preparer:
+class ProjectPreparer:
     """Preparer of projects, each once; prepared ones are in the store too. Threads and processes may share it."""
 
     def __init__(self, store: SnapshotStore, run: Callable[[WorkspaceRequest], WorkspaceResult]) -> None:
@@ -35,8 +39,8 @@ class Preparer:
         self._known: dict[str, str] = {}
         self._lock = Lock()
 
-    def snapshot(self, request: WorkspaceRequest, lock_hash: str = "") -> str:
-        """Return the name of the project as ``request.prepare`` leaves it; its own name if that fails.
+    def prepared_snapshot(self, request: WorkspaceRequest, lock_hash: str = "") -> str:
+        """Return the id of the project's snapshot after ``request.prepare``; its own id if that fails.
 
         Args:
             request: The command that decides; its surroundings are those of the preparing command too.
@@ -71,7 +75,7 @@ class Preparer:
         result = self._run(
             request.model_copy(
                 update={
-                    "id": "prepare", "command": packing(request.prepare, request.directory), "directory": ".",
+                    "id": "prepare", "command": packing_command(request.prepare, request.directory), "directory": ".",
                     "prepare": (), "patch": {}, "stdin": None, "junit": (), "minimum_tests": 0, "expected": None,
                     "results": RESULTS, "result_bytes": PART_BYTES,
                     "limits": request.limits.model_copy(update=_AMPLE),
@@ -83,7 +87,7 @@ class Preparer:
         if result.status is not Status.PASSED or any(file.problem for file in result.files):
             return request.snapshot
         try:
-            made: Snapshot = taken_over(self._store, self._store.get(request.snapshot), result.files)
+            made: Snapshot = add_command_outputs(self._store, self._store.get(request.snapshot), result.files)
         except DataError:
             return request.snapshot
         write_atomically(place, made.id)

@@ -178,7 +178,7 @@ _GO: Mapping[str, _Outcome] = {"pass": "passed", "fail": "failed", "skip": "skip
 
 
 def parse_go_events(data: bytes) -> list[TestOutcome]:
-    """Return the tests of what ``go test -json`` wrote: ``PACKAGE::TEST``, with the end of each test's output.
+    """Return the tests in the output of ``go test -json``: ``PACKAGE::TEST``, with the end of each test's output.
 
     A package that fails without a failed test (it does not build) counts as an error of its own name. Lines that
     are no JSON are passed over: compilers and programs write between.

@@ -20,7 +20,7 @@ from caretbench.execution.types import ResultFile
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
 
 MOST_BYTES = 512 << 20
-"""Maximum size of a project that is sent; an archive is held in memory, here and there."""
+"""Maximum size of a project that is sent to another machine; the archive is in memory on both."""
 
 _KINDS = {"file": tarfile.REGTYPE, "link": tarfile.SYMTYPE, "folder": tarfile.DIRTYPE}
 PART_MB: Final = 15
@@ -40,8 +40,8 @@ tar --null -czf - -T /tmp/.caretbench-left | split -b {PART_MB}m - {_PARTS}
 """
 
 
-def packing(command: str | Sequence[str], directory: str = ".") -> tuple[str, ...]:
-    """Return a command that also packs all files it leaves into parts; it starts in the project's root.
+def packing_command(command: str | Sequence[str], directory: str = ".") -> tuple[str, ...]:
+    """Return a command that also packs all new files into archive parts; it starts in the project's root.
 
     ``command`` is a line for ``/bin/sh``, or a program with its arguments; it starts in ``directory`` itself.
     """
@@ -50,7 +50,7 @@ def packing(command: str | Sequence[str], directory: str = ".") -> tuple[str, ..
     return ("/bin/sh", "-c", _SCRIPT.format(command=inside))
 
 
-def unpack(archive: bytes, place: Path, failed: str) -> None:
+def unpack_archive(archive: bytes, place: Path, failed: str) -> None:
     """Unpack a compressed archive into a folder.
 
     Raises:
@@ -63,8 +63,8 @@ def unpack(archive: bytes, place: Path, failed: str) -> None:
         raise DataError(f"{failed} ({error})") from None
 
 
-def taken_over(store: SnapshotStore, snapshot: Snapshot, parts: Sequence[ResultFile]) -> Snapshot:
-    """Return the project with the files that a packing command left.
+def add_command_outputs(store: SnapshotStore, snapshot: Snapshot, parts: Sequence[ResultFile]) -> Snapshot:
+    """Return a snapshot of the project with the files that a packing command wrote.
 
     Raises:
         DataError: the parts do not unpack, or lead out of the project.
@@ -73,11 +73,11 @@ def taken_over(store: SnapshotStore, snapshot: Snapshot, parts: Sequence[ResultF
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "project"
         shutil.copytree(snapshot.tree, place, symlinks=True)
-        unpack(archive, place, "what the command left cannot be taken over")
+        unpack_archive(archive, place, "what the command left cannot be taken over")
         return store.add(place, ignore=(".git", "__pycache__"))
 
 
-def packed(snapshot: Snapshot) -> bytes:
+def pack_snapshot(snapshot: Snapshot) -> bytes:
     """Return a snapshot as a compressed archive.
 
     Raises:
@@ -104,7 +104,7 @@ def packed(snapshot: Snapshot) -> bytes:
     return stream.getvalue()
 
 
-def unpacked(store: SnapshotStore, identity: str, archive: bytes) -> Snapshot:
+def unpack_snapshot(store: SnapshotStore, identity: str, archive: bytes) -> Snapshot:
     """Unpack an archive into a store.
 
     Raises:
@@ -113,7 +113,7 @@ def unpacked(store: SnapshotStore, identity: str, archive: bytes) -> Snapshot:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "project"
         place.mkdir()
-        unpack(archive, place, f"the project {identity} did not arrive whole")
+        unpack_archive(archive, place, f"the project {identity} did not arrive whole")
         taken = store.add(place, ignore=())
     if taken.id != identity:
         raise DataError(f"the project {identity} arrived as another one ({taken.id})")

@@ -24,10 +24,10 @@ from typing import Literal
 from pydantic import ValidationError
 
 from caretbench.errors import DataError
-from caretbench.execution.cache.cache_folders import SNAPSHOTS, unusable
-from caretbench.execution.cache.staging_folders import building, sweep
+from caretbench.execution.cache.cache_folders import SNAPSHOTS, unusable_cache
+from caretbench.execution.cache.staging_folders import remove_abandoned, staging_folder
 from caretbench.execution.sandbox.bubblewrap import reachable_by_others
-from caretbench.execution.sandbox.host.program_users import unprivileged_user, users
+from caretbench.execution.sandbox.host.program_users import program_users, unprivileged_user
 from caretbench.execution.types import Frozen
 from caretbench.files import cache_folder, sha256_json
 
@@ -103,8 +103,8 @@ class SnapshotStore:
             for place in (self.folder, self.folder / "objects", self.folder / "trees"):
                 place.mkdir(parents=True, exist_ok=True, mode=0o755)
         except OSError as error:
-            raise unusable(self.folder, error) from error
-        give = users() is not None and reachable_by_others(self.folder)
+            raise unusable_cache(self.folder, error) from error
+        give = program_users() is not None and reachable_by_others(self.folder)
         self._owner = unprivileged_user() if give else None
 
     # --- taking -----------------------------------------------------------------------------------------------
@@ -123,11 +123,11 @@ class SnapshotStore:
         if not source.is_dir():
             raise DataError(f"{source}: not a folder")
         with self._locked(fcntl.LOCK_SH):
-            sweep(self.folder / "trees")
+            remove_abandoned(self.folder / "trees")
             entries = dict(sorted(self._take(source, ignore)))
             identity = _identity(entries)
             if self._manifest(identity).exists() and self._damaged(identity):
-                with building(self.folder / "trees") as aside:
+                with staging_folder(self.folder / "trees") as aside:
                     self._manifest(identity).parent.rename(aside / "damaged")
             if not self._manifest(identity).exists():
                 self._build(identity, entries)
@@ -212,7 +212,7 @@ class SnapshotStore:
         Path(building).replace(place)
 
     def _build(self, identity: str, entries: Mapping[str, SnapshotEntry]) -> None:
-        with building(self.folder / "trees") as folder:
+        with staging_folder(self.folder / "trees") as folder:
             whole = folder / "whole"
             whole.mkdir()
             whole.chmod(0o755)
@@ -258,7 +258,7 @@ class SnapshotStore:
     def verify(self, identity: str) -> list[str]:
         """Compare a tree with its list, byte by byte; return the differences, one line each."""
         snapshot = self.get(identity)
-        found = dict(_look(snapshot.tree))
+        found = dict(_read_entries(snapshot.tree))
         wrong = [f"{path}: missing" for path in snapshot.entries.keys() - found.keys()]
         wrong += [f"{path}: not in the snapshot" for path in found.keys() - snapshot.entries.keys()]
         both = snapshot.entries.keys() & found.keys()
@@ -274,7 +274,7 @@ class SnapshotStore:
             return True
 
     @contextlib.contextmanager
-    def held(self, identity: str) -> Iterator[None]:
+    def lock_snapshot(self, identity: str) -> Iterator[None]:
         """Lock a snapshot against pruning, or raise DataError if there is no such snapshot."""
         try:
             stream = self._manifest(identity).open("rb")
@@ -305,9 +305,9 @@ class SnapshotStore:
         return sum(place.stat().st_size for place in (self.folder / "objects").glob("*/*"))
 
     def prune(self, *, unused_days: float) -> int:
-        """Remove the snapshots that were not used for so long and are not held, then the contents that none needs.
+        """Remove snapshots that are unused for ``unused_days`` and not locked, then unreferenced contents.
 
-        Return the bytes.
+        Return the freed bytes.
         """
         oldest = time.time() - unused_days * 86_400
         freed = 0
@@ -335,7 +335,7 @@ class SnapshotStore:
 
     @contextlib.contextmanager
     def _locked(self, kind: int) -> Iterator[None]:
-        """Lock the store: many may add at a time, nobody while something is removed."""
+        """Lock the store: several processes may add at a time, none while snapshots are removed."""
         with (self.folder / ".lock").open("ab") as stream:
             fcntl.flock(stream, kind)
             yield
@@ -367,7 +367,7 @@ def _fail(error: OSError) -> None:
     raise error
 
 
-def _look(tree: Path) -> Iterator[tuple[str, SnapshotEntry]]:
+def _read_entries(tree: Path) -> Iterator[tuple[str, SnapshotEntry]]:
     for folder, folders, files in os.walk(tree):
         for name in (*folders, *files):
             place = Path(folder) / name

@@ -1,8 +1,8 @@
 """Warm compilation of prepared Java projects: a compile server compiles the one file that an answer changes.
 
-A compiler that is hot takes a tenth of the time of one that starts. What it makes is a part of the patch; our command
-in the sandbox (``java_projects``) then finds that nothing is left to compile. Whatever is not
-the usual case (several files, something else than bodies of methods, errors to be said) is left to that command.
+A warm compiler takes a tenth of the time of a fresh one. Its class files are added to the patch, so that the test
+command (``java_test_command``) has nothing left to compile. Unusual cases (several files, changes outside method
+bodies, compile errors) are left to that command.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import tree_sitter
 from caretbench.errors import DataError
 from caretbench.execution.bundles import Bundle
 from caretbench.execution.sandbox.program_sandbox import Sandbox
-from caretbench.execution.toolchains.compile_server import Program, compile_programs
+from caretbench.execution.toolchains.compile_server import CompileJob, compile_programs
 from caretbench.execution.toolchains.java import JavaRuntime
 from caretbench.execution.types import ExecutionRequest, Status
-from caretbench.execution.workspaces.java_test_command import compiles_plainly
+from caretbench.execution.workspaces.java_test_command import has_default_compiler_options
 from caretbench.execution.workspaces.project_patch import Patch
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest
@@ -38,14 +38,14 @@ _BODIES: Final = frozenset(
 )
 
 
-class Compiled(NamedTuple):
+class CompiledPatch(NamedTuple):
     """Files added to a patch, and the CPU seconds of compiling; empty if the command itself compiles."""
 
     patch: Patch = MappingProxyType({})
     cpu_s: float = 0.0
 
 
-class JavaWarmth:
+class WarmJavaCompiler:
     """Compiler of changed files of prepared projects, until the sandbox is closed. Threads may share it."""
 
     def __init__(self, sandbox: Sandbox) -> None:
@@ -53,23 +53,25 @@ class JavaWarmth:
         self._rests_until = 0.0
         self._indices: dict[str, Mapping[str, tuple[str, ...]]] = {}
 
-    def compiled(self, request: WorkspaceRequest, prepared: Snapshot, bundle: Bundle | None) -> Compiled:
+    def compile_patch(
+        self, request: WorkspaceRequest, prepared: Snapshot, bundle: Bundle | None
+    ) -> CompiledPatch:
         """Return the compiled changed file; ``prepared`` is the output of ``/caretbench/java/test --prepare``."""
-        plain = request.prepare and request.directory == "." and compiles_plainly(request.command)
+        plain = request.prepare and request.directory == "." and has_default_compiler_options(request.command)
         if not plain or len(request.patch) != 1 or time.monotonic() < self._rests_until:
-            return Compiled()
+            return CompiledPatch()
         [(path, content)] = request.patch.items()
         made = self._index(prepared).get(path)
         if made is None or content is None:
-            return Compiled()
+            return CompiledPatch()
         try:
             text = content if isinstance(content, str) else content.decode("utf-8")
             before = prepared.read(f"{PLACE}/sources/{path}").decode("utf-8")
         except UnicodeDecodeError:
-            return Compiled()
+            return CompiledPatch()
         declared = _declared(text)
         if declared is None or declared != _declared(before):
-            return Compiled()
+            return CompiledPatch()
         own = _own_jars(request.environment.get("CLASSPATH", ""), prepared)
         return self._compiled(prepared, path, text, made, own, bundle)
 
@@ -81,7 +83,7 @@ class JavaWarmth:
         made: tuple[str, ...],
         own: Mapping[str, str],
         bundle: Bundle | None,
-    ) -> Compiled:
+    ) -> CompiledPatch:
         request = ExecutionRequest(id=path, language="java", source=text)
         jars = (*own, *(bundle.class_path if bundle is not None else ()))
         binds = {
@@ -91,18 +93,18 @@ class JavaWarmth:
         }
         compiler = self._runtime.compiler((_INSIDE, *jars), binds)
         with tempfile.TemporaryDirectory() as folder:
-            program = Program(request, Path(folder), Path(path).stem)
+            program = CompileJob(request, Path(folder), Path(path).stem)
             [result] = compile_programs(self._runtime.sandbox, lambda _request: compiler, [program])
             if result.status is Status.SANDBOX_ERROR:  # a machine too busy for a server to start
                 self._rests_until = time.monotonic() + _REST_S
             if result.status is not None:
-                return Compiled(cpu_s=result.compile_s)
+                return CompiledPatch(cpu_s=result.compile_s)
             classes = {
                 f"{PLACE}/classes/{place.relative_to(folder).as_posix()}": place.read_bytes()
                 for place in sorted(Path(folder).rglob("*.class"))
             }
         left = {name: None for name in made if name not in classes}
-        return Compiled(
+        return CompiledPatch(
             {f"{PLACE}/sources/{path}": text.encode("utf-8"), **classes, **left}, result.compile_s
         )
 
@@ -138,7 +140,7 @@ def _jars(place: Path) -> list[Path]:
 def _declared(text: str) -> str | None:
     """Return a file's text without the bodies of its methods; None if that is not certain.
 
-    A letter that is written by its number may be a bracket to the compiler.
+    A Unicode escape may be a bracket to the compiler.
     """
     tree = parse(text, "java")
     if "\\u" in text or fault_count(tree, "java"):

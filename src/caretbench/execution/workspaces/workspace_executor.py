@@ -9,18 +9,18 @@ from __future__ import annotations
 import os
 
 from caretbench.errors import DataError
-from caretbench.execution.cache.cache_keys import PathMarks, project_key
+from caretbench.execution.cache.cache_keys import PathFingerprints, project_key
 from caretbench.execution.cache.result_cache import ResultCache
-from caretbench.execution.classification import held_up, short_of_what_all_share
-from caretbench.execution.local_jobs import LocalKind, LocalRuns
-from caretbench.execution.sandbox.host.program_users import NoUsers
+from caretbench.execution.classification import delayed_by_load, hit_shared_limit
+from caretbench.execution.local_jobs import LocalJobRunner, LocalRequestKind
+from caretbench.execution.sandbox.host.program_users import NoProgramUsers
 from caretbench.execution.submission import CachedExecutor, Job, Submission
 from caretbench.execution.types import Engine, Isolation, Limits, Status
 from caretbench.execution.workspaces.workspace_runner import (
     WORKSPACE_LIMITS,
     WorkspaceRequest,
     WorkspaceResult,
-    Workspaces,
+    WorkspaceRunner,
 )
 
 _WINDOW_PER_WORKER = 4
@@ -32,7 +32,7 @@ WorkspaceEngine = Engine[WorkspaceRequest, WorkspaceResult]
 """Runs commands in projects."""
 
 
-def limits_from(
+def limits_from_reference(
     reference: WorkspaceResult, *, factor: float = 5.0, floor: Limits = WORKSPACE_LIMITS
 ) -> Limits:
     """Return limits by the reference's time in seconds: ``factor`` times that, at least ``floor``.
@@ -48,7 +48,7 @@ def limits_from(
     )
 
 
-def limits_for(
+def limits_from_cpu_time(
     reference_cpu_s: float, *, factor: float = 5.0, least_s: float = 10.0, floor: Limits = WORKSPACE_LIMITS
 ) -> Limits:
     """Return limits by the reference's CPU time alone, in the same steps; at least ``least_s``.
@@ -69,7 +69,7 @@ class WorkspaceExecutor(CachedExecutor[WorkspaceRequest, WorkspaceResult]):
 
     Args:
         workers: Commands in flight; the number of processors by default.
-        spaces: Workspaces in which commands run; the user's snapshots by default.
+        spaces: WorkspaceRunner in which commands run; the user's snapshots by default.
         cache, use_cache: As for :class:`~caretbench.execution.submission.CachedExecutor`.
     """
 
@@ -77,43 +77,43 @@ class WorkspaceExecutor(CachedExecutor[WorkspaceRequest, WorkspaceResult]):
         self,
         workers: int | None = None,
         *,
-        spaces: Workspaces | None = None,
+        workspace_runner: WorkspaceRunner | None = None,
         cache: ResultCache | None = None,
         use_cache: bool = True,
     ) -> None:
         super().__init__(cache, use_cache=use_cache)
-        self.spaces = spaces or Workspaces()
+        self.workspace_runner = workspace_runner or WorkspaceRunner()
         self._workers = max(1, workers or os.cpu_count() or 1)
 
     def isolation(self) -> Isolation:
         """Return the isolation in force."""
-        return self.spaces.sandbox.probe()
+        return self.workspace_runner.sandbox.probe()
 
     def _submission(self, cache: ResultCache) -> Submission[WorkspaceRequest, WorkspaceResult]:
-        sandbox = self.spaces.sandbox
+        sandbox = self.workspace_runner.sandbox
         sandbox.probe()
-        projects = Projects(self.spaces, cache)
+        projects = WorkspaceRequestKind(self.workspace_runner, cache)
         window = self._workers * _WINDOW_PER_WORKER
         return Submission(
-            projects, LocalRuns(projects, sandbox, workers=self._workers, compilers=1, window=window)
+            projects, LocalJobRunner(projects, sandbox, workers=self._workers, compilers=1, window=window)
         )
 
     def close(self) -> None:
         """End the warm sandboxes, and release the snapshots."""
-        self.spaces.close()
+        self.workspace_runner.close()
 
 
-class Projects(LocalKind[WorkspaceRequest, WorkspaceResult]):
+class WorkspaceRequestKind(LocalRequestKind[WorkspaceRequest, WorkspaceResult]):
     """Commands in projects as a kind of request, and as work on this machine."""
 
-    form = WorkspaceResult
+    result_type = WorkspaceResult
 
-    def __init__(self, spaces: Workspaces, cache: ResultCache) -> None:
+    def __init__(self, workspace_runner: WorkspaceRunner, cache: ResultCache) -> None:
         super().__init__(cache)
-        self._spaces = spaces
-        self._marks = PathMarks()
+        self._spaces = workspace_runner
+        self._marks = PathFingerprints()
 
-    def refused(self, request: WorkspaceRequest) -> WorkspaceResult | None:
+    def rejection(self, request: WorkspaceRequest) -> WorkspaceResult | None:
         """Return None: whether a command runs is known when it is run, but without its snapshot nothing can.
 
         Raises:
@@ -130,10 +130,10 @@ class Projects(LocalKind[WorkspaceRequest, WorkspaceResult]):
             bundle=bundle.lock_hash if bundle is not None else "",
             overlay=self._spaces.overlay,
             level=self._spaces.sandbox.probe().level,
-            marks=self._marks,
+            path_fingerprints=self._marks,
         )
 
-    def remembers(self, result: WorkspaceResult) -> bool:
+    def is_reusable(self, result: WorkspaceResult) -> bool:
         """Return False: results hold files, and only the cache keeps them."""
         del result
         return False
@@ -145,12 +145,12 @@ class Projects(LocalKind[WorkspaceRequest, WorkspaceResult]):
             return self._spaces.run(request, attempt)
         except DataError as error:
             return WorkspaceResult(id=request.id, status=Status.SKIPPED, reason=str(error))
-        except (OSError, NoUsers) as error:
+        except (OSError, NoProgramUsers) as error:
             reason = f"no process: {error}"
             return WorkspaceResult(id=request.id, status=Status.SANDBOX_ERROR, attempt=attempt, reason=reason)
 
-    def held_up(self, job: Job[WorkspaceRequest], result: WorkspaceResult) -> bool:
-        """Return whether other programs may have had a part in the result."""
+    def needs_rerun(self, job: Job[WorkspaceRequest], result: WorkspaceResult) -> bool:
+        """Return whether other programs may have changed the result, so that the job runs again alone."""
         del job
-        late = held_up(result.status, result.reason, result.signal, result.cpu_s)
-        return late or short_of_what_all_share(result.status, result.stderr.text)
+        late = delayed_by_load(result.status, result.reason, result.signal, result.cpu_s)
+        return late or hit_shared_limit(result.status, result.stderr.text)

@@ -17,7 +17,7 @@ WORKSPACE_LIMITS = Limits(
 )
 """Limits of a whole test command. ``tmp_mb`` bounds what it writes into the project, and again into ``/tmp``."""
 
-Placed = Literal["", "overlay", "copy"]
+PlacementMode = Literal["", "overlay", "copy"]
 
 
 class WorkspaceRequest(Frozen):
@@ -28,8 +28,8 @@ class WorkspaceRequest(Frozen):
     command: tuple[str, ...] = Field(min_length=1)
     """The program, searched in the environment's ``PATH``, and its arguments."""
     prepare: tuple[str, ...] = ()
-    """A command that saves time: it runs once in the project as it is, and what it leaves is there whenever
-    ``command`` runs, older than what a patch changes. Without it ``command`` does all by itself."""
+    """Warm-up command (optional), such as a full build: it runs once in the unpatched project, and ``command`` starts
+    from its files. They are older than the patched files."""
     patch: Patch = Field(default_factory=dict)
     environment: Mapping[str, str] = Field(default_factory=dict)
     """Added to a small environment; nothing of the host's is passed on."""
@@ -45,11 +45,11 @@ class WorkspaceRequest(Frozen):
     tools: str = ""  # free text for further inputs: a part of the cache's key
     repeat: int = 0  # the same command with another number really runs again
     results: tuple[str, ...] = ()
-    """Files that are wanted, by path or pattern (``*``, ``?``, ``**`` for any number of folders)."""
+    """Files to return, by path or pattern (``*``, ``?``, ``**`` for any number of folders)."""
     junit: tuple[str, ...] = ()
-    """The same, for reports in JUnit's XML, or as ``go test -json`` writes them: they are parsed, and count."""
+    """Test reports in JUnit XML or of ``go test -json``, by path or pattern: they are parsed, and count."""
     minimum_tests: int = 0
-    """Fewer tests that ran are no pass: as reports count them, else by the runner's last words."""
+    """Minimum number of tests that must run for a pass: counted in the reports, else in the runner's summary line."""
     expected: ExpectedOutput | None = None  # what the command must print
     needs: tuple[str, ...] = ()
     """Needs that a machine may lack: ``display``, ``network``; an unmet one is a reason to skip."""
@@ -79,8 +79,8 @@ class WorkspaceResult(Frozen):
     cpu_s: float = 0.0
     memory_mb: float = 0.0
     isolation: Isolation | None = None
-    placed: Placed = ""
-    """Way in which the project was placed in the sandbox."""
+    placed: PlacementMode = ""
+    """Placement of the project in the sandbox: overlay or copy."""
     attempt: int = 1
     cached: bool = False
     reason: str = ""
@@ -88,7 +88,7 @@ class WorkspaceResult(Frozen):
     """Refused network accesses of a command that may reach package indexes."""
 
     @property
-    def counts(self) -> TestCounts:
+    def test_counts(self) -> TestCounts:
         """Tests of all reports, counted, and by name."""
         return TestCounts.of(self.tests)
 

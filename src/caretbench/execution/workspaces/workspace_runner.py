@@ -1,8 +1,8 @@
-"""Runs of a command in a patched snapshot of a project, and the files that the command leaves.
+"""Runs of a command in a patched snapshot of a project, and the files that the command writes.
 
-The project is never worked in. Its snapshot is laid below the work folder, to be read; what the patch and the command
-change lies in memory and goes with the sandbox. Where a kernel lays no overlay for ordinary users, the patched project
-is copied into memory instead: slower, not weaker, and ``WorkspaceResult.placed`` records it.
+The snapshot is never changed: the work folder is an overlay on it, whose changes are kept in memory. If the kernel
+mounts no overlay for ordinary users, the patched project is copied into memory instead, which is slower but not weaker;
+``WorkspaceResult.placed`` records it.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from caretbench.errors import DataError
-from caretbench.execution.bundles import Bundle, installed
+from caretbench.execution.bundles import Bundle, installed_bundle
 from caretbench.execution.program_runner import unmet_need
-from caretbench.execution.sandbox.host.program_users import NoUsers
+from caretbench.execution.sandbox.host.program_users import NoProgramUsers
 from caretbench.execution.sandbox.package_index.index_policy import IndexPolicy
 from caretbench.execution.sandbox.package_index.index_proxy import IndexProxy
 from caretbench.execution.sandbox.program_sandbox import (
@@ -30,21 +30,21 @@ from caretbench.execution.sandbox.program_sandbox import (
     SandboxUnavailable,
 )
 from caretbench.execution.toolchains.base_runtime import BundleLookup
-from caretbench.execution.types import ProjectTree, Status, Warm
-from caretbench.execution.workspaces.command_results import judged
-from caretbench.execution.workspaces.java_test_command import REMEDY, java_project_tools, names_them
-from caretbench.execution.workspaces.project_patch import Changes, plain_path
-from caretbench.execution.workspaces.project_preparation import Preparer
+from caretbench.execution.types import ProjectTree, Status, WarmSettings
+from caretbench.execution.workspaces.command_results import command_result
+from caretbench.execution.workspaces.java_test_command import REMEDY, java_project_tools, uses_java_tools
+from caretbench.execution.workspaces.project_patch import PatchChanges, checked_path
+from caretbench.execution.workspaces.project_preparation import ProjectPreparer
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
-from caretbench.execution.workspaces.warm_java_compiler import JavaWarmth
+from caretbench.execution.workspaces.warm_java_compiler import WarmJavaCompiler
 from caretbench.execution.workspaces.workspace_request import (
     WORKSPACE_LIMITS,
-    Placed,
+    PlacementMode,
     WorkspaceRequest,
     WorkspaceResult,
 )
 
-__all__ = ["WORKSPACE_LIMITS", "Placed", "WorkspaceRequest", "WorkspaceResult", "Workspaces"]
+__all__ = ["WORKSPACE_LIMITS", "PlacementMode", "WorkspaceRequest", "WorkspaceResult", "WorkspaceRunner"]
 
 MOST_COPIED_BYTES = 256 << 20
 _ATTEMPTS = 3
@@ -52,7 +52,7 @@ _SNAPSHOTS = 64
 _PYTHON: Mapping[str, str] = {"PYTHONDONTWRITEBYTECODE": "1"}
 
 
-class Workspaces:
+class WorkspaceRunner:
     """Runner of commands in projects. Threads may share it.
 
     Args:
@@ -69,27 +69,27 @@ class Workspaces:
         store: SnapshotStore | None = None,
         *,
         overlay: bool = True,
-        bundles: BundleLookup = installed,
+        bundles: BundleLookup = installed_bundle,
         index: IndexPolicy | None = None,
     ) -> None:
         self.sandbox = sandbox or Sandbox()
         self.store = store or SnapshotStore()
         self.overlay = overlay
-        self.no_overlay = ""
+        self.overlay_failure = ""
         """Error of the last attempt to mount an overlay, if it failed."""
         self._look_up = bundles
         self._index = index
-        self._preparer = Preparer(self.store, self.run)
-        self._java = JavaWarmth(self.sandbox)
+        self._preparer = ProjectPreparer(self.store, self.run)
+        self._java = WarmJavaCompiler(self.sandbox)
         self._bundles: dict[str, Bundle | None] = {}
         self._snapshots: OrderedDict[str, tuple[Snapshot, ExitStack]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def probe(self) -> Placed:
-        """Return how projects are placed on this machine, found by really placing one.
+    def probe(self) -> PlacementMode:
+        """Return the placement mode of projects on this machine, determined by running a command in one.
 
         Raises:
-            SandboxUnavailable: no sandbox can be built here, or no command runs in a project; with what it said.
+            SandboxUnavailable: no sandbox can be built here, or no command runs in a project.
         """
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "file").write_text("a project\n")
@@ -112,18 +112,18 @@ class Workspaces:
             raise DataError(
                 "a command that reaches package indexes sets an environment up: no tests count there"
             )
-        obstacle = self._obstacle(request)
+        obstacle = self._skip_reason(request)
         if obstacle:
             return WorkspaceResult(id=request.id, status=Status.SKIPPED, reason=obstacle)
         bundle = self.bundle(request.bundle)
         snapshot = self.snapshot(request.snapshot)
         if request.prepare:
             lock_hash = bundle.lock_hash if bundle is not None else ""
-            snapshot = self.snapshot(self._preparer.snapshot(request, lock_hash))
-        compiled = self._java.compiled(request, snapshot, bundle)
-        changes = Changes(snapshot, {**request.patch, **compiled.patch})
+            snapshot = self.snapshot(self._preparer.prepared_snapshot(request, lock_hash))
+        compiled = self._java.compile_patch(request, snapshot, bundle)
+        changes = PatchChanges(snapshot, {**request.patch, **compiled.patch})
         for pattern in (*request.results, *request.junit):
-            plain_path(pattern)
+            checked_path(pattern)
         invocation = _invocation(request, bundle)
         last = attempt + _ATTEMPTS - 1
         ran, placed = self._run_once(request, snapshot, changes, invocation)
@@ -131,25 +131,25 @@ class Workspaces:
             attempt += 1
             ran, placed = self._run_once(request, snapshot, changes, invocation)
         ran = ran.model_copy(update={"cpu_s": ran.cpu_s + compiled.cpu_s})
-        return judged(request, ran, placed, attempt)
+        return command_result(request, ran, placed, attempt)
 
-    def _obstacle(self, request: WorkspaceRequest) -> str:
-        """Return why this machine cannot run a command, with a remedy; empty if it can."""
+    def _skip_reason(self, request: WorkspaceRequest) -> str:
+        """Return the reason why this machine cannot run a command, with a remedy; empty if it can."""
         unmet = unmet_need(request.needs, self.sandbox.level)
         if unmet is not None:
             return unmet
         if request.bundle is not None and self.bundle(request.bundle) is None:
             return f"the bundle {request.bundle} is not built: caretbench deps build {request.bundle}"
-        return REMEDY if names_them(request.command) and java_project_tools() is None else ""
+        return REMEDY if uses_java_tools(request.command) and java_project_tools() is None else ""
 
     def _run_once(
-        self, request: WorkspaceRequest, snapshot: Snapshot, changes: Changes, invocation: Invocation
-    ) -> tuple[SandboxResult, Placed]:
-        """Run it with the project laid over its snapshot, or copied where that is not possible."""
+        self, request: WorkspaceRequest, snapshot: Snapshot, changes: PatchChanges, invocation: Invocation
+    ) -> tuple[SandboxResult, PlacementMode]:
+        """Run it in an overlay on the snapshot, or in a copy if no overlay can be mounted."""
         tree = ProjectTree(
             results=(*request.junit, *request.results),
-            file_bytes=request.result_bytes,
-            total_bytes=4 * request.result_bytes,
+            max_file_bytes=request.result_bytes,
+            max_total_bytes=4 * request.result_bytes,
             loopback=request.network != "none",
         )
         if self.overlay:
@@ -157,8 +157,8 @@ class Workspaces:
             ran = self._started(request, replace(invocation, tree=over, files=changes.written))
             if ran.error is None or NO_OVERLAY not in ran.error:
                 return ran, "overlay"
-            self.no_overlay = ran.error
-        size = changes.copied_bytes()
+            self.overlay_failure = ran.error
+        size = changes.copy_bytes()
         if size > MOST_COPIED_BYTES:
             most = MOST_COPIED_BYTES >> 20
             error = f"the project takes {size >> 20} MB; where no overlay can be laid, at most {most} MB are copied"
@@ -182,11 +182,11 @@ class Workspaces:
             with IndexProxy(self._index) as proxy:
                 ran = self.sandbox.run(replace(invocation, index=proxy))
             return ran.model_copy(update={"refusals": tuple(proxy.refusals)})
-        except NoUsers as error:  # others have them all now: tried again, and no other row's end
+        except NoProgramUsers as error:  # others have them all now: tried again, and no other row's end
             return SandboxResult(error=str(error))
 
     def bundle(self, name: str | None) -> Bundle | None:
-        """Return the built bundle of this name, looked for once; None where there is none.
+        """Return the built bundle of this name, cached; None if there is none.
 
         Raises:
             BundleError: no specification has this name.
@@ -207,7 +207,7 @@ class Workspaces:
         with self._lock:
             if identity not in self._snapshots:
                 with ExitStack() as stack:
-                    stack.enter_context(self.store.held(identity))
+                    stack.enter_context(self.store.lock_snapshot(identity))
                     wrong = self.store.verify(identity)
                     if wrong:
                         raise DataError(
@@ -230,10 +230,10 @@ class Workspaces:
 
 def _invocation(request: WorkspaceRequest, bundle: Bundle | None) -> Invocation:
     """Return the invocation without the project; refuse a path that leads out of it."""
-    directory = WORK if request.directory == "." else f"{WORK}/{plain_path(request.directory)}"
+    directory = WORK if request.directory == "." else f"{WORK}/{checked_path(request.directory)}"
     packages = _environment(bundle) if bundle is not None else {}
-    tools = java_project_tools() if names_them(request.command) else None
-    said = {**_PYTHON, **packages, **request.environment, **_class_path(packages, request.environment)}
+    tools = java_project_tools() if uses_java_tools(request.command) else None
+    environment = {**_PYTHON, **packages, **request.environment, **_class_path(packages, request.environment)}
     return Invocation(
         request.command,
         limits=request.limits,
@@ -242,11 +242,11 @@ def _invocation(request: WorkspaceRequest, bundle: Bundle | None) -> Invocation:
             **(tools.read_only if tools is not None else {}),
             **request.read_only,
         },
-        environment=_with_python_path(said, request.python_path),
+        environment=_with_python_path(environment, request.python_path),
         address_space_limit=request.address_space_limit,
         stdin=request.stdin,
         directory=directory,
-        warm=Warm(),
+        warm=WarmSettings(),
         display="display" in request.needs,
     )
 
@@ -256,15 +256,15 @@ def _environment(bundle: Bundle) -> Mapping[str, str]:
     return {**paths, **bundle.environment}
 
 
-def _class_path(bundle: Mapping[str, str], said: Mapping[str, str]) -> Mapping[str, str]:
+def _class_path(bundle: Mapping[str, str], environment: Mapping[str, str]) -> Mapping[str, str]:
     """Return the class path: a request's jars go before those of its bundle, and do not hide them."""
-    found = [paths["CLASSPATH"] for paths in (said, bundle) if paths.get("CLASSPATH")]
+    found = [paths["CLASSPATH"] for paths in (environment, bundle) if paths.get("CLASSPATH")]
     return {"CLASSPATH": ":".join(found)} if found else {}
 
 
 def _with_python_path(environment: Mapping[str, str], folders: tuple[str, ...]) -> Mapping[str, str]:
     if not folders:
         return environment
-    first = [f"{WORK}/{plain_path(folder)}" for folder in folders]
+    first = [f"{WORK}/{checked_path(folder)}" for folder in folders]
     others = environment.get("PYTHONPATH")
     return {**environment, "PYTHONPATH": ":".join([*first, *([others] if others else [])])}

@@ -34,7 +34,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from typing_extensions import override
 
 from caretbench.errors import DataError
-from caretbench.execution.sandbox.persistent_sandbox import LastingSandbox
+from caretbench.execution.sandbox.persistent_sandbox import PersistentSandbox
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.types import Limits
@@ -108,7 +108,7 @@ def sandbox_settings(config: SandboxEnvironmentConfigType | None) -> SandboxSett
 class CaretbenchSandbox(SandboxEnvironment):
     """Sandbox of one sample."""
 
-    def __init__(self, sandbox: LastingSandbox) -> None:
+    def __init__(self, sandbox: PersistentSandbox) -> None:
         super().__init__()
         self._sandbox = sandbox
 
@@ -227,8 +227,10 @@ class CaretbenchSandbox(SandboxEnvironment):
 # --- between Inspect and the sandbox ----------------------------------------------------------------------------------
 
 
-def _built(settings: SandboxSettings) -> LastingSandbox:
-    return LastingSandbox(settings.limits(), environment=settings.environment, read_only=settings.read_only)
+def _built(settings: SandboxSettings) -> PersistentSandbox:
+    return PersistentSandbox(
+        settings.limits(), environment=settings.environment, read_only=settings.read_only
+    )
 
 
 def _try_out(settings: SandboxSettings) -> None:

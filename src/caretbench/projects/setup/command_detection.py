@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from caretbench.errors import DataError
-from caretbench.execution.bundles import installed
+from caretbench.execution.bundles import installed_bundle
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.files import read_packaged_toml
 from caretbench.problem import ExpectedOutput, TestsCheck
@@ -244,7 +244,7 @@ def _runners_bundle(snapshot: Snapshot, command: str) -> str | None:
     needed = next(((row.python_module, row.bundle) for row in rows if row.python_module and row.bundle), None)
     if needed is None or is_importable(snapshot, needed[0]):
         return None
-    return needed[1] if installed(needed[1]) is not None else None
+    return needed[1] if installed_bundle(needed[1]) is not None else None
 
 
 def _words(command: str) -> tuple[str, ...]:

@@ -17,8 +17,8 @@ from caretbench.execution.workspaces.snapshot_archive import (
     PART_BYTES,
     PART_MB,
     RESULTS,
-    packing,
-    taken_over,
+    add_command_outputs,
+    packing_command,
 )
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
@@ -143,7 +143,7 @@ def run_setup(
     request = WorkspaceRequest(
         id="setup",
         snapshot=project.snapshot.id,
-        command=packing(command),
+        command=packing_command(command),
         environment={"HOME": "/tmp/home"},  # noqa: S108  a path inside the sandbox
         bundle=bundle,
         network="index",
@@ -154,7 +154,7 @@ def run_setup(
     [result] = engine.submit([request])
     _check(result, command)
     try:
-        snapshot = taken_over(engine.spaces.store, project.snapshot, result.files)
+        snapshot = add_command_outputs(engine.workspace_runner.store, project.snapshot, result.files)
     except DataError as error:
         raise DataError(f"setup {command!r}: {error}") from None
     return StoredProject(snapshot, project.files, project.excluded)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from caretbench.execution.sandbox.package_index.index_policy import IndexPolicy, index_policy
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
-from caretbench.execution.workspaces.workspace_runner import Workspaces
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
 from caretbench.options import Option, StringList
 from caretbench.progress import Progress
 from caretbench.projects.setup.settings import CheckSettings, OutputSettings
@@ -72,7 +72,7 @@ def build(sources: Sequence[str], output: Path, options: Mapping[str, Any], prog
         raise ValueError(f"{found}: a build takes exactly one; name the folder of one project")
     build_options = _options(options)
     indexes = _indexes(options["index"]) if options["setup"] or options["index"] else None
-    engine = WorkspaceExecutor(options["jobs"], spaces=Workspaces(index=indexes))
+    engine = WorkspaceExecutor(options["jobs"], workspace_runner=WorkspaceRunner(index=indexes))
     builder = TaskBuilder(engine, validate=not options["candidates_only"])
     builder.progress = progress
     try:

@@ -70,7 +70,7 @@ class TaskBuilder:
     @property
     def store(self) -> SnapshotStore:
         """The store of snapshots."""
-        return self.engine.spaces.store
+        return self.engine.workspace_runner.store
 
     def build(self, root: Path, folder: TaskFolder, options: SimCopilotOptions) -> BuiltTasks:
         """Build the folder, or resume its build.

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 import tree_sitter
 
-from caretbench.languages import of_grammar
+from caretbench.languages import language_of_grammar
 from caretbench.problem import Row
 from caretbench.syntax.parser import parse, text_of
 from caretbench.syntax.queries import captures
@@ -36,7 +36,7 @@ def comment_marks(language: str) -> CommentMarks:
     Raises:
         KeyError: the table has no such language.
     """
-    entry = of_grammar(language)
+    entry = language_of_grammar(language)
     return CommentMarks(entry.line_comment, entry.block_comment)
 
 

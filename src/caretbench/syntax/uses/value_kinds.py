@@ -8,7 +8,7 @@ from typing import Final
 
 import tree_sitter
 
-from caretbench.languages import of_grammar
+from caretbench.languages import language_of_grammar
 from caretbench.syntax.parser import text_of
 
 _LITERALS: Final[Mapping[str, str]] = {
@@ -81,7 +81,7 @@ def _child(node: tree_sitter.Node, *fields: str) -> tree_sitter.Node | None:
 
 
 def _kind_of_literal(literal: str, grammar: str) -> str:
-    known = of_grammar(grammar).literal_types.get(literal)
+    known = language_of_grammar(grammar).literal_types.get(literal)
     return f"type:{known}" if known else f"literal:{literal}"
 
 

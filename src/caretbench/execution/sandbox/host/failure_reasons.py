@@ -1,7 +1,7 @@
 """Reasons why no sandbox, no warm sandbox or no overlay can be built on this machine, each with its remedy.
 
-What failed is known from the attempt itself: the step and the kernel's answer. What the kernel's answer means is looked
-up in the kernel's own data: its release, its configuration, its file systems, the modes of the folders on the way.
+The attempt reports the failed step and the kernel's error. The kernel's release, configuration and file systems, and
+the modes of the folders, explain the error.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from caretbench.execution.sandbox.host.program_users import lacking
+from caretbench.execution.sandbox.host.program_users import missing_capabilities
 from caretbench.execution.sandbox.invocation import NO_OVERLAY
 
 NO_BUBBLEWRAP = (
@@ -39,21 +39,21 @@ _NESTING_ADVICE = (
 _TO_MAP = ("CAP_SYS_ADMIN", "CAP_DAC_OVERRIDE")
 """Capabilities without which root cannot write the maps of another user's namespace."""
 ATTRIBUTES_SINCE = (6, 6)
-"""First Linux whose memory file system can keep user attributes."""
+"""First Linux version whose memory file system supports user attributes."""
 OVERLAY_SINCE = (5, 11)
-"""First Linux that mounts overlays in user namespaces."""
+"""First Linux version that mounts overlays in user namespaces."""
 _ATTRIBUTES = "CONFIG_TMPFS_XATTR"
 _ATTEMPT = re.compile(
     r"(?P<step>memory|attributes|layers): (?:\[Errno (?P<number>\d+)\] )?(?P<said>.*)", re.DOTALL
 )
 
 
-class Kernel(NamedTuple):
-    """Facts of a kernel; ``configured`` holds the options that are set, None if the kernel does not tell."""
+class KernelFacts(NamedTuple):
+    """Facts of a kernel; ``config_options`` are the options it was built with, None if they cannot be read."""
 
     release: str
     filesystems: frozenset[str]
-    configured: frozenset[str] | None
+    config_options: frozenset[str] | None
 
     @property
     def version(self) -> tuple[int, int]:
@@ -62,7 +62,7 @@ class Kernel(NamedTuple):
         return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
-def running_kernel() -> Kernel:
+def read_kernel_facts() -> KernelFacts:
     """Return the facts of this machine's kernel."""
     release = os.uname().release
     filesystems = Path("/proc/filesystems").read_text().split()
@@ -75,20 +75,20 @@ def running_kernel() -> Kernel:
         text = (gzip.decompress(data) if place.suffix == ".gz" else data).decode()
         configured = frozenset(re.findall(r"^(CONFIG_\w+)=[ym]$", text, re.MULTILINE))
         break
-    return Kernel(release, frozenset(filesystems), configured)
+    return KernelFacts(release, frozenset(filesystems), configured)
 
 
-def cause(error: str, folder: Path, kernel: Kernel | None = None) -> str:
-    """Return why no overlay was laid over ``folder``, by the attempt's error; with the remedy where there is one."""
-    said = error.rpartition(f"{NO_OVERLAY}: ")[2].strip() or "no reason was given"
-    if "another user" in said:
+def overlay_failure(error: str, folder: Path, kernel: KernelFacts | None = None) -> str:
+    """Return the reason why no overlay was mounted over ``folder``, from the error, with a remedy if there is one."""
+    message = error.rpartition(f"{NO_OVERLAY}: ")[2].strip() or "no reason was given"
+    if "another user" in message:
         return _of_owner(folder)
-    if "it needs namespaces" in said:
+    if "it needs namespaces" in message:
         return "the isolation level in force has no mounts; an overlay needs the level `namespaces`"
-    attempt = _ATTEMPT.match(said)
+    attempt = _ATTEMPT.match(message)
     if attempt is None:
-        return said
-    kernel = kernel or running_kernel()
+        return message
+    kernel = kernel or read_kernel_facts()
     number = int(attempt["number"] or 0)
     return {"memory": _of_memory, "attributes": _of_attributes, "layers": _of_layers}[attempt["step"]](
         number, attempt["said"].strip(), kernel
@@ -113,22 +113,22 @@ def _closed(folder: Path) -> Iterator[Path]:
             yield place
 
 
-def _of_memory(number: int, said: str, _kernel: Kernel) -> str:
-    return f"no memory file system can be mounted in the sandbox ({_name(number, said)})"
+def _of_memory(number: int, message: str, _kernel: KernelFacts) -> str:
+    return f"no memory file system can be mounted in the sandbox ({_name(number, message)})"
 
 
-def _of_attributes(number: int, said: str, kernel: Kernel) -> str:
+def _of_attributes(number: int, message: str, kernel: KernelFacts) -> str:
     if number == errno.EOPNOTSUPP:
         lacking = "its memory file system keeps no user attributes"
         if kernel.version < ATTRIBUTES_SINCE:
             return f"Linux {kernel.release} is too old: {lacking}; it needs Linux {_since(ATTRIBUTES_SINCE)} or later"
-        if kernel.configured is not None and _ATTRIBUTES not in kernel.configured:
+        if kernel.config_options is not None and _ATTRIBUTES not in kernel.config_options:
             return f"Linux {kernel.release} was built without {_ATTRIBUTES}: {lacking}"
         return f"Linux {kernel.release}: {lacking}; {_ATTRIBUTES} gives it them"
-    return f"an attribute that overlays need was refused ({_name(number, said)})"
+    return f"an attribute that overlays need was refused ({_name(number, message)})"
 
 
-def _of_layers(number: int, said: str, kernel: Kernel) -> str:
+def _of_layers(number: int, message: str, kernel: KernelFacts) -> str:
     if number == errno.ENODEV or "overlay" not in kernel.filesystems:
         return f"Linux {kernel.release} has no overlay file system loaded; sudo modprobe overlay"
     if number == errno.EPERM and kernel.version < OVERLAY_SINCE:
@@ -137,35 +137,37 @@ def _of_layers(number: int, said: str, kernel: Kernel) -> str:
             f"it needs Linux {_since(OVERLAY_SINCE)} or later"
         )
     if number in (errno.EPERM, errno.EACCES):
-        return f"the machine's security rules refuse an overlay in a user namespace ({_name(number, said)})"
-    return f"the kernel lays no overlay over the cache's file system ({_name(number, said)})"
+        return (
+            f"the machine's security rules refuse an overlay in a user namespace ({_name(number, message)})"
+        )
+    return f"the kernel lays no overlay over the cache's file system ({_name(number, message)})"
 
 
 def _since(version: tuple[int, int]) -> str:
     return f"{version[0]}.{version[1]}"
 
 
-def _name(number: int, said: str) -> str:
-    return f"{errno.errorcode[number]}: {said}" if number in errno.errorcode else said
+def _name(number: int, message: str) -> str:
+    return f"{errno.errorcode[number]}: {message}" if number in errno.errorcode else message
 
 
-def no_sandbox(said: str) -> str:
-    """Return why no sandbox can be built, by what bubblewrap said."""
-    forbidden = any(complaint in said for complaint in _COMPLAINTS)
+def sandbox_failure(message: str) -> str:
+    """Return the reason why no sandbox can be built, from bubblewrap's message."""
+    forbidden = any(complaint in message for complaint in _COMPLAINTS)
     advice = f"; {_ADVICE}" if forbidden else ""
-    return f"no sandbox can be built here ({said.strip()[:400]}){advice}"
+    return f"no sandbox can be built here ({message.strip()[:400]}){advice}"
 
 
-def no_nesting(said: str) -> str:
-    """Return why a program was not started in a warm sandbox, by what its first process there said."""
-    if "were not built" not in said:
-        return f"no program can be started in a warm sandbox ({said.strip()[:400]})"
-    return f"{NO_NESTING} ({said.strip()[:400]}): {_NESTING_ADVICE}"
+def nested_sandbox_failure(message: str) -> str:
+    """Return the reason why a program was not started in a warm sandbox, from its first process's message."""
+    if "were not built" not in message:
+        return f"no program can be started in a warm sandbox ({message.strip()[:400]})"
+    return f"{NO_NESTING} ({message.strip()[:400]}): {_NESTING_ADVICE}"
 
 
-def no_maps(error: OSError) -> str:
-    """Return why root could not map the users of a warm sandbox."""
-    missing = lacking(*_TO_MAP)
+def user_map_failure(error: OSError) -> str:
+    """Return the reason why root could not map the users of a warm sandbox."""
+    missing = missing_capabilities(*_TO_MAP)
     if not missing:
         return f"root may not map the users of a warm sandbox ({error}): a security rule of the system refuses it"
     docker = " ".join(f"--cap-add {name.removeprefix('CAP_')}" for name in missing)

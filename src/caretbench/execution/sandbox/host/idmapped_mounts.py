@@ -1,7 +1,7 @@
 """Mounts of root's folders with mapped owners: inside them, files have another owner than on the disk.
 
-What root alone can reach is opened by root and handed on as a mount that lies nowhere yet. In it the files belong to
-the user who is to read them: the modes on the disk stay as they are, and nobody else of the machine sees the mount.
+Root opens paths that only root can reach, and passes them on as detached mounts. In such a mount the files belong to
+the user who reads them. The modes on the disk do not change, and no other process sees the mount.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _check(result: int, what: str) -> int:
     return result
 
 
-def private_mounts(stage: str) -> None:
+def enter_private_mounts(stage: str) -> None:
     """Give this thread a private mount namespace, with an empty folder in memory at ``stage``."""
     _check(_libc.unshare(_NEW_MOUNTS), "unshare")
     _check(_libc.mount(b"none", b"/", None, ctypes.c_ulong(_PRIVATE), None), "mount")
@@ -46,25 +46,25 @@ def private_mounts(stage: str) -> None:
     _check(_libc.mount(b"tmpfs", stage.encode(), b"tmpfs", flags, b"mode=0755"), f"mount {stage}")
 
 
-def attach(descriptor: int, place: str) -> None:
+def attach_mount(descriptor: int, place: str) -> None:
     """Attach a detached mount at its place, in this thread's mounts."""
     _check(
         _libc.syscall(_MOVE_MOUNT, descriptor, b"", _HERE, place.encode(), _FROM_DESCRIPTOR), f"mount {place}"
     )
 
 
-def detach(place: str) -> None:
-    """Undo :func:`attach`; processes that use the mount keep it."""
+def detach_mount(place: str) -> None:
+    """Undo :func:`attach_mount`; processes that use the mount keep it."""
     _check(_libc.umount2(place.encode(), _DETACH), f"unmount {place}")
 
 
-def mount_for(path: str, user: int, binary: str, *, writable: bool = False) -> int:
-    """Return a descriptor of a mount of ``path`` that lies nowhere yet, and in which its owner's files are ``user``'s.
+def open_mount(path: str, user: int, binary: str, *, writable: bool = False) -> int:
+    """Return a descriptor of a detached mount of ``path`` in which its owner's files belong to ``user``.
 
-    Where the file system knows no such mounts, one with the owners as they are, provided that all can be read.
+    If the file system has no id-mapped mounts, the owners stay as they are, provided that all files can be read.
 
     Raises:
-        PermissionError: nothing that this user could read would be in it.
+        PermissionError: this user could not read it.
         OSError: it cannot be mounted.
     """
     known = Path(path).stat()
@@ -104,7 +104,7 @@ def _id_map(owner: int, group: int, user: int, binary: str) -> int:
     return _maps[key]
 
 
-def forget_maps() -> None:
+def close_id_maps() -> None:
     """Close the user namespaces kept for the next programs; they are made again on demand."""
     with _lock:
         while _maps:
@@ -113,28 +113,28 @@ def forget_maps() -> None:
 
 def _made_id_map(owner: int, group: int, user: int, binary: str) -> int:
     gate, go = os.pipe()
-    facts, told = os.pipe()
+    facts, info = os.pipe()
     command = [  # its command is never reached: it waits at the gate until it is killed
-        binary, "--unshare-user", "--userns-block-fd", str(gate), "--info-fd", str(told),
+        binary, "--unshare-user", "--userns-block-fd", str(gate), "--info-fd", str(info),
         "--die-with-parent", "--ro-bind", "/", "/", "/",
     ]  # fmt: skip
     process = subprocess.Popen(
-        command, pass_fds=[gate, told], env={}, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        command, pass_fds=[gate, info], env={}, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL, process_group=0,
     )  # fmt: skip
     os.close(gate)
-    os.close(told)
+    os.close(info)
     try:
-        child = child_of(facts)
-        write_maps(child, f"{owner} {user} 1\n", f"{group} {user} 1\n")
+        child = read_child_pid(facts)
+        write_user_maps(child, f"{owner} {user} 1\n", f"{group} {user} 1\n")
         return os.open(f"/proc/{child}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
     finally:
-        end_group(process)
+        kill_process_group(process)
         os.close(go)
         os.close(facts)
 
 
-def end_group(process: subprocess.Popen[bytes]) -> None:
+def kill_process_group(process: subprocess.Popen[bytes]) -> None:
     """End bubblewrap, which leads a process group, and its child, which does not end by itself while it waits for us.
 
     The child asks to die with its parent only after its users are known to it.
@@ -145,11 +145,11 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def child_of(facts: int) -> int:
-    """Return the process that bubblewrap started, by what it writes to ``--info-fd``.
+def read_child_pid(facts: int) -> int:
+    """Return the process id that bubblewrap writes to ``--info-fd``.
 
     Raises:
-        OSError: it wrote nothing of the kind.
+        OSError: it wrote none.
     """
     said = b""
     while b"," not in said and b"}" not in said:
@@ -163,7 +163,7 @@ def child_of(facts: int) -> int:
     return int(digits)
 
 
-def write_maps(process: int, users: str, groups: str) -> None:
+def write_user_maps(process: int, users: str, groups: str) -> None:
     """Write the users and groups of a process's new user namespace."""
     for name, rows in (("uid_map", users), ("gid_map", groups)):
         descriptor = os.open(f"/proc/{process}/{name}", os.O_WRONLY | os.O_CLOEXEC)
@@ -175,7 +175,7 @@ def write_maps(process: int, users: str, groups: str) -> None:
 
 @cache
 def _obstacle(path: str) -> str | None:
-    """Return why a user who owns nothing cannot read all below ``path``, or None; links are not followed."""
+    """Return the reason why an unprivileged user cannot read all below ``path``, or None; links are not followed."""
     if not Path(path).is_dir():
         return None if Path(path).stat().st_mode & stat.S_IROTH else f"others may not read {path}"
     seen = 0

@@ -32,18 +32,18 @@ FOLDERS = ("/run/caretbench", "/var/lib/caretbench")
 _SUBORDINATES = ("/etc/subuid", "/etc/subgid")
 
 
-class NoUsers(SandboxUnavailable):
+class NoProgramUsers(SandboxUnavailable):
     """Error: root starts programs, and this machine has no user for them; the message contains the remedy."""
 
 
 @cache
-def users() -> range | None:
-    """Return the users that root gives to programs, the first for compilers; None for an ordinary user's process.
+def program_users() -> range | None:
+    """Return the user ids that root uses for programs, the first for compilers; None if this process is not root.
 
     The root of a container that has no other user counts as ordinary where it is an ordinary user outside.
 
     Raises:
-        NoUsers: this process is root and has no users to give.
+        NoProgramUsers: this process is root and has no such user ids.
     """
     if os.geteuid() != 0:
         return None
@@ -52,15 +52,15 @@ def users() -> range | None:
         wanted = range(first, first + _COUNT)
         free = not any(begin < wanted.stop and wanted.start < end for begin, end in taken)
         if free and _mapped(wanted, "uid") and _mapped(wanted, "gid"):
-            if missing := lacking(*_NEEDED):
-                raise NoUsers(
+            if missing := missing_capabilities(*_NEEDED):
+                raise NoProgramUsers(
                     f"root starts programs as users of their own and ends them, and lacks {' and '.join(missing)}: "
                     "give it that, or start CaretBench as an ordinary user"
                 )
             return wanted
     if _is_ordinary_outside():
         return None
-    raise NoUsers(
+    raise NoProgramUsers(
         f"root starts programs as users that no account has, {_COUNT} numbers from {' or '.join(map(str, _FIRST))}, "
         "and here there are none: start CaretBench as an ordinary user, or give the container these numbers"
     )
@@ -68,34 +68,36 @@ def users() -> range | None:
 
 @cache
 def unprivileged_user() -> int:
-    """Return the user of the host that owns what programs may change, and runs compilers."""
-    found = users()
+    """Return the host's user id that compilers run as and that owns writable folders."""
+    found = program_users()
     return found[0] if found is not None else _FIRST[0]
 
 
-def lacking(*names: str) -> list[str]:
-    """Return those of these capabilities that this process does not have."""
+def missing_capabilities(*names: str) -> list[str]:
+    """Return the capabilities among ``names`` that this process lacks."""
     words = (line.split() for line in _lines("/proc/self/status") if line.startswith("CapEff:"))
     held = next((int(value, 16) for _, value in words), 0)
     return [name for name in names if not held >> _CAPABILITIES[name] & 1]
 
 
 @contextlib.contextmanager
-def own_user() -> Iterator[tuple[int, int]]:
-    """Yield a user that no other program has now, and the descriptor that keeps it leased.
+def leased_user() -> Iterator[tuple[int, int]]:
+    """Yield a user id that no other running program has, and the descriptor that keeps the lease.
 
     Raises:
         NoUsers: all are taken, there is no place for the leases, or this process is an ordinary user, who has none.
     """
-    given = users()
+    given = program_users()
     if given is None:
-        raise NoUsers("an ordinary user starts programs here, and has no other users for them")
+        raise NoProgramUsers("an ordinary user starts programs here, and has no other users for them")
     try:
-        leased = lease(given[1:])
+        leased = lease_free_user(given[1:])
     except PermissionError as error:
-        raise NoUsers(f"root cannot lease a user to a program: {error}; let root write in /run") from None
+        raise NoProgramUsers(
+            f"root cannot lease a user to a program: {error}; let root write in /run"
+        ) from None
     if leased is None:
-        raise NoUsers(
+        raise NoProgramUsers(
             f"all {_COUNT - 1} users for programs are leased to programs that root's CaretBench processes run now "
             "(locks in /run/caretbench): run fewer programs at a time (--workers), or wait for the other runs"
         )
@@ -106,8 +108,8 @@ def own_user() -> Iterator[tuple[int, int]]:
         os.close(held)
 
 
-def lease(users: Iterable[int]) -> tuple[int, int] | None:
-    """Return a user that nobody has leased, and the descriptor that keeps the lease; None where all are leased.
+def lease_free_user(users: Iterable[int]) -> tuple[int, int] | None:
+    """Return a user id that is not leased, and the descriptor that keeps the lease; None if all are leased.
 
     Raises:
         OSError: there is no folder for the locks, or no descriptor left.

@@ -42,7 +42,7 @@ class _Files(NamedTuple):
     bound: str
     events: str
     swap: tuple[str, str | None]
-    """The bound of what is swapped out: its file, and what to write (None: the memory's own bound)."""
+    """Swap limit: its file and the value to write (None: the memory limit)."""
 
 
 _FILES: dict[Version, _Files] = {
@@ -77,14 +77,14 @@ class MemoryGroup:
         self._write(swap, most or str(memory_bytes))
         self._before = self._count()
 
-    def take(self, pid: int) -> None:
+    def add_process(self, pid: int) -> None:
         """Move a sandbox's first process and its children into the group; later children inherit it."""
         self._write("cgroup.procs", str(pid))
         for process in descendants(pid):
             self._write("cgroup.procs", str(process))
 
-    def exceeded(self) -> bool:
-        """Return whether the kernel has ended something here since :meth:`prepare`."""
+    def limit_exceeded(self) -> bool:
+        """Return whether the kernel has killed a process of the group since :meth:`prepare`."""
         return self._count() > self._before
 
     def _count(self) -> int:
@@ -94,7 +94,7 @@ class MemoryGroup:
             return 0
         return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
 
-    def end(self) -> bool:
+    def kill_all(self) -> bool:
         """Kill all processes of the group; return whether it is empty now."""
         deadline = time.monotonic() + _ENDS_S
         while time.monotonic() < deadline:
@@ -133,7 +133,7 @@ class MemoryGroups:
 
     @contextlib.contextmanager
     def group(self, memory_bytes: int) -> Iterator[MemoryGroup | None]:
-        """Provide a group for one program; None if the kernel gives none (the watchdog then bounds memory)."""
+        """Yield a group for one program; None if it cannot be created (then the watchdog alone limits memory)."""
         try:
             group = self._take()
             group.prepare(memory_bytes)
@@ -143,7 +143,7 @@ class MemoryGroups:
         try:
             yield group
         finally:
-            if group.end():
+            if group.kill_all():
                 with self._lock:
                     self._free.append(group)
 
@@ -154,13 +154,13 @@ class MemoryGroups:
             self._made += 1
             return MemoryGroup(self._root / str(self._made), self.version)
 
-    def holds(self) -> bool:
-        """Return whether a process can really be bounded here."""
+    def works(self) -> bool:
+        """Return whether a process can really be moved into a group here."""
         with self.group(ROOM_MB << 20) as group, contextlib.ExitStack() as stack:
             if group is None:
                 return False
             process = stack.enter_context(subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE))
-            group.take(process.pid)
+            group.add_process(process.pid)
             inside = Path(f"/proc/{process.pid}/cgroup").read_text()
             assert process.stdin is not None  # noqa: S101  a pipe
             process.stdin.close()
@@ -177,7 +177,7 @@ def _remove(root: Path) -> None:
     with contextlib.suppress(OSError):
         for place in [*root.glob("*/"), root]:
             if place != root:
-                MemoryGroup(place, "cgroup-v1").end()
+                MemoryGroup(place, "cgroup-v1").kill_all()
             place.rmdir()
 
 
@@ -192,7 +192,9 @@ def _remove_leftovers(parent: Path) -> None:
                 os.close(held)
 
 
-def delegated(mounted: Path = Path("/sys/fs/cgroup"), memberships: str | None = None) -> Iterator[Path]:
+def delegated_groups(
+    mounted: Path = Path("/sys/fs/cgroup"), memberships: str | None = None
+) -> Iterator[Path]:
     """Yield version-2 groups in which this process may create groups: its own and its parents, the nearest first.
 
     ``mounted`` is where control groups are mounted, ``memberships`` the text of ``/proc/self/cgroup``.
@@ -215,7 +217,7 @@ def delegated(mounted: Path = Path("/sys/fs/cgroup"), memberships: str | None = 
             yield group
 
 
-def first_version(
+def version_1_group(
     mounted: Path = Path("/sys/fs/cgroup/memory"), memberships: str | None = None
 ) -> Path | None:
     """Return this process's group of the version-1 memory controller, if it may create groups in it."""
@@ -230,26 +232,26 @@ def first_version(
 
 
 @cache
-def find_groups() -> MemoryGroups | None:
+def find_memory_groups() -> MemoryGroups | None:
     """Return this process's version-2 groups, checked by really bounding a process; None if there are none."""
     with contextlib.suppress(OSError):
-        for parent in delegated():
+        for parent in delegated_groups():
             with contextlib.suppress(OSError):
                 groups = MemoryGroups(parent, "cgroup-v2")
-                if groups.holds():
+                if groups.works():
                     atexit.register(groups.close)
                     return groups
                 groups.close()
     return None
 
 
-def bounded(groups: MemoryGroups | None, limits: Limits) -> AbstractContextManager[MemoryGroup | None]:
+def memory_group(groups: MemoryGroups | None, limits: Limits) -> AbstractContextManager[MemoryGroup | None]:
     """Return a control group for one program, where there are groups; files in memory count there, too."""
     if groups is None:
         return nullcontext()
     return groups.group((limits.memory_mb + 2 * limits.tmp_mb + ROOM_MB) << 20)
 
 
-def version_of(groups: MemoryGroups | None) -> str:
+def memory_mechanism(groups: MemoryGroups | None) -> str:
     """Return the mechanism that bounds memory, as :class:`caretbench.execution.types.Isolation` names it."""
     return groups.version if groups is not None else "watchdog"

@@ -1,8 +1,8 @@
-"""Keeps one program behind Landlock walls. Never imported: an interpreter runs it, one process for each program.
+"""Monitor process of one program under Landlock. Never imported: an interpreter runs it, once for each program.
 
-Where no namespace can be made, this process does what the first process of a namespace would: every orphan comes to it,
-and when the launcher, which it forks, has ended, or its supervisor lets go of the control pipe (or dies), it ends all
-that is left below it and removes the private folder. It stays outside the walls; the program is forked behind them.
+Without a process namespace, this process does the work of the namespace's first process: it adopts orphans. When the
+launcher that it forks has ended, or the supervisor closes the control pipe (or dies), it kills all processes below it
+and removes the private folder. It is not confined itself.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 OF_FILES = 0x1 | 0x2 | 0x4 | 0x4000 | 0x8000
 """Landlock's rights that a rule for a single file can have: execute, write, read, truncate, device control."""
 OWN_PROCESS, OWN_GROUP = 0x7FFFFFF1, 0x7FFFFFF2
-"""Stand in the system call filter for the program's process number, and its negative."""
+"""Placeholders in the system call filter for the program's process id and its negative."""
 DEAF_TO = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -54,22 +54,22 @@ def mount_memory(place: str, bounds: str, user: int, mode: int) -> None:
     check(libc.mount(b"tmpfs", place.encode(), b"tmpfs", flags, options), "mount")
 
 
-def furnish(walls: dict[str, Any]) -> bool:
-    """The private folder, in memory where root may mount; says so. What else is mounted is seen by nobody else."""
-    place = walls["root"]
-    if not walls["mount"] or libc.unshare(NEW_MOUNTS) != 0:
+def mount_private_folder(confinement: dict[str, Any]) -> bool:
+    """Mount the private folder in memory if root may mount; return whether it did. The mounts are private."""
+    place = confinement["root"]
+    if not confinement["mount"] or libc.unshare(NEW_MOUNTS) != 0:
         return False
     try:
         check(libc.mount(b"none", b"/", None, ctypes.c_ulong(RECURSIVE | PRIVATE), None), "mount")
-        mount_memory(place, walls["memory"], walls["user"], 0o700)
-        mount_memory("/dev/shm", walls["memory"], walls["user"], 0o700)  # noqa: S108
+        mount_memory(place, confinement["memory"], confinement["user"], 0o700)
+        mount_memory("/dev/shm", confinement["memory"], confinement["user"], 0o700)  # noqa: S108
     except OSError:
         return False
     return True
 
 
-def become(user: int, reads_all: bool) -> None:
-    """Give root up for good; with ``reads_all`` file modes do not keep it from reading what Landlock lets it read."""
+def switch_user(user: int, reads_all: bool) -> None:
+    """Switch from root to a user; with ``reads_all`` it can read all files that Landlock allows."""
     if reads_all:
         check(libc.prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0), "prctl")
     os.setgroups([])
@@ -77,40 +77,40 @@ def become(user: int, reads_all: bool) -> None:
     os.setresuid(user, user, user)
     if reads_all:  # what is inherited must be so before the bound is dropped, which takes a capability too
         keep_capabilities(1 << READ_SEARCH | 1 << SET_CAPABILITIES)
-        drop_the_bound()
+        drop_bounding_set()
     keep_capabilities(1 << READ_SEARCH if reads_all else 0)
     if reads_all:
         check(libc.prctl(PR_CAP_AMBIENT, AMBIENT_RAISE, READ_SEARCH, 0, 0), "prctl")
 
 
-def drop_the_bound() -> None:
-    """Have no capability come back by what is executed."""
+def drop_bounding_set() -> None:
+    """Drop the capability bounding set, so that no executed file regains a capability."""
     for capability in range(64):
         if libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
             return  # beyond the last one, or no right to
 
 
 def keep_capabilities(kept: int) -> None:
-    """Give up all capabilities but these."""
+    """Drop all capabilities except these."""
     header = struct.pack("Ii", CAPABILITY_VERSION, 0)
     check(libc.capset(header, struct.pack("6I", kept, kept, kept, 0, 0, 0)), "capset")
 
 
-def lay_links(walls: dict[str, Any]) -> None:
-    """The folders of the private folder, and links to what is bound."""
-    for folder in walls["folders"]:
+def create_links(confinement: dict[str, Any]) -> None:
+    """Create the folders of the private folder, and links to the bound paths."""
+    for folder in confinement["folders"]:
         os.makedirs(folder, 0o700, exist_ok=True)
-    for link, target in walls["links"]:
+    for link, target in confinement["links"]:
         os.makedirs(os.path.dirname(link), 0o700, exist_ok=True)
         os.symlink(target, link)
 
 
-def restrict(walls: dict[str, Any]) -> None:
-    """Landlock: from here on nothing is read but what a rule names, and nothing written but the private folder."""
-    handled, network, scopes = walls["handled"]
-    attributes = struct.pack("QQQ", handled, network, scopes)[: walls["attribute_bytes"]]
+def apply_landlock_rules(confinement: dict[str, Any]) -> None:
+    """Apply the Landlock rules: only the listed paths can be read, and only the private folder written."""
+    handled, network, scopes = confinement["handled"]
+    attributes = struct.pack("QQQ", handled, network, scopes)[: confinement["attribute_bytes"]]
     ruleset = check(libc.syscall(CREATE_RULESET, attributes, len(attributes), 0), "landlock")
-    for path, rights in (*walls["rules"], ("/proc/self/", walls["reading"])):
+    for path, rights in (*confinement["rules"], ("/proc/self/", confinement["reading"])):
         try:
             place = os.open(path, os.O_PATH)
         except OSError as error:
@@ -130,8 +130,8 @@ def restrict(walls: dict[str, Any]) -> None:
     os.close(ruleset)
 
 
-def filter_calls(program: bytes) -> None:
-    """The system call filter, with this process's own number where it stands for it."""
+def install_filter(program: bytes) -> None:
+    """Install the system call filter, with this process's id in place of the placeholders."""
     own = os.getpid()
     for mark, value in ((OWN_PROCESS, own), (OWN_GROUP, (1 << 32) - own)):
         program = program.replace(struct.pack("=I", mark), struct.pack("=I", value))
@@ -140,40 +140,40 @@ def filter_calls(program: bytes) -> None:
     check(libc.prctl(PR_SET_SECCOMP, FILTER, table, 0, 0), "seccomp")
 
 
-def launch(channel: int, job: dict[str, Any], launcher: types.ModuleType) -> None:
-    """In the launcher's process: give root up, and do the job."""
-    walls = job["walls"]
+def run_launcher(channel: int, job: dict[str, Any], launcher: types.ModuleType) -> None:
+    """Give up root and run the job, in the launcher's process."""
+    confinement = job["walls"]
     os.setsid()
     for number in DEAF_TO:
         signal.signal(number, signal.SIG_DFL)
     try:
-        if not walls["reads_all"]:
-            drop_the_bound()
-        if walls["user"] is not None:
-            become(walls["user"], walls["reads_all"])
+        if not confinement["reads_all"]:
+            drop_bounding_set()
+        if confinement["user"] is not None:
+            switch_user(confinement["user"], confinement["reads_all"])
         else:
             keep_capabilities(0)  # the caller may be root of a container that has no other user
         check(libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl")
         check(libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl")
         check(libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "prctl")
-        lay_links(walls)
+        create_links(confinement)
     except OSError as error:
-        fail(channel, error)
+        report_fault(channel, error)
 
     def before() -> None:
         try:
             check(libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), "prctl")
-            restrict(walls)
-            filter_calls(walls["filter"])
+            apply_landlock_rules(confinement)
+            install_filter(confinement["filter"])
         except OSError as error:
-            fail(channel, error)
+            report_fault(channel, error)
         os.close(channel)
 
-    launcher.work(channel, job, before)
+    launcher.run_job(channel, job, before)
 
 
-def fail(channel: int, error: OSError) -> None:
-    """Say that the walls were not built: the program does not start."""
+def report_fault(channel: int, error: OSError) -> None:
+    """Report that the confinement failed; the program does not start."""
     said = str(error).replace("\\", "").replace('"', "'")
     os.write(channel, ('{"error": "the walls were not built: %s"}\n' % said).encode())
     os._exit(101)
@@ -182,8 +182,8 @@ def fail(channel: int, error: OSError) -> None:
 # --- the end -------------------------------------------------------------------------------------------------------
 
 
-def below(pid: int) -> list[int]:
-    """All processes below one."""
+def descendants_of(pid: int) -> list[int]:
+    """Return all processes below one."""
     found: list[int] = []
     waiting = [pid]
     while waiting:
@@ -203,8 +203,8 @@ def below(pid: int) -> list[int]:
     return found
 
 
-def send(pids: list[int], number: int) -> None:
-    """A signal to each of them; who is gone is gone."""
+def send_signal(pids: list[int], number: int) -> None:
+    """Send a signal to processes; those that have ended are skipped."""
     for pid in pids:
         try:
             os.kill(pid, number)
@@ -212,24 +212,24 @@ def send(pids: list[int], number: int) -> None:
             continue
 
 
-def end_all(user: int | None) -> None:
-    """Stop, kill and bury all that is below this process, until nothing is left."""
+def kill_descendants(user: int | None) -> None:
+    """Stop, kill and reap all processes below this one, until none is left."""
     while True:
         if user is not None:
             # The user is this program's alone: one call reaches everything, however fast it forks.
             child = os.fork()
             if child == 0:
                 try:
-                    become(user, False)
+                    switch_user(user, False)
                     os.kill(-1, signal.SIGKILL)
                 finally:
                     os._exit(0)
         # What is stopped cannot fork: after a few rounds nothing new is found.
         seen: set[int] = set()
-        while fresh := [pid for pid in below(os.getpid()) if pid not in seen]:
-            send(fresh, signal.SIGSTOP)
+        while fresh := [pid for pid in descendants_of(os.getpid()) if pid not in seen]:
+            send_signal(fresh, signal.SIGSTOP)
             seen.update(fresh)
-        send(list(seen), signal.SIGKILL)
+        send_signal(list(seen), signal.SIGKILL)
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
@@ -238,8 +238,8 @@ def end_all(user: int | None) -> None:
         time.sleep(0.002)
 
 
-def text_of(name: str, path: str) -> types.ModuleType:
-    """Return what a file of the package defines."""
+def load_module(name: str, path: str) -> types.ModuleType:
+    """Return a module that is executed from a file of the package."""
     module = types.ModuleType(name)
     with open(path, "rb") as stream:
         exec(compile(stream.read(), path, "exec", dont_inherit=True), module.__dict__)
@@ -253,23 +253,23 @@ def main() -> None:
         libc.prctl(name, int(name == PR_SET_CHILD_SUBREAPER), 0, 0, 0)
     for number in DEAF_TO:
         signal.signal(number, signal.SIG_IGN)  # it goes last
-    launcher = text_of("launcher", sys.argv[3])
-    removal = text_of("removal", os.path.join(os.path.dirname(sys.argv[3]), "folder_removal.py"))
+    launcher = load_module("launcher", sys.argv[3])
+    removal = load_module("removal", os.path.join(os.path.dirname(sys.argv[3]), "folder_removal.py"))
     job = launcher.read_job(channel)
-    walls = job["walls"]
-    user = walls["user"]
-    held = [os.open(path, os.O_PATH) for path, _ in walls["rules"] if path.startswith("/proc/")]
-    in_memory = furnish(walls)
+    confinement = job["walls"]
+    user = confinement["user"]
+    held = [os.open(path, os.O_PATH) for path, _ in confinement["rules"] if path.startswith("/proc/")]
+    in_memory = mount_private_folder(confinement)
     if not in_memory and user is not None:
-        os.chown(walls["root"], user, user)
+        os.chown(confinement["root"], user, user)
     if in_memory:
-        walls["rules"].append(("/dev/shm", walls["handled"][0] & walls["writing"]))  # noqa: S108
+        confinement["rules"].append(("/dev/shm", confinement["handled"][0] & confinement["writing"]))  # noqa: S108
     child = os.fork()
     if child == 0:
         os.close(control)
-        for descriptor in (*held, *walls["held"]):
+        for descriptor in (*held, *confinement["held"]):
             os.close(descriptor)
-        launch(channel, job, launcher)
+        run_launcher(channel, job, launcher)
         os._exit(101)
     os.close(channel)
     sink = os.open("/dev/null", os.O_RDWR)
@@ -280,11 +280,11 @@ def main() -> None:
     poll.register(handle, select.POLLIN)
     poll.register(control, select.POLLIN | select.POLLHUP)
     poll.poll()
-    end_all(user)
+    kill_descendants(user)
     if in_memory:
         os.chdir("/")
-        libc.umount2(walls["root"].encode(), 2)
-    removal.remove(walls["root"], walls["held"][0])
+        libc.umount2(confinement["root"].encode(), 2)
+    removal.remove_folder(confinement["root"], confinement["held"][0])
 
 
 main()

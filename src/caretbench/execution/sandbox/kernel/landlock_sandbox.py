@@ -1,8 +1,8 @@
 """Landlock isolation, for machines that forbid user namespaces: rules for reading, writing and sockets.
 
-A program may read and execute the toolchains of ``/usr`` and what is bound, write in a private folder alone, and
-make no socket. ``landlock_monitor.py`` confines it and kills all it leaves; what differs from namespaces
-is said in ``docs/execution.md``.
+A program may read and execute the toolchains of ``/usr`` and the bound paths, write only in a private folder, and
+create no socket. ``landlock_monitor.py`` confines it and kills its remaining processes. ``docs/execution.md`` lists the
+differences from namespaces.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from caretbench.execution.sandbox.bubblewrap import (
     FACTS,
     SETTINGS,
     launcher_interpreter,
-    public_settings,
+    public_etc_files,
     reachable_by_others,
     system_folders,
 )
-from caretbench.execution.sandbox.folder_removal import remove
-from caretbench.execution.sandbox.host.program_users import own_user, unprivileged_user, users
-from caretbench.execution.sandbox.invocation import MOST_FILES, Resolved, memory_options
+from caretbench.execution.sandbox.folder_removal import remove_folder
+from caretbench.execution.sandbox.host.program_users import leased_user, program_users, unprivileged_user
+from caretbench.execution.sandbox.invocation import MOST_FILES, ResolvedInvocation, memory_options
 from caretbench.execution.sandbox.kernel.cgroups import MemoryGroup
-from caretbench.execution.sandbox.kernel.landlock_seccomp import confined_filter
-from caretbench.execution.sandbox.kernel.path_mapping import Places
+from caretbench.execution.sandbox.kernel.landlock_seccomp import landlock_seccomp_filter
+from caretbench.execution.sandbox.kernel.path_mapping import PathMapping
 from caretbench.execution.sandbox.supervisor import SandboxResult, Supervisor
 from caretbench.execution.types import Isolation, Limits
 
@@ -55,9 +55,9 @@ _PREFIX = "caretbench-box-"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _THREADS_KNOWN_S = 5.0
 
-_END_THE_REST = '''
+_KILL_OTHER_PROCESSES = '''
 
-def end_the_rest():
+def kill_other_processes():
     """There is no namespace: the launcher's children are ended, and what they leave, which comes to it."""
     while True:
         for thread in os.listdir("/proc/self/task"):
@@ -84,8 +84,8 @@ def landlock_abi() -> int:
     return max(0, int(ctypes.CDLL(None).syscall(_CREATE_RULESET, None, 0, 1)))
 
 
-class ConfinedProcess:
-    """Keeper process as its program's supervisor holds it; it kills everything when the control pipe closes."""
+class LandlockProcess:
+    """Monitor process as its supervisor uses it; it kills all processes when the control pipe closes."""
 
     def __init__(self, process: subprocess.Popen[bytes], control: int) -> None:
         self.pid = process.pid
@@ -107,7 +107,7 @@ class ConfinedProcess:
         return self._process.wait()
 
 
-class LandlockWalls:
+class LandlockSandbox:
     """Runner of programs under Landlock, a system call filter and resource limits.
 
     Args:
@@ -126,15 +126,15 @@ class LandlockWalls:
                 f"this kernel {has}; version {OLDEST_ABI} is needed (Linux 6.2, with `landlock` among the security "
                 "modules of /sys/kernel/security/lsm)"
             )
-        if confined_filter(own_files=True, scoped=False) is None:
+        if landlock_seccomp_filter(own_files=True, scoped=False) is None:
             raise LandlockUnavailable("the system call numbers of this processor are not known")
-        self._root = users() is not None
+        self._root = program_users() is not None
         self._threads = (0.0, 0)
         remove_leftovers()
 
     def run(
         self,
-        resolved: Resolved,
+        resolved: ResolvedInvocation,
         *,
         interrupted: threading.Event,
         group: MemoryGroup | None = None,
@@ -146,12 +146,12 @@ class LandlockWalls:
         """
         invocation, binds, writable = resolved.invocation, resolved.binds, resolved.writable
         with ExitStack() as stack:
-            user, name = stack.enter_context(own_user()) if self._root else (None, None)
+            user, name = stack.enter_context(leased_user()) if self._root else (None, None)
             root, folder_held = stack.enter_context(_private_folder())
             # The keeper holds them until its own end.
             held = [folder_held, *([name] if name is not None else [])]
             try:
-                places = Places(root, {**binds, **writable})
+                path_mapping = PathMapping(root, {**binds, **writable})
             except ValueError as error:
                 return SandboxResult(error=str(error))
             closed = _closed(binds, writable)
@@ -164,17 +164,19 @@ class LandlockWalls:
             given = tuple(writable.values()) if user is not None else ()
             for folder in given:
                 os.chown(folder, user or -1, user or -1)
-            told = _placed(resolved.job, places)
+            translated = _placed(resolved.job, path_mapping)
             if not self._root:
-                told["rlimits"] = self._rlimits(told["rlimits"], invocation.limits)
-            told["walls"] = self._walls(places, binds, writable, invocation.limits, user, reads_all, held)
+                translated["rlimits"] = self._rlimits(translated["rlimits"], invocation.limits)
+            translated["walls"] = self._confinement(
+                path_mapping, binds, writable, invocation.limits, user, reads_all, held
+            )
             begin, process, ours = _started(stack, held, invocation.standard_input)
             full_bytes = invocation.limits.tmp_mb << 20
             supervisor = Supervisor(
                 process, ours, invocation, interrupted, group=group,
-                look=lambda: "disk" if _is_full(root, full_bytes) else None,
+                extra_check=lambda: "disk" if _is_full(root, full_bytes) else None,
             )  # fmt: skip
-            supervisor.supervise(told)
+            supervisor.supervise(translated)
             for folder in given:
                 _give_away(folder, user or -1)
             return supervisor.result(begin, self._isolation(reads_all, memory))
@@ -186,9 +188,9 @@ class LandlockWalls:
             user=user if self._root else "caller",
         )  # fmt: skip
 
-    def _walls(
+    def _confinement(
         self,
-        places: Places,
+        path_mapping: PathMapping,
         binds: Mapping[str, str],
         writable: Mapping[str, str],
         limits: Limits,
@@ -201,21 +203,21 @@ class LandlockWalls:
         writing = rights & ~_DEVICES
         rules = [
             *((path, running) for path in (*system_folders(), *sorted(set(binds.values())))),
-            *((path, reading) for path in public_settings()),
+            *((path, reading) for path in public_etc_files()),
             *((path, _READ_FILE | _WRITE) for path in _PUBLIC_DEVICES),
             *((f"/proc/{name}", reading) for name in _PUBLIC_FACTS),
-            *((path, writing) for path in (places.root, *writable.values())),
+            *((path, writing) for path in (path_mapping.root, *writable.values())),
         ]
         scoped = self.abi >= SCOPES_ABI
         # The caller's own files need more care, but a compiler must set the mode of what it makes.
         own_files = user is None and not writable
         return {
-            "root": places.root, "folders": places.folders, "links": places.links,
+            "root": path_mapping.root, "folders": path_mapping.folders, "links": path_mapping.links,
             "user": user, "reads_all": reads_all, "mount": user is not None, "memory": memory_options(limits.tmp_mb),
             "handled": (rights, _NETWORK if self.abi >= NETWORK_ABI else 0, _SCOPES if scoped else 0),
             "attribute_bytes": 24 if scoped else 16 if self.abi >= NETWORK_ABI else 8,
             "reading": reading, "writing": writing, "rules": rules, "held": held,
-            "filter": confined_filter(own_files=own_files, scoped=scoped or user is not None),
+            "filter": landlock_seccomp_filter(own_files=own_files, scoped=scoped or user is not None),
         }  # fmt: skip
 
     def _rlimits(self, bounds: object, limits: Limits) -> list[tuple[str, int, int]]:
@@ -237,23 +239,23 @@ def _closed(binds: Mapping[str, str], writable: Mapping[str, str]) -> list[str]:
     return closed + [path for path in writable.values() if not reachable_by_others(Path(path).parent)]
 
 
-def _started(stack: ExitStack, held: list[int], stdin: int) -> tuple[float, ConfinedProcess, socket.socket]:
-    """Start the keeper; return the time, its process and the channel to it, which ``stack`` closes."""
+def _started(stack: ExitStack, held: list[int], stdin: int) -> tuple[float, LandlockProcess, socket.socket]:
+    """Start the monitor; return the start time, its process and the channel to it, which ``stack`` closes."""
     ours, theirs = socket.socketpair()
     stack.callback(ours.close)
     stack.callback(theirs.close)
     control, let_go = os.pipe2(os.O_CLOEXEC)
     stack.callback(os.close, control)
     here = Path(__file__)
-    keeper = here.with_name("landlock_monitor.py")
+    monitor = here.with_name("landlock_monitor.py")
     command = [
-        launcher_interpreter()[0], "-I", "-S", "-B", str(keeper),
+        launcher_interpreter()[0], "-I", "-S", "-B", str(monitor),
         str(theirs.fileno()), str(control), str(here.parents[1] / "launcher.py"),
     ]  # fmt: skip
     begin = time.monotonic()
     try:
         # A session of its own: stopping what it ends, it would be hung up by the kernel's job control.
-        process = ConfinedProcess(
+        process = LandlockProcess(
             subprocess.Popen(
                 command, env={"PATH": "/usr/bin:/bin"}, cwd="/", stdin=stdin,
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
@@ -268,28 +270,28 @@ def _started(stack: ExitStack, held: list[int], stdin: int) -> tuple[float, Conf
     return begin, process, ours
 
 
-def _placed(job: Mapping[str, object], places: Places) -> dict[str, object]:
+def _placed(job: Mapping[str, object], path_mapping: PathMapping) -> dict[str, object]:
     """Return the job with every path translated to its place here."""
-    told = dict(job)
+    translated = dict(job)
     files, environment, argv, tree = (job[name] for name in ("files", "environment", "argv", "tree"))
     assert isinstance(files, list)  # noqa: S101  ours, as all below
     assert isinstance(environment, dict)  # noqa: S101
     assert isinstance(argv, list)  # noqa: S101
-    told["files"] = [(places.path(path), data) for path, data in files]
-    told["environment"] = {name: places.text(value) for name, value in environment.items()}
-    told["argv"] = [places.text(word) for word in argv]
-    told["directory"] = places.path(str(job["directory"]))
+    translated["files"] = [(path_mapping.map_path(path), data) for path, data in files]
+    translated["environment"] = {name: path_mapping.map_text(value) for name, value in environment.items()}
+    translated["argv"] = [path_mapping.map_text(word) for word in argv]
+    translated["directory"] = path_mapping.map_path(str(job["directory"]))
     if tree is not None:
         assert isinstance(tree, dict)  # noqa: S101
         lists = ("deleted", "folders", "executable")
-        told["tree"] = {
+        translated["tree"] = {
             **tree,
-            **{name: [places.path(path) for path in tree[name]] for name in lists},
-            "links": [(places.path(path), target) for path, target in tree["links"]],
-            "root": places.path(tree["root"]),
-            "reader": tree["reader"] + _END_THE_REST if tree["reader"] else "",
+            **{name: [path_mapping.map_path(path) for path in tree[name]] for name in lists},
+            "links": [(path_mapping.map_path(path), target) for path, target in tree["links"]],
+            "root": path_mapping.map_path(tree["root"]),
+            "reader": tree["reader"] + _KILL_OTHER_PROCESSES if tree["reader"] else "",
         }
-    return told
+    return translated
 
 
 # --- what a program has for itself --------------------------------------------------------------------------------
@@ -304,29 +306,29 @@ def _private_folder() -> Iterator[tuple[str, int]]:
         fcntl.flock(held, fcntl.LOCK_SH)
         yield root, held
     finally:
-        remove(root, held)
+        remove_folder(root, held)
         os.close(held)
 
 
 def remove_leftovers() -> None:
     """Remove private folders whose programs and supervisors were all killed.
 
-    Anybody may give a folder such a name: only those of this user, or of the users that root gives, are removed.
+    Other users may create folders of such names: only those of this user, or of root's program users, are removed.
     """
-    owners = (os.geteuid(), *(users() or ()))
+    owners = (os.geteuid(), *(program_users() or ()))
     for place in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
             held = os.open(place, _FOLDER)
             try:
                 if os.fstat(held).st_uid in owners:
                     fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    remove(str(place), held)
+                    remove_folder(str(place), held)
             finally:
                 os.close(held)
 
 
-def _is_full(root: str, most_bytes: int) -> bool:
-    """Return whether a folder takes more than ``most_bytes`` of disk blocks, or holds too many entries."""
+def _is_full(root: str, max_bytes: int) -> bool:
+    """Return whether a folder takes more than ``max_bytes`` of disk blocks, or holds too many entries."""
     waiting, entries, size = [root], 0, 0
     while waiting:
         try:
@@ -334,7 +336,7 @@ def _is_full(root: str, most_bytes: int) -> bool:
                 for entry in found:
                     entries += 1
                     size += entry.stat(follow_symlinks=False).st_blocks * 512
-                    if entries > MOST_FILES or size > most_bytes:
+                    if entries > MOST_FILES or size > max_bytes:
                         return True
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)

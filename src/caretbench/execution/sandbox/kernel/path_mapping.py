@@ -1,7 +1,7 @@
 """Path mapping of a sandbox without mounts: a private folder with links to the bound paths.
 
-With namespaces a program finds its work in ``/tmp/work`` and bound paths at given places. Without them these
-paths would be the host's. So they are given other names, in this one place: in arguments, environment and files.
+With namespaces a program has its files in ``/tmp/work`` and the bound paths at fixed paths. Without namespaces these
+paths are the host's. So they are replaced in arguments, environment and files.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _TEMPORARY = "/tmp"  # noqa: S108  the sandbox's
 _PATH = re.compile(r"(^-[A-Za-z]|^|[\s:;,=\"'@])(/[^\s:;,=\"']*)")
 
 
-class Places:
+class PathMapping:
     """Path mapping of one program.
 
     Args:
@@ -47,12 +47,12 @@ class Places:
             return self.root + inside.removeprefix(_TEMPORARY)
         return f"{self.root}/{_INSIDE}{inside}"
 
-    def path(self, inside: str) -> str:
-        """Return a path in the form that the program uses."""
+    def map_path(self, inside: str) -> str:
+        """Return the host's path for a path inside."""
         places = (inside[:end] for end in range(len(inside), 0, -1) if inside[end : end + 1] in ("", "/"))
         nearest = next((place for place in places if place in self._kept or place in self._moved), None)
         return self._under(inside) if nearest in self._moved else inside
 
-    def text(self, words: str) -> str:
-        """Return an argument or a variable with every path in it: alone, in a list, or after an option."""
-        return _PATH.sub(lambda found: found[1] + self.path(found[2]), words)
+    def map_text(self, text: str) -> str:
+        """Return an argument or a variable with every path replaced: alone, in a list, or after an option."""
+        return _PATH.sub(lambda found: found[1] + self.map_path(found[2]), text)

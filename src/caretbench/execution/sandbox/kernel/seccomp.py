@@ -50,7 +50,7 @@ SOCKET_FAMILIES = (1, 2, 10, 16)  # UNIX, INET, INET6, NETLINK
 _ALIASES = {"amd64": "x86_64", "arm64": "aarch64"}
 
 
-class Machine(NamedTuple):
+class SystemCallNumbers(NamedTuple):
     """System call numbers of one processor architecture: the refused ones, and all by name."""
 
     audit: int
@@ -68,8 +68,8 @@ class _Table(Frozen):
 
 
 @cache
-def machines() -> Mapping[str, Machine]:
-    """Return the numbers of the architectures that are known, by their names."""
+def system_call_numbers() -> Mapping[str, SystemCallNumbers]:
+    """Return the system call numbers of the known architectures, by name."""
     text = resources.files(__package__).joinpath("system_calls.toml").read_text("utf-8")
     table = _Table.model_validate(tomllib.loads(text))
     found = {}
@@ -78,71 +78,71 @@ def machines() -> Mapping[str, Machine]:
             {call: numbers[column] for call, numbers in calls.items() if column < len(numbers)}
             for calls in (table.refused, table.judged)
         )
-        found[name] = Machine(table.audit[column], refused, refused | judged)
+        found[name] = SystemCallNumbers(table.audit[column], refused, refused | judged)
     return found
 
 
-def machine_of(name: str | None) -> Machine | None:
+def system_calls_of(name: str | None) -> SystemCallNumbers | None:
     """Return the numbers of an architecture, this machine's by default; None where they are not known."""
     wanted = (name or platform.machine()).lower()
-    return machines().get(_ALIASES.get(wanted, wanted))
+    return system_call_numbers().get(_ALIASES.get(wanted, wanted))
 
 
-def instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+def bpf_instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
     """Return one instruction of a filter; the jumps count instructions."""
     return struct.pack("=HBBI", code, if_true, if_false, value)
 
 
 def _give(action: int) -> bytes:
-    return instruction(_RETURN, action)
+    return bpf_instruction(_RETURN, action)
 
 
 def seccomp_filter(machine: str | None = None) -> bytes | None:
     """Return the compiled filter for ``machine`` (this one by default), or None where its numbers are not known."""
-    table = machine_of(machine)
+    table = system_calls_of(machine)
     if table is None:
         return None
     calls = table.calls
     program = [
-        instruction(_LOAD, _ARCHITECTURE),
-        instruction(_EQUAL, table.audit, if_true=1),
+        bpf_instruction(_LOAD, _ARCHITECTURE),
+        bpf_instruction(_EQUAL, table.audit, if_true=1),
         _give(_KILL),
-        instruction(_LOAD, _NUMBER),
-        instruction(_AT_LEAST, _X32_BIT, if_false=1),
+        bpf_instruction(_LOAD, _NUMBER),
+        bpf_instruction(_AT_LEAST, _X32_BIT, if_false=1),
         _give(_KILL),
-        instruction(_EQUAL, calls["clone3"], if_false=1),
+        bpf_instruction(_EQUAL, calls["clone3"], if_false=1),
         _give(_ERRNO | _ENOSYS),
     ]
     for number in sorted(table.refused.values()):
-        program += [instruction(_EQUAL, number, if_false=1), _give(_ERRNO | _EPERM)]
+        program += [bpf_instruction(_EQUAL, number, if_false=1), _give(_ERRNO | _EPERM)]
     program += [
-        instruction(_EQUAL, calls["clone"], if_false=4),
-        instruction(_LOAD, _ARGUMENT_0),
-        instruction(_ANY_BIT, _NAMESPACE_FLAGS, if_false=1),
+        bpf_instruction(_EQUAL, calls["clone"], if_false=4),
+        bpf_instruction(_LOAD, _ARGUMENT_0),
+        bpf_instruction(_ANY_BIT, _NAMESPACE_FLAGS, if_false=1),
         _give(_ERRNO | _EPERM),
         _give(_ALLOW),
-        instruction(_EQUAL, calls["ioctl"], if_false=5),
-        instruction(_LOAD, _ARGUMENT_1),
-        instruction(_EQUAL, _TERMINAL_INJECTION[0], if_true=1),
-        instruction(_EQUAL, _TERMINAL_INJECTION[1], if_false=1),
+        bpf_instruction(_EQUAL, calls["ioctl"], if_false=5),
+        bpf_instruction(_LOAD, _ARGUMENT_1),
+        bpf_instruction(_EQUAL, _TERMINAL_INJECTION[0], if_true=1),
+        bpf_instruction(_EQUAL, _TERMINAL_INJECTION[1], if_false=1),
         _give(_ERRNO | _EPERM),
         _give(_ALLOW),
-        instruction(_EQUAL, calls["setsockopt"], if_false=len(_BUFFER_SIZES) + 7),
-        instruction(_LOAD, _ARGUMENT_1),
-        instruction(_EQUAL, _SOL_SOCKET, if_false=len(_BUFFER_SIZES) + 3),
-        instruction(_LOAD, _ARGUMENT_2),
+        bpf_instruction(_EQUAL, calls["setsockopt"], if_false=len(_BUFFER_SIZES) + 7),
+        bpf_instruction(_LOAD, _ARGUMENT_1),
+        bpf_instruction(_EQUAL, _SOL_SOCKET, if_false=len(_BUFFER_SIZES) + 3),
+        bpf_instruction(_LOAD, _ARGUMENT_2),
         *(
-            instruction(_EQUAL, option, if_true=len(_BUFFER_SIZES) + 2 - position)
+            bpf_instruction(_EQUAL, option, if_true=len(_BUFFER_SIZES) + 2 - position)
             for position, option in enumerate(_BUFFER_SIZES)
         ),
-        instruction(_EQUAL, _ZERO_COPY, if_false=1),
+        bpf_instruction(_EQUAL, _ZERO_COPY, if_false=1),
         _give(_ERRNO | _EPERM),
         _give(_ALLOW),
         _give(_ERRNO),
-        instruction(_EQUAL, calls["socket"], if_false=len(SOCKET_FAMILIES) + 2),
-        instruction(_LOAD, _ARGUMENT_0),
+        bpf_instruction(_EQUAL, calls["socket"], if_false=len(SOCKET_FAMILIES) + 2),
+        bpf_instruction(_LOAD, _ARGUMENT_0),
     ]
     for position, family in enumerate(SOCKET_FAMILIES):
-        program.append(instruction(_EQUAL, family, if_true=len(SOCKET_FAMILIES) - position))
+        program.append(bpf_instruction(_EQUAL, family, if_true=len(SOCKET_FAMILIES) - position))
     program += [_give(_ERRNO | _EAFNOSUPPORT), _give(_ALLOW)]
     return b"".join(program)

@@ -91,10 +91,10 @@ def _cpu_s(pid: int) -> float:
     return sum(int(field) for field in fields[11:15]) / _TICKS_PER_SECOND if len(fields) > 15 else 0.0
 
 
-def tree_usage(pid: int, most_processes: int) -> TreeUsage:
-    """Return the usage of all processes below ``pid``; beyond ``most_processes`` only their number is counted."""
+def tree_usage(pid: int, max_processes: int) -> TreeUsage:
+    """Return the usage of all processes below ``pid``; beyond ``max_processes`` only their number is counted."""
     tree = descendants(pid)
-    if len(tree) > most_processes:
+    if len(tree) > max_processes:
         return TreeUsage(len(tree), 0.0, 0.0)
     pages_kb, tables_kb = sum(map(_pages_kb, tree)), sum(map(_page_tables_kb, tree))
     memory_mb = (pages_kb + tables_kb) / 1024 + (_sockets_mb(tree[-1]) if tree else 0.0)

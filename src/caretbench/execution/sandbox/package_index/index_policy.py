@@ -28,7 +28,7 @@ INDEX_SETTINGS = (
     "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL",
     "npm_config_registry", "GOPROXY",
 )  # fmt: skip
-"""Settings that name indexes; one may hold several, apart by spaces, ``,`` or ``|``."""
+"""Settings that name package indexes; several are separated by spaces, ``,`` or ``|``."""
 
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 _CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
@@ -50,8 +50,8 @@ class IndexHost(Frozen):
 
 
 @cache
-def index_hosts() -> tuple[IndexHost, ...]:
-    """Return the public indexes, as the data file has them."""
+def public_index_hosts() -> tuple[IndexHost, ...]:
+    """Return the public package indexes from the data file."""
     text = (
         resources.files("caretbench.execution.sandbox.package_index")
         .joinpath("index_hosts.toml")
@@ -63,19 +63,19 @@ def index_hosts() -> tuple[IndexHost, ...]:
 class IndexPolicy(Frozen):
     """Hosts, bounds, and settings of the tools inside in addition to the proxy. Times are in seconds."""
 
-    hosts: tuple[IndexHost, ...] = Field(default_factory=index_hosts)
+    hosts: tuple[IndexHost, ...] = Field(default_factory=public_index_hosts)
     settings: Mapping[str, str] = Field(default_factory=dict)  # environment of the tools, without keys
-    connections: int = 64  # at a time
-    most_connections: int = 5_000  # in all, for one command
-    head_bytes: int = 16 << 10  # of a request's head
-    head_s: float = 15.0  # in which the head must have come
-    connect_s: float = 30.0  # to find and reach a host
-    idle_s: float = 60.0  # of silence, after which a connection ends
-    connection_s: float = 900.0  # that one may last
-    down_bytes: int = 4 << 30  # that one command receives
-    up_bytes: int = 16 << 20  # that it sends
+    concurrent_connections: int = 64  # at a time
+    max_connections: int = 5_000  # in all, for one command
+    max_head_bytes: int = 16 << 10  # of a request's head
+    head_timeout_s: float = 15.0  # in which the head must have come
+    connect_timeout_s: float = 30.0  # to find and reach a host
+    idle_timeout_s: float = 60.0  # of silence, after which a connection ends
+    max_connection_s: float = 900.0  # that one may last
+    max_received_bytes: int = 4 << 30  # that one command receives
+    max_sent_bytes: int = 16 << 20  # that it sends
 
-    def host(self, name: str) -> IndexHost | None:
+    def find_host(self, name: str) -> IndexHost | None:
         """Return the entry of a host, or None if it may not be reached. The user's entries take precedence."""
         wanted = name.lower().removesuffix(".")
         found = [host for host in self.hosts if host.name == wanted]
@@ -93,7 +93,7 @@ def index_policy(settings: Mapping[str, str] | None = None, hosts: Iterable[str]
         DataError: an unknown setting, or an address that is none.
     """
     found: dict[str, IndexHost] = {}
-    told: dict[str, str] = {}
+    kept_settings: dict[str, str] = {}
     for setting, value in (settings or {}).items():
         if setting not in INDEX_SETTINGS:
             raise DataError(f"{setting} names no package index; known: {', '.join(INDEX_SETTINGS)}")
@@ -105,10 +105,10 @@ def index_policy(settings: Mapping[str, str] | None = None, hosts: Iterable[str]
             parts = _address(setting, url)
             _add(found, parts, f"named by {setting}")
             plain.append(parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl())
-        told[setting] = ("," if setting == "GOPROXY" else " ").join(plain)
+        kept_settings[setting] = ("," if setting == "GOPROXY" else " ").join(plain)
     for url in hosts:
         _add(found, _address("a host", url), "named by the user")
-    return IndexPolicy(hosts=(*found.values(), *index_hosts()), settings=told)
+    return IndexPolicy(hosts=(*found.values(), *public_index_hosts()), settings=kept_settings)
 
 
 def _add(found: dict[str, IndexHost], parts: SplitResult, about: str) -> None:
@@ -151,8 +151,8 @@ def proxy_environment(policy: IndexPolicy) -> dict[str, str]:
     }
 
 
-def _meant(address: Address) -> list[Address]:
-    """Return the addresses that an address contains: itself, and those embedded in it."""
+def _contained_addresses(address: Address) -> list[Address]:
+    """Return an address and the addresses that are embedded in it."""
     if isinstance(address, ipaddress.IPv4Address):
         return [address]
     if address.ipv4_mapped is not None:
@@ -163,12 +163,12 @@ def _meant(address: Address) -> list[Address]:
     return [address, *wrapped]
 
 
-def refused_address(text: str, *, explicit: bool) -> str:
-    """Return why a host's address is refused; empty if it is accepted.
+def address_refusal(text: str, *, explicit: bool) -> str:
+    """Return the reason why a host's address is refused; empty if it is accepted.
 
     Link-local addresses, where clouds keep their metadata, are refused even to a host that the user named.
     """
-    for address in _meant(ipaddress.ip_address(text.partition("%")[0])):
+    for address in _contained_addresses(ipaddress.ip_address(text.partition("%")[0])):
         if address.is_link_local:
             return "link-local"
         if address.is_multicast or address.is_unspecified:
@@ -179,7 +179,7 @@ def refused_address(text: str, *, explicit: bool) -> str:
 
 
 def is_address(name: str) -> bool:
-    """Return whether a host is given by its address rather than its name, in any notation that resolvers take."""
+    """Return whether a host is an IP address, in any notation that resolvers accept, rather than a name."""
     try:
         ipaddress.ip_address(name.strip("[]").partition("%")[0])
     except ValueError:

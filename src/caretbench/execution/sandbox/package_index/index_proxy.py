@@ -1,8 +1,8 @@
 """Network proxy for set-up commands, which lets them reach package indexes only.
 
-The sandbox keeps its empty network namespace. Its launcher listens on the loopback interface inside, and hands that
-listening socket out before the command starts; here, outside, its connections are accepted and judged. So nothing of
-the host is bound into the sandbox, nobody else on the host can reach the proxy, and inside no process of ours runs.
+The sandbox keeps its empty network namespace. Its launcher listens on the loopback interface inside, and sends that
+listening socket to the host before the command starts. The host accepts and checks the connections. So no part of the
+host is bound into the sandbox, and no other process of the host can reach the proxy.
 
 A request is ``CONNECT`` for TLS, whose first message must name the same host, or a plain ``GET`` (``HEAD``). Names
 are looked up here; the address that was judged is the one that is connected to. Every refusal is one line in the log.
@@ -24,13 +24,13 @@ from urllib.parse import urlsplit
 from caretbench.execution.sandbox.package_index.index_policy import (
     IndexHost,
     IndexPolicy,
+    address_refusal,
     is_address,
     proxy_environment,
-    refused_address,
 )
 from caretbench.execution.sandbox.package_index.tls_hello import (
     HEADER_BYTES,
-    NoHello,
+    NotClientHello,
     record_length,
     server_name,
 )
@@ -103,7 +103,7 @@ class IndexProxy:
         self._resolve = resolve
         self._active = 0
         self._served = 0
-        self._outer, self.door = socket.socketpair()
+        self._outer, self.listener_channel = socket.socketpair()
         self._loop = asyncio.new_event_loop()
         self._main: asyncio.Task[None] | None = None
         self._server: asyncio.Server | None = None
@@ -124,7 +124,7 @@ class IndexProxy:
         self._loop.call_soon_threadsafe(self._main.cancel)
         self._thread.join()
         self._outer.close()
-        self.door.close()
+        self.listener_channel.close()
 
     # --- its life -----------------------------------------------------------------------------------------------------
 
@@ -156,7 +156,9 @@ class IndexProxy:
             return
         listener = socket.socket(fileno=handed[0])
         listener.setblocking(False)
-        self._server = await asyncio.start_server(self._accept, sock=listener, limit=self.policy.head_bytes)
+        self._server = await asyncio.start_server(
+            self._accept, sock=listener, limit=self.policy.max_head_bytes
+        )
         try:
             await asyncio.Event().wait()
         finally:
@@ -166,11 +168,11 @@ class IndexProxy:
         self._active += 1
         self._served += 1
         try:
-            async with asyncio.timeout(self.policy.connection_s):
+            async with asyncio.timeout(self.policy.max_connection_s):
                 await self._answer(reader, writer)
         except _Refused as refused:
             self._note(str(refused))
-            await self._say(writer, refused.status, str(refused))
+            await self._send_refusal(writer, refused.status, str(refused))
         except TimeoutError:
             self._note("a connection lasted or was silent for too long")
         except (OSError, EOFError, asyncio.LimitOverrunError):
@@ -187,33 +189,35 @@ class IndexProxy:
             self.refusals.append("further refusals are not listed")
             _log.warning("package indexes only: further refusals are not listed")
 
-    async def _say(self, writer: asyncio.StreamWriter, status: int, reason: str) -> None:
+    async def _send_refusal(self, writer: asyncio.StreamWriter, status: int, reason: str) -> None:
         body = f"caretbench: {reason}\n".encode()
         head = (
             f"HTTP/1.1 {status} {_REASONS[status]}\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\n"
             f"X-CaretBench: {reason}\r\nConnection: close\r\n\r\n"
         )
         with contextlib.suppress(OSError, TimeoutError):
-            async with asyncio.timeout(self.policy.head_s):
+            async with asyncio.timeout(self.policy.head_timeout_s):
                 writer.write(head.encode() + body)
                 await writer.drain()
 
     # --- one request --------------------------------------------------------------------------------------------------
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._served > self.policy.most_connections:
+        if self._served > self.policy.max_connections:
             assert self._server is not None  # noqa: S101  this is one of its connections
             self._server.close()  # further ones are refused by the kernel, at no cost to us
             raise _Refused("too many connections in all", 503)
-        if self._active > self.policy.connections:
+        if self._active > self.policy.concurrent_connections:
             raise _Refused("too many connections at a time", 503)
         try:
-            async with asyncio.timeout(self.policy.head_s):
+            async with asyncio.timeout(self.policy.head_timeout_s):
                 head = await reader.readuntil(b"\r\n\r\n")
         except asyncio.LimitOverrunError:
-            raise _Refused(f"a request's head has more than {self.policy.head_bytes} bytes", 431) from None
+            raise _Refused(
+                f"a request's head has more than {self.policy.max_head_bytes} bytes", 431
+            ) from None
         except TimeoutError:
-            raise _Refused(f"a request's head did not come within {self.policy.head_s:g} s") from None
+            raise _Refused(f"a request's head did not come within {self.policy.head_timeout_s:g} s") from None
         line, *fields = head[:-4].split(b"\r\n")
         words = line.split(b" ")
         if (
@@ -238,7 +242,7 @@ class IndexProxy:
         if not name or not re.fullmatch(r"[0-9]{1,5}", digits):
             raise _Refused(f"{_shown(place)} is no host and port")
         port = int(digits)
-        host = self.policy.host(name.strip("[]"))
+        host = self.policy.find_host(name.strip("[]"))
         if host is None:
             what = "an address, not the name of" if is_address(name) else "not"
             raise _Refused(f"{_shown(name)} is {what} a package index that may be reached")
@@ -249,13 +253,13 @@ class IndexProxy:
         return _Target(host, port)
 
     async def _connect(self, target: _Target) -> _Upstream:
-        """Return a connection to an address of the host that was judged: the name is not looked up again."""
+        """Return a connection to an accepted address of the host; its name is not resolved again."""
         host, port = target
         try:
-            async with asyncio.timeout(self.policy.connect_s):
+            async with asyncio.timeout(self.policy.connect_timeout_s):
                 addresses = await self._resolve(host.name, port)
                 for address in addresses:
-                    why = refused_address(address, explicit=host.explicit)
+                    why = address_refusal(address, explicit=host.explicit)
                     if why:
                         raise _Refused(f"{host.name} has an address that is {why}: {address}")
                 for address in addresses:
@@ -284,13 +288,13 @@ class IndexProxy:
     async def _hello(self, host: str, reader: asyncio.StreamReader) -> bytes:
         """Return the first TLS message, if it asks for the host that was connected to: some servers answer for many."""
         try:
-            async with asyncio.timeout(self.policy.head_s):
+            async with asyncio.timeout(self.policy.head_timeout_s):
                 header = await reader.readexactly(HEADER_BYTES)
                 record = await reader.readexactly(record_length(header))
             name = server_name(record)
         except TimeoutError:
             raise _Refused(f"the tunnel to {host} stayed silent") from None
-        except NoHello as why:
+        except NotClientHello as why:
             raise _Refused(f"the tunnel to {host} does not begin with TLS: {why}") from None
         with contextlib.suppress(ValueError):
             ipaddress.ip_address(host)
@@ -302,7 +306,7 @@ class IndexProxy:
     async def _fetch(
         self, method: str, address: str, fields: list[bytes], writer: asyncio.StreamWriter
     ) -> None:
-        """Forward one plain HTTP request; what the client sends after the head is dropped."""
+        """Forward one plain HTTP request; data after its head is dropped."""
         try:
             parts = urlsplit(address)
         except ValueError:
@@ -327,10 +331,10 @@ class IndexProxy:
     def _count(self, *, sent: int = 0, received: int = 0) -> None:
         self.sent_bytes += sent
         self.received_bytes += received
-        if self.sent_bytes > self.policy.up_bytes:
-            raise _Refused(f"more than {self.policy.up_bytes} bytes were sent")
-        if self.received_bytes > self.policy.down_bytes:
-            raise _Refused(f"more than {self.policy.down_bytes} bytes were received")
+        if self.sent_bytes > self.policy.max_sent_bytes:
+            raise _Refused(f"more than {self.policy.max_sent_bytes} bytes were sent")
+        if self.received_bytes > self.policy.max_received_bytes:
+            raise _Refused(f"more than {self.policy.max_received_bytes} bytes were received")
 
     @contextlib.contextmanager
     def _under_way(self) -> Iterator[None]:
@@ -362,10 +366,10 @@ class IndexProxy:
         """Forward bytes until the source ends; ``last`` is the last time that either direction was in use."""
         while True:
             try:
-                async with asyncio.timeout(self.policy.idle_s):
+                async with asyncio.timeout(self.policy.idle_timeout_s):
                     data = await source.read(_BLOCK)
             except TimeoutError:
-                if self._loop.time() - last[0] < self.policy.idle_s:
+                if self._loop.time() - last[0] < self.policy.idle_timeout_s:
                     continue
                 raise
             last[0] = self._loop.time()
@@ -375,5 +379,5 @@ class IndexProxy:
                 return
             self._count(**{"received" if received else "sent": len(data)})
             sink.write(data)
-            async with asyncio.timeout(self.policy.idle_s):
+            async with asyncio.timeout(self.policy.idle_timeout_s):
                 await sink.drain()

@@ -12,7 +12,7 @@ _SERVER_NAME, _HOST_NAME = 0, 0
 _ENCRYPTED_HELLO = 0xFE0D
 
 
-class NoHello(Exception):  # noqa: N818 - what was found
+class NotClientHello(Exception):  # noqa: N818 - what was found
     """Error: the bytes are no ClientHello."""
 
 
@@ -23,7 +23,7 @@ class _Bytes:
 
     def take(self, count: int) -> bytes:
         if self._at + count > len(self._data):
-            raise NoHello("it ends too early")
+            raise NotClientHello("it ends too early")
         self._at += count
         return self._data[self._at - count : self._at]
 
@@ -48,7 +48,7 @@ def record_length(header: bytes) -> int:
         or header[1] != 3
         or not 0 < length <= MOST_RECORD_BYTES
     ):
-        raise NoHello("it is no TLS handshake")
+        raise NotClientHello("it is no TLS handshake")
     return length
 
 
@@ -60,7 +60,7 @@ def server_name(record: bytes) -> str | None:
     """
     message = _Bytes(record)
     if message.number(1) != _CLIENT_HELLO:
-        raise NoHello("it is no client's first message")
+        raise NotClientHello("it is no client's first message")
     hello = message.block(3)
     hello.take(2 + 32)  # version, random
     hello.block(1)  # session
@@ -74,7 +74,7 @@ def server_name(record: bytes) -> str | None:
         kind = extensions.number(2)
         content = extensions.block(2)
         if kind == _ENCRYPTED_HELLO:
-            raise NoHello("what it asks for is encrypted")
+            raise NotClientHello("what it asks for is encrypted")
         if kind == _SERVER_NAME:
             entries = content.block(2)
             while entries.left:
@@ -82,5 +82,5 @@ def server_name(record: bytes) -> str | None:
                 if sort == _HOST_NAME:
                     names.append(name.take(len(name._data)).decode("ascii", "replace").lower())
     if len(names) > 1:
-        raise NoHello("it names several hosts")
+        raise NotClientHello("it names several hosts")
     return names[0] if names else None
