@@ -75,10 +75,10 @@ def check_the_example(preprocess: str, prompt: str, cut: str) -> None:
     problem = load_suite("devbench").load("starter").problems[0]
     long = problem.model_copy(update={"shown": Caret(language="python", prefix="a = 1\n" * 50 + "total = ")})
     client = FakeClient(lambda _request, _sample: "```python\ntotal = 1 + 1\n```", accepts=["chat"])
-    asking = ModelUnderTest("m", client, choose(client, prompt), preprocess=[preprocessor(preprocess)])
-    assert asking.settings["prompt"] == f"{prompt}@1"
-    assert asking.settings["preprocess"] == [f"{preprocess}@1"]
-    [wanted] = asking.wanted([long], {})
+    under_test = ModelUnderTest("m", client, choose(client, prompt), preprocess=[preprocessor(preprocess)])
+    assert under_test.settings["prompt"] == f"{prompt}@1"
+    assert under_test.settings["preprocess"] == [f"{preprocess}@1"]
+    [wanted] = under_test.pending_samples([long], {})
     assert wanted.prompt is not None
     assert wanted.prompt.kind == "chat"
     [message] = wanted.prompt.messages

@@ -1,6 +1,6 @@
 """CaretBench: measure a code-completion model at the caret.
 
-Names of the public API are loaded when they are asked for, so that importing the package costs nothing.
+Names of the public API are loaded on first use, so that importing the package is fast.
 """
 
 from __future__ import annotations

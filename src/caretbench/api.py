@@ -1,6 +1,6 @@
 """Public Python API: one function per verb of the command line, with the same files.
 
-Import the names from :mod:`caretbench`, which loads them when they are asked for.
+Import the names from :mod:`caretbench`, which loads them on first use.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def load_suite(name: str) -> Suite:
 def run(
     config: RunConfig | Path | str, *, opener: ClientOpener | None = None, progress: Progress | None = None
 ) -> RunResult:
-    """Ask models, judge and score; the same call resumes after a stop. Nothing is asked twice.
+    """Generate completions, judge and score; the same call resumes after a stop. No request is sent twice.
 
     Args:
         config: The configuration, or the path of a run file.
         opener: Opens the client of a model; by default a provider of Inspect, PROVIDER/MODEL.
-        progress: Told of steps and notes.
+        progress: Receives steps and notes.
 
     Raises:
         ValueError: the configuration cannot work.
@@ -60,7 +60,7 @@ def run(
 def generate(
     config: RunConfig | Path | str, *, opener: ClientOpener | None = None, progress: Progress | None = None
 ) -> RunResult:
-    """Ask models and store their answers; nothing is judged or scored.
+    """Generate and store completions; nothing is judged or scored.
 
     Raises:
         ValueError: the configuration cannot work.
@@ -80,13 +80,13 @@ def score(
     """Score recorded completions and baselines; return the run's folder.
 
     Args:
-        config: One suite; its models are not asked.
+        config: Configuration with one suite; its models are not used.
         completions: JSONL files, folders of a released layout, logs of Inspect.
-        models: Only these of the recorded models; all where empty.
-        progress: Told of steps and notes.
+        models: Names of recorded models; empty: all.
+        progress: Receives steps and notes.
 
     Raises:
-        ValueError: nothing is chosen, or names clash.
+        ValueError: no completion is selected, or names clash.
         DataError: a file is malformed.
     """
     paths = [Path(path) for path in ((completions,) if isinstance(completions, Path | str) else completions)]
@@ -95,7 +95,7 @@ def score(
     from caretbench.inspect.tasks.inspect_logs import read_log
     from caretbench.runs.recorded import score_recorded as score_recorded
 
-    return score_recorded(ResolvedRun.of(config), paths, models, progress, read_log)
+    return score_recorded(ResolvedRun.from_config(config), paths, models, progress, read_log)
 
 
 def judge(
@@ -108,7 +108,7 @@ def judge(
     """Judge the completions of a run; return the results by judge and criterion.
 
     Raises:
-        ValueError: nobody judges, or there is nothing to judge.
+        ValueError: there is no judge, or nothing to judge.
         DataError: this is no run.
     """
     from caretbench.runs.judging.plan import JudgingPlan
@@ -124,21 +124,21 @@ def build(
     output: Path | str = "tasks",
     *,
     models: Mapping[str, str] | None = None,
-    asking: BuildModelsConfig | None = None,
+    models_config: BuildModelsConfig | None = None,
     opener: ClientOpener | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> BuildResult:
-    """Build problems from one's own sources; the same call resumes after a stop.
+    """Build problems from your own sources; the same call resumes after a stop.
 
     Args:
         suite: The suite's name.
         sources: Projects, clones or files, as the suite defines.
         output: The folder of the problems.
-        models: Specs by role, for a suite whose build asks models.
-        asking: Sampling, connection, prices and limits of these models.
+        models: Specs by role, for a suite whose build uses models.
+        models_config: Sampling, connection, prices and limits of these models.
         opener: Opens the client of a model; by default a provider of Inspect, PROVIDER/MODEL.
-        progress: Told of steps and notes.
+        progress: Receives steps and notes.
         options: The suite's own options by name, ``--max-changes`` as ``max_changes``.
 
     Raises:
@@ -154,7 +154,7 @@ def build(
         suite, house.build_roles, [f"{role}={spec}" for role, spec in (models or {}).items()]
     )
     stated, values = resolve_build_options(house, sources, options, progress.note)
-    asked = replace(asking or BuildModelsConfig(), models=named)
+    asked = replace(models_config or BuildModelsConfig(), models=named)
     return carry_out(house, stated, Path(output), values, asked, opener or _opener(), progress)
 
 
@@ -174,7 +174,7 @@ def compare(*folders: Path | str, models: Sequence[str] = (), **options: Any) ->
 
     Args:
         folders: Folders of runs.
-        models: Only these; the first one is what the others are compared with.
+        models: Names of models; the others are compared with the first.
         options: Options of :func:`caretbench.reports.compare.compare_runs`.
 
     Raises:
@@ -192,8 +192,8 @@ def compare(*folders: Path | str, models: Sequence[str] = (), **options: Any) ->
 
 def _plan(config: RunConfig | Path | str) -> ResolvedRun:
     if isinstance(config, RunConfig):
-        return ResolvedRun.of(config)
-    return ResolvedRun.of(RunConfig.load(Path(config)), Path(config))
+        return ResolvedRun.from_config(config)
+    return ResolvedRun.from_config(RunConfig.load(Path(config)), Path(config))
 
 
 def _opener() -> ClientOpener:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from caretbench.problem import ContextFile, Latency, Row, Usage
 
-# --- what is asked ----------------------------------------------------------------------------------------------
+# --- requests ---------------------------------------------------------------------------------------------------
 
 
 class Sampling(Row):
@@ -79,7 +79,7 @@ PromptKind = Literal["chat", "text", "fill"]
 
 
 class ModelRequest(Row):
-    """One prompt, and the numbers of the wanted samples. ``id`` is unique among requests in flight."""
+    """One prompt, and the numbers of the requested samples. ``id`` is unique among requests in flight."""
 
     id: str
     prompt: Prompt
@@ -87,7 +87,7 @@ class ModelRequest(Row):
     sampling: Sampling = Sampling()
 
 
-# --- what comes back --------------------------------------------------------------------------------------------
+# --- answers ----------------------------------------------------------------------------------------------------
 
 FailureKind = Literal["provider", "timeout", "refused", "unpromptable", "budget"]
 """``refused``: the provider will never answer this request as it is (too long, malformed, not allowed)."""
@@ -109,7 +109,7 @@ class ModelAnswer(Row):
     served_by: str | None = None
     """The model's name and version as the provider reports it."""
     log_probabilities: Mapping[str, float] | None = None
-    """Natural log-probabilities of the prompt's letters, if it has some, as far as the provider tells them."""
+    """Natural log-probabilities of the prompt's letters, if it has some, as far as the provider returns them."""
 
 
 class ModelFailure(Row):
@@ -123,11 +123,11 @@ class ModelFailure(Row):
 
 
 class ModelClient(Protocol):
-    """One model at one place, with one connection. Use it as a context manager: it may hold a server or a thread."""
+    """Client of one model. Use it as a context manager: it may hold a server or a thread."""
 
     @property
     def name(self) -> str:
-        """Name as given by the user: ``openai/gpt-4o-mini``, ``gguf/model.gguf``."""
+        """Name on the command line: ``openai/gpt-4o-mini``, ``gguf/model.gguf``."""
 
     @property
     def accepts(self) -> frozenset[PromptKind]:
@@ -135,7 +135,7 @@ class ModelClient(Protocol):
 
     @property
     def returns_log_probabilities(self) -> bool:
-        """Return whether the model tells the log-probabilities of the likeliest first tokens after a text."""
+        """Return whether the model returns log-probabilities of the likeliest first tokens after a text."""
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
@@ -146,7 +146,7 @@ class ModelClient(Protocol):
 
     @property
     def context_tokens(self) -> int | None:
-        """Room for prompt and answer together, in tokens, where it is known."""
+        """Context length in tokens, prompt and answer together; None if unknown."""
 
     def submit(self, requests: Iterable[ModelRequest]) -> Iterator[ModelAnswer | ModelFailure]:
         """Yield every sample of every request, answered or failed, in any order.
@@ -211,4 +211,4 @@ class ClientOptions(BaseModel):
 
 
 ClientOpener = Callable[[str, ClientOptions], ModelClient]
-"""Opens the client of a model by its name, PROVIDER/MODEL; rooms that ask models are handed one."""
+"""Function that opens the client of a model by its name, PROVIDER/MODEL."""

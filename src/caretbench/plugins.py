@@ -50,7 +50,7 @@ class Plugin(NamedTuple):
     module: str
     origin: str
 
-    def refuse(self, what: str) -> PluginError:
+    def error(self, what: str) -> PluginError:
         """Return an error with the fault of this plug-in."""
         return PluginError(f"plug-in {self.name} ({self.origin}): {what}")
 
@@ -69,12 +69,12 @@ class Plugin(NamedTuple):
                 or not isinstance(given, Version)
                 or not _VERSION.fullmatch(str(given))
             ):
-                raise self.refuse(f"its version is {given!r}; expected a number or a short word")
+                raise self.error(f"its version is {given!r}; expected a number or a short word")
             return given
         defining = getattr(value, "__module__", None) or type(value).__module__
         files = {_file_of(self.module), _file_of(defining)} - {None}
         if not files:
-            raise self.refuse("it has no version and no source file to take a hash of; give it a version")
+            raise self.error("it has no version and no source file to take a hash of; give it a version")
         digest = hashlib.sha256()
         for path in sorted(str(file) for file in files):
             digest.update(hashlib.sha256(Path(path).read_bytes()).digest())
@@ -129,7 +129,7 @@ def load_plugin(
     try:
         return plugin._replace(value=found.load())
     except (Exception, SystemExit) as error:
-        raise plugin.refuse(f"cannot be loaded: {one_line(error)}") from error
+        raise plugin.error(f"cannot be loaded: {one_line(error)}") from error
 
 
 def _at(place: str) -> Plugin:
@@ -142,18 +142,18 @@ def _at(place: str) -> Plugin:
     try:
         module = import_module(module_name)
     except (Exception, SystemExit) as error:
-        raise plugin.refuse(f"cannot be imported: {one_line(error)}") from error
+        raise plugin.error(f"cannot be imported: {one_line(error)}") from error
     try:
         return plugin._replace(value=attrgetter(path)(module))
     except AttributeError:
-        raise plugin.refuse(f"{getattr(module, '__file__', None) or module_name} has no {path!r}") from None
+        raise plugin.error(f"{getattr(module, '__file__', None) or module_name} has no {path!r}") from None
 
 
 @lru_cache(maxsize=16)
 def _installed(
     group: PluginGroup, ours: frozenset[str], _path: tuple[str, ...]
 ) -> tuple[MappingProxyType[str, EntryPoint], tuple[PluginError, ...]]:
-    """Return the usable entry points of a group by name, and why others are not; ``_path`` decides as well."""
+    """Return the usable entry points of a group by name, and the errors of the others (``_path``: cache key)."""
     found: dict[str, EntryPoint] = {}
     errors: list[PluginError] = []
     for point in sorted(entry_points(group=group), key=attrgetter("name")):

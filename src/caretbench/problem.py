@@ -33,7 +33,7 @@ class Row(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-# --- what is shown ----------------------------------------------------------------------------------------------
+# --- shown text -------------------------------------------------------------------------------------------------
 
 
 class ContextFile(Row):
@@ -44,7 +44,7 @@ class ContextFile(Row):
 
 
 class Caret(Row):
-    """A place in a program: text before it, text after it, and what else the model may see.
+    """Position in a program: the text before and after it, and further context for the model.
 
     ``repository`` names the project where other files of it are shown: some prompts have a place for it. It is stored
     only where it is known, so that the hashes of problems without it stay as they are.
@@ -69,7 +69,7 @@ class Question(Row):
     context: tuple[ContextFile, ...] = ()
 
 
-# --- where the answer goes --------------------------------------------------------------------------------------
+# --- splices ----------------------------------------------------------------------------------------------------
 
 
 class InlineSplice(Row):
@@ -121,7 +121,7 @@ class NoSplice(Row):
     kind: Literal["none"] = "none"
 
 
-# --- how an answer is checked -----------------------------------------------------------------------------------
+# --- checks ------------------------------------------------------------------------------------------------------
 
 
 class ProgramCheck(Row):
@@ -250,7 +250,7 @@ class Problem(Row):
         return self.shown
 
 
-# --- what comes back --------------------------------------------------------------------------------------------
+# --- answers and scores -------------------------------------------------------------------------------------------
 
 CompletionKey = tuple[str, str, str, int]
 ScoreKey = tuple[str, str, str, int, str, str, str]
@@ -299,7 +299,7 @@ class Completion(Row):
     finish_reason: str | None = None
     """``stop``, ``length``, or the provider's own word."""
     prompt: str | None = None
-    """Key of the prompt strategy, ``chat@1`` or ``fim/starcoder@1``; None where the answer was not asked for here."""
+    """Key of the prompt strategy, ``chat@1`` or ``fim/starcoder@1``; None for recorded answers."""
     usage: Usage | None = None
     cost: float | None = None
     """This answer's share of what the request cost, in US dollars; None where no price is known."""

@@ -263,7 +263,7 @@ def test_a_limit_of_the_cost_is_kept(tmp_path: Path, models: Models, prices: str
     assert done.code == 1
     assert models.asked == []
     assert (
-        "m: 2 of 2 answers are missing (budget 2): what is left of --max-cost does not cover one more answer"
+        "m: 2 of 2 answers are missing (budget 2): the rest of --max-cost does not cover one more answer"
         in done.err
     )
     assert missing(tmp_path / "run") == ["budget", "budget"]
@@ -419,7 +419,7 @@ def test_a_faulty_run_file_names_itself_and_the_key(
     assert change[0] in RUN_FILE
     path.write_text(RUN_FILE.replace(*change))
     with pytest.raises(DataError, match="faulty") as caught:
-        ResolvedRun.of(RunConfig.load(path), path)
+        ResolvedRun.from_config(RunConfig.load(path), path)
     assert complaint in str(caught.value)
 
 
@@ -436,10 +436,10 @@ def test_a_models_own_preset_wins_over_the_sampling_of_defaults(tmp_path: Path) 
         'spec = "fake/a"', 'spec = "fake/a"\npreset = "greedy"'
     )
     path.write_text(own)
-    first, second = ResolvedRun.of(RunConfig.load(path), path).models
+    first, second = ResolvedRun.from_config(RunConfig.load(path), path).models
     assert (first.sampling.temperature, second.sampling.temperature) == (0.0, None)
     path.write_text(own.replace('preset = "greedy"', ""))
-    assert ResolvedRun.of(RunConfig.load(path), path).models[0].sampling.temperature == 0.9
+    assert ResolvedRun.from_config(RunConfig.load(path), path).models[0].sampling.temperature == 0.9
 
 
 def test_a_flag_that_says_the_default_wins_over_a_run_file(tmp_path: Path, models: Models) -> None:

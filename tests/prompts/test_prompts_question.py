@@ -73,14 +73,14 @@ def problem(shown: Question) -> Problem:
 
 
 def test_a_question_that_names_a_control_token_of_the_model_is_not_asked() -> None:
-    asking = ModelUnderTest("m", FakeClient(control=("<|end|>",)), strategy("question"))
-    [wanted] = asking.wanted([problem(QUESTION)], {})
+    under_test = ModelUnderTest("m", FakeClient(control=("<|end|>",)), strategy("question"))
+    [wanted] = under_test.pending_samples([problem(QUESTION)], {})
     assert isinstance(wanted.prompt, ChatPrompt)
     hostile = QUESTION.model_copy(update={"choices": ("a", "b", "c", "<|end|>")})
-    [refused] = asking.wanted([problem(hostile)], {})
+    [refused] = under_test.pending_samples([problem(hostile)], {})
     assert refused.prompt is None
     assert "control token" in refused.fault
-    [mistaken] = ModelUnderTest("m", FakeClient(), strategy("chat")).wanted([problem(QUESTION)], {})
+    [mistaken] = ModelUnderTest("m", FakeClient(), strategy("chat")).pending_samples([problem(QUESTION)], {})
     assert mistaken.prompt is None
 
 
@@ -103,10 +103,12 @@ def test_who_tells_no_probabilities_is_not_asked_for_them() -> None:
         choose(silent, "question-logprob", questions=True)
     with pytest.raises(ValueError, match=refused):
         ModelUnderTest("m", silent, strategy("question-logprob"))
-    asking = ModelUnderTest("m", telling, strategy("question-logprob"))
-    assert asking.budget.tokens == 99, "the letter is one token, whatever --max-tokens says"
-    [choice, refused_text] = asking.wanted([problem(QUESTION), problem(Question(text="Why?"))], {})
+    under_test = ModelUnderTest("m", telling, strategy("question-logprob"))
+    assert under_test.budget.tokens == 99, "the letter is one token, whatever --max-tokens says"
+    [choice, refused_text] = under_test.pending_samples(
+        [problem(QUESTION), problem(Question(text="Why?"))], {}
+    )
     assert choice.prompt is not None
-    assert (asking.answer_tokens(choice.prompt), refused_text.prompt) == (1, None)
+    assert (under_test.answer_tokens(choice.prompt), refused_text.prompt) == (1, None)
     with pytest.raises(ValueError, match="no room for a prompt"):
         ModelUnderTest("m", telling, strategy("question-text"))

@@ -32,7 +32,7 @@ PRICES = Prices.parse(
 """One dollar for each token of an answer."""
 
 
-def asking(*options: str, **fields: Any) -> BuildModelsConfig:
+def models_config(*options: str, **fields: Any) -> BuildModelsConfig:
     return BuildModelsConfig(models=models_by_role("two", ROLES, options or ["generator=fake/a"]), **fields)
 
 
@@ -61,19 +61,19 @@ class Opened:
 
 @contextmanager
 def asker(folder: Path, opened: Opened, chosen: BuildModelsConfig | None = None) -> Iterator[BuildModels]:
-    with StoredBuildModels(chosen or asking(), folder, opened, Progress()) as found:
+    with StoredBuildModels(chosen or models_config(), folder, opened, Progress()) as found:
         yield found
 
 
 def test_every_request_is_answered_once(tmp_path: Path) -> None:
     opened = Opened(usage=Usage(input_tokens=3, output_tokens=2, answers=1))
-    with asker(tmp_path, opened, asking(prices=PRICES)) as models:
+    with asker(tmp_path, opened, models_config(prices=PRICES)) as models:
         assert models.roles == {"generator"}
         answers = models.ask("generator", requests("a", "b"))
         assert answers == {"a": "[write a]", "b": "[write b]"}
         assert models.ask("generator", requests("b")) == {"b": "[write b]"}
     again = Opened()
-    with asker(tmp_path, again, asking(prices=PRICES)) as models:
+    with asker(tmp_path, again, models_config(prices=PRICES)) as models:
         assert models.ask("generator", requests("a", "b")) == answers
     assert (opened.texts, again.texts) == (["write a", "write b"], [])
     rows = list(AnswerFiles(tmp_path).answers())
@@ -101,7 +101,9 @@ def test_another_question_has_another_key(
     with asker(tmp_path, Opened()) as models:
         models.ask("generator", requests("a"))
     opened = Opened()
-    with asker(tmp_path, opened, BuildModelsConfig(**({"models": asking().models} | changed))) as models:
+    with asker(
+        tmp_path, opened, BuildModelsConfig(**({"models": models_config().models} | changed))
+    ) as models:
         models.ask("generator", requests("a", **fields))
     assert len(opened.texts) == 1
     assert len({row.key for row in AnswerFiles(tmp_path).answers()}) == 2
@@ -109,12 +111,12 @@ def test_another_question_has_another_key(
 
 def test_options_replace_the_sampling_of_a_suite(tmp_path: Path) -> None:
     opened = Opened()
-    chosen = asking(sampling=SamplingConfig(max_tokens=7, temperature="none"))
+    chosen = models_config(sampling=SamplingConfig(max_tokens=7, temperature="none"))
     with asker(tmp_path, opened, chosen) as models:
         models.ask("generator", requests("a", sampling=Sampling(temperature=0.5, top_p=0.9)))
     assert opened.clients[0].asked[0].sampling == Sampling(max_tokens=7, temperature=None, top_p=0.9)
     with pytest.raises(ValueError, match="sampling: temperature"):
-        asking(sampling=SamplingConfig(temperature=-1.0))
+        models_config(sampling=SamplingConfig(temperature=-1.0))
 
 
 def test_a_missing_answer_stops_the_build_and_is_asked_again(tmp_path: Path) -> None:
@@ -178,11 +180,11 @@ def test_a_killed_build_keeps_what_was_answered(tmp_path: Path) -> None:
 def test_the_budget_is_of_the_whole_build(tmp_path: Path) -> None:
     usage = Usage(input_tokens=1, output_tokens=3, answers=1)
     cheap = {"sampling": Sampling(max_tokens=4)}
-    with asker(tmp_path, Opened(usage=usage), asking(prices=PRICES, max_cost=20.0)) as models:
+    with asker(tmp_path, Opened(usage=usage), models_config(prices=PRICES, max_cost=20.0)) as models:
         models.ask("generator", requests("a", "b", **cheap))
     opened = Opened(usage=usage)
     with (
-        asker(tmp_path, opened, asking(prices=PRICES, max_cost=10.0)) as models,
+        asker(tmp_path, opened, models_config(prices=PRICES, max_cost=10.0)) as models,
         pytest.raises(AnswersMissingError, match=r"1 of 4 answers are missing \(budget 1\).*--max-cost"),
     ):
         models.ask("generator", requests("a", "b", "c", "d", **cheap))
@@ -209,7 +211,7 @@ def test_prompts_are_those_that_the_model_takes(tmp_path: Path) -> None:
 
 def test_one_model_is_open_at_a_time(tmp_path: Path) -> None:
     opened = Opened()
-    with asker(tmp_path, opened, asking("generator=fake/a", "checker=fake/b")) as models:
+    with asker(tmp_path, opened, models_config("generator=fake/a", "checker=fake/b")) as models:
         models.ask("generator", requests("a"))
         models.ask("checker", requests("a"))
         assert [client.closed for client in opened.clients] == [True, False]
@@ -278,7 +280,7 @@ def test_models_are_refused_before_anything_is_read(
     options: list[str], fields: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        asking(*options, **fields)
+        models_config(*options, **fields)
 
 
 # --- whole builds, and their dry runs -------------------------------------------------------------------------------
@@ -333,7 +335,7 @@ def rehearsed(output: Path, opened: Opened, chosen: BuildModelsConfig) -> BuildF
 
 def test_later_questions_may_be_made_of_earlier_answers(tmp_path: Path) -> None:
     opened = Opened()
-    assert whole(tmp_path, opened, asking(*BOTH)).numbers == {"problems": 2}
+    assert whole(tmp_path, opened, models_config(*BOTH)).numbers == {"problems": 2}
     assert opened.texts == ["write x", "write y", "check [write x]", "check [write y]"]
     assert (tmp_path / "problems").read_text() == "[check [write x]]\n[check [write y]]"
 
@@ -349,7 +351,7 @@ def test_a_build_without_roles_is_given_no_models(tmp_path: Path) -> None:
 def test_a_dry_run_sends_and_writes_nothing(tmp_path: Path) -> None:
     opened, output = Opened(), tmp_path / "out"
     sampled = SamplingConfig(max_tokens=5)
-    found = rehearsed(output, opened, asking(*BOTH, prices=PRICES, sampling=sampled, max_cost=50.0))
+    found = rehearsed(output, opened, models_config(*BOTH, prices=PRICES, sampling=sampled, max_cost=50.0))
     assert (opened.texts, output.exists(), found.complete) == ([], False, False)
     assert [(text.role, text.key, text.text) for text in found.texts] == [
         ("generator", "x", "write x"),
@@ -364,13 +366,13 @@ def test_a_dry_run_goes_as_far_as_the_answers_do(tmp_path: Path) -> None:
     usage = Usage(input_tokens=1, output_tokens=1, answers=1)
     reply = Opened(lambda request, _: failure() if request.id == "y" else "fine", usage=usage)
     with pytest.raises(AnswersMissingError):
-        whole(tmp_path, reply, asking(*BOTH, prices=PRICES))
+        whole(tmp_path, reply, models_config(*BOTH, prices=PRICES))
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    found = rehearsed(tmp_path, Opened(), asking(*BOTH, prices=PRICES))
+    found = rehearsed(tmp_path, Opened(), models_config(*BOTH, prices=PRICES))
     assert ([text.key for text in found.texts], found.roles["generator"].stored) == (["y"], 1)
     assert before == {path: path.read_bytes() for path in tmp_path.iterdir()}
-    whole(tmp_path, Opened(usage=usage), asking(*BOTH, prices=PRICES))
-    found = rehearsed(tmp_path, Opened(), asking(*BOTH, prices=PRICES))
+    whole(tmp_path, Opened(usage=usage), models_config(*BOTH, prices=PRICES))
+    found = rehearsed(tmp_path, Opened(), models_config(*BOTH, prices=PRICES))
     assert (found.complete, found.texts, found.spent) == (True, [], 4.0)
     assert {role: (row.model, row.requests, row.stored) for role, row in found.roles.items()} == {
         "generator": ("fake/a", 2, 2),
@@ -380,8 +382,8 @@ def test_a_dry_run_goes_as_far_as_the_answers_do(tmp_path: Path) -> None:
 
 def test_a_dry_run_names_the_place_of_every_model(tmp_path: Path) -> None:
     there = Opened(identity={"address": "http://there/v1"})
-    assert rehearsed(tmp_path, there, asking()).roles["generator"].address == "http://there/v1"
-    assert rehearsed(tmp_path, there, asking("generator=gguf/a")).roles["generator"].place == "local"
+    assert rehearsed(tmp_path, there, models_config()).roles["generator"].address == "http://there/v1"
+    assert rehearsed(tmp_path, there, models_config("generator=gguf/a")).roles["generator"].place == "local"
     with pytest.raises(ValueError, match="no model is given, so nothing would be sent"):
         rehearsed(tmp_path, Opened(), BuildModelsConfig())
 

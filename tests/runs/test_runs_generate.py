@@ -31,7 +31,7 @@ def problems(make_problem: MakeProblem) -> list[Problem]:
     return [make_problem(f"python/low_context/{name}") for name in ("a", "b", "c", "d")]
 
 
-def asking(client: FakeClient, **fields: Any) -> ModelUnderTest:
+def make_model(client: FakeClient, **fields: Any) -> ModelUnderTest:
     return ModelUnderTest(**{"name": "m", "client": client, "strategy": PlainStrategy()} | fields)
 
 
@@ -39,7 +39,7 @@ def generate(
     folder: Path, problems: Sequence[Problem], client: FakeClient, limit: float | None = None, **fields: Any
 ) -> StageCounts:
     stage = GenerationStage(problems, RunFolder(folder))
-    return stage.run(asking(client, **fields), CostBudget(limit, spent=stored_cost(RunFolder(folder))))
+    return stage.run(make_model(client, **fields), CostBudget(limit, spent=stored_cost(RunFolder(folder))))
 
 
 def completions(folder: Path) -> list[Completion]:
@@ -70,7 +70,7 @@ def test_every_sample_becomes_one_row(tmp_path: Path, problems: list[Problem]) -
         usage,
     )
     assert first.cost == pytest.approx(18 / 2 / 1e6)
-    assert (tally.wanted, tally.answered, tally.share) == (8, 8, 1.0)
+    assert (tally.requested, tally.answered, tally.share) == (8, 8, 1.0)
     assert (tally.input_tokens, tally.output_tokens) == (40, 16)
     assert tally.cost == pytest.approx(8 * first.cost)
     assert missing(tmp_path) == []
@@ -109,7 +109,7 @@ def test_what_decides_an_answer_stands_in_its_key(
 
 def test_the_settings_are_what_the_hash_is_of(problems: list[Problem]) -> None:
     client = FakeClient(context_tokens=1000, count=len)
-    ask = asking(client, sampling=Sampling(max_tokens=100, seed=3), preprocess=[Upper()])
+    ask = make_model(client, sampling=Sampling(max_tokens=100, seed=3), preprocess=[Upper()])
     assert ask.settings == {
         "sampling": {"max_tokens": 100, "temperature": 0.2, "top_p": 1.0, "seed": 3},
         "prompt": "plain@1",
@@ -149,9 +149,9 @@ def test_the_prompt_keeps_to_the_budget(tmp_path: Path, make_problem: MakeProble
 
 def test_what_cannot_be_asked_is_refused_at_once(problems: list[Problem]) -> None:
     with pytest.raises(ValueError, match="no room for a prompt: the context of 500 tokens"):
-        asking(FakeClient(context_tokens=500))
+        make_model(FakeClient(context_tokens=500))
     with pytest.raises(ValueError, match="plain makes text prompts; fake/model takes chat"):
-        asking(FakeClient(accepts=["chat"]))
+        make_model(FakeClient(accepts=["chat"]))
 
 
 def test_a_text_that_cannot_be_asked_is_missing_and_is_not_sent(
@@ -176,7 +176,7 @@ def test_a_text_that_holds_a_control_token_of_the_model_cannot_be_asked(
     caret = problem.caret.model_copy(update={part: f"{getattr(problem.caret, part)}# <s> and </s>\n"})
     held = problem.model_copy(update={"id": "held", "shown": caret})
     client = FakeClient(control=frozenset({"<s>", "</s>", "[INST]"}), special=frozenset({"<table>"}))
-    wanted = list(asking(client).wanted([problem, held], {}))
+    wanted = list(make_model(client).pending_samples([problem, held], {}))
     assert [(entry.prompt is None, entry.fault) for entry in wanted] == [
         (False, ""),
         (True, "what is shown holds '<s>', a control token of fake/model"),
@@ -281,9 +281,9 @@ def test_an_answer_without_usage_counts_as_its_worst_case(tmp_path: Path, proble
 def test_the_worst_case_counts_bytes_where_no_tokenizer_is_known() -> None:
     price = Price(input_per_million=1_000_000, output_per_million=0)
     prompt = TextPrompt(text="é" * 10)
-    assert asking(FakeClient(), price=price).worst_cost(prompt, 2) == 2 * (20 + 32)
-    assert asking(FakeClient(count=lambda _text: 3), price=price).worst_cost(prompt, 2) == 2 * (3 + 32)
-    assert asking(FakeClient()).worst_cost(prompt, 2) == 0
+    assert make_model(FakeClient(), price=price).worst_cost(prompt, 2) == 2 * (20 + 32)
+    assert make_model(FakeClient(count=lambda _text: 3), price=price).worst_cost(prompt, 2) == 2 * (3 + 32)
+    assert make_model(FakeClient()).worst_cost(prompt, 2) == 0
 
 
 def test_a_model_that_never_answers_is_not_asked_for_everything(
@@ -309,7 +309,7 @@ def test_a_model_that_cannot_be_asked_ends_its_turn(tmp_path: Path, problems: li
             raise MachineError("fake/model cannot be asked: 401")
 
     tally = generate(tmp_path, problems, Locked())
-    assert (tally.answered, tally.missing, tally.ended) == (
+    assert (tally.answered, tally.missing, tally.stop_reason) == (
         2,
         {"provider": 2},
         "fake/model cannot be asked: 401",

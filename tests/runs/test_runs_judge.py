@@ -15,7 +15,7 @@ from caretbench.judging.criteria import criterion
 from caretbench.judging.criterion_choice import CriterionProblems
 from caretbench.models import ModelRequest, Sampling
 from caretbench.problem import Completion, Judgement, Problem, Usage
-from caretbench.runs.judge import GradingResult, JudgingSettings, judge_part
+from caretbench.runs.judge import JudgingResult, JudgingSettings, judge_part
 from caretbench.runs.judging.texts_to_judge import distinct_texts
 from caretbench.runs.plans.prices import CostBudget, Price
 from caretbench.runs.run_folder import DataInfo, Manifest, RunFolder
@@ -49,7 +49,7 @@ def add(folder: RunFolder, problems: Sequence[Problem], answers: Sequence[str | 
         )
 
 
-def judge(folder: RunFolder, *clients: FakeClient, **options: Any) -> GradingResult:
+def judge(folder: RunFolder, *clients: FakeClient, **options: Any) -> JudgingResult:
     criterion, sampling = options.pop("criterion", QUALITY), options.pop("sampling", None)
     part = CriterionProblems(criterion, tuple(options.pop("problems", None) or folder.problems()))
     settings = JudgingSettings(policy("syntax"), **{"control_problems": 0} | options)
@@ -67,7 +67,7 @@ def test_a_text_is_judged_once_whoever_wrote_it(tmp_path: Path, make_problem: Ma
     add(folder, problems, ["    ...\n"], "stub")
     client = grader()
     result = judge(folder, client)
-    assert (result.completions, result.subjects, result.judged) == (12, 4, 4)
+    assert (result.completions, result.texts, result.judged) == (12, 4, 4)
     assert result.complete
     assert len(client.asked) == 4
     rows = list(folder.judgements())
@@ -127,10 +127,10 @@ def test_controls_are_judged_beside_the_completions(tmp_path: Path, make_problem
     client = grader()
     result = judge(folder, client, control_problems=2)
     # Each of three problems has its completion's text; two have four controls, one of which may be that text.
-    assert 3 + 6 <= result.subjects <= 3 + 8
+    assert 3 + 6 <= result.texts <= 3 + 8
     assert result.completions == 3
     add(folder, problems, [""], "empty")
-    assert judge(folder, client, control_problems=2).subjects == result.subjects
+    assert judge(folder, client, control_problems=2).texts == result.texts
     assert judge(folder, client, baselines=True).completions == 6
 
 
@@ -149,7 +149,7 @@ def test_an_answer_that_cannot_be_read_is_asked_again_then_missing(
 
     client = grader(reply)
     result = judge(folder, client)
-    assert (result.asked, result.judged, result.unreadable) == (6, 1, 1)
+    assert (result.received, result.judged, result.unreadable) == (6, 1, 1)
     assert not result.complete
     rows = {bool(row.values): row for row in folder.judgements()}
     assert (rows[True].attempts, rows[True].fault) == (3, None)
@@ -220,7 +220,7 @@ def test_no_more_is_spent_than_there_is(tmp_path: Path, make_problem: MakeProble
     result = judge(folder, client, sampling=sampling, prices={client.name: price}, budget=budget)
     assert budget.spent == pytest.approx(result.cost)
     assert 1.5 < result.cost <= 2.5
-    assert result.judged + result.not_asked == 20
+    assert result.judged + result.over_budget == 20
     assert result.judged == len(client.asked) == pytest.approx(result.cost * 10)
     assert {row.kind for row in folder.missing_judgements()} == {"budget"}
     assert sum(row.cost or 0 for row in folder.judgements()) == pytest.approx(result.cost)

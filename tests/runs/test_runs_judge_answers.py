@@ -17,7 +17,7 @@ from caretbench.judging.criterion_choice import CriterionProblems, problems_by_c
 from caretbench.models import ModelRequest
 from caretbench.problem import Completion, Problem, Profile
 from caretbench.reports.judged.judged_answers import JudgedAnswers, RatedAnswer
-from caretbench.runs.judge import GradingResult, JudgingSettings, NothingToJudgeError, judge_part, judge_parts
+from caretbench.runs.judge import JudgingResult, JudgingSettings, NothingToJudgeError, judge_part, judge_parts
 from caretbench.runs.judging.two_step_judging import NOTHING
 from caretbench.runs.run_folder import DataInfo, Manifest, ModelInfo, RunFolder
 from tests.support.fakes import FakeClient, Reply, failure
@@ -70,7 +70,7 @@ def judge(
     reply: Callable[[ModelRequest, int], Reply] = honest,
     name: str = "fake/judge",
     **options: Any,
-) -> tuple[dict[str, GradingResult], FakeClient]:
+) -> tuple[dict[str, JudgingResult], FakeClient]:
     client = FakeClient(reply, name=name, accepts=["chat"])
     arguments: dict[str, Any] = {"control_problems": 0} | options
     profile = folder.manifest().profile
@@ -117,14 +117,14 @@ def test_every_task_is_judged_by_its_own(tmp_path: Path) -> None:
     assert [kind(request) for request in client.asked] == [
         *["masked"] * 6, *["description"] * 6, *["claims"] * 3, *["support"] * 6,
     ]  # fmt: skip
-    assert (results["efcb-claims@1"].wanted, results["efcb-claims@1"].subjects) == (3 + 6, 3)
+    assert (results["efcb-claims@1"].requested, results["efcb-claims@1"].texts) == (3 + 6, 3)
     stored = list(folder.judgements())
     assert len({row.key for row in stored}) == len(stored) == 21
     before = folder.judgements_path.read_bytes()
     again, silent = judge(folder)
     assert silent.asked == []
     assert folder.judgements_path.read_bytes() == before
-    assert again["efcb-claims@1"].wanted == 9
+    assert again["efcb-claims@1"].requested == 9
 
 
 def test_both_orders_are_asked_and_requests_are_not_mixed(tmp_path: Path) -> None:
@@ -266,7 +266,7 @@ def test_out_of_range_is_asked_again_and_then_missing(tmp_path: Path) -> None:
 
     results, client = judge(folder, wild)
     [result] = results.values()
-    assert (result.asked, result.unreadable, result.coverage) == (5, 1, pytest.approx(2 / 3))
+    assert (result.received, result.unreadable, result.coverage) == (5, 1, pytest.approx(2 / 3))
     rows = rows_of(folder)
     assert [row.value for row in rows.values()] == [None, 7.0, 7.0]
     assert [request.sampling.seed for request in client.asked if "bounds" in said(request)] == [0, 1000, 2000]
@@ -319,9 +319,9 @@ def test_baselines_are_judged_when_asked(tmp_path: Path) -> None:
     manifest.models.append(ModelInfo(model="own", source="baseline"))
     folder.write_manifest(manifest)
     results, _ = judge(folder)
-    assert results["efcb-masked@1"].subjects == 1
+    assert results["efcb-masked@1"].texts == 1
     results, _ = judge(folder, baselines=True)
-    assert results["efcb-masked@1"].subjects == 3
+    assert results["efcb-masked@1"].texts == 3
     assert {row.model for row in JudgedAnswers.of(folder).rows()} == {"m", "reference", "own"}
 
 

@@ -44,7 +44,7 @@ def test_nine_thousand_completions_take_2390_judgements(tmp_path: Path, devbench
     settings = JudgingSettings(policy("syntax"), control_problems=0)
     result = judge_part(folder, part, [("judge", client)], settings)
     spent = time.process_time() - started
-    assert (result.completions, result.subjects, result.judged) == (9000, 2390, 2390)
+    assert (result.completions, result.texts, result.judged) == (9000, 2390, 2390)
     assert len(client.asked) == 2390
     assert spent < 20  # measured: 2 to 3 seconds, a third of it the truncation policy
     [judged] = folder_caret_scores(folder)

@@ -16,7 +16,7 @@ PROGRAM = """
 import sys, time
 from pathlib import Path
 from caretbench.extraction.policies import policy
-from caretbench.judging.criterion_choice import Part
+from caretbench.judging.criterion_choice import CriterionProblems
 from caretbench.runs.judge import JudgingSettings, judge_part
 from caretbench.judging.criteria import criterion
 from caretbench.runs.run_folder import RunFolder
@@ -32,7 +32,7 @@ def reply(request, sample):
 print("ready", flush=True)
 with folder.locked():
     graders = [(name, FakeClient(reply, name=name)) for name in "ab"]
-    part = Part(criterion("devbench-quality"), tuple(folder.problems()))
+    part = CriterionProblems(criterion("devbench-quality"), tuple(folder.problems()))
     judge_part(folder, part, graders, JudgingSettings(policy("raw"), control_problems=0))
 """
 TEXTS, KILLS = 40, 6

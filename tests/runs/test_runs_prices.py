@@ -13,23 +13,23 @@ MINI = Price(input_per_million=0.15, cached_input_per_million=0.075, output_per_
 
 def test_a_request_costs_input_cached_input_and_output() -> None:
     usage = Usage(input_tokens=1000, cached_tokens=400, output_tokens=200)
-    assert MINI.share(usage) == pytest.approx((600 * 0.15 + 400 * 0.075 + 200 * 0.60) / 1e6)
+    assert MINI.cost_per_answer(usage) == pytest.approx((600 * 0.15 + 400 * 0.075 + 200 * 0.60) / 1e6)
 
 
 def test_answers_share_a_requests_cost() -> None:
     usage = Usage(input_tokens=1000, output_tokens=200, answers=5)
-    assert MINI.share(usage) == pytest.approx((1000 * 0.15 + 200 * 0.60) / 1e6 / 5)
+    assert MINI.cost_per_answer(usage) == pytest.approx((1000 * 0.15 + 200 * 0.60) / 1e6 / 5)
 
 
 def test_cached_input_costs_as_much_where_nothing_is_said() -> None:
     plain = Price(input_per_million=1, output_per_million=2)
-    assert plain.of_tokens(1_000_000, 0, cached_tokens=500_000) == 1.0
+    assert plain.token_cost(1_000_000, 0, cached_tokens=500_000) == 1.0
 
 
 def test_what_is_not_told_has_no_cost_and_what_is_free_costs_nothing() -> None:
-    assert MINI.share(None) is None
-    assert MINI.share(Usage(input_tokens=10)) is None
-    assert FREE.share(None) == 0.0
+    assert MINI.cost_per_answer(None) is None
+    assert MINI.cost_per_answer(Usage(input_tokens=10)) is None
+    assert FREE.cost_per_answer(None) == 0.0
 
 
 def test_prices_are_found_by_name_then_by_the_longest_pattern(tmp_path: Path) -> None:

@@ -46,9 +46,9 @@ _CONTROLS = {
 
 
 def escape_control_characters(text: str) -> str:
-    """Return the text with control characters and lone surrogates spelt out, as in JSON.
+    """Return the text with control characters and lone surrogates escaped, as in JSON.
 
-    A model or a program wrote it: it must not steer a terminal, and must be possible to write. JSON stays JSON.
+    Text of models and programs must not control a terminal. JSON stays JSON.
     """
     return text.translate(_CONTROLS)
 
@@ -59,35 +59,35 @@ def _print(line: str, stream: TextIO) -> None:
 
 
 def print_line(line: str = "") -> None:
-    """One line on standard output."""
+    """Print one line to standard output."""
     _print(line, sys.stdout)
 
 
 def print_note(line: str) -> None:
-    """One line on standard error: what is not the result."""
+    """Print one line to standard error."""
     _print(line, sys.stderr)
 
 
 def print_table(rows: Sequence[Sequence[str]], head: Sequence[str]) -> None:
-    """Aligned columns under their heads on standard output."""
+    """Print aligned columns with their heads to standard output."""
     for line in align_columns(rows, head):
         print_line(line)
 
 
 def print_json(value: Any) -> None:
-    """JSON on standard output."""
+    """Print JSON to standard output."""
     print_line(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def open_client(spec: str, options: ClientOptions) -> ModelClient:
-    """The client of a model (imports Inspect)."""
+    """Return the client of a model (imports Inspect)."""
     from caretbench.inspect import open_client as opened
 
     return opened(spec, options)
 
 
 def selection(options: Mapping[str, Any]) -> Selection:
-    """The selection that ``--select``, ``--limit``, ``--per-cell`` and ``--sample-seed`` make."""
+    """Return the selection of problems that ``--select``, ``--limit``, ``--per-cell`` and ``--sample-seed`` define."""
     from caretbench.suites.selection import Selection
 
     select, limit, per_cell, seed = map(options.get, SELECTION)
@@ -95,7 +95,7 @@ def selection(options: Mapping[str, Any]) -> Selection:
 
 
 class StepProgress(Progress):
-    """Progress of several steps: bars on a terminal, now and then a plain line elsewhere.
+    """Progress of several steps: bars on a terminal, a plain line every 15 seconds elsewhere.
 
     It is the :class:`caretbench.progress.Progress` of commands.
     """
@@ -138,7 +138,7 @@ class StepProgress(Progress):
         return f"{step}: {done} of {total}{detail}" if total else f"{step}: {done}{detail}"
 
     def note(self, line: str) -> None:
-        """One line on standard error."""
+        """Print one line to standard error."""
         print_note(line)
 
     def __call__(self, step: str, added: int, total: int | None, detail: str = "") -> None:
@@ -160,15 +160,15 @@ class StepProgress(Progress):
 
 
 def join_counts(values: Mapping[str, int]) -> str:
-    """``3 valid, 1 invalid``."""
+    """Return counts as text: ``3 valid, 1 invalid``."""
     return ", ".join(f"{count} {name}" for name, count in values.items())
 
 
 def exit_on_complaints(complaints: Sequence[str]) -> None:
-    """Say why the command counts as failed, and end it so; nothing to complain of is a good end.
+    """Print the complaints; exit with status 1 if there are any.
 
     Raises:
-        Exit: there is a complaint.
+        Exit: there are complaints.
     """
     for line in complaints:
         print_note(line)

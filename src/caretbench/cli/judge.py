@@ -236,8 +236,8 @@ def _print_results(plan: JudgingPlan, results: Mapping[str, Mapping[str, Judging
     for title, result in titled:
         cost = f", ${result.cost:.4f}" if result.cost else ""
         print_note(
-            f"{title}: {result.subjects} distinct texts of {result.completions} completions and the controls; "
-            f"{result.asked} answers now{cost}"
+            f"{title}: {result.texts} distinct texts of {result.completions} completions and the controls; "
+            f"{result.received} answers now{cost}"
         )
     for title, result in titled:
         if not result.complete:

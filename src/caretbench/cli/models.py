@@ -123,7 +123,7 @@ def pull(
             print_line(error.text)
             print_line()
         raise
-    state = "already here" if pulled.was_there else "ready"
+    state = "already here" if pulled.already_there else "ready"
     print_line(f"{_LOCAL}{name}: {state} ({pulled.path}); use it with -m {_LOCAL}{name}")
 
 

@@ -82,7 +82,7 @@ def run(
         if source
         else _config_from_options(target, model, grader_base_url, options)
     )
-    plan = ResolvedRun.of(config, source)
+    plan = ResolvedRun.from_config(config, source)
     if dry_run:
         print_forecast(plan, forecast_run(plan, open_client), as_json=as_json)
         return
@@ -145,7 +145,7 @@ def _config_from_options(
     return config_from_options(suite, options, named.get(None, []), graders, grader_base_url)
 
 
-def _probe(asking: Any) -> None:
+def _probe(tested_model: Any) -> None:
     """Probe a model, and print a warning if something is wrong.
 
     Raises:
@@ -154,10 +154,10 @@ def _probe(asking: Any) -> None:
     """
     from caretbench.inspect.probe import probe
 
-    report = probe(asking.client, asking.strategy)
+    report = probe(tested_model.client, tested_model.strategy)
     if not report.answers:
-        raise ValueError(report.warning or f"{asking.name} does not answer")
-    print_note(f"{asking.name}: the probe got {report.answered} answers to {report.asked} requests")
+        raise ValueError(report.warning or f"{tested_model.name} does not answer")
+    print_note(f"{tested_model.name}: the probe got {report.answered} answers to {report.asked} requests")
     if report.warning:
         print_note(report.warning)
 

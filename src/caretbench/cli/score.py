@@ -53,7 +53,7 @@ def score(
     from caretbench.runs.plans.plan import ResolvedRun
     from caretbench.runs.recorded import score_recorded as score_recorded
 
-    plan = ResolvedRun.of(config_from_options(suite_name, options))
+    plan = ResolvedRun.from_config(config_from_options(suite_name, options))
     with StepProgress(quiet=as_json) as steps:
         folder = score_recorded(plan, completions or [], model or [], steps, read_log)
     exit_on_complaints(list(failures(show(folder, html=html, as_json=as_json), plan.config.fail_under)))

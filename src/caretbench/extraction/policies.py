@@ -201,7 +201,7 @@ def _of_plugin(plugin: Plugin) -> Policy:
         steps = tuple((done, _Guarded(plugin, step)) for done, step in value.steps)
         return replace(value, name=plugin.name, version=plugin.version_of(value), steps=steps)
     if not callable(value) or isinstance(value, type):
-        raise plugin.refuse(
+        raise plugin.error(
             f"expected a caretbench.extraction.Policy, or a function of (text, surroundings), got {value!r:.80}"
         )
     description = " ".join((value.__doc__ or "A user's own policy.").split())
@@ -220,9 +220,9 @@ class _Guarded:
         try:
             shorter = self.step(text, surroundings)
         except Exception as error:
-            raise self.plugin.refuse(
+            raise self.plugin.error(
                 f"failed on a text of {len(text)} characters: {one_line(error)}"
             ) from error
         if not isinstance(shorter, str):
-            raise self.plugin.refuse(f"returned {shorter!r:.80} instead of a text")
+            raise self.plugin.error(f"returned {shorter!r:.80} instead of a text")
         return shorter

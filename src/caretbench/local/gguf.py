@@ -61,7 +61,7 @@ class GgufHeader:
 
     path: Path
     values: Mapping[str, Scalar | ArrayPosition]
-    """Every key: its value, or the place of an array."""
+    """Value of every key, or the position of an array."""
     order: str  # of bytes, as the struct module names it
     size_bytes: int
 
@@ -208,7 +208,7 @@ class _Reader:
     strings: int = 0  # texts in arrays so far
 
     def fault(self, what: str) -> DataError:
-        """Return an error with the place where the file is broken."""
+        """Return an error with the position of the fault."""
         return DataError(
             f"{self.path}: broken GGUF file: {what} at byte {self.place} of {self.length}; get the file again"
         )
@@ -237,7 +237,7 @@ class _Reader:
         return pattern.unpack(self.take(pattern.size))
 
     def string(self, longest: int) -> str:
-        """Return the next text; what is not UTF-8 in it becomes U+FFFD."""
+        """Return the next text; invalid UTF-8 becomes U+FFFD."""
         return self.take(self._string_size(longest)).decode("utf-8", "replace")
 
     def _string_size(self, longest: int) -> int:

@@ -23,7 +23,7 @@ from caretbench.local.gguf import weights_sha256
 from caretbench.local.package_index import file_url
 
 Progress = Callable[[str, int, int], None]
-"""Called with what is going on, the bytes done and the bytes in all."""
+"""Called with the step's name, the bytes done and the total bytes."""
 
 _BLOCK = 1 << 20
 _LARGEST_PAPER = 4 << 20
@@ -33,7 +33,7 @@ class PullResult(NamedTuple):
     """Result of a pull: the weights, and whether they were there before."""
 
     path: Path
-    was_there: bool
+    already_there: bool
 
 
 class TermsNotAcceptedError(DataError):
@@ -106,7 +106,7 @@ def pull_weights(
         fcntl.flock(lock, fcntl.LOCK_EX)  # two pulls of one model wait for each other
         path = pulled_path(name)
         if path and weights_sha256(path) == model.sha256:
-            return PullResult(path, was_there=True)
+            return PullResult(path, already_there=True)
         if model.terms and not accept_terms:
             raise TermsNotAcceptedError(
                 f"{name} has terms of its own: read them at {model.terms.address}, then run the same command with "
@@ -117,7 +117,7 @@ def pull_weights(
             _take_gguf(model, source, folder)
         else:
             _unpack(model, source, folder, progress)
-        return PullResult(folder / model.file, was_there=False)
+        return PullResult(folder / model.file, already_there=False)
 
 
 def remove_weights(name: str) -> int:

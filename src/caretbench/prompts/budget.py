@@ -67,7 +67,7 @@ def fit_to_budget(parts: PromptParts, budget: PromptBudget, overhead: str = "") 
 
 
 def fit_rendered(parts: PromptParts, budget: PromptBudget, render: Callable[[PromptParts], str]) -> str:
-    """Return ``render`` of as much of ``parts`` as fits: the text that is sent is itself counted.
+    """Return ``render`` of the longest ``parts`` whose rendered text fits.
 
     A tokenizer may need more tokens for a whole than for its pieces (rarely, and few); the parts are then shortened
     by what is too much, until the whole fits.

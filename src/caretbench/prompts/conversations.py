@@ -62,7 +62,7 @@ class Natural(PromptStrategy):
     kind = "chat"
 
     def render(self, caret: Caret, budget: PromptBudget) -> ChatPrompt:
-        """Return prefix and suffix named apart, the middle asked for."""
+        """Return prefix and suffix in separate tags, with a request for the middle."""
         language = language_of(caret)
         texts = (*caret_texts(caret), *examples()[language.name])
         fixed = _fixed(caret, language) | {"tags": unique_tags(("path", "file", "prefix", "suffix"), texts)}

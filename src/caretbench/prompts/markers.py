@@ -1,4 +1,4 @@
-"""Marks that do not occur in the marked text, and descriptions of the caret's place."""
+"""Caret markers, fences and tags that do not occur in the text, and descriptions of the caret's position."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BACKTICKS = re.compile(r"`{3,}")
 
 
 class Tag(NamedTuple):
-    """Pair of marks around a text."""
+    """Opening and closing tag around a text."""
 
     open: str
     close: str
@@ -39,7 +39,7 @@ def language_of(caret: Caret) -> Language:
 
 
 def caret_texts(caret: Caret) -> tuple[str, ...]:
-    """Return all text that a prompt may show of a caret."""
+    """Return all texts of a caret that a prompt may show."""
     files = (text for file in caret.context for text in (file.path, file.text))
     return (caret.prefix, caret.suffix, caret.path or "", caret.instruction or "", *files)
 
@@ -78,7 +78,7 @@ def unique_tags(names: Iterable[str], texts: Iterable[str]) -> Mapping[str, Tag]
 
 
 def describe_position(prefix: str) -> Place:
-    """Return a description of the place in its line of a caret after ``prefix``."""
+    """Return a description of the caret's position in its line, after ``prefix``."""
     line = prefix.rpartition("\n")[2]
     if not line:
         return "line start"

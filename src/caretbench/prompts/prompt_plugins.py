@@ -35,9 +35,9 @@ class PluginStrategy(PromptStrategy):
         except UnpromptableError:
             raise
         except Exception as error:
-            raise self._plugin.refuse(f"failed to render a prompt: {one_line(error)}") from error
+            raise self._plugin.error(f"failed to render a prompt: {one_line(error)}") from error
         if not isinstance(prompt, ChatPrompt | TextPrompt | FillPrompt) or prompt.kind != self.kind:
-            raise self._plugin.refuse(f"gave {prompt!r:.80} where a prompt of kind {self.kind!r} is expected")
+            raise self._plugin.error(f"gave {prompt!r:.80} where a prompt of kind {self.kind!r} is expected")
         return prompt
 
 
@@ -52,12 +52,12 @@ def plugin_strategy(plugin: Plugin) -> PluginStrategy:
         try:
             value = value()
         except Exception as error:
-            raise plugin.refuse(f"cannot be made: {one_line(error)}") from error
+            raise plugin.error(f"cannot be made: {one_line(error)}") from error
     kind = getattr(value, "kind", None)
     if not callable(getattr(value, "render", None)):
-        raise plugin.refuse(f"expected a prompt strategy, with `kind` and `render`, got {value!r:.80}")
+        raise plugin.error(f"expected a prompt strategy, with `kind` and `render`, got {value!r:.80}")
     if kind not in get_args(PromptKind):
-        raise plugin.refuse(f"its kind is {kind!r}; expected one of {', '.join(get_args(PromptKind))}")
+        raise plugin.error(f"its kind is {kind!r}; expected one of {', '.join(get_args(PromptKind))}")
     return PluginStrategy(plugin, value)
 
 
@@ -83,9 +83,9 @@ class Preprocessor:
         except UnpromptableError:
             raise
         except Exception as error:
-            raise self._plugin.refuse(f"failed on a caret: {one_line(error)}") from error
+            raise self._plugin.error(f"failed on a caret: {one_line(error)}") from error
         if not isinstance(changed, Caret):
-            raise self._plugin.refuse(f"gave {changed!r:.80} where a Caret is expected")
+            raise self._plugin.error(f"gave {changed!r:.80} where a Caret is expected")
         return changed
 
 
@@ -105,7 +105,7 @@ def preprocessor(name: str) -> Preprocessor:
     plugin = load_plugin(PREPROCESSORS, wanted, ())
     if plugin is not None:
         if isinstance(plugin.value, type) or not callable(plugin.value):
-            raise plugin.refuse(f"expected a function from Caret to Caret, got {plugin.value!r:.80}")
+            raise plugin.error(f"expected a function from Caret to Caret, got {plugin.value!r:.80}")
         found = Preprocessor(plugin, plugin.value)
         if name in {found.name, found.key}:
             return found

@@ -1,4 +1,4 @@
-"""Prompt strategies: protocols that turn a problem into a prompt."""
+"""Base classes of prompt strategies, which turn a problem into a prompt."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from caretbench.problem import Caret, Question
 
 
 class UnpromptableError(Exception):
-    """Error: this strategy cannot ask this text; the message is the reason (a sentinel occurs in the text)."""
+    """Error: no valid prompt under this strategy; the message is the reason (a sentinel in the text, for example)."""
 
 
 class PromptBudget(NamedTuple):
-    """Room for a prompt.
+    """Maximum size of a prompt in tokens, and the function that counts them.
 
     Args:
         tokens: Maximum number of prompt tokens; None: no limit.
@@ -27,7 +27,7 @@ class PromptBudget(NamedTuple):
 
 
 class PromptStrategy(ABC):
-    """Prompt strategy. Instances are stateless; a change of what is sent needs a new ``version``."""
+    """Prompt strategy. Instances are stateless; a change of the prompt needs a new ``version``."""
 
     name: str
     version: int | str
@@ -43,7 +43,7 @@ class PromptStrategy(ABC):
 
     @abstractmethod
     def render(self, caret: Caret, budget: PromptBudget) -> Prompt:
-        """Return what is sent for ``caret``.
+        """Return the prompt for ``caret``.
 
         Text that does not fit is cut at line starts: the prefix loses its beginning, the suffix its end, the
         files of the context go first.
@@ -57,13 +57,13 @@ class QuestionStrategy(PromptStrategy):
     """Strategy for problems that are questions."""
 
     def render(self, caret: Caret, budget: PromptBudget) -> Prompt:
-        """Refuse a place in a program."""
+        """Raise: these strategies render questions only."""
         del caret, budget
         raise UnpromptableError(f"--prompt {self.name} is for questions, and this is a place in a program")
 
     @abstractmethod
     def render_question(self, question: Question, budget: PromptBudget) -> Prompt:
-        """Return what is sent for ``question``; nothing of it is ever cut.
+        """Return the prompt for ``question``; it is never truncated.
 
         Raises:
             UnpromptableError: it does not fit, or has more choices than there are letters.
@@ -71,7 +71,7 @@ class QuestionStrategy(PromptStrategy):
 
 
 def unreadable_reason(strategy: PromptStrategy, client: ModelClient) -> str | None:
-    """Return why answers under ``strategy`` cannot be read from the output of ``client``; None if they can."""
+    """Return the reason for which answers under ``strategy`` cannot be read from ``client``; None if they can."""
     if not strategy.reads_first_token or client.returns_log_probabilities:
         return None
     return f"{strategy.name} reads the log-probabilities of the first token, and {client.name} tells none"

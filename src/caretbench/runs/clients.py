@@ -1,4 +1,4 @@
-"""Clients of a run's models and judges: opened, checked, and asked one at a time."""
+"""Clients of a run's models and judges, opened one at a time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from caretbench.suites.suite_contexts import suite_context
 
 
 class Clients:
-    """Clients of a plan's models and judges. A single one stays open; of several only one is open at a time.
+    """Clients of the models and judges of a run. A single one stays open; of several, one is open at a time.
 
     Local servers hold their weights in memory, so that two of them may be too many.
     """
@@ -35,7 +35,7 @@ class Clients:
         self._stack.close()
 
     @contextmanager
-    def opened(self, wanted: ModelPlan | JudgePlan) -> Iterator[ModelClient]:
+    def open_client(self, wanted: ModelPlan | JudgePlan) -> Iterator[ModelClient]:
         """Provide an open model or judge."""
         if len(self._plan.models) + len(self._plan.judges) > 1:
             with self._opener(wanted.spec, wanted.options) as client:
@@ -46,16 +46,16 @@ class Clients:
         yield self._held[wanted.name]
 
     @contextmanager
-    def asking(self, model: ModelPlan) -> Iterator[ModelUnderTest]:
+    def open_model(self, model: ModelPlan) -> Iterator[ModelUnderTest]:
         """Provide an open model with its settings.
 
         Raises:
-            ValueError: it cannot be asked so.
+            ValueError: client and settings do not fit together.
         """
         questions = self._questions()
         if questions:
             model = replace(model, options=model.options.model_copy(update={"uncut": True}))
-        with self.opened(model) as client:
+        with self.open_client(model) as client:
             yield ModelUnderTest(
                 name=model.name,
                 client=client,
@@ -71,7 +71,7 @@ class Clients:
             )
 
     def _questions(self) -> bool:
-        """Return whether the problems are questions; either all of them are, or none.
+        """Return whether the problems are questions.
 
         Raises:
             ValueError: some are, and others are places in programs.
@@ -89,10 +89,10 @@ class Clients:
         return kinds == {True}
 
     def check(self) -> list[ModelInfo]:
-        """Open every model and judge once, and find its settings; return the models' manifest entries.
+        """Open every model and judge once; return the manifest entries of the models.
 
         Raises:
-            ValueError: one cannot be asked so, or a folder holds another run.
+            ValueError: client and settings do not fit together, or a folder contains another run.
         """
         for benchmark in self._plan.benchmarks:
             check_resumable(benchmark.folder, benchmark.manifest())
@@ -101,10 +101,10 @@ class Clients:
             self._plan.price(wanted)
         infos = []
         for model in self._plan.models:
-            with self.asking(model) as asking:
-                infos.append(asking.info)
+            with self.open_model(model) as tested_model:
+                infos.append(tested_model.info)
         for judge in self._plan.judges:
-            with self.opened(judge) as client:
+            with self.open_client(judge) as client:
                 if "chat" not in client.accepts:
                     raise ValueError(f"{judge.spec} takes no conversations, so it cannot judge")
         return infos

@@ -60,7 +60,7 @@ class JudgeForecast(NamedTuple):
 
 @dataclass
 class RunForecast:
-    """Forecast of a whole run. ``spent`` US dollars are spent already."""
+    """Forecast of a whole run. ``spent``: US dollars already spent."""
 
     spent: float
     models: list[ModelForecast] = field(default_factory=list)
@@ -82,7 +82,7 @@ class RunForecast:
 
 
 def forecast_run(plan: ResolvedRun, opener: ClientOpener) -> RunForecast:
-    """Return the forecast of a plan.
+    """Return the forecast of a run.
 
     Raises:
         ValueError: the plan cannot work.
@@ -92,50 +92,52 @@ def forecast_run(plan: ResolvedRun, opener: ClientOpener) -> RunForecast:
         clients.check()
         coming: list[list[Problem]] = [[] for _ in plan.benchmarks]
         for model in plan.models:
-            with clients.asking(model) as asking:
+            with clients.open_model(model) as tested_model:
                 found.models += [
-                    _asked(asking, benchmark, problems)
+                    _asked(tested_model, benchmark, problems)
                     for benchmark, problems in zip(plan.benchmarks, coming, strict=True)
                 ]
         found.judges += _judged(plan, clients, coming)
     return found
 
 
-def _asked(asking: ModelUnderTest, benchmark: Benchmark, coming: list[Problem]) -> ModelForecast:
+def _asked(tested_model: ModelUnderTest, benchmark: Benchmark, coming: list[Problem]) -> ModelForecast:
     """Return the forecast for a model; add the problem of every expected answer to ``coming``."""
-    stored = GenerationStage(benchmark.problems, benchmark.folder).stored(asking)
+    stored = GenerationStage(benchmark.problems, benchmark.folder).stored(tested_model)
     row = ModelForecast(
-        model=asking.name,
+        model=tested_model.name,
         folder=str(benchmark.folder.path),
-        prompt=asking.strategy.key,
+        prompt=tested_model.strategy.key,
         problems=len(benchmark.problems),
-        samples_wanted=len(benchmark.problems) * asking.samples,
+        samples_wanted=len(benchmark.problems) * tested_model.samples,
         samples_stored=sum(
-            sample < asking.samples for problem in benchmark.problems for sample in stored.get(problem.id, ())
+            sample < tested_model.samples
+            for problem in benchmark.problems
+            for sample in stored.get(problem.id, ())
         ),
-        tokens_counted=asking.counted,
-        context=asking.context.key if asking.context else None,
+        tokens_counted=tested_model.has_tokenizer,
+        context=tested_model.context.key if tested_model.context else None,
     )
     worst, expected = [], []
-    for entry in asking.wanted(benchmark.problems, stored):
+    for entry in tested_model.pending_samples(benchmark.problems, stored):
         count = len(entry.samples)
         if entry.prompt is None:
             row.unpromptable += count
             row.first_fault = row.first_fault or entry.fault
             continue
-        tokens = asking.count(prompt_text(entry.prompt))
-        most = asking.answer_tokens(entry.prompt)
-        answer = min(most, asking.count(entry.problem.reference))
+        tokens = tested_model.count_tokens(prompt_text(entry.prompt))
+        most = tested_model.answer_tokens(entry.prompt)
+        answer = min(most, tested_model.count_tokens(entry.problem.reference))
         row.samples_to_ask += count
         coming += [entry.problem] * count
         row.prompts += 1
         row.input_tokens += tokens * count
         row.expected_output_tokens += answer * count
         row.worst_output_tokens += most * count
-        if asking.price is not None:
-            expected.append(count * asking.price.of_tokens(tokens, answer))
-            worst.append(asking.worst_cost(entry.prompt, count))
-    if asking.price is not None:
+        if tested_model.price is not None:
+            expected.append(count * tested_model.price.token_cost(tokens, answer))
+            worst.append(tested_model.worst_cost(entry.prompt, count))
+    if tested_model.price is not None:
         row.expected_cost, row.worst_cost = math.fsum(expected), math.fsum(worst)
     return row
 
@@ -149,7 +151,7 @@ def _judged(
     reference answer. Tries for answers that cannot be read are not in it.
     """
     for judge in plan.judges:
-        with clients.opened(judge) as client:
+        with clients.open_client(judge) as client:
             for benchmark, problems in zip(plan.benchmarks, coming, strict=True):
                 for part in plan.judged_parts(benchmark):
                     settings = JudgingSettings(

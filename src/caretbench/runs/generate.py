@@ -1,4 +1,4 @@
-"""Generation stage: asks models for the missing completions of problems."""
+"""Generation stage: requests missing completions from models and stores them."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ class GenerationStage:
         self.folder = folder
         self.report = report
 
-    def stored(self, asking: ModelUnderTest) -> dict[str, set[int]]:
+    def stored(self, tested_model: ModelUnderTest) -> dict[str, set[int]]:
         """Return the stored samples by problem."""
-        return self._look(asking)[0]
+        return self._look(tested_model)[0]
 
-    def _look(self, asking: ModelUnderTest) -> tuple[dict[str, set[int]], set[Hashable]]:
-        """Return a model's stored samples by problem, and the keys in ``errors.jsonl`` whose sample exists by now."""
-        noted = {row.key for row in self.folder.missing()}
+    def _look(self, tested_model: ModelUnderTest) -> tuple[dict[str, set[int]], set[Hashable]]:
+        """Return a model's stored samples by problem, and the keys of ``errors.jsonl`` whose sample is stored now."""
+        stored_keys = {row.key for row in self.folder.missing()}
         stale: set[Hashable] = set()
         stored: dict[str, set[int]] = defaultdict(set)
         for row in self.folder.completions():
-            if row.key in noted:
+            if row.key in stored_keys:
                 stale.add(row.key)
-            if row.model == asking.name and row.parameters == asking.parameters:
+            if row.model == tested_model.name and row.parameters == tested_model.parameters:
                 stored[row.problem_id].add(row.sample)
         return stored, stale
 
-    def run(self, asking: ModelUnderTest, budget: CostBudget | None = None) -> StageCounts:
-        """Ask for what is missing and return the counts.
+    def run(self, tested_model: ModelUnderTest, budget: CostBudget | None = None) -> StageCounts:
+        """Request the missing completions; return the counts.
 
         Requests beyond ``budget`` are not sent; ``errors.jsonl`` lists their samples.
         """
@@ -60,57 +60,61 @@ class GenerationStage:
             RowAppender(self.folder.completions_path) as answers,
             ErrorFile(self.folder.errors_path, MissingSample) as errors,
         ):
-            stored, stale = self._look(asking)
-            stage = RequestStage(_Completing(asking), budget or CostBudget(), answers, errors, self.report)
-            stage.tally.wanted = len(self.problems) * asking.samples
+            stored, stale = self._look(tested_model)
+            stage = RequestStage(
+                _Completing(tested_model), budget or CostBudget(), answers, errors, self.report
+            )
+            stage.tally.requested = len(self.problems) * tested_model.samples
             stage.tally.stored = sum(
-                sample < asking.samples for problem in self.problems for sample in stored.get(problem.id, ())
+                sample < tested_model.samples
+                for problem in self.problems
+                for sample in stored.get(problem.id, ())
             )
             self.report(stage.tally.stored, stage.tally)
-            stage.ask(_pending(asking, self.problems, stored))
-        errors.rewrite(stale | stage.came)
+            stage.ask(_pending(tested_model, self.problems, stored))
+        errors.rewrite(stale | stage.resolved)
         return stage.tally
 
 
 def stored_cost(folder: RunFolder) -> float:
-    """Return the cost of a run's stored answers and judgements in US dollars, as far as it is known."""
+    """Return the cost of a run's stored answers and judgements in US dollars, as far as prices are known."""
     answers = sum(row.cost or 0.0 for row in folder.completions())
     return answers + sum(row.cost or 0.0 for row in folder.judgements())
 
 
 def _pending(
-    asking: ModelUnderTest, problems: Sequence[Problem], stored: Mapping[str, set[int]]
+    tested_model: ModelUnderTest, problems: Sequence[Problem], stored: Mapping[str, set[int]]
 ) -> Iterator[PendingRequest[Problem]]:
-    for entry in asking.wanted(problems, stored):
+    for entry in tested_model.pending_samples(problems, stored):
         yield PendingRequest(entry.problem.id, entry.problem, entry.samples, entry.prompt, entry.fault)
 
 
 class _Completing(StageRequests[Problem]):
     """Completions of one model."""
 
-    def __init__(self, asking: ModelUnderTest) -> None:
-        self._asking = asking
-        self.client = asking.client
-        self.price = asking.price
+    def __init__(self, tested_model: ModelUnderTest) -> None:
+        self._tested_model = tested_model
+        self.client = tested_model.client
+        self.price = tested_model.price
 
     def sampling(self, pending: PendingRequest[Problem]) -> Sampling:  # noqa: ARG002  the same for all
         """Return the sampling chosen for the model."""
-        return self._asking.sampling
+        return self._tested_model.sampling
 
     def worst_cost(self, pending: PendingRequest[Problem]) -> float:
-        """Return the cost of answers in full length, each with the whole prompt."""
-        return self._asking.worst_cost(pending.prompt, len(pending.samples)) if pending.prompt else 0.0
+        """Return the maximum cost in US dollars: full-length answers, each with the whole prompt."""
+        return self._tested_model.worst_cost(pending.prompt, len(pending.samples)) if pending.prompt else 0.0
 
     def row(self, pending: PendingRequest[Problem], answer: ModelAnswer, cost: float | None) -> Completion:
         """Return a line of ``completions.jsonl``."""
         return Completion(
-            problem_id=pending.about.id,
-            model=self._asking.name,
-            parameters=self._asking.parameters,
+            problem_id=pending.item.id,
+            model=self._tested_model.name,
+            parameters=self._tested_model.parameters,
             sample=answer.sample,
             text=replace_surrogates(answer.text),
             finish_reason=replace_surrogates(answer.finish_reason),
-            prompt=self._asking.strategy.key,
+            prompt=self._tested_model.strategy.key,
             usage=answer.usage,
             cost=cost,
             latency=answer.latency,
@@ -122,9 +126,9 @@ class _Completing(StageRequests[Problem]):
     ) -> MissingSample:
         """Return a line of ``errors.jsonl``."""
         return MissingSample(
-            problem_id=pending.about.id,
-            model=self._asking.name,
-            parameters=self._asking.parameters,
+            problem_id=pending.item.id,
+            model=self._tested_model.name,
+            parameters=self._tested_model.parameters,
             sample=sample,
             kind=kind,
             message=message,

@@ -1,4 +1,4 @@
-"""Judging stage: asks judges for the missing judgements of texts.
+"""Judging stage: requests missing judgements of texts from judge models.
 
 A text is judged once for each problem, grader and repeat, whoever wrote it and however often. Judgements are appended
 one by one, so the stage may be killed at any moment and the same command goes on. Missing judgements are in
@@ -25,8 +25,7 @@ from caretbench.judging.prompting import grader_settings
 from caretbench.models import ModelClient, Sampling
 from caretbench.problem import Completion, CompletionKey, Profile
 from caretbench.runs.judging.judge_requests import JudgeRequests, Wanted
-from caretbench.runs.judging.result import COVERAGE_WANTED, Report
-from caretbench.runs.judging.result import JudgingResult as GradingResult
+from caretbench.runs.judging.result import COVERAGE_WANTED, JudgingResult, ReportStep
 from caretbench.runs.judging.texts_to_judge import DistinctText, distinct_answers, distinct_texts
 from caretbench.runs.judging.two_step_judging import AFTER, requested_judgements, second_step_judgements
 from caretbench.runs.plans.prices import CostBudget, Price
@@ -52,7 +51,7 @@ class TextsToJudge(NamedTuple):
 
 @dataclass(frozen=True)
 class JudgingSettings:
-    """Settings of a judging, for all its criteria and judges.
+    """Settings of the judging stage, for all criteria and judges.
 
     Args:
         policy: The run's truncation policy.
@@ -74,7 +73,7 @@ class JudgingSettings:
     prices: Mapping[str, Price | None] = field(default_factory=dict)
     budget: CostBudget = field(default_factory=CostBudget)
     text_of: TextOf = plain_answer
-    report: Report = lambda _step, _added, _total: None
+    report: ReportStep = lambda _step, _added, _total: None
 
     def texts(self, folder: RunFolder, part: CriterionProblems, *, not_scored: bool = False) -> TextsToJudge:
         """Return the texts to judge in a part.
@@ -102,7 +101,7 @@ class JudgingSettings:
         return TextsToJudge(*found, 0 if not_scored else len(missing))
 
     def check(self, judges: Sequence[tuple[str, ModelClient]]) -> None:
-        """Raise where a judge cannot be asked.
+        """Check that every judge can be used.
 
         Raises:
             ValueError: one cannot take a conversation, is named twice, or has no price where money is limited.
@@ -125,8 +124,8 @@ def judge_part(
     judges: Sequence[tuple[str, ModelClient]],
     settings: JudgingSettings,
     sampling: Sampling | None = None,
-) -> GradingResult:
-    """Judge every distinct text of a part of a run by every judge, as far as that is not done yet.
+) -> JudgingResult:
+    """Judge every distinct text of one criterion by every judge; stored judgements are kept.
 
     The judges are written to the manifest, which must exist; who holds a copy of it reads it again afterwards. The
     caller holds the folder's lock. A criterion that finds statements is followed by the one that judges them, with the
@@ -147,7 +146,7 @@ def judge_part(
     settings.check(judges)
     criterion = part.criterion
     texts, count, unscored = settings.texts(folder, part)
-    result = GradingResult(subjects=len(texts), completions=count, unscored=unscored)
+    result = JudgingResult(texts=len(texts), completions=count, unscored=unscored)
     if not count and unscored:
         return result
     if not count:
@@ -156,12 +155,12 @@ def judge_part(
             f"{folder.path}: holds no completion{which} to judge (baselines are judged where that is asked for)"
         )
     if criterion.subject != "caret":
-        result.coverage_wanted = COVERAGE_WANTED
+        result.required_coverage = COVERAGE_WANTED
     wanted = requested_judgements(criterion, texts, settings.repeats)
     for name, client in judges:
         judging = _JudgeAsking(folder, name, client, sampling or criterion.sampling, settings, result)
         parameters = judging.judge(criterion, wanted)
-        if criterion.then is not None and not result.ended:
+        if criterion.then is not None and not result.stop_reason:
             first = (
                 row
                 for row in folder.judgements()
@@ -178,7 +177,7 @@ def judge_parts(
     judges: Sequence[tuple[str, ModelClient]],
     settings: JudgingSettings,
     changed: Mapping[str, float] | None = None,
-) -> dict[str, GradingResult]:
+) -> dict[str, JudgingResult]:
     """Judge each part of a run by its criterion, as :func:`judge_part` does; return the results by criterion.
 
     ``changed`` are fields of each criterion's sampling that are otherwise, by the names of :class:`Sampling`.
@@ -202,14 +201,14 @@ def judge_parts(
 
 @dataclass
 class _JudgeAsking:
-    """One judge, asked with one sampling."""
+    """One judge with one sampling."""
 
     folder: RunFolder
     name: str
     client: ModelClient
     sampling: Sampling
     common: JudgingSettings
-    result: GradingResult
+    result: JudgingResult
 
     def judge(
         self, criterion: Criterion, wanted: Sequence[Wanted], more: Mapping[str, JsonValue] | None = None
@@ -227,7 +226,7 @@ class _JudgeAsking:
         step = f"judged by {self.name}, {criterion.name}"
 
         def told(added: int, tally: StageCounts) -> None:
-            self.common.report(step, added, tally.wanted - tally.stored)
+            self.common.report(step, added, tally.requested - tally.stored)
 
         self.result.tallies.append(grader.run(wanted, self.common.budget, told))
         return parameters

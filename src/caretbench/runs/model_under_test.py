@@ -1,4 +1,4 @@
-"""Request settings of one model in a run, and their hash, a part of each completion's key."""
+"""Model under test: client, prompt strategy, sampling, and the hash of these settings in completion keys."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from caretbench.runs.plans.prices import Price
 from caretbench.runs.run_folder import ModelInfo
 
 BYTES_PER_TOKEN = 3
-"""Where no tokenizer is known, a token is taken to be three bytes of UTF-8: few vocabularies need more tokens for
+"""Bytes of UTF-8 per token, for models without a known tokenizer: few vocabularies need more tokens for
 code (most take 3.2 to 4.2 bytes), so that a prompt cut by the estimate fits."""
 
 _CHAT_FRAME = 32
@@ -35,7 +35,7 @@ _CHAT_FRAME = 32
 
 
 class Preprocess(Protocol):
-    """Preprocessing step before the prompt: changes the shown caret."""
+    """Preprocessing step that changes the caret before the prompt is rendered."""
 
     @property
     def key(self) -> str:
@@ -43,12 +43,12 @@ class Preprocess(Protocol):
         ...
 
     def __call__(self, caret: Caret) -> Caret:
-        """Return the caret that is shown instead."""
+        """Return the changed caret."""
         ...
 
 
 class Context(Protocol):
-    """Context of a problem in addition to its own caret, defined by a suite."""
+    """Additional project context in a prompt, defined by a suite."""
 
     @property
     def key(self) -> str:
@@ -56,12 +56,12 @@ class Context(Protocol):
         ...
 
     def __call__(self, problem: Problem) -> Caret:
-        """Return the caret that is shown instead of the problem's."""
+        """Return the problem's caret with this context."""
         ...
 
 
 class PendingSamples(NamedTuple):
-    """Pending samples of one problem. Without a prompt it cannot be asked, and ``fault`` is the reason."""
+    """Missing samples of one problem. ``prompt`` is None if there is no valid prompt; ``fault`` is the reason."""
 
     problem: Problem
     samples: tuple[int, ...]
@@ -71,7 +71,7 @@ class PendingSamples(NamedTuple):
 
 @dataclass(frozen=True)
 class ModelUnderTest:
-    """One model in a run: its client and its settings.
+    """Model under test in a run: its client and its settings.
 
     Args:
         name: The model's name in the rows.
@@ -96,7 +96,7 @@ class ModelUnderTest:
     price: Price | None = None
 
     def __post_init__(self) -> None:
-        """Refuse settings that cannot be asked.
+        """Check that client and settings fit together.
 
         Raises:
             ValueError: the client does not take such prompts, tells not what they need, or the context leaves no room.
@@ -121,17 +121,17 @@ class ModelUnderTest:
         return 1 if read_off else self.sampling.max_tokens
 
     @cached_property
-    def counted(self) -> bool:
-        """Return whether tokens are counted by the model's own tokenizer; otherwise they are estimated."""
+    def has_tokenizer(self) -> bool:
+        """Return whether the client counts tokens with the model's own tokenizer; otherwise they are estimated."""
         return self.client.count_tokens("def f():\n") is not None
 
-    def count(self, text: str) -> int:
+    def count_tokens(self, text: str) -> int:
         """Return the number of tokens of ``text``, counted or estimated."""
-        return count_or_estimate_tokens(self.client, text) if self.counted else estimate_tokens(text)
+        return count_or_estimate_tokens(self.client, text) if self.has_tokenizer else estimate_tokens(text)
 
     @cached_property
     def budget(self) -> PromptBudget:
-        """Room for a prompt: the configured number of tokens, at most what the context leaves next to the answer."""
+        """Maximum size of a prompt: the configured number of tokens, or the context length minus the answer."""
         return self._room(1 if self.strategy.reads_first_token else self.sampling.max_tokens)
 
     def _room(self, answer_tokens: int) -> PromptBudget:
@@ -139,14 +139,17 @@ class ModelUnderTest:
         if self.client.context_tokens is not None:
             frame = _CHAT_FRAME if self.strategy.kind == "chat" else 0
             limits.append(self.client.context_tokens - answer_tokens - frame)
-        return PromptBudget(min(limits) if limits else None, self.count)
+        return PromptBudget(min(limits) if limits else None, self.count_tokens)
 
     @cached_property
     def settings(self) -> dict[str, JsonValue]:
-        """Settings that decide the answers; part of the manifest, without keys."""
+        """Settings that influence the answers, for the manifest; contain no API keys."""
         budget: JsonValue = None
         if self.budget.tokens is not None:
-            budget = {"tokens": self.budget.tokens, "count": "tokenizer" if self.counted else "estimate"}
+            budget = {
+                "tokens": self.budget.tokens,
+                "count": "tokenizer" if self.has_tokenizer else "estimate",
+            }
         return {
             "sampling": self.sampling.model_dump(exclude_none=True),
             "prompt": self.strategy.key,
@@ -173,8 +176,10 @@ class ModelUnderTest:
             model=self.name, source="model", parameters=self.parameters, settings=self.settings
         )  # fmt: skip
 
-    def wanted(self, problems: Sequence[Problem], stored: Mapping[str, set[int]]) -> Iterator[PendingSamples]:
-        """Yield the samples that are not stored, each problem with its prompt, one at a time."""
+    def pending_samples(
+        self, problems: Sequence[Problem], stored: Mapping[str, set[int]]
+    ) -> Iterator[PendingSamples]:
+        """Yield the missing samples of each problem with its prompt, one problem at a time."""
         for problem in problems:
             there = stored.get(problem.id, ())
             samples = tuple(sample for sample in range(self.samples) if sample not in there)
@@ -210,7 +215,7 @@ class ModelUnderTest:
         return re.compile("|".join(map(re.escape, tokens))) if tokens else None
 
     def _refuse_control_tokens(self, texts: Sequence[str]) -> None:
-        """Refuse control tokens anywhere in the shown text, even where the budget would cut it."""
+        """Raise if the shown text contains a control token, even in a part that the budget would cut."""
         if self._control is None:
             return
         for text in texts:
@@ -234,8 +239,8 @@ def estimate_tokens(text: str) -> int:
 
 def count_or_estimate_tokens(client: ModelClient, text: str) -> int:
     """Return the number of tokens of a text, counted by the model's own tokenizer, or estimated."""
-    counted = client.count_tokens(text)
-    return estimate_tokens(text) if counted is None else counted
+    has_tokenizer = client.count_tokens(text)
+    return estimate_tokens(text) if has_tokenizer is None else has_tokenizer
 
 
 def worst_cost(
@@ -245,17 +250,17 @@ def worst_cost(
 
     No token is less than a byte, and a chat template puts marks around the messages.
     """
-    if price is None or price.free:
+    if price is None or price.is_free:
         return 0.0
     text = prompt_text(prompt)
-    counted = client.count_tokens(text)
-    tokens = (len(text.encode("utf-8", "replace")) if counted is None else counted) + _CHAT_FRAME
+    has_tokenizer = client.count_tokens(text)
+    tokens = (len(text.encode("utf-8", "replace")) if has_tokenizer is None else has_tokenizer) + _CHAT_FRAME
     dear = price.model_copy(update={"cached_input_per_million": None})
-    return samples * dear.of_tokens(tokens, answer_tokens)
+    return samples * dear.token_cost(tokens, answer_tokens)
 
 
 def prompt_text(prompt: Prompt) -> str:
-    """Return all text of a prompt that a model reads."""
+    """Return the whole text of a prompt."""
     if isinstance(prompt, ChatPrompt):
         return "\n".join(message.text for message in prompt.messages)
     if isinstance(prompt, FillPrompt):

@@ -21,7 +21,7 @@ PassedOver = Callable[[str], None]
 
 
 class CompletionLog(Protocol):
-    """Log of another harness that contains completions."""
+    """Log of another evaluation tool that contains completions."""
 
     @property
     def models(self) -> Mapping[tuple[str, str], ModelInfo]:
@@ -66,7 +66,7 @@ def score_recorded(
     with RunSession(benchmark, executor, progress) as session:
         logs = {path: read_log(path, benchmark.suite.name, benchmark.data.hash) for path in paths}
         recorded = _Recorded(benchmark, plan.baselines, logs, models)
-        session.scoring.check_completions(recorded.rows())
+        session.scoring.count_new_completions(recorded.rows())
         recorded.check(progress.note)
         session.begin(recorded.seen.values())
         session.scoring.add_completions(recorded.rows())
@@ -86,7 +86,7 @@ class _Recorded:
     passed_over: dict[Path, list[str]] = field(default_factory=dict)
 
     def rows(self) -> Iterator[Completion]:
-        """Yield all completions that are asked for."""
+        """Yield the selected completions."""
         problems = {problem.id: problem for problem in self.benchmark.problems}
         writers = self.benchmark.suite.baselines
         for name in self.baselines:
@@ -128,7 +128,7 @@ class _Recorded:
             yield completion
 
     def check(self, note: Callable[[str], None]) -> None:
-        """Refuse a choice that chose nothing; note rows about unknown problems and samples without an answer.
+        """Raise if no completion was selected; report rows of unknown problems and samples without an answer.
 
         Raises:
             ValueError: nothing is chosen.
@@ -162,7 +162,7 @@ class _Recorded:
 
 
 def _described(path: Path) -> dict[tuple[str, str], ModelInfo]:
-    """Return the models of the run that a file of completions belongs to: how they were asked stays known."""
+    """Return the manifest entries of the models of the run that a completions file belongs to."""
     folder = RunFolder(path.parent)
     if path.name != folder.completions_path.name or not folder.manifest_path.exists():
         return {}

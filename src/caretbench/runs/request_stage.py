@@ -1,4 +1,4 @@
-"""Resumable stage that asks a model: pending samples, budget, requests, rows, errors.
+"""Resumable stage that sends requests to a model and stores answers and errors as rows, within a budget.
 
 Completions, judgements and what helps to build a suite are asked for by this stage alone. A row is appended as soon
 as its answer is there, and a failure to a file of errors, so the stage may be killed at any moment: the same command
@@ -38,14 +38,14 @@ Errors = TypeVar("Errors", bound=Row)
 
 @dataclass(frozen=True)
 class PendingRequest(Generic[Item]):
-    """Pending samples of one request. Without a prompt nothing can be asked, and ``fault`` is the reason.
+    """Samples that one request asks for. ``prompt`` is None if there is no valid prompt; ``fault`` is the reason.
 
     ``id`` is unique among the requests in flight; ``about`` is what the rows are made of. ``paid`` is the cost of the
     tries before this one in US dollars, None where it is not known.
     """
 
     id: str
-    about: Item
+    item: Item
     samples: tuple[int, ...]
     prompt: Prompt | None
     fault: str = ""
@@ -57,14 +57,14 @@ class PendingRequest(Generic[Item]):
 class StageCounts:
     """Counts of one stage for one model. Tokens and US dollars cover this run only.
 
-    ``asked`` counts all answers that came, those asked for again included; ``unpriced`` those without a known cost;
+    ``received`` counts all answers, those asked for again included; ``unpriced`` those without a known cost;
     ``unreadable`` the stored ones that could not be read.
     """
 
-    wanted: int = 0
+    requested: int = 0
     stored: int = 0
     answered: int = 0
-    asked: int = 0
+    received: int = 0
     unreadable: int = 0
     input_tokens: float = 0
     output_tokens: float = 0
@@ -72,50 +72,50 @@ class StageCounts:
     unpriced: int = 0
     missing: Counter[str] = field(default_factory=Counter)
     first_message: str = ""
-    ended: str = ""
-    """The reason why the model could not be asked any more (a wrong key, nobody at the address)."""
+    stop_reason: str = ""
+    """Reason to stop sending requests (a wrong key, no server at the address); empty: none."""
 
     @property
     def share(self) -> float:
-        """Share of the wanted samples that are there, from 0 to 1."""
-        return (self.stored + self.answered) / self.wanted if self.wanted else 1.0
+        """Share of the requested samples that are stored or answered, from 0 to 1."""
+        return (self.stored + self.answered) / self.requested if self.requested else 1.0
 
 
 ReportProgress = Callable[[int, StageCounts], None]
-"""Called with the number of samples that were just settled, answered or not."""
+"""Called with the number of samples just answered or given up, and the counts so far."""
 
 
 class StageRequests(ABC, Generic[Item]):
-    """One kind of question for one model: the form of its requests and of the rows of its answers."""
+    """Base class for requests of one kind to one model, and the rows of their answers."""
 
     client: ModelClient
     price: Price | None
 
     @abstractmethod
     def sampling(self, pending: PendingRequest[Item]) -> Sampling:
-        """Return how the answers of a request are drawn."""
+        """Return the sampling settings of a request."""
 
     @abstractmethod
     def worst_cost(self, pending: PendingRequest[Item]) -> float:
-        """Return the most that a request can cost, in US dollars."""
+        """Return the maximum cost of a request in US dollars."""
 
     @abstractmethod
     def row(self, pending: PendingRequest[Item], answer: ModelAnswer, cost: float | None) -> Row | None:
-        """Return the row of an answer; None where it cannot be read and is asked for again."""
+        """Return the row of an answer; None if it is unreadable and must be requested again."""
 
     @abstractmethod
     def missing(
         self, pending: PendingRequest[Item], sample: int, kind: FailureKind, message: str, attempts: int
     ) -> Row:
-        """Return the row of the file of errors for a sample that did not come."""
+        """Return the error row of a missing sample."""
 
     def unreadable(self, row: Any) -> bool:  # noqa: ARG002  the default of a hook
-        """Return whether a stored row holds an answer that could not be read."""
+        """Return whether a stored row contains an unreadable answer."""
         return False
 
 
 class ErrorFile(Generic[Errors]):
-    """Error file during a stage: a new failure is appended at once, a repeated one replaced at the end.
+    """File of error rows during a stage: new failures are appended at once, repeated ones replaced at the end.
 
     Every key is in the file at most once at any moment. A file that would be empty is removed.
     """
@@ -132,23 +132,23 @@ class ErrorFile(Generic[Errors]):
 
     def __enter__(self) -> ErrorFile[Errors]:
         self._appender = RowAppender(self._path)
-        self.noted = {_key(row) for row in self.rows()}
+        self.stored_keys = {_key(row) for row in self.rows()}
         return self
 
     def __exit__(self, *_details: object) -> None:
         self._appender.close()
 
     def add(self, row: Errors) -> None:
-        """Note that a sample did not come."""
+        """Store the error row of a missing sample."""
         self._failed[_key(row)] = row
-        if _key(row) not in self.noted:
+        if _key(row) not in self.stored_keys:
             self._appender.append(row)
-            self.noted.add(_key(row))
+            self.stored_keys.add(_key(row))
 
-    def rewrite(self, came: set[Hashable]) -> None:
+    def rewrite(self, resolved: set[Hashable]) -> None:
         """Rewrite the file to exactly the missing samples, each with its latest error."""
         old = list(self.rows())
-        rows = {_key(row): row for row in old if _key(row) not in came} | self._failed
+        rows = {_key(row): row for row in old if _key(row) not in resolved} | self._failed
         if not rows:
             self._path.unlink(missing_ok=True)
         elif list(rows.values()) != old:
@@ -161,9 +161,9 @@ def _key(row: Any) -> Hashable:
 
 
 class RequestStage(Generic[Item]):
-    """Stage for one model and one kind of question: sends requests and stores rows.
+    """Stage for one model and one kind of request: sends requests and stores rows.
 
-    Requests may be taken in another thread than answers are given.
+    Requests and answers may be handled in different threads.
     """
 
     def __init__(
@@ -188,13 +188,13 @@ class RequestStage(Generic[Item]):
         ] = {}  # worst cost of one sample
         self._sent = 0
         self._failed_requests = 0
-        self.came: set[Hashable] = set()
+        self.resolved: set[Hashable] = set()
         self.tally = StageCounts()
 
     def ask(self, pending: Iterator[PendingRequest[Item]]) -> None:
-        """Ask until all is settled.
+        """Send all pending requests, until each is answered or given up.
 
-        Where money is short, what is in flight is waited for: it mostly costs less than was reserved.
+        If the budget is too small for the next request, wait for those in flight: they usually cost less than reserved.
         """
         sent = -1
         while self._sent > sent and not self._over:  # until not even one more request can be paid
@@ -215,7 +215,7 @@ class RequestStage(Generic[Item]):
                     self._failure(outcome)
                 self._note_unpromptable()
         except MachineError as error:
-            self.tally.ended = redact(str(error))
+            self.tally.stop_reason = redact(str(error))
         finally:
             close = getattr(stream, "close", None)
             if close is not None:
@@ -234,8 +234,8 @@ class RequestStage(Generic[Item]):
     @property
     def _over(self) -> bool:
         """Return whether to stop sending requests."""
-        return bool(self.tally.ended) or (
-            self.tally.asked == 0 and self._failed_requests >= MAX_FAILED_REQUESTS
+        return bool(self.tally.stop_reason) or (
+            self.tally.received == 0 and self._failed_requests >= MAX_FAILED_REQUESTS
         )
 
     def _requests(self, pending: Iterator[PendingRequest[Item]]) -> Iterator[ModelRequest]:
@@ -260,10 +260,10 @@ class RequestStage(Generic[Item]):
     def _answer(self, answer: ModelAnswer) -> None:
         entry, worst = self._take(answer.request_id, answer.sample)
         price = self._work.price
-        cost = None if price is None else price.share(answer.usage)
+        cost = None if price is None else price.cost_per_answer(answer.usage)
         self._budget.commit(worst, worst if cost is None else cost)
         tally = self.tally
-        tally.asked += 1
+        tally.received += 1
         tally.cost += cost or 0.0
         tally.unpriced += cost is None
         if answer.usage is not None:
@@ -273,14 +273,14 @@ class RequestStage(Generic[Item]):
         row = self._work.row(entry, answer, whole)
         if row is None:
             again = PendingRequest(
-                f"{entry.id}+{answer.sample}", entry.about, (answer.sample,), entry.prompt,
+                f"{entry.id}+{answer.sample}", entry.item, (answer.sample,), entry.prompt,
                 attempt=entry.attempt + 1, paid=whole,
             )  # fmt: skip
             self._again.append(again)
             return
         self._rows.append(row)
-        if _key(row) in self._errors.noted:
-            self.came.add(_key(row))
+        if _key(row) in self._errors.stored_keys:
+            self.resolved.add(_key(row))
         tally.answered += 1
         tally.unreadable += self._work.unreadable(row)
         self._report(1, tally)
@@ -312,10 +312,10 @@ class RequestStage(Generic[Item]):
             self._miss(entry, entry.samples, "unpromptable", entry.fault)
 
     def _give_up(self, pending: Iterator[PendingRequest[Item]]) -> None:
-        """Record the samples that are not asked any more, and the reason."""
+        """Store error rows for the samples that are not requested any more, with the reason."""
         kind: FailureKind = "provider"
-        if self.tally.ended:
-            message = f"not asked: {self.tally.ended}"
+        if self.tally.stop_reason:
+            message = f"not asked: {self.tally.stop_reason}"
         elif self._over:
             message = f"not asked: the first {self._failed_requests} requests all failed"
         else:
@@ -345,7 +345,7 @@ class RequestStage(Generic[Item]):
 
 
 def replace_surrogates(text: str | None) -> str | None:
-    """Return the text with U+FFFD in the place of halves of characters, which no file in UTF-8 can hold."""
+    """Return the text with lone surrogates replaced by U+FFFD, so that it can be written as UTF-8."""
     if text is None or text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

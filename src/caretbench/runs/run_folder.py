@@ -27,7 +27,7 @@ from caretbench.versions import current_model, current_text
 
 
 class DataInfo(BaseModel):
-    """Identity of the problems: the hash covers the whole set, ``selected`` counts those of this run."""
+    """Identity of the data: name, hash and size of the problem set, and number of problems in this run."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -38,7 +38,7 @@ class DataInfo(BaseModel):
 
 
 class ModelInfo(BaseModel):
-    """One model of a run: where its completions come from, and the hash of its parameters."""
+    """Manifest entry of one model: source of its completions and hash of its parameters."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -50,7 +50,7 @@ class ModelInfo(BaseModel):
 
 
 class ToolchainInfo(BaseModel):
-    """A language's tools as they were in the run."""
+    """Version and fingerprint of a language's toolchain."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -59,7 +59,7 @@ class ToolchainInfo(BaseModel):
 
 
 class Manifest(BaseModel):
-    """Manifest: everything that decides the numbers of a run. ``compare`` refuses runs that differ here."""
+    """Manifest of a run: everything that its numbers depend on. ``compare`` refuses runs that differ here."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -75,13 +75,13 @@ class Manifest(BaseModel):
     executed: bool = True
     variants: dict[str, str] = Field(default_factory=dict)
     selections: list[Selection] = Field(default_factory=list)
-    """The choice of problems of each command that added some; empty in runs of before this was kept."""
+    """Selection of problems of each command that added some; empty in older runs."""
     seed: int = 0
     versions: dict[str, str] = Field(default_factory=dict)
     toolchains: dict[str, ToolchainInfo] = Field(default_factory=dict)
     isolation: dict[str, str | bool] | None = None
     left_out: dict[str, list[str]] = Field(default_factory=dict)
-    """Problems without a verdict here, by cause: no toolchain, or the reference does not pass."""
+    """Excluded problems by cause: no toolchain, or the reference does not pass."""
 
     @model_validator(mode="before")
     @classmethod
@@ -89,7 +89,7 @@ class Manifest(BaseModel):
         return current_manifest(row) if isinstance(row, dict) else row
 
     def identity(self) -> dict[str, str]:
-        """Return the fields that must agree where rows are added to a run."""
+        """Return the fields that must be equal when rows are added to a run."""
         return {
             "suite": self.suite,
             "data": self.data.hash,
@@ -214,7 +214,7 @@ class RunFolder:
             yield from read_rows(self.judgements_path, Judgement, allow_partial_last_line=True)
 
     def missing_judgements(self) -> Iterator[MissingJudgement]:
-        """Yield the judgements that did not come, one at a time."""
+        """Yield the error rows of missing judgements, one at a time."""
         if self.judge_errors_path.exists():
             yield from read_rows(self.judge_errors_path, MissingJudgement, allow_partial_last_line=True)
 

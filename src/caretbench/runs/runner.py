@@ -27,7 +27,7 @@ Probe = Callable[[ModelUnderTest], None]
 
 @dataclass
 class RunResult:
-    """Folders of a run, and its complaints: missing answers, judges that ended."""
+    """Folders of a run, and complaints: missing answers, failed judges."""
 
     folders: list[RunFolder] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
@@ -36,7 +36,7 @@ class RunResult:
 def run(
     plan: ResolvedRun, opener: ClientOpener, progress: Progress | None = None, probe: Probe | None = None
 ) -> RunResult:
-    """Carry out a plan as :func:`caretbench.api.run` does; all that can be checked is checked before the first request.
+    """Run all stages, as :func:`caretbench.api.run` does; check everything possible before the first request.
 
     ``probe`` asks each model some short things before the run, where the configuration wants that.
 
@@ -81,12 +81,12 @@ def _executor(plan: ResolvedRun) -> Dispatcher | None:
 
 def _probe(plan: ResolvedRun, clients: Clients, probe: Probe) -> None:
     for model in plan.models:
-        with clients.asking(model) as asking:
-            probe(asking)
+        with clients.open_model(model) as tested_model:
+            probe(tested_model)
 
 
 def plan_budget(plan: ResolvedRun) -> CostBudget:
-    """Return the budget of a plan; the cost of the stored rows of all folders counts as spent."""
+    """Return the budget of a run; the cost of stored rows counts as spent."""
     return CostBudget(
         plan.config.max_cost, sum(stored_cost(benchmark.folder) for benchmark in plan.benchmarks)
     )
@@ -107,26 +107,26 @@ def _generate(
     budget: CostBudget,
     progress: Progress,
 ) -> list[str]:
-    """Ask each model in turn; return complaints."""
+    """Generate the completions of each model in turn; return complaints."""
     complaints: list[str] = []
     for model in plan.models:
-        with clients.asking(model) as asking:
-            shown = f", context {asking.context.key}" if asking.context else ""
+        with clients.open_model(model) as tested_model:
+            shown = f", context {tested_model.context.key}" if tested_model.context else ""
             progress.note(
-                f"{model.name}: prompt {asking.strategy.key}{shown}, parameters {asking.parameters}"
+                f"{model.name}: prompt {tested_model.strategy.key}{shown}, parameters {tested_model.parameters}"
             )
             for session in sessions:
                 where = f" to {session.folder.path.name}" if len(sessions) > 1 else ""
                 step = f"answers of {model.name}{where}"
 
                 def report(added: int, tally: StageCounts, step: str = step) -> None:
-                    progress(step, added, tally.wanted, format_counts(tally))
+                    progress(step, added, tally.requested, format_counts(tally))
 
                 tally = GenerationStage(session.benchmark.problems, session.folder, report).run(
-                    asking, budget
+                    tested_model, budget
                 )
                 complaints += _missing(session, model, tally, progress)
-            for line in getattr(asking.client, "notices", ()):
+            for line in getattr(tested_model.client, "notices", ()):
                 progress.note(f"{model.name}: {one_line(line)}")
     return complaints
 
@@ -144,17 +144,15 @@ def format_counts(tally: StageCounts) -> str:
 
 
 def _missing(session: RunSession, model: ModelPlan, tally: StageCounts, progress: Progress) -> Iterator[str]:
-    """Yield a line about missing answers where coverage is too low; else it is a note."""
+    """Yield a complaint about missing answers if coverage is too low; otherwise print it as a note."""
     if not tally.missing:
         return
     kinds = ", ".join(f"{kind} {count}" for kind, count in tally.missing.most_common())
-    line = f"{model.name}: {tally.missing.total()} of {tally.wanted} answers are missing ({kinds})"
+    line = f"{model.name}: {tally.missing.total()} of {tally.requested} answers are missing ({kinds})"
     if set(tally.missing) == {"budget"}:
-        line += (
-            ": what is left of --max-cost does not cover one more answer at its dearest; a higher one goes on"
-        )
+        line += ": the rest of --max-cost does not cover one more answer; raise it to continue"
     else:
-        line += f": {one_line(tally.ended or tally.first_message)}"
+        line += f": {one_line(tally.stop_reason or tally.first_message)}"
         if set(tally.missing) != {"unpromptable"}:
             line += "; the same command asks for them again"
     line += f"; see {session.folder.errors_path}"
@@ -165,7 +163,7 @@ def _missing(session: RunSession, model: ModelPlan, tally: StageCounts, progress
 
 
 def one_line(text: str, most: int = 300) -> str:
-    """Return the text in one line, not too long."""
+    """Return the text on one line, cut to ``most`` characters."""
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 1] + "…"
 
@@ -180,7 +178,7 @@ def _judge_and_score(
     budget: CostBudget,
     progress: Progress,
 ) -> list[str]:
-    """Judge all answers, score, then judge by criteria that ask only about what passed; return the complaints."""
+    """Judge all answers, score, then judge by criteria that apply only to passed answers; return complaints."""
     parts = {session: plan.judged_parts(session.benchmark) for session in sessions if plan.judges}
     last = {session: [part for part in found if part.criterion.only] for session, found in parts.items()}
     first = {session: [part for part in parts[session] if part not in last[session]] for session in parts}
@@ -200,10 +198,10 @@ def _judge(
     budget: CostBudget,
     progress: Progress,
 ) -> list[str]:
-    """Ask each judge in turn; return complaints."""
+    """Run each judge in turn; return complaints."""
     complaints = []
     for judge in plan.judges if parts else ():
-        with clients.opened(judge) as client:
+        with clients.open_client(judge) as client:
             for session, ours in parts.items():
                 benchmark = session.benchmark
                 try:

@@ -29,13 +29,13 @@ _Answer = tuple[Completion, str | None]
 
 _Verdict = tuple[Completion, str | None, ExecutionResult]
 
-Report = Callable[[str, int, int | None], None]
+ReportStep = Callable[[str, int, int | None], None]
 """Called with the name of the step, how many rows were added, and the total where it is known."""
 
 
 @dataclass
 class ScoringStage:
-    """One scoring of one run. ``variants`` chooses a named build per language (``cpp=common_headers``)."""
+    """Scoring stage of one run. ``variants`` chooses a named build per language (``cpp=common_headers``)."""
 
     suite: Suite
     problems: Sequence[Problem]
@@ -44,14 +44,14 @@ class ScoringStage:
     profile: Profile
     executor: AnyExecutor | None
     variants: dict[str, str] = field(default_factory=dict)
-    report: Report = lambda _step, _added, _total: None
+    report: ReportStep = lambda _step, _added, _total: None
 
     def __post_init__(self) -> None:
         """Index the problems."""
         self._problems = {problem.id: problem for problem in self.problems}
 
     def add_completions(self, completions: Iterable[Completion]) -> int:
-        """Append the completions that are not there yet; return the number of new ones.
+        """Append the completions that are not stored yet; return their number.
 
         Raises:
             DataError: another answer under the same key is there already.
@@ -63,8 +63,8 @@ class ScoringStage:
                 added += 1
         return added
 
-    def check_completions(self, completions: Iterable[Completion]) -> int:
-        """Return the number of completions that :meth:`add_completions` would append; nothing is written.
+    def count_new_completions(self, completions: Iterable[Completion]) -> int:
+        """Return the number of completions that :meth:`add_completions` would append.
 
         Raises:
             DataError: another answer under the same key is there already.
@@ -90,7 +90,7 @@ class ScoringStage:
                 )
 
     def run(self) -> dict[str, list[str]]:
-        """Score what is missing; return the excluded problems by cause.
+        """Compute the missing scores; return the excluded problems by cause.
 
         Rows without a verdict are taken out first: what was missing then (a toolchain, a package, a free machine) may
         be there now.
@@ -224,7 +224,7 @@ class ScoringStage:
     # --- running ------------------------------------------------------------------------------------------------
 
     def _execute(self, executor: AnyExecutor, answers: Iterable[_Answer], appender: RowAppender) -> None:
-        """Run the answers and append their rows; a completion's once its reference's is there."""
+        """Run the answers and append their rows, each after the verdict on its reference."""
         under_way: dict[str, _Answer] = {}
         finished: list[_Verdict] = []
 

@@ -61,7 +61,7 @@ class RunSession:
         return lambda step, added, total: self._progress(f"{step}, {policy.key}", added, total)
 
     def begin(self, models: Iterable[ModelInfo]) -> None:
-        """Write the manifest, with these models next to those that are there, and the problems.
+        """Write the manifest, with these models added to the stored ones, and the problems.
 
         Baselines that the suite does not have are not written.
         """
@@ -89,14 +89,14 @@ class RunSession:
         folder.write_problems(together.values())
 
     def add_baselines(self, names: Iterable[str]) -> None:
-        """Append the completions of these baselines, as far as the suite has them and they are missing."""
+        """Append the missing completions of these baselines."""
         writers = self.benchmark.suite.baselines
         for name in names:
             if name in writers:
                 self.scoring.add_completions(baseline_completions(name, self.benchmark.problems, writers))
 
     def score(self) -> None:
-        """Score what is missing, under all policies of the folder."""
+        """Compute the missing scores under all policies of the folder."""
         self.manifest.left_out = self.scoring.run()
         for scoring in self._further:
             scoring.run()
@@ -131,7 +131,7 @@ def toolchains(
 
 
 def check_resumable(folder: RunFolder, manifest: Manifest) -> Manifest:
-    """Return the manifest to go on with: the stored one, if any, with the new models added.
+    """Return the manifest of the resumed run: the stored one, if any, with the new models added.
 
     Raises:
         ValueError: the folder holds a run of something else; the message names the difference.

@@ -1,4 +1,4 @@
-"""Rules that turn an answer's checks into its verdict, shared by all ways of scoring."""
+"""Rules that turn the checks of an answer into its verdict, shared by all ways of scoring."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class CheckOutcome(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """Outcome of all checks: the place of the decisive one, its outcome, and whether the answer passed.
+    """Outcome of all checks of an answer: position of the decisive check, its outcome, passed or not.
 
     ``passed`` is None where a check has no verdict.
     """
@@ -54,7 +54,7 @@ def combine_checks(checks: Sequence[CheckOutcome]) -> Decision:
 
 
 def deciding_scores(scores: Iterable[Score], *, executed: bool) -> list[Score]:
-    """Return the rows of one completion that decide whether it passed.
+    """Return those score rows of one completion that decide whether it passed.
 
     None if the problem has something to run and no row has its outcome (a run without execution, or one that was
     stopped): the other checks alone are no verdict.
@@ -93,12 +93,12 @@ class CountedResult(NamedTuple):
 
 
 def needs_execution(problem: Problem) -> bool:
-    """Return whether something runs that decides; a predicate is read off the spliced program, which is not run."""
+    """Return whether a program must run to check an answer to the problem (predicates need none)."""
     return any(check.kind in ("program", "tests") for check in problem.checks)
 
 
 def is_program(problem: Problem) -> bool:
-    """Return whether answers become programs of their own: a project's command brings its own tools."""
+    """Return whether answers are complete programs, and not files of a project with a test command."""
     return any(check.kind == "program" for check in problem.checks)
 
 
@@ -110,14 +110,14 @@ def inserted_text(text: str | None, problem: Problem, policy: Policy) -> str | N
 
 
 def result_without_program(problem: Problem) -> ExecutionResult:
-    """Return the result of an answer that fails without a run."""
+    """Return the failed result of an answer that yields no program."""
     return ExecutionResult(
         id=problem.id, status=Status.RUNTIME_ERROR, reason="a null completion fails without a run"
     )
 
 
 def reference_result(result: ExecutionResult) -> CountedResult:
-    """Return the run of a reference, with whether it is a verdict."""
+    """Return the result of a reference, and whether it is a verdict."""
     result = result.model_copy(update={"status": result.status.for_reference})
     result = _where_waiting_is_honest(result)
     # A reference that took too long may have met a busy machine: the next run tries it again.
@@ -125,7 +125,7 @@ def reference_result(result: ExecutionResult) -> CountedResult:
 
 
 def answer_result(result: ExecutionResult, reference_waits: bool = False) -> CountedResult:
-    """Return the run of a model's answer, with whether it is a verdict.
+    """Return the result of a model's answer, and whether it is a verdict.
 
     Args:
         result: The run.
@@ -137,13 +137,13 @@ def answer_result(result: ExecutionResult, reference_waits: bool = False) -> Cou
 
 
 def _where_waiting_is_honest(result: ExecutionResult) -> ExecutionResult:
-    """Return the result as passed where all that is missing is a check that waits for ever."""
+    """Return the result as passed if only a check that never ends is missing."""
     passed = result.status is Status.INCOMPLETE and waits_forever(result)
     return result.model_copy(update={"status": Status.PASSED}) if passed else result
 
 
 def waits_forever(result: ExecutionResult | None) -> bool:
-    """Return whether a run ended before a check that waits for ever, which a reference makes honest."""
+    """Return whether a run ended before a check that never ends (accepted if the reference does so too)."""
     return result is not None and result.waits
 
 
@@ -189,7 +189,7 @@ def execution_details(result: ExecutionResult, found: tuple[str, ...] = ()) -> d
 
 
 def exclusion_cause(outcome: str | None, details: Mapping[str, JsonValue]) -> str:
-    """Return why a problem is excluded, in words that group well: its reference's outcome and details."""
+    """Return the cause for which a problem is excluded, from the outcome and details of its reference."""
     if outcome == Status.SKIPPED:
         return f"skipped: {details.get('reason') or 'no toolchain'}"
     if outcome == Status.MISSING_DEPENDENCY:

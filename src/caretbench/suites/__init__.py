@@ -127,9 +127,8 @@ def baselines_of_run(suite_name: object, listed: Iterable[str] = ()) -> tuple[st
     from caretbench.suites.baselines import BASELINE_NAMES
 
     found = suite_of_run(suite_name)
-    return tuple(
-        dict.fromkeys(("reference", *found.baselines, *listed) if found else (*BASELINE_NAMES, *listed))
-    )
+    names = ("reference", *found.baselines) if found else BASELINE_NAMES
+    return tuple(dict.fromkeys((*names, *listed)))
 
 
 def _plugged(plugin: Plugin) -> Suite:
@@ -137,17 +136,17 @@ def _plugged(plugin: Plugin) -> Suite:
 
     value = plugin.value
     if not (isinstance(value, type) and issubclass(value, Suite)):
-        raise plugin.refuse("it is no class derived from caretbench.Suite")
+        raise plugin.error("it is no class derived from caretbench.Suite")
     lacking = [name for name in ("name", "title", "about", "strata") if not getattr(value, name, None)]
     lacking += sorted(value.__abstractmethods__)
     if lacking:
-        raise plugin.refuse(f"its class lacks {', '.join(lacking)}")
+        raise plugin.error(f"its class lacks {', '.join(lacking)}")
     if value.name != plugin.name:
-        raise plugin.refuse(f"its name is {value.name!r}; the entry point must have the same")
+        raise plugin.error(f"its name is {value.name!r}; the entry point must have the same")
     try:
         return _made(value)
     except Exception as error:
-        raise plugin.refuse(f"it cannot be made: {one_line(error)}") from error
+        raise plugin.error(f"it cannot be made: {one_line(error)}") from error
 
 
 def _made(suite_class: type[Suite]) -> Suite:

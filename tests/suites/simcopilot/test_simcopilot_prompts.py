@@ -309,7 +309,7 @@ def test_a_run_file_names_contexts_for_each_model(tasks: Path, tmp_path: Path) -
         '[[models]]\nname = "b"\nspec = "x/a"\ncontext = "as_is"\n'
         f'[[suites]]\nname = "simcopilot"\ndata = "{tasks}"\n'
     )
-    assert [model.context for model in ResolvedRun.of(RunConfig.load(path), path).models] == [
+    assert [model.context for model in ResolvedRun.from_config(RunConfig.load(path), path).models] == [
         "retrieval",
         "as_is",
     ]

@@ -1,4 +1,4 @@
-"""Event loops and threads: a loop behind plain generators, and waiting for threads from any loop."""
+"""Event loop in a background thread for synchronous code, and threads for asynchronous code."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PATIENCE_S = 5.0
 
 
 class BackgroundLoop:
-    """A running event loop. Tasks are in groups (plain sets) that are cancelled together."""
+    """Event loop in a background thread. Tasks are in groups (sets) that are cancelled together."""
 
     def __init__(self, name: str) -> None:
         self._loop = asyncio.new_event_loop()
@@ -111,7 +111,7 @@ async def await_future(future: Future[Result]) -> Result:
 
 
 async def run_in_thread(work: Callable[[], Result]) -> Result:
-    """Return the result of ``work``; one call at a time, since parsers are not shared between threads."""
+    """Return the result of ``work``, run in a thread; one call at a time, since parsers are not thread-safe."""
     return await anyio.to_thread.run_sync(work, limiter=_limiter(_workers, 1))
 
 

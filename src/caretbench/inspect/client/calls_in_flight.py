@@ -26,7 +26,7 @@ class CallsInFlight:
         self.waiting: deque[ModelCall] = deque()
 
     @property
-    def under_way(self) -> int:
+    def active(self) -> int:
         """Number of calls that were started and not yet processed."""
         return len(self._calls)
 
@@ -44,29 +44,29 @@ class CallsInFlight:
         else:
             self.waiting.extend(ModelCall(request, (sample,)) for sample in request.samples)
 
-    def launch(self) -> None:
-        """Send the next call that waits."""
+    def submit_next(self) -> None:
+        """Send the next waiting call."""
         call = self.waiting.popleft()
         self._calls.append(call)
         self._background.start(
             self._tasks, self._exchange.ask(call), lambda task: self._landed.put((call, task))
         )
 
-    def landed(self) -> CallOutcome:
+    def next_completed(self) -> CallOutcome:
         """Wait for a call to end."""
-        call, task = self._next_landed()
+        call, task = self._wait_for_completed()
         self._calls.remove(call)
         outcome = task.result()
         if outcome.again:
             self.waiting.extendleft(ModelCall(call.request, (sample,)) for sample in reversed(outcome.again))
         return outcome
 
-    def _next_landed(self) -> tuple[ModelCall, asyncio.Task[CallOutcome]]:
+    def _wait_for_completed(self) -> tuple[ModelCall, asyncio.Task[CallOutcome]]:
         while True:
             with contextlib.suppress(queue.Empty):
                 return self._landed.get(timeout=1)  # without one, Windows hears of no Ctrl-C meanwhile
 
-    def abandon(self, fault: RequestFault) -> Iterator[ModelFailure]:
+    def cancel_all(self, fault: RequestFault) -> Iterator[ModelFailure]:
         """Cancel everything; return the calls that will not complete."""
         self.cancel()
         for call in [*self._calls, *self.waiting]:

@@ -84,7 +84,7 @@ class InspectClient(ModelFacts):
 
     @property
     def context_tokens(self) -> int | None:
-        """Context length by the options or the provider; None if neither tells it."""
+        """Context length in tokens from the options or the provider; None if unknown."""
         return self.options.context_tokens or super().context_tokens
 
     def count_tokens(self, text: str) -> int | None:
@@ -137,7 +137,7 @@ class InspectClient(ModelFacts):
     ) -> Iterator[ModelAnswer | ModelFailure]:
         doubt: RequestFault | None = None  # it ends all, unless something under way is answered
         while True:
-            while flight.under_way < self._connections and flight.idle and (doubt is None):
+            while flight.active < self._connections and flight.idle and (doubt is None):
                 if not flight.waiting:
                     request = next(requests, None)
                     if request is None:
@@ -149,26 +149,26 @@ class InspectClient(ModelFacts):
                         )  # fmt: skip
                         continue
                     flight.add(request)
-                flight.launch()
-            if not flight.under_way:
+                flight.submit_next()
+            if not flight.active:
                 break
-            outcome = flight.landed()
+            outcome = flight.next_completed()
             self._answered = self._answered or bool(outcome.answers)
             yield from outcome.answers
             yield from outcome.failures
             if outcome.fault is not None and outcome.fault.hopeless == "surely":
-                yield from flight.abandon(outcome.fault)
+                yield from flight.cancel_all(outcome.fault)
                 raise self._end(outcome.fault)
             if outcome.fault is not None and outcome.fault.hopeless == "unless_answered":
                 doubt = outcome.fault
             if self._answered:
                 doubt = None
         if doubt is not None:
-            yield from flight.abandon(doubt)
+            yield from flight.cancel_all(doubt)
             raise self._end(doubt)
 
     def _unfit(self, prompt: Prompt) -> str | None:
-        """Return why ``prompt`` is not sent; None if it is."""
+        """Return the reason not to send ``prompt``; None if there is none."""
         if prompt.kind not in self.accepts:
             return f"takes prompts of the kind {' or '.join(sorted(self.accepts))}, not {prompt.kind}"
         if letters_of(prompt) and not self.returns_log_probabilities:

@@ -1,4 +1,4 @@
-"""Exchange of one call with a model: request, retries and outcome. Runs inside the event loop.
+"""Calls of a model: request, retries and outcome. Runs inside the event loop.
 
 Inspect is asked for single tries; trying again is decided here, since an answer without choices, a stream that ends
 too early and a body of the wrong types are answers to Inspect, and the pauses have to be ours.
@@ -38,7 +38,7 @@ _FINISH = {"stop": "stop", "max_tokens": "length", "model_length": "length"}
 
 @dataclass(frozen=True)
 class ModelCall:
-    """Samples of one request that are asked for together."""
+    """Samples of one request that are requested together."""
 
     request: ModelRequest
     samples: tuple[int, ...]
@@ -46,7 +46,7 @@ class ModelCall:
 
 @dataclass
 class CallOutcome:
-    """Outcome of a call. ``again`` samples are to be asked for singly; ``fault`` is the last try's, if it failed."""
+    """Outcome of a call. ``again``: samples to request one by one; ``fault``: error of the last try, if it failed."""
 
     call: ModelCall
     answers: list[ModelAnswer] = field(default_factory=list)
@@ -66,7 +66,7 @@ class _Reply:
 
 
 class ModelCaller:
-    """Exchange of calls with one model.
+    """Sender of calls to one model, with retries.
 
     ``together`` and ``stream`` become false where the provider turns out not to honour them, ``first_tokens`` fewer
     where it refuses to tell that many.
@@ -92,7 +92,7 @@ class ModelCaller:
         self._secrets = secrets
 
     async def ask(self, call: ModelCall) -> CallOutcome:
-        """Try until there is an answer, a permanent fault, or no try left."""
+        """Send a call until there is an answer, a permanent error, or no try left."""
         attempts = 0
         stream = self.stream
         empty_stream = False
@@ -242,7 +242,7 @@ class ModelCaller:
 
 
 def _own_reason(raw: object, *, streamed: bool) -> object:
-    """Return the finish reason in the server's own words, where it sent any.
+    """Return the finish reason as the server spelled it, if any.
 
     Raises:
         BrokenAnswerError: it is missing at the end of a stream.
@@ -295,7 +295,7 @@ def _is_null(raw: object) -> bool:
 
 
 def refusal_of(output: ModelOutput, stop_reason: str, text: str) -> str | None:
-    """Return why there is no answer, if the provider returned an error message in its place."""
+    """Return the error message that the provider returned in place of an answer; None if there is none."""
     if stop_reason == "content_filter":
         return f"the provider's content filter: {output.error or text}".rstrip(": ")
     if stop_reason == "model_length" and output.usage is None:
@@ -304,7 +304,7 @@ def refusal_of(output: ModelOutput, stop_reason: str, text: str) -> str | None:
 
 
 def usage_of(output: ModelOutput, answers: int) -> Usage | None:
-    """Return Inspect's counts as ours: it counts cached tokens apart from the others."""
+    """Convert Inspect's token counts, which exclude cached tokens, to our usage."""
     usage = output.usage
     if usage is None or not (usage.total_tokens or usage.input_tokens or usage.output_tokens):
         return None

@@ -35,10 +35,10 @@ FILL_FIELDS = ("prefix", "suffix", "language", "path", "instruction", "files", "
 
 
 class SingleTryAPI(ModelAPI):
-    """Provider whose errors tell whether another try may help."""
+    """Base class of providers that make one try per request; errors say whether to retry."""
 
-    without_tools: ClassVar[str]
-    """The refusal of tools."""
+    no_tools_message: ClassVar[str]
+    """Message that refuses tools."""
 
     async def generate(
         self,
@@ -54,17 +54,17 @@ class SingleTryAPI(ModelAPI):
             MachineError: a server on this machine cannot be started.
         """
         if tools:
-            raise ProviderError(self.without_tools, kind="refused")
-        return await self.tried(input, config)
+            raise ProviderError(self.no_tools_message, kind="refused")
+        return await self.complete_once(input, config)
 
     @abstractmethod
-    async def tried(
+    async def complete_once(
         self, messages: list[ChatMessage], config: GenerateConfig
     ) -> tuple[ModelOutput, ModelCall]:
-        """Return the outcome of one request."""
+        """Send one request once; return its outcome."""
 
     def should_retry(self, ex: Exception) -> bool | RetryDecision:
-        """Return whether another try may help, and when."""
+        """Return whether and when to retry."""
         if not isinstance(ex, ProviderError) or not ex.again:
             return RetryDecision.no()
         decide = RetryDecision.rate_limit if ex.rate_limited else RetryDecision.transient
@@ -78,13 +78,13 @@ class SingleTryAPI(ModelAPI):
 def chat_choice(
     text: str, model: str, stop_reason: StopReason, logprobs: Logprobs | None = None
 ) -> ChatCompletionChoice:
-    """Return an answer in Inspect's form."""
+    """Return an answer as a choice of Inspect."""
     message = ChatMessageAssistant(content=text, model=model, source="generate")
     return ChatCompletionChoice(message=message, stop_reason=stop_reason, logprobs=logprobs)
 
 
 def parse_prompt(messages: Sequence[ChatMessage], provider: str) -> Mapping[str, JsonValue]:
-    """Return the fields of a fill prompt, or ``text`` alone where the message is plain text.
+    """Return the fields of a fill prompt, or only ``text`` if the message is plain text.
 
     Raises:
         ProviderError: it is a conversation.

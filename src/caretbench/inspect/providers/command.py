@@ -67,7 +67,7 @@ class CommandAPI(SingleTryAPI):
         config: As for every provider.
     """
 
-    without_tools = "command/ has no tools"
+    no_tools_message = "command/ has no tools"
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class CommandAPI(SingleTryAPI):
             raise ValueError(f"command/ knows no option {', '.join(sorted(ignored))}")
         self.argv = _divided(model_name)
 
-    async def tried(
+    async def complete_once(
         self, messages: list[ChatMessage], config: GenerateConfig
     ) -> tuple[ModelOutput, ModelCall]:
         """Run the program once."""
@@ -130,12 +130,12 @@ class CommandAPI(SingleTryAPI):
             ran = await run_process(self.argv, request, LARGEST_OUTPUT)
         except OSError as error:
             raise ProviderError(f"{name} does not start: {error.strerror or error}") from None
-        if ran.too_much:
+        if ran.truncated:
             raise ProviderError(f"{name} wrote more than {LARGEST_OUTPUT >> 20} MiB")
         if ran.status:
-            said = ran.complaint.decode("utf-8", "replace").strip()[-600:]
+            said = ran.stderr_tail.decode("utf-8", "replace").strip()[-600:]
             raise ProviderError(
-                f"{name} {ran.ending}" + (f": {said}" if said else ""), again=ran.status == TRY_AGAIN
+                f"{name} {ran.status_text}" + (f": {said}" if said else ""), again=ran.status == TRY_AGAIN
             )
         return ran.output
 

@@ -139,7 +139,7 @@ class CompletionServer:
         with anyio.CancelScope() as scope:
             async for chunk in response.aiter_bytes():
                 reader.feed(chunk)
-                if first_s is None and assembly.begun:
+                if first_s is None and assembly.started:
                     first_s = time.monotonic() - started
                 if scope.deadline == math.inf and (assembly.ended or assembly.finished):
                     scope.deadline = anyio.current_time() + _AFTER_THE_END_S

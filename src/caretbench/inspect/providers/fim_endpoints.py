@@ -35,7 +35,7 @@ class FimEndpointAPI(SingleTryAPI):
         context_tokens: The context to ask for, where the server must be told (Ollama cuts prompts silently at its own).
     """
 
-    without_tools = "an endpoint that fills in has no tools"
+    no_tools_message = "an endpoint that fills in has no tools"
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class FimEndpointAPI(SingleTryAPI):
 
     # --- what Inspect asks a provider ---------------------------------------------------------------------------
 
-    async def tried(
+    async def complete_once(
         self, messages: list[ChatMessage], config: GenerateConfig
     ) -> tuple[ModelOutput, ModelCall]:
         """Send one request."""
@@ -203,7 +203,9 @@ class FimEndpointAPI(SingleTryAPI):
 
 def _as_sent(reply: EndpointAnswer) -> list[JsonValue]:
     """Return the choices in OpenAI's form, with the server's own words, for Inspect's log and its readers."""
-    return [{"text": choice.said, "finish_reason": choice.finish or "unknown"} for choice in reply.choices]
+    return [
+        {"text": choice.text_or_none, "finish_reason": choice.finish or "unknown"} for choice in reply.choices
+    ]
 
 
 def _texts(value: JsonValue) -> list[str]:

@@ -43,7 +43,7 @@ class GgufAPI(SingleTryAPI):
         connections: Number of parallel requests; no slots are kept for more.
     """
 
-    without_tools = "gguf/ takes no tools"
+    no_tools_message = "gguf/ takes no tools"
 
     # Long: Inspect passes each of a provider's options as a parameter.
     def __init__(
@@ -128,7 +128,7 @@ class GgufAPI(SingleTryAPI):
 
     # --- what Inspect asks a provider ---------------------------------------------------------------------------
 
-    async def tried(
+    async def complete_once(
         self, messages: list[ChatMessage], config: GenerateConfig
     ) -> tuple[ModelOutput, ModelCall]:
         """Send one request."""

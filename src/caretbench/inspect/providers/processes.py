@@ -19,19 +19,19 @@ class ProcessResult(NamedTuple):
     """Outcome of a run. ``complaint`` is the end of standard error; ``status`` is negative for a signal."""
 
     output: bytes
-    complaint: bytes
+    stderr_tail: bytes
     status: int
-    too_much: bool
+    truncated: bool
 
     @property
-    def ending(self) -> str:
+    def status_text(self) -> str:
         """Status in words."""
         if self.status >= 0:
             return f"ended with status {self.status}"
         return f"was killed by {_signal_name(-self.status)}"
 
 
-async def run_process(argv: Sequence[str], data: bytes, largest: int) -> ProcessResult:
+async def run_process(argv: Sequence[str], data: bytes, max_output: int) -> ProcessResult:
     """Run ``argv`` with ``data`` on its standard input; at most ``largest`` bytes of output are kept.
 
     A program that writes more is killed; so are, when it ends or the caller is cancelled, its children.
@@ -42,19 +42,19 @@ async def run_process(argv: Sequence[str], data: bytes, largest: int) -> Process
     process = await anyio.open_process(
         argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
     )
-    output, complaint = _Kept(largest), _Kept(_COMPLAINT, tail=True)
+    output, stderr_tail = _Kept(max_output), _Kept(_COMPLAINT, tail=True)
     try:
         async with anyio.create_task_group() as group:
             group.start_soon(_write, process.stdin, data)
             group.start_soon(_read, process.stdout, output, process)
-            group.start_soon(_read, process.stderr, complaint, process)
+            group.start_soon(_read, process.stderr, stderr_tail, process)
             await process.wait()
             group.cancel_scope.deadline = anyio.current_time() + _LAST_WORDS_S
     finally:
         with anyio.CancelScope(shield=True):
             _kill(process)
             await process.aclose()
-    return ProcessResult(output.data, complaint.data, process.returncode or 0, output.full)
+    return ProcessResult(output.data, stderr_tail.data, process.returncode or 0, output.full)
 
 
 class _Kept:

@@ -30,7 +30,7 @@ class TokenCounts(NamedTuple):
 
 
 class PartialChoice:
-    """Answer as it grows."""
+    """Choice of a streamed answer, received so far."""
 
     def __init__(self) -> None:
         self.silent = True
@@ -53,13 +53,13 @@ class PartialChoice:
         return text
 
     @property
-    def said(self) -> str | None:
-        """Text, or None if the server sent none at all, not even an empty one."""
+    def text_or_none(self) -> str | None:
+        """Text received so far; None if the server sent no text field."""
         return None if self.silent else self.text
 
 
 class AnswerAssembly:
-    """Collector of the choices of one answer from its pieces."""
+    """Assembly of the choices of one answer from its pieces."""
 
     def __init__(self, shape: EndpointShape, expected: int) -> None:
         self._shape = shape
@@ -71,8 +71,8 @@ class AnswerAssembly:
         self.counts: TokenCounts | None = None
 
     @property
-    def begun(self) -> bool:
-        """Return whether a first character has come."""
+    def started(self) -> bool:
+        """Return whether a first character was received."""
         return any(choice.parts for choice in self.choices.values())
 
     @property
@@ -161,7 +161,7 @@ def _number(value: JsonValue) -> int | None:
 
 
 def error_message(error: JsonValue) -> str:
-    """Return the words of a server's error, whatever its form."""
+    """Return the message of a server's error in any of the known forms."""
     for _ in range(4):
         if not isinstance(error, dict):
             break
@@ -181,7 +181,7 @@ def _told(error: JsonValue) -> ProviderError:
 
 
 def parse_json(data: bytes) -> JsonValue:
-    """Return JSON of a server.
+    """Parse the JSON of a server.
 
     Raises:
         BrokenAnswerError: it is none.

@@ -29,7 +29,7 @@ NO_ANSWER = "no_answer"
 
 
 class PreparedAnswer(NamedTuple):
-    """Prepared answer before its run: inserted text, program, and results that need no run."""
+    """Answer before its run: inserted text, program, and results that need no run."""
 
     text: str | None
     request: AnyRequest | None
@@ -39,11 +39,11 @@ class PreparedAnswer(NamedTuple):
 
 
 class AnswerVerdict(NamedTuple):
-    """Verdict on an answer. ``passed`` is None without one, ``left_out`` if the problem is excluded."""
+    """Verdict on an answer. ``passed`` is None without one, ``excluded`` if the problem is excluded."""
 
     outcome: str
     passed: bool | None
-    left_out: bool
+    excluded: bool
     values: Mapping[str, float]
     details: Mapping[str, JsonValue]
 
@@ -75,7 +75,7 @@ class InspectSuite:
         return self._gatherer is not None
 
     def check(self) -> None:
-        """Check that answers can be scored here, before any is paid for.
+        """Check that answers can be scored on this machine.
 
         Raises:
             MachineError: no sandbox can be built.
@@ -90,7 +90,7 @@ class InspectSuite:
 
     @property
     def asks_questions(self) -> bool:
-        """Return whether the problems are questions, none of them a place in a program."""
+        """Return whether the problems are questions."""
         return all(isinstance(problem.shown, Question) for problem in self.data.problems)
 
     def problem(self, identity: str) -> Problem:
@@ -130,7 +130,7 @@ class InspectSuite:
     # --- answers ----------------------------------------------------------------------------------------------------
 
     def prepare(self, problem: Problem, raw: str | None) -> PreparedAnswer:
-        """Return what is known of a model's text without running it."""
+        """Return the inserted text, the program and the scores that need no run, for a raw answer."""
         text = verdicts.inserted_text(raw, problem, self.policy)
         similarity: dict[str, float] = {}
         checks: list[float] = []
@@ -149,13 +149,13 @@ class InspectSuite:
         return PreparedAnswer(text, request, similarity, tuple(checks), found)
 
     def start(self, prepared: PreparedAnswer) -> Future[ExecutionResult] | None:
-        """Run the answer's program; None where there is none to run."""
+        """Start the answer's program; None if there is none."""
         if self._gatherer is None or prepared.request is None:
             return None
         return self._gatherer.submit(prepared.request)
 
-    def left_out(self, reference: ExecutionResult) -> str | None:
-        """Return why a problem is excluded here, by its reference's run; None if it is not."""
+    def exclusion_cause(self, reference: ExecutionResult) -> str | None:
+        """Return the cause for which a problem is excluded, by its reference's result; None if it is not."""
         result, counted = verdicts.reference_result(reference)
         if counted and result.status is Status.PASSED:
             return None
@@ -166,13 +166,13 @@ class InspectSuite:
         problem: Problem,
         prepared: PreparedAnswer,
         result: ExecutionResult | None,
-        left_out: str | None,
+        exclusion: str | None,
         reference: ExecutionResult | None = None,
     ) -> AnswerVerdict:
         """Return the verdict on an answer, as computed by score stage and report."""
         values = prepared.similarity
-        if left_out is not None:
-            return AnswerVerdict(LEFT_OUT, None, True, values, {"cause": left_out})
+        if exclusion is not None:
+            return AnswerVerdict(LEFT_OUT, None, True, values, {"cause": exclusion})
         read = [CheckOutcome(counted=True, value=value) for value in prepared.checks]
         if not (self.executes and needs_execution(problem)):
             if not read or needs_execution(problem):
@@ -207,7 +207,7 @@ def inspect_suite(
     workers: int | None = None,
     use_cache: bool = True,
 ) -> InspectSuite:
-    """Return the bench that plain names describe: one for all samples of an evaluation.
+    """Return the suite for the parameters of a task; one object for all samples of an evaluation.
 
     Raises:
         ValueError: an unknown profile.
@@ -229,7 +229,7 @@ def cached_inspect_suite(
     workers: int | None,
     use_cache: bool,
 ) -> InspectSuite:
-    """Return a bench; the parameters of :func:`inspect_suite` by place, which a cache can tell apart."""
+    """Return a cached suite; parameters as in :func:`inspect_suite`, by position."""
     named = profile_named(profile, "profile")
     house = find_suite(suite)
     loaded = load_problems(house, data)

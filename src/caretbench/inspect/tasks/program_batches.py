@@ -1,4 +1,4 @@
-"""Batching of programs of concurrently scored samples, so that compilers get many at once.
+"""Batches of programs from concurrently scored samples, so that compilers get many at once.
 
 Inspect scores each sample in a coroutine of its own; the executor wants a stream. Whoever has a program to run leaves
 it here and waits; a thread takes what has come together and runs it.
@@ -31,11 +31,11 @@ class _Waiting:
 
 
 class ProgramBatcher:
-    """Runner of programs for many waiters; a program in flight for one is not started for another."""
+    """Collector of programs from concurrent callers that runs them in batches; equal programs run once."""
 
-    def __init__(self, executor: Callable[[], AnyExecutor], *, settling_s: float = SETTLING_S) -> None:
+    def __init__(self, executor: Callable[[], AnyExecutor], *, batch_delay_s: float = SETTLING_S) -> None:
         self._make = executor
-        self._settling_s = settling_s
+        self._settling_s = batch_delay_s
         self._lock = threading.Lock()
         self._executor: AnyExecutor | None = None
         self._pending: list[_Waiting] = []
@@ -74,7 +74,7 @@ class ProgramBatcher:
             self._run(batch)
 
     def _take(self) -> list[_Waiting]:
-        """Return the gathered requests; if there are none, the lane ends."""
+        """Return the collected requests; without any, the thread ends."""
         with self._lock:
             batch, self._pending = self._pending, []
             if not batch:

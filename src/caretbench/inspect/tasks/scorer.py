@@ -51,32 +51,32 @@ def caret(
         stamp: dict[str, Any] = state.metadata.get(STAMP) or {}
         name = suite or stamp.get("suite")
         if name is None:
-            raise ValueError("the log does not say which suite asked; give -S suite=NAME")
-        house = inspect_suite(
+            raise ValueError("the log does not name its suite; add -S suite=NAME")
+        task_suite = inspect_suite(
             name, data or stamp.get("data") or "starter", policy=policy, profile=profile, variants=variants,
             execute=execute, workers=workers, use_cache=use_cache,
         )  # fmt: skip
-        return await _score(house, state, stamp)
+        return await _score(task_suite, state, stamp)
 
     return score
 
 
-async def _score(house: InspectSuite, state: TaskState, stamp: Mapping[str, Any]) -> Score:
+async def _score(suite: InspectSuite, state: TaskState, stamp: Mapping[str, Any]) -> Score:
     """Return the score of one sample."""
-    problem = house.problem(str(state.sample_id))
-    reference = await _ran(house.reference(problem))
-    left_out = None if reference is None else house.left_out(reference)
+    problem = suite.problem(str(state.sample_id))
+    reference = await _ran(suite.reference(problem))
+    exclusion = None if reference is None else suite.exclusion_cause(reference)
     # Every sample has every name: Inspect puts the values of an epoch next to those of the others.
-    unknown = dict.fromkeys(await run_in_thread(lambda: house.similarity_names), math.nan)
+    unknown = dict.fromkeys(await run_in_thread(lambda: suite.similarity_names), math.nan)
     if not state.output.choices or "missing" in stamp:
-        return _unanswered(house, stamp, unknown, is_left_out=left_out is not None)
-    prepared = await run_in_thread(lambda: house.prepare(problem, state.output.completion))
-    running = house.start(prepared) if left_out is None else None
+        return _unanswered(suite, stamp, unknown, is_excluded=exclusion is not None)
+    prepared = await run_in_thread(lambda: suite.prepare(problem, state.output.completion))
+    running = suite.start(prepared) if exclusion is None else None
     result = await _ran(running)
-    verdict = house.verdict(problem, prepared, result, left_out, reference)
+    verdict = suite.verdict(problem, prepared, result, exclusion, reference)
     values = {
         PASSED: math.nan if verdict.passed is None else float(verdict.passed),
-        VERDICT: math.nan if verdict.left_out else float(verdict.passed is not None),
+        VERDICT: math.nan if verdict.excluded else float(verdict.passed is not None),
     }
     said = [verdict.details.get(name) for name in ("cause", "reason", "diagnostics", "stderr")]
     return Score(
@@ -84,7 +84,7 @@ async def _score(house: InspectSuite, state: TaskState, stamp: Mapping[str, Any]
         answer=prepared.text,
         explanation="\n".join([verdict.outcome, *(str(text) for text in said if text)]),
         reason=None if verdict.passed is not None else verdict.outcome,
-        metadata=_common(house)
+        metadata=_common(suite)
         | {"outcome": verdict.outcome, "counted": verdict.passed is not None}
         | dict(verdict.details),
     )
@@ -97,21 +97,21 @@ async def _ran(running: Future[ExecutionResult] | None) -> ExecutionResult | Non
 
 
 def _unanswered(
-    house: InspectSuite, stamp: Mapping[str, Any], unknown: Mapping[str, float], *, is_left_out: bool
+    suite: InspectSuite, stamp: Mapping[str, Any], unknown: Mapping[str, float], *, is_excluded: bool
 ) -> Score:
     """Return the score of a sample without an answer: no verdict."""
     from caretbench.inspect.tasks.inspect_suite import LEFT_OUT, NO_ANSWER
 
     kind = stamp.get("missing", NO_ANSWER)
-    there = math.nan if is_left_out or not house.executes else 0.0
+    there = math.nan if is_excluded or not suite.executes else 0.0
     return Score(
         value={PASSED: math.nan, VERDICT: there} | dict(unknown),
         explanation=str(stamp.get("message") or "there is no answer"),
-        reason=LEFT_OUT if is_left_out else kind,
-        metadata=_common(house) | {"outcome": kind, "counted": False},
+        reason=LEFT_OUT if is_excluded else kind,
+        metadata=_common(suite) | {"outcome": kind, "counted": False},
     )
 
 
-def _common(house: InspectSuite) -> dict[str, Any]:
-    first_lines = house.suite.rules(house.profile).first_lines
-    return {"profile": house.profile, "policy": house.policy.key, "first_lines": first_lines}
+def _common(suite: InspectSuite) -> dict[str, Any]:
+    first_lines = suite.suite.rules(suite.profile).first_lines
+    return {"profile": suite.profile, "policy": suite.policy.key, "first_lines": first_lines}

@@ -64,12 +64,12 @@ def ask(
         problem = house.problem(str(state.sample_id))
         house.reference(problem)  # runs while the model thinks
         model = get_model()
-        asking = await run_in_thread(lambda: asking_of(model, questions=house.asks_questions))
-        (wanted,) = await run_in_thread(lambda: list(asking.wanted([problem], {})))
-        names = ("budget", "client", *(name for name in ("context",) if name in asking.settings))
+        tested_model = await run_in_thread(lambda: asking_of(model, questions=house.asks_questions))
+        (wanted,) = await run_in_thread(lambda: list(tested_model.pending_samples([problem], {})))
+        names = ("budget", "client", *(name for name in ("context",) if name in tested_model.settings))
         stamp: dict[str, Any] = {
-            "suite": suite, "data": data, "prompt": asking.strategy.key,
-            **{name: asking.settings[name] for name in names},
+            "suite": suite, "data": data, "prompt": tested_model.strategy.key,
+            **{name: tested_model.settings[name] for name in names},
         }  # fmt: skip
         state.metadata[STAMP] = stamp
         if wanted.prompt is None:

@@ -28,7 +28,7 @@ class _Entry(BaseModel):
 
 
 class ConditionalText(_Entry):
-    """Conditional text of a prompt, used ``when`` one of these conditions holds."""
+    """Text of a prompt that is used ``when`` one of these conditions holds."""
 
     when: tuple[Condition, ...] = Field(min_length=1)
     text: str

@@ -28,7 +28,7 @@ class FimStrategy(PromptStrategy):
         self.kind = "text" if entry.system is None else "chat"
 
     def render(self, caret: Caret, budget: PromptBudget) -> Prompt:
-        """Return what is sent for ``caret``; no format has a place for an instruction."""
+        """Return the prompt for ``caret``; no format has a field for an instruction."""
         if caret.instruction:
             raise UnpromptableError(f"{self.name} has no place for the problem's instruction")
         system = self.format.system or ""

@@ -1,4 +1,4 @@
-"""A build of a suite, with the models that it may ask."""
+"""Build of a suite's problems, with models if the suite uses some."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from caretbench.suites.values import BuildResult
 def resolve_build_options(
     suite: Suite, sources: Sequence[str], given: Mapping[str, Any], note: Callable[[str], None]
 ) -> tuple[list[str], dict[str, Any]]:
-    """Return the sources and the values of a suite's options; replaced ones go where they belong, with a note.
+    """Return the sources and the option values of a build; deprecated options are converted, with a note.
 
     Raises:
         ValueError: the suite has no such option.
@@ -44,11 +44,11 @@ def build(
     sources: Sequence[str],
     output: Path,
     options: Mapping[str, Any],
-    asking: BuildModelsConfig,
+    models_config: BuildModelsConfig,
     opener: ClientOpener,
     progress: Progress,
 ) -> BuildResult:
-    """Build problems as :func:`caretbench.api.build` does, with the suite's options as its hook takes them.
+    """Build problems as :func:`caretbench.api.build` does.
 
     Raises:
         ValueError: an option is wrong, or a model is lacking or cannot be asked.
@@ -57,5 +57,5 @@ def build(
     """
     if not suite.build_roles:
         return suite.build(sources, output, options, progress)
-    with StoredBuildModels(asking, output, opener, progress) as models:
+    with StoredBuildModels(models_config, output, opener, progress) as models:
         return suite.build(sources, output, options, progress, models=models)

@@ -31,7 +31,7 @@ class RequestText(NamedTuple):
 
 @dataclass
 class RoleForecast:
-    """Questions of one role, as far as they are known.
+    """Forecast of the requests of one role, as far as they are known.
 
     ``tokens_in`` are counted by the model's tokenizer, or estimated; ``tokens_out`` is a maximum. ``cost`` is the
     upper bound in US dollars, None where no price is known. ``address`` is empty where it is the provider's own.
@@ -72,11 +72,11 @@ class _Rehearsal:
         self._models = models
         self._answers = {row.key: row for row in files.answers()}
         self._forecast = forecast
-        self.roles = frozenset(models.asking.models)
+        self.roles = frozenset(models.models_config.models)
         forecast.spent = sum(row.cost or 0.0 for row in self._answers.values())
 
     def ask(self, role: str, requests: Iterable[BuildRequest]) -> Mapping[str, str]:
-        """Return the answers where all are stored; note the questions.
+        """Return the answers if all are stored; record the requests.
 
         Raises:
             ValueError: the role has no model, or the requests cannot be asked so.
@@ -95,15 +95,15 @@ class _Rehearsal:
 
 
 def _forecast_of(work: BuildStageRequests) -> RoleForecast:
-    named = work.asking.models[work.role]
+    named = work.models_config.models[work.role]
     place: Literal["local", "remote"] = "local" if named.spec.partition("/")[0] in LOCAL else "remote"
-    address = str(work.client.identity.get("address") or work.asking.options.base_url or "")
+    address = str(work.client.identity.get("address") or work.models_config.options.base_url or "")
     cost = None if work.price is None else 0.0
     return RoleForecast(work.role, named.name, named.spec, place, address, cost=cost)
 
 
 def _add(row: RoleForecast, work: BuildStageRequests, question: BuildModelRequest) -> RequestText:
-    """Count a question that would be sent; return its text."""
+    """Count a request that would be sent; return its text."""
     text = prompt_text(question.prompt)
     row.characters += len(text)
     row.tokens_in += count_or_estimate_tokens(work.client, text)
@@ -118,11 +118,11 @@ def dry_run(
     sources: Sequence[str],
     output: Path,
     options: Mapping[str, Any],
-    asking: BuildModelsConfig,
+    models_config: BuildModelsConfig,
     opener: ClientOpener,
     progress: Progress,
 ) -> BuildForecast:
-    """Return everything that a build would ask; nothing is sent, and nothing is written to ``output``.
+    """Return all requests of a build; nothing is sent, and nothing is written to ``output``.
 
     The build works on a copy of the folder, and ends at the first answer that is not stored: later questions may depend
     on it.
@@ -131,10 +131,10 @@ def dry_run(
         ValueError: no model is given, or the build is refused.
         DataError: a source cannot be used.
     """
-    if not asking.models:
+    if not models_config.models:
         raise ValueError("--dry-run: no model is given, so nothing would be sent; say -m ROLE=PROVIDER/MODEL")
-    forecast = BuildForecast(max_cost=asking.max_cost)
-    with temporary_folder("build") as place, OpenModels(asking, opener) as models:
+    forecast = BuildForecast(max_cost=models_config.max_cost)
+    with temporary_folder("build") as place, OpenModels(models_config, opener) as models:
         copy = place / (output.resolve().name or "output")
         if output.exists():
             shutil.copytree(output, copy, symlinks=True)

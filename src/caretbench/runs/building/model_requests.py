@@ -1,4 +1,4 @@
-"""Questions of a build for one open model, and the rows of their answers: ``asked.jsonl`` and ``errors.jsonl``."""
+"""Requests of a build to one model, and the rows of their answers: ``asked.jsonl`` and ``errors.jsonl``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BuildAnswerKey = tuple[str, str, str, str, str]
 
 
 class _Question(Row):
-    """Key of an answer. ``prompt`` and ``parameters`` are hashes, so that another text is another question."""
+    """Key fields of an answer. ``prompt`` and ``parameters`` are hashes: another text is another request."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
     role: str
@@ -100,22 +100,22 @@ class BuildModelRequest:
 
 @dataclass
 class BuildStageRequests(StageRequests[BuildModelRequest]):
-    """Questions of one role for its model."""
+    """Requests of one role to its model."""
 
-    asking: BuildModelsConfig
+    models_config: BuildModelsConfig
     role: str
     client: ModelClient
     price: Price | None
     answers: dict[BuildAnswerKey, BuildAnswer] = field(default_factory=dict)
-    """The answers that came."""
+    """Answers received."""
 
     @property
     def model(self) -> str:
         """Name of the model in the rows."""
-        return self.asking.models[self.role].name
+        return self.models_config.models[self.role].name
 
     def of(self, requests: Iterable[BuildRequest]) -> list[BuildModelRequest]:
-        """Return the questions that requests make.
+        """Return the requests in the form sent to the model.
 
         Raises:
             ValueError: a key occurs twice, or the model does not take such prompts.
@@ -129,7 +129,7 @@ class BuildStageRequests(StageRequests[BuildModelRequest]):
 
     def _question(self, request: BuildRequest) -> BuildModelRequest:
         prompt = self._prompt(request.prompt)
-        sampling = self.asking.sampled(request.sampling)
+        sampling = self.models_config.sampled(request.sampling)
         client: dict[str, JsonValue] = {"model": redact(self.client.name), **self.client.identity}
         settings: dict[str, JsonValue] = {
             "sampling": sampling.model_dump(exclude_none=True),
@@ -154,22 +154,22 @@ class BuildStageRequests(StageRequests[BuildModelRequest]):
     # --- hooks of the stage -----------------------------------------------------------------------------------------
 
     def sampling(self, pending: PendingRequest[BuildModelRequest]) -> Sampling:
-        """Return the question's sampling."""
-        return pending.about.sampling
+        """Return the request's sampling settings."""
+        return pending.item.sampling
 
     def worst_cost(self, pending: PendingRequest[BuildModelRequest]) -> float:
         """Return the cost of the whole prompt and a full answer."""
-        return self.bound(pending.about)
+        return self.bound(pending.item)
 
     def bound(self, question: BuildModelRequest) -> float:
-        """Return the most that the answer to a question can cost, in US dollars; zero where no price is known."""
+        """Return the maximum cost of an answer in US dollars; zero if no price is known."""
         return worst_cost(self.client, self.price, question.prompt, 1, question.sampling.max_tokens)
 
     def row(
         self, pending: PendingRequest[BuildModelRequest], answer: ModelAnswer, cost: float | None
     ) -> BuildAnswer:
         """Return a line of ``asked.jsonl``."""
-        question = pending.about
+        question = pending.item
         row = BuildAnswer(
             **_identity(question),
             settings=question.settings,
@@ -192,7 +192,7 @@ class BuildStageRequests(StageRequests[BuildModelRequest]):
     ) -> MissingBuildAnswer:
         """Return a line of ``errors.jsonl``."""
         del sample  # there is one
-        question = pending.about
+        question = pending.item
         return MissingBuildAnswer(**_identity(question), kind=kind, message=message, attempts=attempts)
 
 

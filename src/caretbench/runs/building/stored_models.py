@@ -1,4 +1,4 @@
-"""Models of a build: opened on demand, asked by the resumable stage; their answers are stored."""
+"""Models of a build with stored answers: opened on demand, missing answers requested by the resumable stage."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from caretbench.suites.build_models import AnswersMissingError, BuildRequest
 
 
 class OpenModels:
-    """Models of a build, opened when they are first asked; one is open at a time.
+    """Models of a build, opened on first use; one is open at a time.
 
     Local servers hold their weights in memory, so that two of them may be too many.
     """
 
-    def __init__(self, asking: BuildModelsConfig, opener: ClientOpener) -> None:
-        self.asking = asking
+    def __init__(self, models_config: BuildModelsConfig, opener: ClientOpener) -> None:
+        self.models_config = models_config
         self._opener = opener
         self._spec = ""
         self._client: ModelClient | None = None
@@ -47,19 +47,19 @@ class OpenModels:
     def questions(
         self, role: str, requests: Iterable[BuildRequest]
     ) -> tuple[BuildStageRequests, list[BuildModelRequest]]:
-        """Return the role's model, open, and the questions that requests make.
+        """Open the model of a role; return it with the requests in the form sent to it.
 
         Raises:
             ValueError: the role has no model, or the requests cannot be asked so.
         """
-        if role not in self.asking.models:
+        if role not in self.models_config.models:
             raise ValueError(f"this build needs a model: -m {role}=PROVIDER/MODEL")
-        spec = self.asking.models[role].spec
+        spec = self.models_config.models[role].spec
         if self._client is None or spec != self._spec:
             self._stack.close()
             self._spec, self._client = spec, None
-            self._client = self._stack.enter_context(self._opener(spec, self.asking.options))
-        work = BuildStageRequests(self.asking, role, self._client, self.asking.price(role))
+            self._client = self._stack.enter_context(self._opener(spec, self.models_config.options))
+        work = BuildStageRequests(self.models_config, role, self._client, self.models_config.price(role))
         return work, work.of(requests)
 
 
@@ -70,15 +70,15 @@ class StoredBuildModels:
     """
 
     def __init__(
-        self, asking: BuildModelsConfig, folder: Path, opener: ClientOpener, progress: Progress
+        self, models_config: BuildModelsConfig, folder: Path, opener: ClientOpener, progress: Progress
     ) -> None:
-        self._models = OpenModels(asking, opener)
+        self._models = OpenModels(models_config, opener)
         self._files = AnswerFiles(folder)
         self._progress = progress
         self._stack = ExitStack()
         self._totals: dict[str, int] = {}
         self._missed: set[BuildAnswerKey] = set()
-        self.roles = frozenset(asking.models)
+        self.roles = frozenset(models_config.models)
 
     def __enter__(self) -> Self:
         self._stack.enter_context(self._models)
@@ -100,11 +100,11 @@ class StoredBuildModels:
     def _budget(self) -> CostBudget:
         """Budget of the whole build: the stored answers are spent, those to other prompts included."""
         return CostBudget(
-            self._models.asking.max_cost, sum(row.cost or 0.0 for row in self._answers.values())
+            self._models.models_config.max_cost, sum(row.cost or 0.0 for row in self._answers.values())
         )
 
     def ask(self, role: str, requests: Iterable[BuildRequest]) -> Mapping[str, str]:
-        """Return the answers by the requests' keys; ask for those that are not stored.
+        """Return the answers by request key; request those that are not stored.
 
         Raises:
             ValueError: as :class:`caretbench.suites.build_models.BuildModels` does.
@@ -117,20 +117,22 @@ class StoredBuildModels:
         report = self._report(work, len(questions))
         with ErrorFile(self._files.errors_path, MissingBuildAnswer) as errors:
             stage = RequestStage(work, budget, rows, errors, report)
-            stage.tally.wanted = len(questions)
+            stage.tally.requested = len(questions)
             stage.tally.stored = len(questions) - len(pending)
             report(stage.tally.stored, stage.tally)
             stage.ask(PendingRequest(entry.request.key, entry, (0,), entry.prompt) for entry in pending)
         answers |= work.answers
         self._missed |= {entry.key for entry in questions if entry.key not in answers}
-        errors.rewrite(errors.noted - self._missed)  # what is missing now, and nothing of earlier builds
+        errors.rewrite(
+            errors.stored_keys - self._missed
+        )  # what is missing now, and nothing of earlier builds
         self._note(work)
         if stage.tally.missing:
             raise AnswersMissingError(self._complaint(work, stage.tally))
         return {entry.request.key: answers[entry.key].text or "" for entry in questions}
 
     def _report(self, work: BuildStageRequests, wanted: int) -> ReportProgress:
-        """Return the report of a stage; several stages of one role count on."""
+        """Return the progress callback of a stage; counts of several stages of one role add up."""
         step = f"answers of {work.model} ({work.role})"
         self._totals[step] = self._totals.get(step, 0) + wanted
 
@@ -140,7 +142,7 @@ class StoredBuildModels:
         return report
 
     def _note(self, work: BuildStageRequests) -> None:
-        """Report answers that were cut, and the client's notices."""
+        """Report truncated answers, and the notices of the client."""
         cut = sum(row.finish_reason == "length" for row in work.answers.values())
         if cut:
             self._progress.note(
@@ -152,11 +154,10 @@ class StoredBuildModels:
 
     def _complaint(self, work: BuildStageRequests, tally: StageCounts) -> str:
         kinds = ", ".join(f"{kind} {count}" for kind, count in tally.missing.most_common())
-        line = f"{work.role}, {work.model}: {tally.missing.total()} of {tally.wanted} answers are missing ({kinds}): "
+        count = f"{tally.missing.total()} of {tally.requested}"
+        line = f"{work.role}, {work.model}: {count} answers are missing ({kinds}): "
         if set(tally.missing) == {"budget"}:
-            line += "what is left of --max-cost does not cover one more answer at its dearest; a higher one goes on"
+            line += "the rest of --max-cost does not cover one more answer; raise it to continue"
         else:
-            line += (
-                f"{' '.join((tally.ended or tally.first_message).split())[:300]}; the same command asks again"
-            )
+            line += f"{' '.join((tally.stop_reason or tally.first_message).split())[:300]}; the same command asks again"
         return f"{line}; see {self._files.errors_path}"

@@ -126,8 +126,8 @@ def _asked(
         to_ask=to_ask,
         input_tokens=tokens,
         worst_output_tokens=worst,
-        expected_cost=None if price is None else price.of_tokens(tokens, expected),
-        worst_cost=None if price is None else price.of_tokens(tokens, worst),
+        expected_cost=None if price is None else price.token_cost(tokens, expected),
+        worst_cost=None if price is None else price.token_cost(tokens, worst),
     )
 
 

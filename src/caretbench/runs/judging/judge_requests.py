@@ -1,4 +1,4 @@
-"""Judgements of one grader under one criterion, asked for by the resumable stage."""
+"""Requests for judgements of one judge under one criterion."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Wanted = tuple[DistinctText, Sequence[int]]
 
 @dataclass
 class JudgeRequests(StageRequests[DistinctText]):
-    """One grader under one criterion."""
+    """Requests to one judge under one criterion."""
 
     folder: RunFolder
     criterion: Criterion
@@ -43,7 +43,7 @@ class JudgeRequests(StageRequests[DistinctText]):
     price: Price | None
 
     def run(self, wanted: Sequence[Wanted], budget: CostBudget, report: ReportProgress) -> StageCounts:
-        """Ask for all missing judgements, and again for unreadable ones."""
+        """Request all missing and all unreadable judgements."""
         paid = self._forget_faults({(subject.problem.id, subject.answer) for subject, _ in wanted})
         with (
             RowAppender(self.folder.judgements_path) as rows,
@@ -52,11 +52,11 @@ class JudgeRequests(StageRequests[DistinctText]):
             done = {row.key for row in self.folder.judgements()}
             missing = list(self._missing_parts(wanted, done, paid))
             stage = RequestStage(self, budget, rows, errors, report)
-            stage.tally.wanted = sum(len(repeats) for _, repeats in wanted)
-            stage.tally.stored = stage.tally.wanted - sum(len(repeats) for _, repeats, _ in missing)
+            stage.tally.requested = sum(len(repeats) for _, repeats in wanted)
+            stage.tally.stored = stage.tally.requested - sum(len(repeats) for _, repeats, _ in missing)
             report(0, stage.tally)
             stage.ask(self._request(*part) for part in missing)
-        errors.rewrite((done & errors.noted) | stage.came)
+        errors.rewrite((done & errors.stored_keys) | stage.resolved)
         return stage.tally
 
     def _missing_parts(
@@ -87,7 +87,7 @@ class JudgeRequests(StageRequests[DistinctText]):
     # --- the stage's questions ----------------------------------------------------------------------------------
 
     def sampling(self, pending: PendingRequest[DistinctText]) -> Sampling:
-        """Return the chosen sampling; a new try has another seed, since the same one would repeat the answer."""
+        """Return the sampling settings; a repeated request has another seed."""
         if self.sampled.seed is None or pending.attempt == 1:
             return self.sampled
         return self.sampled.model_copy(update={"seed": self.sampled.seed + 1000 * (pending.attempt - 1)})
@@ -103,7 +103,7 @@ class JudgeRequests(StageRequests[DistinctText]):
     def row(
         self, pending: PendingRequest[DistinctText], answer: ModelAnswer, cost: float | None
     ) -> Judgement | None:
-        """Return a line of ``judgements.jsonl``; None where the answer cannot be read and a try is left."""
+        """Return a line of ``judgements.jsonl``; None if the answer is unreadable and a try is left."""
         parsed = parse(self.criterion, answer.text)
         if parsed.fault is not None and pending.attempt < self.criterion.tries:
             return None
@@ -119,7 +119,7 @@ class JudgeRequests(StageRequests[DistinctText]):
         )
 
     def unreadable(self, row: Judgement) -> bool:
-        """Return whether the answer could not be read after all tries."""
+        """Return whether the answer is unreadable after all tries."""
         return row.fault is not None
 
     def missing(
@@ -139,14 +139,14 @@ class JudgeRequests(StageRequests[DistinctText]):
 
     def _identity(self, pending: PendingRequest[DistinctText], repeat: int) -> dict[str, Any]:
         names = ("problem_id", "answer", "grader", "parameters", "criterion", "repeat")
-        return dict(zip(names, self._key(pending.about, repeat), strict=True))
+        return dict(zip(names, self._key(pending.item, repeat), strict=True))
 
     def _key(self, subject: DistinctText, repeat: int) -> JudgementKey:
         identity = (subject.problem.id, subject.answer)
         return (*identity, self.name, self.parameters, self.criterion.key, repeat)
 
     def _forget_faults(self, texts: set[tuple[str, str]]) -> dict[JudgementKey, float | None]:
-        """Remove unreadable judgements, which are asked for again now; return their costs."""
+        """Remove unreadable judgements, to request them again; return their costs."""
         paid: dict[JudgementKey, float | None] = {}
         ours = (self.name, self.parameters, self.criterion.key)
 

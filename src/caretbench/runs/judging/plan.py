@@ -63,7 +63,7 @@ class JudgingConfig:
 
 
 class JudgingPlan:
-    """Resolved and checked plan of a judging.
+    """Resolved and checked plan of judging a stored run.
 
     Raises:
         DataError: this is no run.
@@ -139,7 +139,7 @@ class JudgingPlan:
     def judge(
         self, opener: ClientOpener, progress: Progress | None = None
     ) -> dict[str, dict[str, JudgingResult]]:
-        """Ask the judges, one at a time; return the results by judge and criterion."""
+        """Run the judges, one at a time; return the results by judge and criterion."""
         config = self.config
         results = {}
         with self.folder.locked():

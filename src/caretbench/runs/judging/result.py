@@ -1,4 +1,4 @@
-"""Counts and costs of a judging."""
+"""Counts and costs of the judging stage."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from caretbench.runs.run_folder import RunFolder
 COVERAGE_WANTED: Final = 0.98
 """Minimum share of the answers to questions that must be judged; otherwise the run fails."""
 
-Report = Callable[[str, int, int | None], None]
+ReportStep = Callable[[str, int, int | None], None]
 """Called with the name of the step, how many judgements were added, and the total where it is known."""
 
 
@@ -23,26 +23,26 @@ class JudgingResult:
     ``cost`` is in US dollars, of the answers whose price is known.
     """
 
-    subjects: int = 0
+    texts: int = 0
     """Distinct texts, over all problems; each is judged by every grader."""
     completions: int = 0
-    """The completions that inserted them."""
+    """Number of completions with these texts."""
     unscored: int = 0
-    """Completions that were not judged because it is not known whether they passed, and only those are judged."""
-    coverage_wanted: float = 1.0
-    """The share of the judgements that must be there."""
+    """Completions without a score, not judged because the criterion applies only to passed answers."""
+    required_coverage: float = 1.0
+    """Required share of judgements, from 0 to 1."""
     tallies: list[StageCounts] = field(default_factory=list)
     """One for each grader and step."""
 
     @property
-    def wanted(self) -> int:
-        """Number of wanted judgements, including those stored before."""
-        return sum(tally.wanted for tally in self.tallies)
+    def requested(self) -> int:
+        """Number of requested judgements, including those stored before."""
+        return sum(tally.requested for tally in self.tallies)
 
     @property
-    def asked(self) -> int:
+    def received(self) -> int:
         """Number of answers of graders, including unreadable ones."""
-        return sum(tally.asked for tally in self.tallies)
+        return sum(tally.received for tally in self.tallies)
 
     @property
     def judged(self) -> int:
@@ -55,14 +55,14 @@ class JudgingResult:
         return sum(tally.unreadable for tally in self.tallies)
 
     @property
-    def not_asked(self) -> int:
+    def over_budget(self) -> int:
         """Number of judgements for which the budget was too small."""
         return sum(tally.missing["budget"] for tally in self.tallies)
 
     @property
     def failed(self) -> int:
         """Number of missing judgements, without those for which the budget was too small."""
-        return sum(tally.missing.total() for tally in self.tallies) - self.not_asked
+        return sum(tally.missing.total() for tally in self.tallies) - self.over_budget
 
     @property
     def cost(self) -> float:
@@ -70,32 +70,32 @@ class JudgingResult:
         return sum(tally.cost for tally in self.tallies)
 
     @property
-    def ended(self) -> str:
-        """Reason why a grader could not be asked any more (a wrong key, no server at the address)."""
-        return next((tally.ended for tally in self.tallies if tally.ended), "")
+    def stop_reason(self) -> str:
+        """Reason to stop sending requests to a judge (a wrong key, no server at the address); empty: none."""
+        return next((tally.stop_reason for tally in self.tallies if tally.stop_reason), "")
 
     @property
     def complete(self) -> bool:
-        """Return whether every wanted judgement is there."""
-        return not (self.unreadable or self.failed or self.not_asked or self.unscored or self.ended)
+        """Return whether no judgement is missing."""
+        return not (self.unreadable or self.failed or self.over_budget or self.unscored or self.stop_reason)
 
     @property
     def coverage(self) -> float:
-        """Share of the wanted judgements that is there."""
-        missing = self.unreadable + self.failed + self.not_asked
-        return 1 - missing / self.wanted if self.wanted else 1.0
+        """Share of the requested judgements that are stored, from 0 to 1."""
+        missing = self.unreadable + self.failed + self.over_budget
+        return 1 - missing / self.requested if self.requested else 1.0
 
     @property
     def sufficient(self) -> bool:
-        """Return whether enough judgements are there."""
-        return not (self.ended or self.unscored) and self.coverage >= self.coverage_wanted
+        """Return whether coverage is sufficient."""
+        return not (self.stop_reason or self.unscored) and self.coverage >= self.required_coverage
 
     def complaint(self, folder: RunFolder) -> str:
-        """Return what is missing, and why, in one line."""
+        """Return a line with the missing judgements and the reasons."""
         numbers = (
             (self.unreadable, "could not be read"),
             (self.failed, "did not come"),
-            (self.not_asked, "were not asked for want of money"),
+            (self.over_budget, "were not asked for want of money"),
         )
         said = ", ".join(f"{count} judgements {what}" for count, what in numbers if count)
         if self.unscored:
@@ -104,11 +104,11 @@ class JudgingResult:
                 "first (run and score go on with it)"
             )
             said = "; ".join(filter(None, (unscored, said)))
-        where = f"; see {folder.judge_errors_path}" if self.failed or self.not_asked else ""
-        share = "" if self.coverage_wanted == 1 else f"coverage {self.coverage:.1%}"
-        if share and self.coverage < self.coverage_wanted:
-            share += f", below the {self.coverage_wanted:.0%} that are wanted"
+        where = f"; see {folder.judge_errors_path}" if self.failed or self.over_budget else ""
+        share = "" if self.required_coverage == 1 else f"coverage {self.coverage:.1%}"
+        if share and self.coverage < self.required_coverage:
+            share += f", below the {self.required_coverage:.0%} that are wanted"
         return (
-            "; ".join(filter(None, (said, self.ended, share)))
+            "; ".join(filter(None, (said, self.stop_reason, share)))
             + f"; the same command asks for them again{where}"
         )

@@ -33,7 +33,7 @@ def distinct_texts(
     baselines: bool = False,
     asked: Callable[[Completion], bool] = lambda _completion: True,
 ) -> tuple[list[DistinctText], int]:
-    """Return the distinct texts to judge, and how many completions inserted them.
+    """Return the distinct texts to judge, and the number of completions with them.
 
     Args:
         folder: The run: its completions, and its problems, from which the controls are taken.
@@ -100,7 +100,7 @@ def distinct_answers(
 
 
 def control_pool(problems: Sequence[Problem], part: CriterionProblems, profile: Profile) -> list[Problem]:
-    """Return the problems from which a part's controls are taken: all that its criterion judges, chosen or not."""
+    """Return the problems from which a part's controls are taken: all of its criterion, selected or not."""
     known = {entry.criterion.key: entry.problems for entry in problems_by_criterion(problems, profile)}
     return list(known.get(part.criterion.key, part.problems))
 

@@ -27,7 +27,7 @@ NOTHING: Final = answer_key("")
 def requested_judgements(
     criterion: Criterion, texts: Sequence[DistinctText], repeats: int | None
 ) -> list[Wanted]:
-    """Return the judgements of texts that a criterion asks for first; None: as often as it defines.
+    """Return the judgements of texts to request first; ``repeats`` None: as the criterion defines.
 
     Nobody is asked which statements the empty answer makes.
     """
@@ -38,7 +38,7 @@ def requested_judgements(
 def second_step_judgements(
     first: Iterable[Judgement], wanted: Sequence[Wanted], problems: Mapping[str, Problem]
 ) -> list[Wanted]:
-    """Return the distinct statements that a grader found, with the repeats in which it found them.
+    """Return the distinct statements that a judge extracted, with the repeats that contain them.
 
     Args:
         first: The grader's judgements by the criterion of the first step.

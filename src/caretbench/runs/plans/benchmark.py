@@ -32,12 +32,12 @@ class Benchmark(NamedTuple):
     execute: bool
     variants: dict[str, str]
     folder: RunFolder
-    further: tuple[Policy, ...] = ()
+    further_policies: tuple[Policy, ...] = ()
     """Policies under which the same answers are scored in addition to ``policy``."""
     selection: Selection = Selection()
 
     @classmethod
-    def of(
+    def from_config(
         cls,
         config: SuiteConfig,
         *,
@@ -57,12 +57,12 @@ class Benchmark(NamedTuple):
         loaded = load_problems(suite, config.data)
         problems = config.selection.apply(suite, loaded.problems)
         wanted = [config.policy] if isinstance(config.policy, str) else [*(config.policy or ())]
-        policy, *further = dict.fromkeys(map(find_policy, wanted or [suite.rules(profile).policy]))
+        policy, *further_policies = dict.fromkeys(map(find_policy, wanted or [suite.rules(profile).policy]))
         folder = RunFolder(output or root / f"{suite.name}-{loaded.name}-{profile}")
         execute = execute and any(map(needs_execution, problems))
         return cls(
             suite, loaded, problems, policy, profile, execute, parse_variants(config.variants), folder,
-            (*further,), config.selection,
+            (*further_policies,), config.selection,
         )  # fmt: skip
 
     def manifest(self) -> Manifest:
@@ -76,7 +76,7 @@ class Benchmark(NamedTuple):
                 selected=len(self.problems),
             ),
             policy=self.policy.key,
-            further_policies=[entry.key for entry in self.further],
+            further_policies=[entry.key for entry in self.further_policies],
             profile=self.profile,
             selections=[self.selection],
             executed=self.execute,

@@ -37,7 +37,7 @@ _WORDS = {
 
 
 def validation_message(error: ValidationError) -> str:
-    """Return the faults of a configuration in one line: place, cause, remedy."""
+    """Return the errors of a configuration on one line: key, cause, remedy."""
     return describe_validation_error(error, _WORDS)
 
 
@@ -56,7 +56,7 @@ Spec = Annotated[str, AfterValidator(_model_name)]
 
 
 class SamplingConfig(_Table):
-    """Sampling settings as far as chosen; ``none``: the field is not sent."""
+    """Sampling settings; None: not set; ``none``: the field is not sent."""
 
     max_tokens: int | None = Field(default=None, ge=1)
     temperature: float | Literal["none"] | None = None
@@ -65,7 +65,7 @@ class SamplingConfig(_Table):
 
 
 class RequestConfig(_Table):
-    """Request settings of a model. In ``[defaults]`` they hold for every model without its own."""
+    """Request settings of a model. Those in ``[defaults]`` apply to every model without its own."""
 
     preset: str | None = None
     samples: int | None = Field(default=None, ge=1)
@@ -100,9 +100,9 @@ class SuiteConfig(_Table):
     data: str = "starter"
     select: str | None = None
     limit: int | None = Field(default=None, ge=1)
-    """Problems in total: a seeded sample, spread over the suite's cells, without overlapping spans."""
+    """Number of problems in total: a seeded sample, spread over the suite's cells, without overlapping spans."""
     per_cell: int | None = Field(default=None, ge=1)
-    """Problems of each cell, the first ones."""
+    """Number of problems of each cell, the first ones."""
     seed: int = 0
     """Seed of the sample that ``limit`` draws."""
     policy: str | tuple[str, ...] | None = None
@@ -146,7 +146,7 @@ class RunConfig(_Table):
 
     @classmethod
     def load(cls, path: Path, **changes: Any) -> RunConfig:
-        """Return the configuration of a run file; ``changes`` win over it.
+        """Return the configuration of a run file, overridden by ``changes``.
 
         Relative paths are as on the command line: they begin at the working folder.
 
@@ -163,7 +163,7 @@ class RunConfig(_Table):
 TESTED_MODEL_OPTIONS = frozenset(
     {"base_url", "context_tokens", "tokenizer", "mode", "threads", "per_request"}
 )
-"""Options of a client that hold for the models under test, and not for judges: a judge's address is sent a key."""
+"""Client options of models under test that do not apply to judges (a judge's provider receives another key)."""
 
 
 def config_from_options(
@@ -173,7 +173,7 @@ def config_from_options(
     judges: Iterable[NamedModel] = (),
     judge_base_url: str | None = None,
 ) -> RunConfig:
-    """Return the configuration that options make (:mod:`caretbench.runs.plans.options`).
+    """Return the configuration of command-line options (:mod:`caretbench.runs.plans.options`).
 
     Raises:
         ValueError: an option is wrong.

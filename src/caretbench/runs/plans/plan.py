@@ -1,4 +1,4 @@
-"""Plan of a run, resolved and checked: benchmarks with their data, models, judges, budget."""
+"""Resolved and checked configuration of a run: benchmarks with their data, models, judges, prices."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class JudgePlan(NamedTuple):
 
 @dataclass(frozen=True)
 class ResolvedRun:
-    """Plan of a run, resolved from its configuration. Nothing is opened and nothing written yet."""
+    """Resolved and checked configuration of a run. No model is opened and nothing is written yet."""
 
     config: RunConfig
     benchmarks: Sequence[Benchmark]
@@ -68,8 +68,8 @@ class ResolvedRun:
     baselines: Sequence[str]
 
     @classmethod
-    def of(cls, config: RunConfig, source: Path | None = None) -> ResolvedRun:
-        """Return the plan of a configuration. ``source`` is the run file that it comes from, for messages.
+    def from_config(cls, config: RunConfig, source: Path | None = None) -> ResolvedRun:
+        """Resolve a configuration. ``source`` is its run file, for messages.
 
         Raises:
             DataError: a key of the run file is wrong, or the data are.
@@ -133,7 +133,7 @@ class ResolvedRun:
                 raise ValueError(f"the model's name {name!r} holds control characters; use -m NAME=SPEC")
 
     def judged_parts(self, benchmark: Benchmark) -> list[CriterionProblems]:
-        """Return the problems of a benchmark that judges are asked about, by criterion.
+        """Return the problems of a benchmark to judge, by criterion.
 
         Raises:
             KeyError: no such criterion.
@@ -156,7 +156,7 @@ class ResolvedRun:
 
 
 def model_plans(config: RunConfig, source: Path | None = None) -> list[ModelPlan]:
-    """Return the models under test, with how each is asked; no problem is loaded.
+    """Return the models under test with their settings; no problem is loaded.
 
     Raises:
         DataError: a key of the run file ``source`` is wrong.
@@ -168,7 +168,7 @@ def model_plans(config: RunConfig, source: Path | None = None) -> list[ModelPlan
 
 
 class _Places:
-    """Errors prefixed with their place in the run file, where there is one."""
+    """Conversion of errors: adds the key of the run file, if there is one."""
 
     def __init__(self, source: Path | None) -> None:
         self._source = source
@@ -196,7 +196,7 @@ class _Places:
 def _benchmark(config: RunConfig, entry: SuiteConfig, *, alone: bool) -> Benchmark:
     root = Path("runs") if alone or config.output is None else config.output
     output = root / entry.folder if entry.folder else config.output if alone else None
-    return Benchmark.of(entry, execute=config.execute, output=output, root=root)
+    return Benchmark.from_config(entry, execute=config.execute, output=output, root=root)
 
 
 def _model(places: _Places, number: int, entry: ModelConfig, defaults: RequestConfig) -> ModelPlan:

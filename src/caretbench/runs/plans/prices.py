@@ -36,7 +36,7 @@ class Price(Row):
     cached_input_per_million: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     currency: Literal["USD"] = "USD"
 
-    def of_tokens(self, input_tokens: int, output_tokens: int, cached_tokens: int = 0) -> float:
+    def token_cost(self, input_tokens: int, output_tokens: int, cached_tokens: int = 0) -> float:
         """Return the cost in US dollars; ``cached_tokens`` are among the ``input_tokens``."""
         cached_price = self.input_per_million
         if self.cached_input_per_million is not None:
@@ -45,17 +45,17 @@ class Price(Row):
         cost = fresh * self.input_per_million + cached_tokens * cached_price
         return (cost + output_tokens * self.output_per_million) / _MILLION
 
-    def share(self, usage: Usage | None) -> float | None:
-        """Return the cost of one of a request's answers in US dollars; None if the provider does not tell enough."""
-        if self.free:
+    def cost_per_answer(self, usage: Usage | None) -> float | None:
+        """Return the cost of one of a request's answers in US dollars; None if the usage is unknown."""
+        if self.is_free:
             return 0.0
         if usage is None or usage.input_tokens is None or usage.output_tokens is None:
             return None
-        whole = self.of_tokens(usage.input_tokens, usage.output_tokens, usage.cached_tokens or 0)
+        whole = self.token_cost(usage.input_tokens, usage.output_tokens, usage.cached_tokens or 0)
         return whole / usage.answers
 
     @property
-    def free(self) -> bool:
+    def is_free(self) -> bool:
         """Return whether all prices are zero."""
         return not (self.input_per_million or self.output_per_million or self.cached_input_per_million)
 
@@ -84,7 +84,7 @@ class Prices:
 
     @classmethod
     def parse(cls, value: object, where: str) -> Prices:
-        """Return the prices of a table ``models``, as a price file holds it.
+        """Return the prices of a table ``models`` in the form of a price file.
 
         Raises:
             DataError: it is no such table; the message begins with ``where``.
@@ -95,7 +95,7 @@ class Prices:
             raise DataError(f"{where}: {describe_validation_error(error)}") from None
 
     def find(self, spec: str) -> Price | None:
-        """Return the price of the model ``spec``: under its own name, else under the longest pattern that fits it.
+        """Return the price of the model ``spec``: by its name, else by the longest matching pattern.
 
         None where no price is known; programs and models on this machine are free by default.
         """
@@ -135,7 +135,7 @@ class CostBudget:
         self._lock = threading.Lock()
 
     def reserve(self, worst: float) -> bool:
-        """Reserve US dollars for a request; return False, and reserve nothing, if they are not there."""
+        """Reserve US dollars for a request; return False, and reserve nothing, if the budget is too small."""
         with self._lock:
             if self.limit is not None and worst > 0 and self.spent + self._reserved + worst > self.limit:
                 return False

@@ -22,7 +22,7 @@ LOCAL: Final = ("gguf", "command", "mockllm", "hf", "vllm-local")
 
 
 class NamedModel(NamedTuple):
-    """A model as ``-m`` names it. ``name`` is the spec itself where no name is given; ``role`` is None under test."""
+    """Model of an option ``-m``. ``name`` defaults to the spec; ``role`` is None for a model under test."""
 
     name: str
     spec: str

@@ -129,15 +129,15 @@ def _score_folds(
     """Return the scores of ``evaluated`` by learners that were trained on the other folds."""
     scores: list[FloatArray] = [np.zeros(len(rows)) for rows in evaluated]
     for fold in sorted(set(folds)):
-        others = [place for place, other in enumerate(folds) if other != fold]
+        others = [position for position, other in enumerate(folds) if other != fold]
         if not others:
             continue
-        rows = np.concatenate([training[place] for place in others])
-        importance = np.concatenate([weights[place] for place in others])
+        rows = np.concatenate([training[position] for position in others])
+        importance = np.concatenate([weights[position] for position in others])
         learner = _LEARNERS[name](rows, importance)
-        for place, other in enumerate(folds):
-            if other == fold and len(evaluated[place]):
-                scores[place] = learner.score(evaluated[place])
+        for position, other in enumerate(folds):
+            if other == fold and len(evaluated[position]):
+                scores[position] = learner.score(evaluated[position])
     return scores
 
 

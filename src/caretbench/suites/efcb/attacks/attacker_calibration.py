@@ -42,9 +42,9 @@ def calibrate_attackers(
     """
     rows = [np.zeros((0, len(FEATURE_NAMES)))]
     numbers: list[int] = []
-    for number, (patch, background) in enumerate(patches):
+    for number, (patch, code_model) in enumerate(patches):
         edits = patch.draw_edits(generator, MAX_EDITS_PER_CHANGE)
-        rows.append(edit_differences(patch, edits, background))
+        rows.append(edit_differences(patch, edits, code_model))
         numbers += [number] * len(edits)
     sample = EditSample(np.concatenate(rows), np.array(numbers, dtype=np.int64))
     first, *others = attackers.rounds

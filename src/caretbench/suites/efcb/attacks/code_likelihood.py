@@ -101,8 +101,8 @@ class _CountTable:
     def of(self, keys: Keys) -> FloatArray:
         if not len(self._keys):
             return np.zeros(len(keys))
-        places = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-        return np.where(self._keys[places] == keys, self._counts[places], 0).astype(np.float64)
+        positions = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        return np.where(self._keys[positions] == keys, self._counts[positions], 0).astype(np.float64)
 
 
 class _NgramCounts:
@@ -150,9 +150,9 @@ class RepositoryNgrams:
 class CodeModel:
     """N-gram model of a repository's code without some lines."""
 
-    def __init__(self, background: RepositoryNgrams, lines: Sequence[str]) -> None:
-        self._background = background
-        self._less = _NgramCounts(_TokenWindows(background._encoded(lines))) if lines else None
+    def __init__(self, code_model: RepositoryNgrams, lines: Sequence[str]) -> None:
+        self._background = code_model
+        self._less = _NgramCounts(_TokenWindows(code_model._encoded(lines))) if lines else None
 
     def log_likelihoods(self, lines: Sequence[str]) -> FloatArray:
         """Return the natural log probability of each line: a row for each order, a column for each line."""
@@ -246,10 +246,10 @@ def split_shared_lines(choices: Sequence[str]) -> tuple[list[str], list[list[str
     return list(shared.elements()), [list((lines - shared).elements()) for lines in counted]
 
 
-def likelihood_scores(choices: Sequence[str], background: CodeModel) -> Mapping[str, tuple[float, ...]]:
+def likelihood_scores(choices: Sequence[str], code_model: CodeModel) -> Mapping[str, tuple[float, ...]]:
     """Return the log-likelihood of each choice's own lines by each of :data:`LIKELIHOOD_SCORERS`."""
     shared, apart = split_shared_lines(choices)
-    repository = np.stack([background.log_likelihoods(lines).sum(axis=1) for lines in apart], axis=1)
+    repository = np.stack([code_model.log_likelihoods(lines).sum(axis=1) for lines in apart], axis=1)
     inside = QuestionNgrams(shared).log_likelihoods(apart)
     combined = [
         one + other for one, other in zip(repository[NGRAM_ORDERS.index(3)].tolist(), inside, strict=True)

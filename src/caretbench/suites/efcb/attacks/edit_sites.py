@@ -35,32 +35,32 @@ def find_sites(choices: Sequence[str]) -> list[EditSite] | None:
     if len({len(lines) for lines in split}) != 1:
         return None
     groups: dict[frozenset[int], list[int]] = {}
-    for place, variants in enumerate(zip(*split, strict=True)):
+    for position, variants in enumerate(zip(*split, strict=True)):
         if len(set(variants)) > 1:
             holders = frozenset(index for index, text in enumerate(variants) if text == variants[0])
             if len(set(variants)) != 2 or len(holders) != len(choices) // 2:
                 return None
-            groups.setdefault(holders, []).append(place)
+            groups.setdefault(holders, []).append(position)
     found = []
     for holders, places in groups.items():
         other = next(index for index in range(len(choices)) if index not in holders)
-        readings = tuple(tuple(split[index][place][1:] for place in places) for index in (0, other))
+        readings = tuple(tuple(split[index][position][1:] for position in places) for index in (0, other))
         found.append(EditSite(tuple(places), (readings[0], readings[1]), holders))
     return found or None
 
 
 def question_differences(
-    lines: Sequence[str], sites: Sequence[EditSite], background: CodeModel
+    lines: Sequence[str], sites: Sequence[EditSite], code_model: CodeModel
 ) -> FloatArray:
     """Return features of the first variant minus the second, a row for each site.
 
     ``lines`` are those of any choice.
     """
-    everywhere = frozenset(place for site in sites for place in site.positions)
-    return _differences(lines, [(site.positions, site.variants, everywhere) for site in sites], background)
+    everywhere = frozenset(position for site in sites for position in site.positions)
+    return _differences(lines, [(site.positions, site.variants, everywhere) for site in sites], code_model)
 
 
-def edit_differences(patch: EditablePatch, edits: Sequence[PatchEdit], background: CodeModel) -> FloatArray:
+def edit_differences(patch: EditablePatch, edits: Sequence[PatchEdit], code_model: CodeModel) -> FloatArray:
     """Return features of the lines that each edit changes, before minus after."""
     starts = []
     start = 0
@@ -72,13 +72,13 @@ def edit_differences(patch: EditablePatch, edits: Sequence[PatchEdit], backgroun
         before, after = patch.changed_lines(edit)
         places = tuple(starts[file] + line for file, line in sorted(edit.lines))
         asked.append((places, (tuple(before), tuple(after)), frozenset(places)))
-    return _differences(patch.rendered.text.split("\n"), asked, background)
+    return _differences(patch.rendered.text.split("\n"), asked, code_model)
 
 
 def _differences(
     lines: Sequence[str],
     asked: Sequence[tuple[tuple[int, ...], tuple[tuple[str, ...], tuple[str, ...]], frozenset[int]]],
-    background: CodeModel,
+    code_model: CodeModel,
 ) -> FloatArray:
     context = LineContext(lines)
     known = {left_out: context.excluding(left_out) for _, _, left_out in asked}
@@ -86,14 +86,14 @@ def _differences(
     numbers: dict[tuple[int, str, frozenset[int]], int] = {}
     for places, readings, left_out in asked:
         for reading in readings:
-            for place, text in zip(places, reading, strict=True):
-                numbers.setdefault((place, text, left_out), len(numbers))
+            for position, text in zip(places, reading, strict=True):
+                numbers.setdefault((position, text, left_out), len(numbers))
     rows = line_features(
-        context, background, [(place, text, known[left_out]) for place, text, left_out in numbers]
+        context, code_model, [(position, text, known[left_out]) for position, text, left_out in numbers]
     )
     found = np.zeros((len(asked), len(FEATURE_NAMES)))
     for row, (places, readings, left_out) in enumerate(asked):
         for sign, reading in zip((1, -1), readings, strict=True):
-            for place, text in zip(places, reading, strict=True):
-                found[row] += sign * rows[numbers[place, text, left_out]]
+            for position, text in zip(places, reading, strict=True):
+                found[row] += sign * rows[numbers[position, text, left_out]]
     return found

@@ -69,15 +69,15 @@ class QuestionContrasts(NamedTuple):
         return found
 
 
-def question_contrasts(question: AttackQuestion, background: CodeModel | None) -> QuestionContrasts:
+def question_contrasts(question: AttackQuestion, code_model: CodeModel | None) -> QuestionContrasts:
     """Return the contrasts of a question: of edit sites if it has such sites and a code model is given."""
-    found = find_sites(question.choices) if background is not None else None
-    if found is not None and background is not None:
+    found = find_sites(question.choices) if code_model is not None else None
+    if found is not None and code_model is not None:
         everyone = frozenset(range(len(question.choices)))
         return QuestionContrasts(
             FEATURE_NAMES,
             tuple(FeatureContrast(site.first_choices, everyone - site.first_choices) for site in found),
-            question_differences(question.choices[0].split("\n"), found, background),
+            question_differences(question.choices[0].split("\n"), found, code_model),
         )
     numbers = np.array([_patch_features(choice) for choice in question.choices])
     both = list(combinations(range(len(question.choices)), 2))

@@ -61,17 +61,17 @@ def credit(scores: Sequence[float], correct: int) -> float:
 
 def text_attacks(problems: Iterable[AttackQuestion]) -> dict[str, Attack]:
     """Return attacks by words of the question; word frequencies are those of a repository's choices."""
-    places: dict[str, dict[str, int]] = defaultdict(dict)
+    positions: dict[str, dict[str, int]] = defaultdict(dict)
     for problem in problems:
         for choice in problem.choices:
-            places[problem.repository].setdefault(choice, len(places[problem.repository]))
-    corpora = cache(lambda repository: PatchCorpus(list(places[repository])))
+            positions[problem.repository].setdefault(choice, len(positions[problem.repository]))
+    corpora = cache(lambda repository: PatchCorpus(list(positions[repository])))
 
     def by_words(scorer: Scorer) -> Attack:
         def attack(problem: AttackQuestion) -> Sequence[float]:
             corpus = corpora(problem.repository)
             found = corpus.tfidf(problem.query) if scorer == "tfidf" else corpus.bm25(problem.query)
-            return [float(found[places[problem.repository][choice]]) for choice in problem.choices]
+            return [float(found[positions[problem.repository][choice]]) for choice in problem.choices]
 
         return attack
 

@@ -103,39 +103,39 @@ class LineContext:
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = lines
         self.code_lines: dict[int, CodeLine] = {
-            place: parse_line(line[1:])
-            for place, line in enumerate(lines)
+            position: parse_line(line[1:])
+            for position, line in enumerate(lines)
             if line[:1] in {"+", "-", " "} and line != "---"
         }
         self.positions = np.array(sorted(self.code_lines), dtype=np.int64)
-        self._texts = [" ".join(self.code_lines[int(place)].tokens) for place in self.positions]
-        self.marks = np.array([lines[place][0] for place in self.positions])
+        self._texts = [" ".join(self.code_lines[int(position)].tokens) for position in self.positions]
+        self.marks = np.array([lines[position][0] for position in self.positions])
         self.ngram_counts: Counter[tuple[str, Hashable]] = Counter()
         self.lines_by_name: dict[str, list[int]] = {}
         self.lines_by_template: dict[str, list[int]] = {}
-        for place, one in self.code_lines.items():
+        for position, one in self.code_lines.items():
             self.ngram_counts.update(one.ngrams)
-            self.ngram_counts.update(one.ngrams_by_mark(lines[place][0]))
-            self.lines_by_template.setdefault(line_template(one.text), []).append(place)
+            self.ngram_counts.update(one.ngrams_by_mark(lines[position][0]))
+            self.lines_by_template.setdefault(line_template(one.text), []).append(position)
             for name in sorted({name for _, name in one.names}):
-                self.lines_by_name.setdefault(name, []).append(place)
+                self.lines_by_name.setdefault(name, []).append(position)
         self.token_count = sum(len(one.tokens) for one in self.code_lines.values())
         self.hunk_numbers: Sequence[int] = np.cumsum([line.startswith("@@") for line in lines]).tolist()
         self._in_hunk: dict[int, list[int]] = {}
-        for place in self.code_lines:
-            self._in_hunk.setdefault(self.hunk_numbers[place], []).append(place)
+        for position in self.code_lines:
+            self._in_hunk.setdefault(self.hunk_numbers[position], []).append(position)
 
     def excluding(self, places: Collection[int]) -> VisibleLines:
         """Return the context without some lines."""
         return VisibleLines(self, frozenset(places))
 
-    def hunk_lines(self, place: int) -> Sequence[int]:
+    def hunk_lines(self, position: int) -> Sequence[int]:
         """Return the lines of a line's hunk, in order."""
-        return self._in_hunk.get(self.hunk_numbers[place], ())
+        return self._in_hunk.get(self.hunk_numbers[position], ())
 
-    def hunk_header(self, place: int) -> str:
+    def hunk_header(self, position: int) -> str:
         """Return the text after the line numbers in the header of a line's hunk."""
-        return self.lines[self.hunk_numbers.index(self.hunk_numbers[place])].rpartition("@@")[2]
+        return self.lines[self.hunk_numbers.index(self.hunk_numbers[position])].rpartition("@@")[2]
 
     def similarities(self, texts: Sequence[str]) -> FloatArray:
         """Return character similarities of texts to lines, 0 to 1; a column for each of ``positions``."""
@@ -153,10 +153,10 @@ class VisibleLines:
         self.context = context
         self.excluded = left_out
         self._less: Counter[tuple[str, Hashable]] = Counter()
-        for place in left_out:
-            if place in context.code_lines:
-                self._less.update(context.code_lines[place].ngrams)
-                self._less.update(context.code_lines[place].ngrams_by_mark(context.lines[place][0]))
+        for position in left_out:
+            if position in context.code_lines:
+                self._less.update(context.code_lines[position].ngrams)
+                self._less.update(context.code_lines[position].ngrams_by_mark(context.lines[position][0]))
         self.is_visible = ~np.isin(context.positions, sorted(left_out))
 
     def count(self, kind: str, gram: Hashable) -> int:
@@ -165,43 +165,45 @@ class VisibleLines:
 
     def lines_with_name(self, name: str) -> list[int]:
         """Return the positions of visible lines with a name."""
-        return [place for place in self.context.lines_by_name.get(name, ()) if place not in self.excluded]
+        return [
+            position for position in self.context.lines_by_name.get(name, ()) if position not in self.excluded
+        ]
 
-    def line_at(self, place: int) -> CodeLine | None:
+    def line_at(self, position: int) -> CodeLine | None:
         """Return the line at a position if it is code and visible."""
-        return None if place in self.excluded else self.context.code_lines.get(place)
+        return None if position in self.excluded else self.context.code_lines.get(position)
 
-    def lines_with_template(self, text: str, place: int) -> list[CodeLine]:
-        """Return the visible lines with a template, except the one at ``place``."""
+    def lines_with_template(self, text: str, position: int) -> list[CodeLine]:
+        """Return the visible lines with a template, except the one at ``position``."""
         return [
             self.context.code_lines[other]
             for other in self.context.lines_by_template.get(text, ())
-            if other != place and other not in self.excluded
+            if other != position and other not in self.excluded
         ]
 
-    def lines_in_hunk(self, place: int) -> list[tuple[str, CodeLine]]:
+    def lines_in_hunk(self, position: int) -> list[tuple[str, CodeLine]]:
         """Return the visible lines of a line's hunk, with their diff marks."""
         return [
             (self.context.lines[other][0], self.context.code_lines[other])
-            for other in self.context.hunk_lines(place)
+            for other in self.context.hunk_lines(position)
             if other not in self.excluded
         ]
 
-    def preceding_lines(self, place: int) -> list[CodeLine]:
+    def preceding_lines(self, position: int) -> list[CodeLine]:
         """Return the visible lines before a line in its hunk, nearest first."""
         return [
             self.context.code_lines[other]
-            for other in reversed(self.context.hunk_lines(place))
-            if other < place and other not in self.excluded
+            for other in reversed(self.context.hunk_lines(position))
+            if other < position and other not in self.excluded
         ]
 
     @cached_property
     def _compressor(self) -> zlib._Compress:
         squeezing = zlib.compressobj(6)
         lines = [
-            " ".join(self.context.code_lines[int(place)].tokens)
-            for place in self.context.positions
-            if int(place) not in self.excluded
+            " ".join(self.context.code_lines[int(position)].tokens)
+            for position in self.context.positions
+            if int(position) not in self.excluded
         ]
         squeezing.compress("\n".join(lines)[-_MAX_CHARACTERS:].encode(errors="replace"))
         return squeezing

@@ -66,20 +66,24 @@ _NEAR: Final = 4
 
 
 def line_features(
-    context: LineContext, background: CodeModel, lines: Sequence[tuple[int, str, VisibleLines]]
+    context: LineContext, code_model: CodeModel, lines: Sequence[tuple[int, str, VisibleLines]]
 ) -> FloatArray:
     """Return features of lines, a row each: position in the patch, text without diff mark, visible lines."""
     if not lines:
         return np.zeros((0, len(FEATURE_NAMES)))
     texts = [text for _, text, _ in lines]
-    counted = np.array([_counted_features(parse_line(text), place, known) for place, text, known in lines])
+    counted = np.array(
+        [_counted_features(parse_line(text), position, known) for position, text, known in lines]
+    )
     tokens = np.array([_token_features(parse_line(text)) for text in texts])
-    repository = background.log_likelihoods(texts)
+    repository = code_model.log_likelihoods(texts)
     if repository.shape[1] != len(texts):  # a line without tokens has no column
-        repository = np.stack([background.log_likelihoods([text]).sum(axis=1) for text in texts], axis=1)
+        repository = np.stack([code_model.log_likelihoods([text]).sum(axis=1) for text in texts], axis=1)
     repository = repository.T
     combined = repository[:, NGRAM_ORDERS.index(3)] + counted[:, _COUNTED.index("question_pairs")]
-    near = np.array([neighbour_features(parse_line(text), place, known) for place, text, known in lines])
+    near = np.array(
+        [neighbour_features(parse_line(text), position, known) for position, text, known in lines]
+    )
     found: FloatArray = np.concatenate(
         (counted, tokens, _similarity_features(context, lines), repository, combined[:, None], near), axis=1
     )
@@ -96,7 +100,7 @@ def _similarity_features(context: LineContext, lines: Sequence[tuple[int, str, V
     """Return the similarity of each line to visible lines: highest, by diff mark, and nearby."""
     square = context.similarities([" ".join(parse_line(text).tokens) for _, text, _ in lines])
     found = np.zeros((len(lines), len(_LIKE)))
-    for row, (place, _, known) in enumerate(lines):
+    for row, (position, _, known) in enumerate(lines):
         values = np.where(known.is_visible, square[row], 0.0)
         if not values.size:
             continue
@@ -105,17 +109,17 @@ def _similarity_features(context: LineContext, lines: Sequence[tuple[int, str, V
         found[row, 1] = top[-2] if values.size > 1 else 0.0
         for column, mark in enumerate("+- ", start=2):
             found[row, column] = values[context.marks == mark].max(initial=0.0)
-        here = int(np.searchsorted(context.positions, place))
+        here = int(np.searchsorted(context.positions, position))
         found[row, 5] = values[max(here - 1, 0) : here].max(initial=0.0)
         found[row, 6] = values[here + 1 : here + 2].max(initial=0.0)
         found[row, 7] = values[max(here - _NEAR, 0) : here + _NEAR + 1].max(initial=0.0)
     return found
 
 
-def _counted_features(one: CodeLine, place: int, known: VisibleLines) -> list[float]:
+def _counted_features(one: CodeLine, position: int, known: VisibleLines) -> list[float]:
     return [
         *_ngram_features(one, known),
-        *_name_features(one, place, known),
+        *_name_features(one, position, known),
         *_content_features(one),
         float(known.compressed_size(" ".join(one.tokens))),
     ]
@@ -159,7 +163,7 @@ def _ngram_features(one: CodeLine, known: VisibleLines) -> list[float]:
     ]
 
 
-def _name_features(one: CodeLine, place: int, known: VisibleLines) -> list[float]:
+def _name_features(one: CodeLine, position: int, known: VisibleLines) -> list[float]:
     lines, hunk = known.context.lines, known.context.hunk_numbers
     totals = [0.0] * 6
     before = none_before = after = none_after = nearest = next_to = 0.0
@@ -171,11 +175,11 @@ def _name_features(one: CodeLine, place: int, known: VisibleLines) -> list[float
         totals[0] += math.log1p(len(places))
         for column, mark in enumerate("+- ", start=1):
             totals[column] += math.log1p(marks.count(mark))
-        totals[4] += math.log1p(sum(hunk[where] == hunk[place] for where in places))
+        totals[4] += math.log1p(sum(hunk[where] == hunk[position] for where in places))
         totals[5] += not places
-        here = bisect_left(places, place)
-        back = math.log1p(place - places[here - 1]) if here else 6.0
-        forth = math.log1p(places[here] - place) if here < len(places) else 6.0
+        here = bisect_left(places, position)
+        back = math.log1p(position - places[here - 1]) if here else 6.0
+        forth = math.log1p(places[here] - position) if here < len(places) else 6.0
         before, after, nearest = before + back, after + forth, nearest + min(back, forth)
         none_before += not here
         none_after += here == len(places)

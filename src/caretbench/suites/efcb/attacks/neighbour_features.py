@@ -50,28 +50,28 @@ def _token_counts(tokens: tuple[str, ...]) -> Counter[str]:
 
 
 # Long: one entry for each feature, in the order of their names.
-def neighbour_features(one: CodeLine, place: int, known: VisibleLines) -> list[float]:
+def neighbour_features(one: CodeLine, position: int, known: VisibleLines) -> list[float]:
     """Return the features of a line at a position, in the order of the names."""
     context = known.context
     own = frozenset(one.tokens)
     names = [name for _, name in one.names]
     words = [word for name in names for word in sorted(name_words(name))]
-    above, below = known.line_at(place - 1), known.line_at(place + 1)
+    above, below = known.line_at(position - 1), known.line_at(position + 1)
     before, after = (
-        [found for step in range(1, _NEAR + 1) if (found := known.line_at(place + sign * step))]
+        [found for step in range(1, _NEAR + 1) if (found := known.line_at(position + sign * step))]
         for sign in (-1, 1)
     )
     steps = (step for step in range(-_WINDOW, _WINDOW + 1) if step)
     window = Counter(
         chain.from_iterable(
-            line_words(found.text) for step in steps if (found := known.line_at(place + step))
+            line_words(found.text) for step in steps if (found := known.line_at(position + step))
         )
     )
     counts = [known.count("token", token) for token in one.tokens]
-    header = line_words(context.hunk_header(place))
+    header = line_words(context.hunk_header(position))
     comments = frozenset(chain.from_iterable(line_words(_comment(found.text)) for found in (*before, *after)))
     strings = line_words(" ".join(_STRING.findall(one.text)))
-    enclosing = _enclosing_lines(one, known.preceding_lines(place))
+    enclosing = _enclosing_lines(one, known.preceding_lines(position))
     enclosing_tokens = frozenset(chain.from_iterable(found.tokens for found in enclosing))
     enclosing_parts = frozenset(chain.from_iterable(line_words(found.text) for found in enclosing))
     used = [frozenset(chain.from_iterable(found.tokens for found in side)) for side in (before, after)]
@@ -81,8 +81,8 @@ def neighbour_features(one: CodeLine, place: int, known: VisibleLines) -> list[f
         float(below is not None and below.tokens == one.tokens),
         float(len(own.intersection(above.tokens))) if above else 0.0,
         float(len(own.intersection(below.tokens))) if below else 0.0,
-        *_hunk_features(one, place, known),
-        *_template_features(one, place, known),
+        *_hunk_features(one, position, known),
+        *_template_features(one, position, known),
         sum(1 / (1 + count) for count in counts),
         float(counts.count(1)),
         max((math.log1p(known.count("token", name)) for name in names), default=0.0),
@@ -103,13 +103,13 @@ def neighbour_features(one: CodeLine, place: int, known: VisibleLines) -> list[f
     ]
 
 
-def _hunk_features(one: CodeLine, place: int, known: VisibleLines) -> list[float]:
+def _hunk_features(one: CodeLine, position: int, known: VisibleLines) -> list[float]:
     """Return similarity to lines of the hunk by diff mark, and the line's tokens and pairs in the hunk."""
     bag = _token_counts(one.tokens)
     best = {"-": 0.0, "+": 0.0, " ": 0.0}
     tokens: set[str] = set()
     pairs: set[tuple[str, str]] = set()
-    for mark, other in known.lines_in_hunk(place):
+    for mark, other in known.lines_in_hunk(position):
         tokens.update(other.tokens)
         pairs.update(pairwise(other.tokens))
         shared = (
@@ -134,9 +134,9 @@ def _hunk_features(one: CodeLine, place: int, known: VisibleLines) -> list[float
     ]
 
 
-def _template_features(one: CodeLine, place: int, known: VisibleLines) -> list[float]:
+def _template_features(one: CodeLine, position: int, known: VisibleLines) -> list[float]:
     """Return: a line with the same template exists, one is equal, smallest distance, shared name words."""
-    lines = known.lines_with_template(line_template(one.text), place)
+    lines = known.lines_with_template(line_template(one.text), position)
     if not lines:
         return [0.0, 0.0, 0.0, 0.0]
     distances = [

@@ -65,7 +65,7 @@ class CandidatePool:
         own = bisect_left(self._firsts, self._first_of[self.texts[correct]])
         others = range(len(self._firsts) - 1)
         drawn = generator.sample(others, min(WRONG_CHOICES, len(others)))
-        return tuple(self._firsts[place + (place >= own)] for place in drawn)
+        return tuple(self._firsts[position + (position >= own)] for position in drawn)
 
     def build_sets(
         self, texts: Sequence[str], tier: EasyTier, options: EasyOptions
@@ -155,8 +155,8 @@ class _SetSearch:
     def _fair(self, rows: Indices) -> Mask:
         found = self._fairness.is_fair(rows[:, None], rows[None, :])
         found &= np.abs(rows[:, None] - rows[None, :]) <= self._window
-        for place, row in enumerate(rows):
-            found[place] &= ~np.isin(rows, self._fairness.related_changes(int(row)))
+        for position, row in enumerate(rows):
+            found[position] &= ~np.isin(rows, self._fairness.related_changes(int(row)))
         return found
 
     def _nearest_partners(self) -> list[Indices]:

@@ -60,7 +60,7 @@ def choice_problems(
     shared = common_labels(
         pull, render_patch(pull, include_generated=options.rules.shows_generated_files), task, tier
     )
-    for turn, turned, place in rotate_choices(choices, correct, options.rotations):
+    for turn, turned, position in rotate_choices(choices, correct, options.rotations):
         yield Problem(
             id=problem_id(
                 task,
@@ -74,8 +74,8 @@ def choice_problems(
             suite=SUITE,
             shown=Question(text=INSTRUCTION + query.text, choices=turned),
             splice=NoSplice(),
-            reference=LETTERS[place],
-            checks=(ChoiceCheck(correct=place),),
+            reference=LETTERS[position],
+            checks=(ChoiceCheck(correct=position),),
             overlap_group=None if CHOICE_SET_LABEL not in labels else str(labels[CHOICE_SET_LABEL]),
             labels={**shared, "query": query.variant, "rotation": float(turn), **labels},
             cluster=cluster_id(pull),

@@ -67,7 +67,7 @@ class ScoredEdit(NamedTuple):
 
 
 def select_edits(
-    patch: EditablePatch, background: CodeModel, attackers: LearnedAttackers, generator: random.Random
+    patch: EditablePatch, code_model: CodeModel, attackers: LearnedAttackers, generator: random.Random
 ) -> SelectedEdits:
     """Draw edits of a patch, and keep some that reveal nothing to the attackers."""
     edits = patch.draw_edits(generator, MAX_EDITS)
@@ -77,13 +77,13 @@ def select_edits(
         return SelectedEdits((), rows[0], 0)
     for start in range(0, len(edits), _BATCH_SIZE):
         some = edits[start : start + _BATCH_SIZE]
-        differences = edit_differences(patch, some, background)
+        differences = edit_differences(patch, some, code_model)
         kept = [
-            place
-            for place, chance in enumerate(attackers.keep_probabilities(differences))
+            position
+            for position, chance in enumerate(attackers.keep_probabilities(differences))
             if generator.random() < chance
         ]
-        passed += [some[place] for place in kept]
+        passed += [some[position] for position in kept]
         rows.append(differences[kept])
         if len(passed) >= _MAX_SELECTED:
             break

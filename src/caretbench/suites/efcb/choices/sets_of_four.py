@@ -113,15 +113,15 @@ def _repair_sets(
         is_partner[partners[index]] = True
         held = is_partner[np.array(found)]
         tried = 0
-        for place in np.flatnonzero(held.sum(axis=1) >= WRONG_CHOICES):
-            members = found[place]
-            strangers = [member for member, fits in zip(members, held[place], strict=True) if not fits]
+        for position in np.flatnonzero(held.sum(axis=1) >= WRONG_CHOICES):
+            members = found[position]
+            strangers = [member for member, fits in zip(members, held[position], strict=True) if not fits]
             for given in strangers or members:
                 kept = tuple(member for member in members if member != given)
                 tried += 1
                 four = _replacement_set(index, given, kept, partners[given], free, relations)
                 if four is not None:
-                    found[place] = (index, *kept)
+                    found[position] = (index, *kept)
                     found.append(four)
                     free[[index, *four]] = False
                     break

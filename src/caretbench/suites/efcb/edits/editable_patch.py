@@ -171,14 +171,14 @@ class EditablePatch:
         """Return whether edits make a line equal to one of the three above or below."""
         edited = self._edited_lines(edits)
         for file in {file for file, _ in edited}:
-            places = [number for where, number in edited if where == file]
+            positions = [number for where, number in edited if where == file]
             shown = [
                 (number, line) for number, line in enumerate(self._lines[file]) if line[:1] in (" ", "+")
             ]
             rows = {number: row for row, (number, _) in enumerate(shown)}
             before = [line[1:] for _, line in shown]
             after = [edited.get((file, number), line)[1:] for number, line in shown]
-            at = [rows[number] for number in places]
+            at = [rows[number] for number in positions]
             if count_copied_lines(after, at) > count_copied_lines(before, at):
                 return True
         return False
@@ -186,9 +186,9 @@ class EditablePatch:
     def is_reordering(self, one: Sequence[PatchEdit], other: Sequence[PatchEdit]) -> bool:
         """Return whether the patch with some edits has the lines of that with others in another order."""
         ours, theirs = self._edited_lines(one), self._edited_lines(other)
-        places = sorted(ours.keys() | theirs.keys())
+        positions = sorted(ours.keys() | theirs.keys())
         first, second = (
-            [made.get(place, self._lines[place[0]][place[1]])[1:] for place in places]
+            [made.get(position, self._lines[position[0]][position[1]])[1:] for position in positions]
             for made in (ours, theirs)
         )
         return is_reordering(first, second)
@@ -197,7 +197,7 @@ class EditablePatch:
         """Return whether each of two exchanged names occurs only once in the hunk."""
         hunk = unit.part.hunks[unit.hunk_number(Occurrence(*edit.replacements[0]))]
         lines = frozenset(hunk.lines)
-        here = Counter(one.name for place, one in unit.names_by_position.items() if place[1] in lines)
+        here = Counter(one.name for position, one in unit.names_by_position.items() if position[1] in lines)
         return all(here[one.text] == 1 for one in edit.replacements)
 
     def _new_side(self, unit: ParsedPart, numbers: Sequence[int], edit: PatchEdit) -> str:
@@ -222,8 +222,10 @@ class EditablePatch:
     def changed_lines(self, edit: PatchEdit) -> tuple[list[str], list[str]]:
         """Return the lines that an edit changes, before and after, without diff marks."""
         edited = self._edited_lines([edit])
-        places = sorted(edited)
-        return [self._lines[file][line][1:] for file, line in places], [edited[place][1:] for place in places]
+        positions = sorted(edited)
+        return [self._lines[file][line][1:] for file, line in positions], [
+            edited[position][1:] for position in positions
+        ]
 
     def exchanged_texts(self, edit: PatchEdit) -> set[frozenset[str]]:
         """Return the pairs of texts that an edit exchanges, without order."""
@@ -235,8 +237,8 @@ class EditablePatch:
     def excerpt(self, made: Iterable[PatchEdit], *edits: PatchEdit) -> str:
         """Return the part of the patch from the first to the last line of ``edits``, with some applied."""
         edited = self._edited_lines(made)
-        places = sorted(place for edit in edits for place in edit.lines)
-        (first, start), (last, end) = places[0], places[-1]
+        positions = sorted(position for edit in edits for position in edit.lines)
+        (first, start), (last, end) = positions[0], positions[-1]
         return "\n".join(
             edited.get((file, number), self._lines[file][number])
             for file in range(first, last + 1)
@@ -264,7 +266,9 @@ class EditablePatch:
             }
             if (
                 rows
-                and error_count(unit.parse_with_rows({row: edited[place][1:] for row, place in rows.items()}))
+                and error_count(
+                    unit.parse_with_rows({row: edited[position][1:] for row, position in rows.items()})
+                )
                 > part.errors
             ):
                 return True
@@ -279,17 +283,20 @@ class EditablePatch:
         if ours == theirs:
             return True
         literals = {
-            place: value for unit in self._units for place, value in unit.literals_by_position.items()
+            position: value for unit in self._units for position, value in unit.literals_by_position.items()
         }
         if any(
-            place not in literals and all(place not in unit.names_by_position for unit in self._units)
-            for place in ours.keys() ^ theirs.keys()
+            position not in literals and all(position not in unit.names_by_position for unit in self._units)
+            for position in ours.keys() ^ theirs.keys()
         ):
             return False  # neither names nor literals
         renaming = _Renaming()
         # A value has the same meaning in the whole patch, a name in its hunk.
-        if any(ours.get(place) != theirs.get(place) for place in literals):
-            pairs = [(ours.get(place, value), theirs.get(place, value)) for place, value in literals.items()]
+        if any(ours.get(position) != theirs.get(position) for position in literals):
+            pairs = [
+                (ours.get(position, value), theirs.get(position, value))
+                for position, value in literals.items()
+            ]
             if not renaming.add_pairs(pairs):
                 return False
         return all(
@@ -306,9 +313,9 @@ class EditablePatch:
             for hunk in unit.part.hunks:
                 lines = frozenset(hunk.lines)
                 yield [
-                    (ours.get(place, name.name), theirs.get(place, name.name))
-                    for place, name in unit.names_by_position.items()
-                    if place[1] in lines
+                    (ours.get(position, name.name), theirs.get(position, name.name))
+                    for position, name in unit.names_by_position.items()
+                    if position[1] in lines
                 ]
 
 

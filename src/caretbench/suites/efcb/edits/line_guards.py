@@ -57,10 +57,10 @@ def count_repeated_operands(line: str) -> int:
 def _last_operand(text: str) -> str:
     """Return the end of a text after the last open bracket, keyword or assignment."""
     depth = 0
-    for place in range(len(text) - 1, -1, -1):
-        depth += (text[place] in ")]") - (text[place] in "([")
+    for position in range(len(text) - 1, -1, -1):
+        depth += (text[position] in ")]") - (text[position] in "([")
         if depth < 0:
-            text = text[place + 1 :]
+            text = text[position + 1 :]
             break
     return re.sub(
         r"^(?:if|elif|while|until|return|unless|when|assert)\s", "", _BEFORE.split(f" {text}")[-1].strip()
@@ -72,25 +72,28 @@ def is_reordering(before: Sequence[str], after: Sequence[str]) -> bool:
     return list(before) != list(after) and sorted(map(_normalize, before)) == sorted(map(_normalize, after))
 
 
-def count_copied_lines(lines: Sequence[str], places: Iterable[int]) -> int:
-    """Return the number of lines at ``places`` that equal one of the three lines above or below."""
+def count_copied_lines(lines: Sequence[str], positions: Iterable[int]) -> int:
+    """Return the number of lines at ``positions`` that equal one of the three lines above or below."""
     found = 0
-    for place in places:
-        own = _normalize(lines[place])
-        around = [*lines[max(0, place - _COPIED) : place], *lines[place + 1 : place + 1 + _COPIED]]
+    for position in positions:
+        own = _normalize(lines[position])
+        around = [
+            *lines[max(0, position - _COPIED) : position],
+            *lines[position + 1 : position + 1 + _COPIED],
+        ]
         found += bool(re.search(r"\w", own)) and own in map(_normalize, around)
     return found
 
 
-def repeats_label(lines: Sequence[str], place: int, after: str) -> bool:
+def repeats_label(lines: Sequence[str], position: int, after: str) -> bool:
     """Return whether an edited line gets the label, key or field of another line of the same block."""
     label = _LABEL.match(after)
-    before = _LABEL.match(lines[place])
+    before = _LABEL.match(lines[position])
     if label is None or (before is not None and before[1] == label[1]):
         return False
     depth = _indentation(after)
     for step in (-1, 1):
-        row = place + step
+        row = position + step
         while 0 <= row < len(lines) and (not lines[row].strip() or _indentation(lines[row]) >= depth):
             other = _LABEL.match(lines[row])
             if other is not None and other[1] == label[1] and _indentation(lines[row]) == depth:
@@ -113,24 +116,24 @@ def is_unobservable(line: str, start: int, old: str) -> bool:
     )
 
 
-def are_asserted_together(lines: Sequence[str], place: int, one: str, other: str) -> bool:
+def are_asserted_together(lines: Sequence[str], position: int, one: str, other: str) -> bool:
     """Return whether an assertion near a line contains both names."""
     words = [re.compile(rf"(?<![\w.]){re.escape(name)}(?!\w)") for name in (one, other)]
-    near = range(max(0, place - _NEAR), min(len(lines), place + _NEAR + 1))
+    near = range(max(0, position - _NEAR), min(len(lines), position + _NEAR + 1))
     return any(
-        row != place and _ASSERTED.search(lines[row]) and all(word.search(lines[row]) for word in words)
+        row != position and _ASSERTED.search(lines[row]) and all(word.search(lines[row]) for word in words)
         for row in near
     )
 
 
-def is_empty_loop_test(lines: Sequence[str], place: int) -> bool:
+def is_empty_loop_test(lines: Sequence[str], position: int) -> bool:
     """Return whether a line tests the length of the next loop's collection, which has no effect."""
-    found = _EMPTY_TEST.search(lines[place])
+    found = _EMPTY_TEST.search(lines[position])
     if found is None:
         return False
     name = re.escape(found[1] or found[2])
     loop = re.compile(rf"\bfor\b.*(?<![\w.]){name}(?![\w.(])|\b{name}\.(?:forEach|each|map|iter)\b")
-    return any(loop.search(line) for line in lines[place + 1 : place + _NEAR])
+    return any(loop.search(line) for line in lines[position + 1 : position + _NEAR])
 
 
 def is_test_code(path: str, function: str) -> bool:

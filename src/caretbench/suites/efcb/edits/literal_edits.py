@@ -50,10 +50,10 @@ def added_literals(unit: ParsedPart) -> list[AddedLiteral]:
         kind = kind_of_value(node)
         if kind not in _KINDS or node.type.startswith("unary") or "prefix" in node.type:
             continue
-        place = unit.occurrence_at(node.start_byte, node.end_byte)
+        position = unit.occurrence_at(node.start_byte, node.end_byte)
         if (
-            place is None
-            or not unit.is_added(place)
+            position is None
+            or not unit.is_added(position)
             or unit.is_broken(node)
             or is_text_for_people(node)
             or _is_not_value(node)
@@ -62,10 +62,10 @@ def added_literals(unit: ParsedPart) -> list[AddedLiteral]:
         found.append(
             AddedLiteral(
                 node,
-                place,
-                _literal_form(kind, place.text),
+                position,
+                _literal_form(kind, position.text),
                 expression_context(node),
-                unit.hunk_number(place),
+                unit.hunk_number(position),
             )
         )
     return found

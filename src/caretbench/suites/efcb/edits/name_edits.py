@@ -65,8 +65,8 @@ def name_replacements(
 ) -> Iterator[PatchEdit]:
     """Yield replacements of single uses by other names of the patch or of the file around it."""
     for one in unit.editable_uses:
-        place = one.occurrence
-        if place is None or _is_fixed(one):
+        position = one.occurrence
+        if position is None or _is_fixed(one):
             continue
         if unit.use_counts[one.entity] < 2 and one.role in ("local", "parameter", "key"):
             refused["left_unused"] += 1
@@ -77,7 +77,7 @@ def name_replacements(
             if guard is not None:
                 refused[guard] += 1
                 continue
-            yield PatchEdit(_WORDS.get(one.role, one.role), "", (Replacement(*place[:4], name),))
+            yield PatchEdit(_WORDS.get(one.role, one.role), "", (Replacement(*position[:4], name),))
 
 
 def _candidates(unit: ParsedPart, one: PatchNameUse) -> Iterator[tuple[str, str, Hashable]]:

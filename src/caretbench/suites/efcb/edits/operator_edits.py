@@ -93,10 +93,10 @@ _EditParts = tuple[str, str, _Changes]
 def _edit(unit: ParsedPart, kind: str, direction: str, changes: _Changes) -> PatchEdit | None:
     found = []
     for start, end, new in changes:
-        place = unit.occurrence_at(start, end)
-        if place is None or not unit.is_added(place):
+        position = unit.occurrence_at(start, end)
+        if position is None or not unit.is_added(position):
             return None
-        found.append(Replacement(*place[:4], new))
+        found.append(Replacement(*position[:4], new))
     return PatchEdit(kind, direction, tuple(sorted(found)))
 
 

@@ -52,5 +52,5 @@ class PatchEdit(NamedTuple):
 
 def swap_edit(kind: str, one: Occurrence, other: Occurrence) -> PatchEdit:
     """Return the exchange of two texts."""
-    places = sorted(((one, other.text), (other, one.text)))
-    return PatchEdit(kind, "", tuple(Replacement(*place[:4], name) for place, name in places))
+    positions = sorted(((one, other.text), (other, one.text)))
+    return PatchEdit(kind, "", tuple(Replacement(*position[:4], name) for position, name in positions))

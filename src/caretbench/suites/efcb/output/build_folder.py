@@ -70,7 +70,7 @@ class EfcbFolder:
 
         A build that fails before mining anything leaves neither an empty file nor a new folder.
         """
-        absent = [place for place in (self.path, *self.path.parents) if not place.exists()]
+        absent = [position for position in (self.path, *self.path.parents) if not position.exists()]
         self.path.mkdir(parents=True, exist_ok=True)
         self.problems_path.unlink(missing_ok=True)
         try:
@@ -80,8 +80,8 @@ class EfcbFolder:
                 if not self.pull_requests_path.stat().st_size:
                     self.pull_requests_path.unlink()
             with contextlib.suppress(OSError):
-                for place in absent:
-                    place.rmdir()
+                for position in absent:
+                    position.rmdir()
             raise
 
     def write_build(

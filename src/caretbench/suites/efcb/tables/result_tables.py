@@ -224,7 +224,8 @@ def _repository_tables(
     for name, by_one in values.items():
         mark = FAILED_CONTROLS_MARK if name in marked else ""
         means = [
-            format_mean(by_one.get(place, ()), digits, with_count=True, mark=mark) for place in repositories
+            format_mean(by_one.get(position, ()), digits, with_count=True, mark=mark)
+            for position in repositories
         ]
         average = _format_estimate(scores[name][0].tasks.get(task), task, marked=name in marked)
         rows.append((name, *means, average))
