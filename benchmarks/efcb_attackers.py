@@ -24,12 +24,12 @@ from caretbench.files import read_rows
 from caretbench.problem import Problem
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.attacks.code_likelihood import code_lines, split_shared_lines, tokenize
-from caretbench.suites.efcb.attacks.floor_attacks import AttackQuestion, credit, to_attack_question
+from caretbench.suites.efcb.attacks.floor_attacks import AttackQuestion, choice_credit, to_attack_question
 from caretbench.suites.efcb.attacks.leak_report import Leak, leak_report
 from caretbench.suites.efcb.attacks.learned_attackers import AttackerRound, AttackersFile, LearnedAttackers
-from caretbench.suites.efcb.efcb_score import HARD
+from caretbench.suites.efcb.efcb_score import HARD_TASK
 from caretbench.suites.efcb.output.build_folder import EfcbFolder
-from caretbench.suites.efcb.rendering import render_patch
+from caretbench.suites.efcb.patch_rendering import render_patch
 
 MOST_ITEMS = 3_000_000
 ORDER = 5
@@ -156,7 +156,7 @@ def line(name: str, kind: str, accuracy: float, count: int, note: str = "") -> s
 def printed(part: tuple[str, str, str], leaks: Sequence[Leak], features: int) -> None:
     """The leak report of a tier, of its features the highest."""
     count = leaks[0].problems
-    small = "  too small to test" if leaks[0].too_small else ""
+    small = "  too small to test" if leaks[0].has_too_few_questions else ""
     print(f"\n{' '.join(part)}: {count} questions{small}")  # noqa: T201 - a script
     shown = [leak for leak in leaks if leak.family != "feature"]
     many = sorted((leak for leak in leaks if leak.family == "feature"), key=lambda leak: -leak.accuracy)
@@ -195,12 +195,12 @@ def main() -> None:
         by_tier[leak.task, leak.tier, leak.query].append(leak)
     for part, leaks in by_tier.items():
         printed(part, leaks, chosen.features)
-        if part[0] != HARD or chosen.limits_only:
+        if part[0] != HARD_TASK or chosen.limits_only:
             continue
         asked = [
             found
             for problem in sorted(problems, key=lambda problem: problem.id)
-            if problem.labels["task"] == HARD
+            if problem.labels["task"] == HARD_TASK
             and not problem.labels.get("rotation")
             and (found := to_attack_question(problem)) is not None
         ]
@@ -214,7 +214,7 @@ def main() -> None:
         for name, scores in attacks.items():
             for word, sign in (("", 1), ("least, ", -1)):
                 hits = [
-                    credit([sign * value for value in values], correct)
+                    choice_credit([sign * value for value in values], correct)
                     for values, (_, correct) in zip(scores, asked, strict=True)
                 ]
                 print(line(word + name, "floor", sum(hits) / len(hits), len(hits)))  # noqa: T201 - a script

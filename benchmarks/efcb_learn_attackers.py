@@ -39,7 +39,7 @@ from caretbench.suites.efcb.attacks.line_context import FloatArray
 from caretbench.suites.efcb.attacks.line_features import FEATURE_NAMES
 from caretbench.suites.efcb.change_filters import filter_changes
 from caretbench.suites.efcb.edits.editable_patch import EditablePatch
-from caretbench.suites.efcb.rendering import render_patch
+from caretbench.suites.efcb.patch_rendering import render_patch
 from caretbench.suites.efcb.seeding import seeded_random
 
 ROUNDS: Final = 2

@@ -11,7 +11,7 @@ import pytest
 import caretbench
 from caretbench.problem import Completion, Problem, TestsCheck
 from caretbench.reports.frame import load_run
-from caretbench.suites.values import ProblemSet
+from caretbench.suites.suite_types import ProblemSet
 from caretbench.validation.validity import Validity
 from caretbench.versions import current_model, current_text
 from tests.support.make_problem import make_problem

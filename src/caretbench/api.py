@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from caretbench.runs.judging.plan import JudgingConfig
     from caretbench.runs.judging.result import JudgingResult
     from caretbench.suites.base import Suite
-    from caretbench.suites.values import BuildResult
+    from caretbench.suites.suite_types import BuildResult
 
 
 def load_suite(name: str) -> Suite:

@@ -167,16 +167,16 @@ def test_what_cannot_be_asked_or_did_not_come_lowers_the_coverage(
 ) -> None:
     """One is unpromptable, one meets an error of the provider, one is an answer."""
     from caretbench.prompts.strategy import UnpromptableError
-    from caretbench.prompts.text_prompts import Fill
+    from caretbench.prompts.text_prompts import FillStrategy
 
-    render = Fill.render
+    render = FillStrategy.render
 
     def refusing(self, caret, budget):
         if "latency" in caret.prefix:
             raise UnpromptableError("the text holds a sentinel")
         return render(self, caret, budget)
 
-    monkeypatch.setattr(Fill, "render", refusing)
+    monkeypatch.setattr(FillStrategy, "render", refusing)
 
     def half(identity: str, epoch: int) -> str:
         if "flag-spikes" in identity:

@@ -13,7 +13,7 @@ from caretbench.execution.toolchain_tables import ToolchainTable, toolchain_tabl
 from caretbench.languages import Language, language, languages, node_kinds, parsed_only_languages
 from caretbench.languages.table_reader import LanguageTable, language_file, language_folders, read_table
 from caretbench.projects.language_tables import ProjectTable, language_commands, project_tables
-from caretbench.prompts.templating import Example
+from caretbench.prompts.templating import WorkedExample
 from caretbench.reports.results.error_classes import ErrorTable
 from caretbench.syntax.names.scoping_rules import ScopingRules
 from caretbench.syntax.testing import TestConventions
@@ -27,7 +27,7 @@ TABLES: dict[str, type[LanguageTable]] = {
     "tests": TestConventions,
     "traits": ScopingRules,
     "projects": ProjectTable,
-    "example": Example,
+    "example": WorkedExample,
     "errors": ErrorTable,
 }
 NEEDED = {

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caretbench.problem import ContextFile
-from caretbench.prompts.budget import PromptParts, fit_rendered, fit_to_budget
+from caretbench.prompts.budget import PromptParts, fit_to_budget, render_within_budget
 from caretbench.prompts.strategy import PromptBudget, UnpromptableError
 
 
@@ -84,7 +84,7 @@ def test_the_rendered_text_fits(parts: PromptParts, count: Callable[[str], int],
         return f"{listing}<p>{parts.prefix}<s>{parts.suffix}<m>"
 
     try:
-        rendered = fit_rendered(parts, PromptBudget(tokens, count), render)
+        rendered = render_within_budget(parts, PromptBudget(tokens, count), render)
     except UnpromptableError:
         assert count(render(parts)) > tokens
         return
@@ -98,7 +98,7 @@ def test_text_that_counts_only_beside_other_text_ends_in_a_refusal() -> None:
         return len(text) // 4  # "ab" is nothing by itself
 
     with pytest.raises(UnpromptableError, match="the budget is 2 tokens"):
-        fit_rendered(
+        render_within_budget(
             PromptParts("ab", "", ()),
             PromptBudget(2, count),
             lambda parts: f"<p>{parts.prefix}<s>{parts.suffix}<m>|",
@@ -111,7 +111,7 @@ def test_without_a_limit_nothing_is_counted() -> None:
 
     parts = PromptParts("a\n" * 1000, "b\n" * 1000, (ContextFile(path="a", text="a"),))
     assert fit_to_budget(parts, PromptBudget(None, never)) is parts
-    assert fit_rendered(parts, PromptBudget(None, never), lambda parts: parts.prefix) == parts.prefix
+    assert render_within_budget(parts, PromptBudget(None, never), lambda parts: parts.prefix) == parts.prefix
 
 
 def test_files_go_first_and_the_last_stays_longest() -> None:
@@ -162,5 +162,5 @@ def test_few_calls() -> None:
     fit_to_budget(parts, PromptBudget(10_000, count))
     assert len(calls) <= 40
     calls.clear()
-    fit_rendered(parts, PromptBudget(100_000, count), lambda parts: parts.prefix + parts.suffix)
+    render_within_budget(parts, PromptBudget(100_000, count), lambda parts: parts.prefix + parts.suffix)
     assert len(calls) == 1

@@ -15,7 +15,12 @@ from caretbench.extraction import policy
 from caretbench.languages import language, languages
 from caretbench.problem import Caret, ContextFile, InlineSplice
 from caretbench.prompts import strategy
-from caretbench.prompts.conversations import PAPER_MARKER, Chat, DevBenchPaper, Natural
+from caretbench.prompts.conversations import (
+    PAPER_MARKER,
+    ChatStrategy,
+    DevBenchPaperStrategy,
+    NaturalLanguageStrategy,
+)
 from caretbench.prompts.markers import (
     caret_marker,
     code_fence,
@@ -24,7 +29,7 @@ from caretbench.prompts.markers import (
     unique_tags,
 )
 from caretbench.prompts.strategy import PromptBudget, UnpromptableError
-from caretbench.prompts.templating import examples
+from caretbench.prompts.templating import worked_examples
 from caretbench.suites import load_suite
 from caretbench.syntax.faults import is_well_formed_text
 from tests.support.prompt_samples import CARETS, EVERYTHING, as_text
@@ -46,7 +51,7 @@ def test_what_is_sent_is_pinned_byte_by_byte(strategy_name: str, name: str) -> N
 
 @pytest.mark.parametrize("name", languages())
 def test_the_worked_examples_are_right(name: str) -> None:
-    example = examples()[name]
+    example = worked_examples()[name]
     assert is_well_formed_text(example.prefix + example.middle + example.suffix, name)
     first, second = example.middle.split("\n")
     assert first == first.strip()
@@ -56,7 +61,7 @@ def test_the_worked_examples_are_right(name: str) -> None:
 
 
 def test_the_python_example_computes_what_it_says() -> None:
-    example = examples()["python"]
+    example = worked_examples()["python"]
     done = subprocess.run(
         [sys.executable, "-c", example.prefix + example.middle + example.suffix],
         capture_output=True, text=True, check=True,
@@ -69,7 +74,7 @@ def test_chat_shows_prefix_and_suffix_as_they_are_with_one_marker(
     name: str, prefix: str, suffix: str
 ) -> None:
     caret = Caret(language=name, prefix=prefix, suffix=suffix)
-    system, user = Chat().render(caret, EVERYTHING).messages
+    system, user = ChatStrategy().render(caret, EVERYTHING).messages
     mark = caret_marker(caret, language(name))
     assert user.text.count(mark) == 1
     assert f"\n{prefix}{mark}{suffix}" in user.text
@@ -83,7 +88,11 @@ def test_chat_shows_prefix_and_suffix_as_they_are_with_one_marker(
 def test_natural_shows_prefix_and_suffix_as_they_are_between_tags(
     name: str, prefix: str, suffix: str
 ) -> None:
-    [_, user] = Natural().render(Caret(language=name, prefix=prefix, suffix=suffix), EVERYTHING).messages
+    [_, user] = (
+        NaturalLanguageStrategy()
+        .render(Caret(language=name, prefix=prefix, suffix=suffix), EVERYTHING)
+        .messages
+    )
     found = unique_tags(("prefix", "suffix"), (prefix, suffix))
     for tag, shown in ((found["prefix"], prefix), (found["suffix"], suffix)):
         assert user.text.count(tag.open) == user.text.count(tag.close) == 1
@@ -96,7 +105,7 @@ def test_no_text_ends_the_fence_it_stands_in(prefix: str, suffix: str) -> None:
     ticks = code_fence((prefix, suffix))
     assert len(ticks) >= 3
     assert ticks not in prefix + "|" + suffix
-    [_, user] = Chat().render(caret, EVERYTHING).messages
+    [_, user] = ChatStrategy().render(caret, EVERYTHING).messages
     assert user.text.endswith(f"\n{ticks}")
 
 
@@ -143,7 +152,7 @@ def test_chat_says_what_is_known_of_the_caret() -> None:
         language="python", prefix="import util\nx = ", suffix="\nprint(x)\n", path="src/main.py",
         instruction="Call util.", context=(ContextFile(path="src/util.ts", text="let a = `b`"),),
     )  # fmt: skip
-    [_, user] = Chat().render(caret, EVERYTHING).messages
+    [_, user] = ChatStrategy().render(caret, EVERYTHING).messages
     assert user.text == (
         "Another file of the project, src/util.ts:\n\n```typescript\nlet a = `b`\n```\n\n"
         "Complete src/main.py at the marker. The marker stands inside a line. Its line ends there.\n\n"
@@ -157,7 +166,7 @@ def test_natural_says_what_is_known_of_the_caret() -> None:
         language="python", prefix="x = ", path="main.py", instruction="Call util.",
         context=(ContextFile(path="util.py", text="a = 1\n"),),
     )  # fmt: skip
-    [_, user] = Natural().render(caret, EVERYTHING).messages
+    [_, user] = NaturalLanguageStrategy().render(caret, EVERYTHING).messages
     assert user.text == (
         "<file>util.py\na = 1\n</file>\n\n<path>main.py</path>\n<prefix>x = </prefix>\n<suffix></suffix>\n\n"
         "No code follows the caret.\n\nFollow this instruction: Call util.\n\nThe middle:"
@@ -190,7 +199,7 @@ def test_a_cut_prompt_fits_and_keeps_what_is_near_the_caret(name: str) -> None:
 @given(LANGUAGES, CHATTY, CHATTY, st.integers(min_value=1500, max_value=3500))
 def test_a_prompt_never_exceeds_its_budget(name: str, prefix: str, suffix: str, tokens: int) -> None:
     caret = Caret(language=name, prefix=prefix * 20, suffix=suffix * 20)
-    for entry in (Chat(), Natural()):
+    for entry in (ChatStrategy(), NaturalLanguageStrategy()):
         try:
             system, user = entry.render(caret, PromptBudget(tokens, len)).messages
         except UnpromptableError:
@@ -216,15 +225,19 @@ def test_hidden_text_is_in_no_prompt(name: str) -> None:
 
 def test_a_cut_prompt_says_so() -> None:
     lines = "".join(f"line_{number} = {number}\n" for number in range(200))
-    [system, user] = Chat().render(Caret(language="python", prefix=lines, suffix=lines), EVERYTHING).messages
+    [system, user] = (
+        ChatStrategy().render(Caret(language="python", prefix=lines, suffix=lines), EVERYTHING).messages
+    )
     assert "left out" not in user.text
     size = len(system.text) + 400
     [_, user] = (
-        Chat().render(Caret(language="python", prefix=lines, suffix=lines), PromptBudget(size, len)).messages
+        ChatStrategy()
+        .render(Caret(language="python", prefix=lines, suffix=lines), PromptBudget(size, len))
+        .messages
     )
     assert "The beginning of the file is left out." in user.text
     with pytest.raises(UnpromptableError, match="no text at the caret fits"):
-        Chat().render(Caret(language="python", prefix=lines), PromptBudget(100, len))
+        ChatStrategy().render(Caret(language="python", prefix=lines), PromptBudget(100, len))
 
 
 @pytest.mark.parametrize("name", ["chat", "natural"])
@@ -236,7 +249,7 @@ def test_an_unknown_language_cannot_be_asked_about(name: str) -> None:
 @pytest.mark.parametrize("name", CARETS)
 def test_the_released_prompt_speaks_python_to_all(name: str) -> None:
     caret = CARETS[name]
-    system, user = DevBenchPaper().render(caret, EVERYTHING).messages
+    system, user = DevBenchPaperStrategy().render(caret, EVERYTHING).messages
     assert user.text == f"```python\n{caret.prefix}#TODO: You Code Here{caret.suffix}\n```"
     assert system.text.count("```python") == 6
 
@@ -251,12 +264,12 @@ def test_the_released_prompt_speaks_python_to_all(name: str) -> None:
 )
 def test_the_released_prompt_refuses_what_it_cannot_say(caret: Caret) -> None:
     with pytest.raises(UnpromptableError):
-        DevBenchPaper().render(caret, EVERYTHING)
+        DevBenchPaperStrategy().render(caret, EVERYTHING)
 
 
 @pytest.mark.parametrize("name", languages())
 def test_an_answer_in_the_form_of_the_example_is_extracted_as_it_is(name: str) -> None:
-    example = examples()[name]
+    example = worked_examples()[name]
     caret = Caret(language=name, prefix=example.prefix, suffix=example.suffix)
     answer = f"```{language(name).fence}\n{example.middle}\n```"
     assert policy("syntax").apply(answer, caret).text == example.middle

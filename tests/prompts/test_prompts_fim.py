@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from caretbench.problem import ContextFile
 from caretbench.prompts.fim.detection import fim_formats
-from caretbench.prompts.fim.format import Order
+from caretbench.prompts.fim.format import PrefixSuffixOrder
 from caretbench.prompts.strategy import UnpromptableError
 
 ONE = ContextFile(path="lib/one.py", text="ONE = 1\n")
@@ -23,7 +23,7 @@ QWEN_FILES = (
 COMMENTS = "# Path: lib/one.py\n# ONE = 1\n# Path: two.py\n# TWO = 2\n"
 
 # family, order: what is sent for P, S alone; and in main.py of "repo", beside two other files
-KNOWN_BYTES: dict[tuple[str, Order], tuple[str, str]] = {
+KNOWN_BYTES: dict[tuple[str, PrefixSuffixOrder], tuple[str, str]] = {
     ("qwen2.5-coder", "psm"): (PSM_BARS, QWEN_FILES),
     ("qwen3-coder", "psm"): (PSM_BARS, QWEN_FILES),
     ("codeqwen1.5", "psm"): (
@@ -139,7 +139,7 @@ def test_every_family_and_order_has_known_bytes() -> None:
 
 
 @pytest.mark.parametrize(("family", "order"), FAMILIES)
-def test_known_bytes(family: str, order: Order) -> None:
+def test_known_bytes(family: str, order: PrefixSuffixOrder) -> None:
     alone, among_files = KNOWN_BYTES[family, order]
     entry = fim_formats()[family]
     rendered = entry.render("P", "S", language="python", order=order)
@@ -235,7 +235,7 @@ def test_the_refusal_names_the_sentinel_and_the_place() -> None:
 
 
 # What stands around prefix and suffix, to read them back; the last of each pair may be the end of the prompt.
-BETWEEN: dict[tuple[str, Order], tuple[tuple[str, str], tuple[str, str]]] = {
+BETWEEN: dict[tuple[str, PrefixSuffixOrder], tuple[tuple[str, str], tuple[str, str]]] = {
     ("deepseek-coder", "psm"): (
         ("<\uff5cfim\u2581begin\uff5c>", "<\uff5cfim\u2581hole\uff5c>"),
         ("<\uff5cfim\u2581hole\uff5c>", "<\uff5cfim\u2581end\uff5c>"),
@@ -269,7 +269,7 @@ texts = st.one_of(st.text(max_size=30), st.lists(fragments, max_size=12).map("".
 @pytest.mark.parametrize(("family", "order"), FAMILIES)
 @given(prefix=texts, suffix=texts, with_path=st.booleans())
 def test_prefix_and_suffix_can_be_read_back(
-    family: str, order: Order, prefix: str, suffix: str, with_path: bool
+    family: str, order: PrefixSuffixOrder, prefix: str, suffix: str, with_path: bool
 ) -> None:
     entry = fim_formats()[family]
     around_prefix, around_suffix = BETWEEN.get(

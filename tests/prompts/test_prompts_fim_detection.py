@@ -10,11 +10,11 @@ import pytest
 from caretbench.errors import DataError
 from caretbench.prompts.fim.detection import (
     detect_format,
-    families_without,
+    families_without_fim,
     fim_formats,
     format_for_model,
     read_special_tokens,
-    split_sentinels,
+    sentinels_split_by_tokenizer,
 )
 
 STARCODER = frozenset(
@@ -167,7 +167,7 @@ def test_the_format_by_the_models_name(name: str) -> None:
 def test_patterns_are_written_as_names_are_compared() -> None:
     patterns = [
         pattern
-        for entry in (*fim_formats().values(), *families_without().values())
+        for entry in (*fim_formats().values(), *families_without_fim().values())
         for pattern in entry.models
     ]
     assert len(patterns) == len(set(patterns))
@@ -318,9 +318,9 @@ def test_the_round_trip_through_a_real_tokenizer(tmp_path: Path, family: str) ->
     def encode(text: str) -> list[int]:
         return list(tokenizer.encode(text, add_special_tokens=False).ids)
 
-    assert split_sentinels(entry, encode) == entry.identified_by[:1]
+    assert sentinels_split_by_tokenizer(entry, encode) == entry.identified_by[:1]
     tokenizer.add_special_tokens([entry.identified_by[0]])
-    assert split_sentinels(entry, encode) == ()
+    assert sentinels_split_by_tokenizer(entry, encode) == ()
     tokenizer.save(str(tmp_path / "tokenizer.json"))
     found = detect_format(read_special_tokens(tmp_path))
     assert found is not None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.prompts.fim.detection import families_without, fim_formats
+from caretbench.prompts.fim.detection import families_without_fim, fim_formats
 from caretbench.prompts.fim.format import FimFormat
 
 PAGE = (Path(__file__).parents[2] / "docs" / "fim.md").read_text("utf-8")
@@ -43,9 +43,9 @@ def test_the_page_lists_every_family_as_the_data_have_it() -> None:
     assert found == expected, "docs/fim.md should hold these rows:\n" + "\n".join(expected)
 
 
-@pytest.mark.parametrize("name", sorted(families_without()))
+@pytest.mark.parametrize("name", sorted(families_without_fim()))
 def test_the_page_lists_every_family_without(name: str) -> None:
-    entry = families_without()[name]
+    entry = families_without_fim()[name]
     assert f"* {entry.title}: {entry.reason}." in PAGE
 
 

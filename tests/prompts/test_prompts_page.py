@@ -7,7 +7,7 @@ from pathlib import Path
 
 from caretbench.models import ChatPrompt, TextPrompt
 from caretbench.prompts import strategy
-from caretbench.prompts.registry import OURS
+from caretbench.prompts.registry import BUILT_IN_STRATEGIES
 from tests.support.prompt_samples import CARETS, EVERYTHING
 
 PAGE = (Path(__file__).parents[2] / "docs" / "prompts.md").read_text("utf-8")
@@ -26,5 +26,5 @@ def test_the_examples_of_the_page_are_what_is_sent() -> None:
 
 
 def test_every_strategy_of_ours_is_on_the_page() -> None:
-    for entry in OURS:
+    for entry in BUILT_IN_STRATEGIES:
         assert f"| `{entry.name}` | {entry.kind} |" in PAGE

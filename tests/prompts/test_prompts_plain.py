@@ -7,7 +7,7 @@ import pytest
 from caretbench.models import FillPrompt, TextPrompt
 from caretbench.problem import Caret, ContextFile
 from caretbench.prompts.strategy import PromptBudget, UnpromptableError
-from caretbench.prompts.text_prompts import Fill, LeftToRight
+from caretbench.prompts.text_prompts import FillStrategy, LeftToRightStrategy
 from tests.support.prompt_samples import EVERYTHING
 
 LINES = "".join(f"line_{number} = {number}\n" for number in range(50))
@@ -16,7 +16,7 @@ LINES = "".join(f"line_{number} = {number}\n" for number in range(50))
 @pytest.mark.parametrize("prefix", ["x = ", "def f():\n    ", "a\r\n", "\n", "print('<|endoftext|>')\n"])
 @pytest.mark.parametrize("name", ["python", "cobol"])
 def test_left_to_right_sends_the_prefix_and_nothing_else(prefix: str, name: str) -> None:
-    prompt = LeftToRight().render(
+    prompt = LeftToRightStrategy().render(
         Caret(language=name, prefix=prefix, suffix="secret", path="a.py"), EVERYTHING
     )
     assert prompt == TextPrompt(text=prefix, stop=())
@@ -27,14 +27,16 @@ def test_left_to_right_puts_files_and_the_instruction_before_the_prefix() -> Non
         language="java", prefix="class A {", path="src/A.java", instruction="Keep it\nshort.",
         context=(ContextFile(path="src/B.java", text="class B {}"), ContextFile(path="C.java", text="class C {}\n")),
     )  # fmt: skip
-    assert LeftToRight().render(caret, EVERYTHING).text == (
+    assert LeftToRightStrategy().render(caret, EVERYTHING).text == (
         "// src/B.java\nclass B {}\n\n// C.java\nclass C {}\n\n// src/A.java\n// Keep it\n// short.\nclass A {"
     )
 
 
 def test_left_to_right_cuts_at_a_line_start() -> None:
     text = (
-        LeftToRight().render(Caret(language="python", prefix=LINES + "last = "), PromptBudget(100, len)).text
+        LeftToRightStrategy()
+        .render(Caret(language="python", prefix=LINES + "last = "), PromptBudget(100, len))
+        .text
     )
     assert len(text) <= 100
     assert text.endswith("line_49 = 49\nlast = ")
@@ -44,7 +46,7 @@ def test_left_to_right_cuts_at_a_line_start() -> None:
 
 def test_left_to_right_drops_files_first() -> None:
     caret = Caret(language="python", prefix=LINES, context=(ContextFile(path="b.py", text=LINES),))
-    assert LeftToRight().render(caret, PromptBudget(len(LINES) + 20, len)).text == LINES
+    assert LeftToRightStrategy().render(caret, PromptBudget(len(LINES) + 20, len)).text == LINES
 
 
 @pytest.mark.parametrize(
@@ -56,7 +58,7 @@ def test_left_to_right_drops_files_first() -> None:
 )
 def test_left_to_right_refuses(caret: Caret, why: str) -> None:
     with pytest.raises(UnpromptableError, match=why):
-        LeftToRight().render(caret, EVERYTHING)
+        LeftToRightStrategy().render(caret, EVERYTHING)
 
 
 def test_fill_sends_all_parts_apart() -> None:
@@ -64,7 +66,7 @@ def test_fill_sends_all_parts_apart() -> None:
     caret = Caret(
         language="cobol", prefix="a = ", suffix="\n", path="a.py", instruction="Use b.", context=files
     )
-    assert Fill().render(caret, EVERYTHING) == FillPrompt(
+    assert FillStrategy().render(caret, EVERYTHING) == FillPrompt(
         prefix="a = ", suffix="\n", language="cobol", path="a.py", instruction="Use b.", files=files
     )
 
@@ -73,7 +75,7 @@ def test_fill_cuts_at_line_starts() -> None:
     caret = Caret(
         language="python", prefix=LINES, suffix=LINES, context=(ContextFile(path="b.py", text="b = 1\n"),)
     )
-    prompt = Fill().render(caret, PromptBudget(200, len))
+    prompt = FillStrategy().render(caret, PromptBudget(200, len))
     assert prompt.files == ()
     assert len(prompt.prefix) + len(prompt.suffix) <= 200
     assert LINES.endswith("\n" + prompt.prefix)

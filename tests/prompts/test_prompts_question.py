@@ -5,7 +5,7 @@ import pytest
 from caretbench.models import ChatPrompt, TextPrompt
 from caretbench.problem import Caret, ChoiceCheck, ContextFile, NoSplice, Problem, Provenance, Question
 from caretbench.prompts import choose, strategy
-from caretbench.prompts.question import ChatQuestion, LikeliestLetter, TextQuestion
+from caretbench.prompts.question import ChatQuestionStrategy, LikeliestLetterStrategy, TextQuestionStrategy
 from caretbench.prompts.strategy import PromptBudget, UnpromptableError
 from caretbench.runs.model_under_test import ModelUnderTest
 from tests.support.fakes import FakeClient
@@ -19,7 +19,7 @@ QUESTION = Question(
 
 
 def test_all_of_a_question_is_shown_in_order_behind_fences_that_no_text_closes() -> None:
-    prompt = ChatQuestion().render_question(QUESTION, WIDE)
+    prompt = ChatQuestionStrategy().render_question(QUESTION, WIDE)
     assert isinstance(prompt, ChatPrompt)
     system, user = prompt.messages
     assert "A, B, C or D" in system.text
@@ -30,21 +30,21 @@ def test_all_of_a_question_is_shown_in_order_behind_fences_that_no_text_closes()
 
 
 def test_a_question_without_choices_asks_for_no_letter() -> None:
-    system, user = ChatQuestion().render_question(Question(text="Describe it."), WIDE).messages
+    system, user = ChatQuestionStrategy().render_question(Question(text="Describe it."), WIDE).messages
     assert "letter" not in system.text + user.text
     assert user.text == "Describe it."
 
 
 def test_a_base_model_continues_where_the_answer_begins() -> None:
-    prompt = TextQuestion().render_question(QUESTION, WIDE)
+    prompt = TextQuestionStrategy().render_question(QUESTION, WIDE)
     assert isinstance(prompt, TextPrompt)
     assert prompt.text.endswith("The letter of the right choice\nAnswer:")
     assert prompt.stop == ("\n",)
-    assert TextQuestion().render_question(Question(text="Why?"), WIDE).stop == ()
+    assert TextQuestionStrategy().render_question(Question(text="Why?"), WIDE).stop == ()
 
 
-@pytest.mark.parametrize("ask", [ChatQuestion(), TextQuestion(), LikeliestLetter()])
-def test_a_question_is_never_cut(ask: ChatQuestion | TextQuestion) -> None:
+@pytest.mark.parametrize("ask", [ChatQuestionStrategy(), TextQuestionStrategy(), LikeliestLetterStrategy()])
+def test_a_question_is_never_cut(ask: ChatQuestionStrategy | TextQuestionStrategy) -> None:
     with pytest.raises(UnpromptableError, match="a question is never cut"):
         ask.render_question(QUESTION, PromptBudget(20, len))
     with pytest.raises(UnpromptableError, match="more than there are letters"):
@@ -85,12 +85,14 @@ def test_a_question_that_names_a_control_token_of_the_model_is_not_asked() -> No
 
 
 def test_a_letter_may_be_read_off_the_first_token_of_the_same_text() -> None:
-    prompt = LikeliestLetter().render_question(QUESTION, WIDE)
-    assert prompt.text == TextQuestion().render_question(QUESTION, WIDE).text
+    prompt = LikeliestLetterStrategy().render_question(QUESTION, WIDE)
+    assert prompt.text == TextQuestionStrategy().render_question(QUESTION, WIDE).text
     assert (prompt.letters, prompt.stop) == (("A", "B", "C", "D"), ())
     assert strategy("question-logprob").key == "question-logprob@1"
     why = Question(text="Why?")
-    assert LikeliestLetter().render_question(why, WIDE) == TextQuestion().render_question(why, WIDE)
+    assert LikeliestLetterStrategy().render_question(why, WIDE) == TextQuestionStrategy().render_question(
+        why, WIDE
+    )
 
 
 def test_who_tells_no_probabilities_is_not_asked_for_them() -> None:

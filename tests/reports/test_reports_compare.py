@@ -9,7 +9,7 @@ from caretbench.reports.compare import NOT_DISTINGUISHABLE, compare_runs
 from caretbench.reports.frame import LoadedRun, build_frame
 from caretbench.reports.output.comparison import comparison_tables
 from caretbench.reports.results.identity import IncomparableError
-from caretbench.suites.values import Stratification
+from caretbench.suites.suite_types import Stratification
 from tests.support.report_runs import make_problem
 
 PROBLEMS = [

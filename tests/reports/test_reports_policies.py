@@ -20,7 +20,7 @@ from caretbench.reports.sections.policies import policies_table
 from caretbench.reports.sections.rate_charts import heat_map
 from caretbench.reports.strata import strata_of
 from caretbench.suites.simcopilot.suite import SimCopilot
-from caretbench.suites.values import PaperTable
+from caretbench.suites.suite_types import PaperTable
 from tests.support.report_runs import make_problem, make_run
 
 PASSES = {

@@ -14,7 +14,7 @@ from caretbench.reports.sections.rate_charts import rates_by
 from caretbench.reports.sections.rates import stratum_table
 from caretbench.reports.strata import has_verdicts, strata_of
 from caretbench.reports.summary import Summary
-from caretbench.suites.values import DEFAULT_STRATIFICATION, Stratification
+from caretbench.suites.suite_types import DEFAULT_STRATIFICATION, Stratification
 from tests.support.questions import question_problems
 from tests.support.report_runs import make_problem
 

@@ -22,7 +22,7 @@ from caretbench.runs.plans.config import SamplingConfig
 from caretbench.runs.plans.prices import Prices
 from caretbench.suites.base import Suite
 from caretbench.suites.build_models import NO_MODELS, AnswersMissingError, BuildModels, BuildRequest
-from caretbench.suites.values import BuildResult, ProblemSet
+from caretbench.suites.suite_types import BuildResult, ProblemSet
 from tests.support.fakes import FakeClient, Reply, failure
 
 ROLES = {"generator": "writes", "checker": "checks"}

@@ -192,7 +192,7 @@ def test_over_long_patches_are_cut_at_a_line_and_counted_whole(history: History)
     )
     history.commit("After", {"a": "y\n"})
     history.write()
-    after, large = changes(history.folder, PatchLimits(file_bytes=2000))
+    after, large = changes(history.folder, PatchLimits(max_file_bytes=2000))
     assert after.files[0].patch == "@@ -1 +1 @@\n-x\n+y"
     found = {file.path: file for file in large.files}
     assert {path: file.truncated for path, file in found.items()} == {
@@ -206,7 +206,7 @@ def test_over_long_patches_are_cut_at_a_line_and_counted_whole(history: History)
     assert found["b"].patch.split("\n")[-1].startswith("+größer ")
     assert found["e"].patch == "@@ -0,0 +1 @@"
     assert parse_hunks(found["b"].patch, truncated=True) == ()
-    whole = changes(history.folder, PatchLimits(file_bytes=10_000_000, change_bytes=10_000_000))[1]
+    whole = changes(history.folder, PatchLimits(max_file_bytes=10_000_000, max_change_bytes=10_000_000))[1]
     assert not any(file.truncated for file in whole.files)
     assert (large.patch_lines, large.patch_chars) == (whole.patch_lines, whole.patch_chars)
     assert whole.patch_chars == sum(len(file.patch) + len(file.path) + 6 for file in whole.files)
@@ -216,7 +216,7 @@ def test_a_change_keeps_so_much_and_so_many_files(history: History) -> None:
     history.commit("Begin", {"a": "x\n"})
     history.commit("Many", {f"f{number:02}": numbered(10) for number in range(12)})
     history.write()
-    (cut,) = changes(history.folder, PatchLimits(change_bytes=300))
+    (cut,) = changes(history.folder, PatchLimits(max_change_bytes=300))
     assert [file.truncated for file in cut.files] == [False] * 3 + [True] * 9
     assert [file.additions for file in cut.files] == [10] * 12
     (few,) = changes(history.folder, PatchLimits(max_files=5))

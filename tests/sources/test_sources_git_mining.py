@@ -161,7 +161,7 @@ def test_a_patch_of_20_megabytes_is_cut_and_the_rest_goes_on(tmp_path: Path) -> 
     }
     assert (line.files[0].truncated, line.files[0].additions) == (True, 1)
     assert (line.patch_chars or 0) > 3_000_000
-    assert out.stat().st_size < 2 * PatchLimits().file_bytes
+    assert out.stat().st_size < 2 * PatchLimits().max_file_bytes
 
 
 @pytest.mark.long

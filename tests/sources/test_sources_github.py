@@ -17,7 +17,7 @@ from caretbench.sources.git.patch_stream import PatchLimits
 from caretbench.sources.git_mining import MiningPeriod
 from caretbench.sources.github.client import GithubClient
 from caretbench.sources.github.github_mining import mine_github
-from caretbench.sources.github.records import parse_diff_files
+from caretbench.sources.github.pull_request_records import parse_diff_files
 from caretbench.sources.github.retry_decisions import MAX_ATTEMPTS, decide_retry
 from caretbench.sources.pull_request import PullRequest, read_pull_requests
 from tests.support.github_server import (
@@ -237,7 +237,7 @@ def test_every_wait_is_bounded_and_grows() -> None:
             for attempt in range(1, MAX_ATTEMPTS + 1)
         ]
         assert [step.action for step in waits] == ["wait"] * (MAX_ATTEMPTS - 1) + ["stop"]
-        assert all(60 <= step.seconds <= 4000 for step in waits[:-1])
+        assert all(60 <= step.wait_s <= 4000 for step in waits[:-1])
     assert decide_retry(403, httpx.Headers({"Retry-After": "99999"}), "", 1, NOW, draw).action == "stop"
     assert (
         decide_retry(403, httpx.Headers({"retry-after": "soon"}), "rate limit", 1, NOW, draw).action == "wait"

@@ -62,7 +62,7 @@ def test_however_the_stream_arrives_the_parts_are_the_same(commits: Given, size:
 def test_what_is_cut_is_counted_all_the_same(commits: Given, size: int, limit: int) -> None:
     data = stream(commits)
     whole = list(parse_log([data], 2, PatchLimits()))
-    cut = list(parse_log(pieces(data, size), 2, PatchLimits(file_bytes=limit)))
+    cut = list(parse_log(pieces(data, size), 2, PatchLimits(max_file_bytes=limit)))
     for before, after in zip(whole, cut, strict=True):
         for one, other in zip(before.files, after.files, strict=True):
             assert (one.additions, one.deletions, one.lines, one.characters) == (
@@ -91,7 +91,7 @@ def test_a_large_file_is_counted_while_it_passes(size: int, line: bytes) -> None
     first, other = large.files
     assert (first.additions, first.lines, first.characters) == (count, count + 1, len(body) - 1)
     assert first.truncated
-    assert len(first.hunks) <= PatchLimits().file_bytes
+    assert len(first.hunks) <= PatchLimits().max_file_bytes
     assert other.header == b"diff --git a/b b/b\nold mode 1\n"
 
 

@@ -117,8 +117,8 @@ def test_facts_of_a_clone(tmp_path: Path) -> None:
     assert facts.language_stats == {"go": 0.75, "python": 0.25}
     assert (facts.primary_language, facts.license, facts.shallow) == ("go", "MIT", False)
     assert facts.url == "https://github.com/owner/name"
-    assert facts.page_of_change(7, "ab") == "https://github.com/owner/name/pull/7"
-    assert facts.page_of_change(None, "ab") == "https://github.com/owner/name/commit/ab"
+    assert facts.change_url(7, "ab") == "https://github.com/owner/name/pull/7"
+    assert facts.change_url(None, "ab") == "https://github.com/owner/name/commit/ab"
     assert "secret" not in facts.model_dump_json()
     assert renamed.table_row((148, 187)) == {
         "Organization": "other",
@@ -144,7 +144,7 @@ def test_a_clone_without_remote_and_with_missing_blobs(tmp_path: Path) -> None:
         None,
     )
     assert facts.language_stats == {"python": 1.0}
-    assert facts.page_of_change(1, "ab") is None
+    assert facts.change_url(1, "ab") is None
     assert RepositoryFacts(repo="x").table_row(5)["Number of Questions"] == "5"
 
 

@@ -18,7 +18,7 @@ from caretbench.problem import PredicateCheck
 from caretbench.reports.report_source import ReportSource
 from caretbench.suites import load_suite, suite_names, usable_suites
 from caretbench.suites.base import Suite
-from caretbench.suites.values import ProblemSet, Table
+from caretbench.suites.suite_types import ProblemSet, Table
 from tests.support.make_problem import MakeProblem
 from tests.support.report_runs import make_run
 

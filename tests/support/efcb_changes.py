@@ -96,6 +96,6 @@ def build_tasks(folder: Path, count: int = 16, options: EfcbOptions | None = Non
     made = EfcbFolder(folder)
     with made.start_build():
         made.write_build(
-            built.make_manifest(pulls, (), {}), built.problems, built.rejected, built.leaks, fit=True
+            built.make_manifest(pulls, (), {}), built.problems, built.rejected, built.leaks, usable=True
         )
     return folder

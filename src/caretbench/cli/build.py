@@ -183,7 +183,7 @@ def _build(
     for line in result.notes:
         print_note(line)
     if as_json:
-        print_json(result.numbers)
+        print_json(result.json_values)
     else:
         for line in result.lines:
             print_line(line)

@@ -24,7 +24,7 @@ from caretbench.cli.options import with_options
 if TYPE_CHECKING:
     from caretbench.problem import Problem, Profile
     from caretbench.suites.base import Suite
-    from caretbench.suites.values import Table
+    from caretbench.suites.suite_types import Table
 
 
 # Long: a command is declared by its options.

@@ -1,4 +1,4 @@
-"""Truncation of the parts of a prompt to a number of tokens.
+"""Truncation of prompts to a maximum number of tokens.
 
 What is nearest to the caret is worth most, so the files of the context go first, whole and the most distant first;
 then the prefix loses its beginning and the suffix its end, at line starts. The prefix gets three quarters of the
@@ -20,7 +20,7 @@ PREFIX_SHARE = (3, 4)
 
 
 class PromptParts(NamedTuple):
-    """Parts of a prompt. ``files`` are in the order in which they are shown: the last is the nearest."""
+    """Parts of a prompt: prefix, suffix and other files, in shown order (nearest to the caret last)."""
 
     prefix: str
     suffix: str
@@ -66,7 +66,9 @@ def fit_to_budget(parts: PromptParts, budget: PromptBudget, overhead: str = "") 
     return PromptParts(prefix, suffix, ())
 
 
-def fit_rendered(parts: PromptParts, budget: PromptBudget, render: Callable[[PromptParts], str]) -> str:
+def render_within_budget(
+    parts: PromptParts, budget: PromptBudget, render: Callable[[PromptParts], str]
+) -> str:
     """Return ``render`` of the longest ``parts`` whose rendered text fits.
 
     A tokenizer may need more tokens for a whole than for its pieces (rarely, and few); the parts are then shortened

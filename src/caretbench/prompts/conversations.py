@@ -9,23 +9,23 @@ from caretbench.models import ChatPrompt
 from caretbench.problem import Caret
 from caretbench.prompts.budget import PromptParts
 from caretbench.prompts.markers import (
+    caret_language,
     caret_marker,
     caret_texts,
     code_fence,
     describe_position,
     describe_suffix,
     fenced_files,
-    language_of,
     unique_tags,
 )
 from caretbench.prompts.strategy import PromptBudget, PromptStrategy, UnpromptableError
-from caretbench.prompts.templating import examples, render_conversation
+from caretbench.prompts.templating import render_conversation, worked_examples
 
 PAPER_MARKER = "#TODO: You Code Here"
 
 
-class Chat(PromptStrategy):
-    """Strategy: the program with a marker at the caret. Fence and marker are those of the problem's language.
+class ChatStrategy(PromptStrategy):
+    """Chat strategy that shows the program in a code fence, with a comment that marks the caret.
 
     What is asked for does not depend on the kind of problem: where a comment is wanted, the text around the caret
     says so, or the caret's instruction.
@@ -36,8 +36,8 @@ class Chat(PromptStrategy):
     kind = "chat"
 
     def render(self, caret: Caret, budget: PromptBudget) -> ChatPrompt:
-        """Return the program in a fence, with the marker at the caret."""
-        language = language_of(caret)
+        """Return the chat prompt: the program in a code fence, with a marker at the caret."""
+        language = caret_language(caret)
         fixed = _fixed(caret, language) | {"marker": caret_marker(caret, language)}
 
         def values(parts: PromptParts) -> Mapping[str, object]:
@@ -50,8 +50,8 @@ class Chat(PromptStrategy):
         return render_conversation(self.name, caret, budget, values)
 
 
-class Natural(PromptStrategy):
-    """Fill-in-the-middle in words, for general models: prefix and suffix apart, each between its own tags.
+class NaturalLanguageStrategy(PromptStrategy):
+    """Chat strategy for general models: prefix and suffix between tags, and an instruction to fill the middle.
 
     The content is that of the prompt in appendix D of the Codev-Bench paper (file name, text before and after the
     caret, a worked example, how much to write); the words are ours.
@@ -63,8 +63,8 @@ class Natural(PromptStrategy):
 
     def render(self, caret: Caret, budget: PromptBudget) -> ChatPrompt:
         """Return prefix and suffix in separate tags, with a request for the middle."""
-        language = language_of(caret)
-        texts = (*caret_texts(caret), *examples()[language.name])
+        language = caret_language(caret)
+        texts = (*caret_texts(caret), *worked_examples()[language.name])
         fixed = _fixed(caret, language) | {"tags": unique_tags(("path", "file", "prefix", "suffix"), texts)}
 
         def values(parts: PromptParts) -> Mapping[str, object]:
@@ -73,8 +73,8 @@ class Natural(PromptStrategy):
         return render_conversation(self.name, caret, budget, values)
 
 
-class DevBenchPaper(PromptStrategy):
-    """Prompt of DevBench's released code, in our words, for comparison with the paper.
+class DevBenchPaperStrategy(PromptStrategy):
+    """Chat strategy modelled on the prompt of DevBench's released code, for comparison with the paper.
 
     Its oddities are part of it, since they decide what models answer: the fence says ``python`` and the marker is a
     Python comment in every language, the lines of the system prompt are indented by twelve blanks, and all three
@@ -87,7 +87,7 @@ class DevBenchPaper(PromptStrategy):
     kind = "chat"
 
     def render(self, caret: Caret, budget: PromptBudget) -> ChatPrompt:
-        """Return the program in a Python fence, with the released marker at the caret."""
+        """Return the chat prompt: the program in a Python fence, with the released code's marker at the caret."""
         if caret.instruction or caret.context:
             raise UnpromptableError(f"{self.name} has no place for an instruction or for other files")
         if (caret.prefix + PAPER_MARKER + caret.suffix).count(PAPER_MARKER) > 1:
@@ -105,7 +105,7 @@ def _fixed(caret: Caret, language: Language) -> dict[str, object]:
         "title": language.title,
         "tag": language.fence,
         "fence": code_fence(caret_texts(caret)),
-        "example": examples()[language.name],
+        "example": worked_examples()[language.name],
         "path": caret.path,
         "instruction": caret.instruction,
     }

@@ -13,8 +13,8 @@ from caretbench.languages import language as language_named
 from caretbench.problem import Caret, ContextFile
 from caretbench.prompts.strategy import UnpromptableError
 
-Place = Literal["line start", "indentation", "inside"]
-Following = Literal["nothing", "line end", "same line", "next line"]
+PositionInLine = Literal["line start", "indentation", "inside"]
+TextAfterCaret = Literal["nothing", "line end", "same line", "next line"]
 
 _BACKTICKS = re.compile(r"`{3,}")
 
@@ -26,8 +26,8 @@ class Tag(NamedTuple):
     close: str
 
 
-def language_of(caret: Caret) -> Language:
-    """Return the language of the program.
+def caret_language(caret: Caret) -> Language:
+    """Return the programming language of a caret's file.
 
     Raises:
         UnpromptableError: The table of languages does not have it.
@@ -61,7 +61,7 @@ def _is_new(mark: str, caret: Caret) -> bool:
 
 
 def code_fence(texts: Iterable[str]) -> str:
-    """Return backticks, more than any run of three or more in ``texts``."""
+    """Return a code fence: more backticks than any run of backticks in ``texts``, at least three."""
     longest = max((len(run) for text in texts for run in _BACKTICKS.findall(text)), default=2)
     return "`" * (longest + 1)
 
@@ -77,7 +77,7 @@ def unique_tags(names: Iterable[str], texts: Iterable[str]) -> Mapping[str, Tag]
     raise AssertionError  # pragma: no cover - a text does not hold every number
 
 
-def describe_position(prefix: str) -> Place:
+def describe_position(prefix: str) -> PositionInLine:
     """Return a description of the caret's position in its line, after ``prefix``."""
     line = prefix.rpartition("\n")[2]
     if not line:
@@ -85,7 +85,7 @@ def describe_position(prefix: str) -> Place:
     return "inside" if line.strip() else "indentation"
 
 
-def describe_suffix(prefix: str, suffix: str) -> Following:
+def describe_suffix(prefix: str, suffix: str) -> TextAfterCaret:
     """Return a description of the text after a caret."""
     if not suffix.strip():
         return "nothing"
@@ -94,8 +94,8 @@ def describe_suffix(prefix: str, suffix: str) -> Following:
     return "next line" if describe_position(prefix) == "line start" else "same line"
 
 
-def fence_word(path: str) -> str:
-    """Return the word after a fence for a file of this name; empty where its language is not in the table."""
+def fence_language(path: str) -> str:
+    """Return the language tag of a code fence for a file, by suffix; empty if the language is unknown."""
     try:
         return language_named(PurePosixPath(path).suffix.removeprefix(".")).fence
     except KeyError:
@@ -103,8 +103,8 @@ def fence_word(path: str) -> str:
 
 
 def fenced_files(files: Iterable[ContextFile]) -> list[dict[str, str]]:
-    """Return files as templates show them: path, text, and the word after the fence."""
-    return [{"path": file.path, "text": file.text, "tag": fence_word(file.path)} for file in files]
+    """Return files for templates, each with path, text and the language tag of its code fence."""
+    return [{"path": file.path, "text": file.text, "tag": fence_language(file.path)} for file in files]
 
 
 def as_line_comments(text: str, language: Language) -> str:

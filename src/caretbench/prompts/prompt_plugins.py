@@ -1,4 +1,4 @@
-"""Plug-ins for prompts: strategies, and preprocessors of a caret before it is rendered."""
+"""Prompt plug-ins: prompt strategies, and preprocessors that change carets before rendering."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from caretbench.plugins import Plugin, Version, installed_plugins, load_plugin, 
 from caretbench.problem import Caret
 from caretbench.prompts.strategy import PromptBudget, PromptStrategy, UnpromptableError
 
-STRATEGIES: Final = "caretbench.prompts"
-PREPROCESSORS: Final = "caretbench.preprocess"
+STRATEGY_ENTRY_POINT_GROUP: Final = "caretbench.prompts"
+PREPROCESSOR_ENTRY_POINT_GROUP: Final = "caretbench.preprocess"
 
 
 class PluginStrategy(PromptStrategy):
-    """Plug-in's strategy under the user's name for it; its errors are one line with that name."""
+    """Prompt strategy of a plug-in; its errors become one-line messages with the plug-in's name."""
 
     def __init__(self, plugin: Plugin, strategy: PromptStrategy) -> None:
         self.name = plugin.name
@@ -42,7 +42,7 @@ class PluginStrategy(PromptStrategy):
 
 
 def plugin_strategy(plugin: Plugin) -> PluginStrategy:
-    """Return the strategy that a plug-in is, or returns when called.
+    """Return the prompt strategy of a plug-in, which is one, or returns one when called.
 
     Raises:
         PluginError: It is no strategy.
@@ -62,7 +62,7 @@ def plugin_strategy(plugin: Plugin) -> PluginStrategy:
 
 
 class Preprocessor:
-    """User's change of a caret before it is rendered. The answer still goes to the caret of the problem."""
+    """Plug-in that changes a caret before rendering; the answer is inserted at the original caret."""
 
     def __init__(self, plugin: Plugin, change: Callable[[Caret], Caret]) -> None:
         self.name = plugin.name
@@ -91,7 +91,7 @@ class Preprocessor:
 
 def preprocessors() -> tuple[str, ...]:
     """Return the names of the installed preprocessors; CaretBench has none of its own."""
-    return installed_plugins(PREPROCESSORS, ())
+    return installed_plugins(PREPROCESSOR_ENTRY_POINT_GROUP, ())
 
 
 def preprocessor(name: str) -> Preprocessor:
@@ -102,7 +102,7 @@ def preprocessor(name: str) -> Preprocessor:
         PluginError: It cannot be used.
     """
     wanted = name.partition("@")[0]
-    plugin = load_plugin(PREPROCESSORS, wanted, ())
+    plugin = load_plugin(PREPROCESSOR_ENTRY_POINT_GROUP, wanted, ())
     if plugin is not None:
         if isinstance(plugin.value, type) or not callable(plugin.value):
             raise plugin.error(f"expected a function from Caret to Caret, got {plugin.value!r:.80}")

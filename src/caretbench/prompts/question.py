@@ -17,7 +17,7 @@ from caretbench.prompts.strategy import PromptBudget, QuestionStrategy, Unprompt
 from caretbench.prompts.templating import fill_templates
 
 LETTERS = ascii_uppercase
-"""The names of choices, in their order."""
+"""Letters of the choices of a question."""
 
 
 def question_texts(question: Question) -> tuple[str, ...]:
@@ -26,7 +26,7 @@ def question_texts(question: Question) -> tuple[str, ...]:
     return (question.text, *question.choices, *files)
 
 
-class ChatQuestion(QuestionStrategy):
+class ChatQuestionStrategy(QuestionStrategy):
     """Question strategy for conversations."""
 
     name = "question"
@@ -50,7 +50,7 @@ class ChatQuestion(QuestionStrategy):
         return ChatPrompt(messages=messages)
 
 
-class TextQuestion(QuestionStrategy):
+class TextQuestionStrategy(QuestionStrategy):
     """Question strategy for base models: a text that ends where the answer begins."""
 
     name = "question-text"
@@ -68,10 +68,10 @@ class TextQuestion(QuestionStrategy):
         return TextPrompt(text=text, stop=("\n",) if question.choices else ())
 
 
-class LikeliestLetter(TextQuestion):
-    """Question strategy for base models that takes the likeliest letter of the first token.
+class LikeliestLetterStrategy(TextQuestionStrategy):
+    """Question strategy for base models: the answer is the most probable letter of the first token.
 
-    A question without choices is asked as :class:`TextQuestion` does.
+    A question without choices is asked as :class:`TextQuestionStrategy` does.
     """
 
     name = "question-logprob"

@@ -8,31 +8,34 @@ from typing import Final
 
 from caretbench.models import ModelClient
 from caretbench.plugins import installed_plugins, load_plugin
-from caretbench.prompts.conversations import Chat, DevBenchPaper, Natural
+from caretbench.prompts.conversations import ChatStrategy, DevBenchPaperStrategy, NaturalLanguageStrategy
 from caretbench.prompts.fim.detection import fim_formats, format_for_model
 from caretbench.prompts.fim.strategy import FimStrategy, fim_strategies
-from caretbench.prompts.prompt_plugins import STRATEGIES, plugin_strategy
-from caretbench.prompts.question import ChatQuestion, LikeliestLetter, TextQuestion
+from caretbench.prompts.prompt_plugins import STRATEGY_ENTRY_POINT_GROUP, plugin_strategy
+from caretbench.prompts.question import ChatQuestionStrategy, LikeliestLetterStrategy, TextQuestionStrategy
 from caretbench.prompts.strategy import PromptStrategy, QuestionStrategy, unreadable_reason
-from caretbench.prompts.text_prompts import Fill, LeftToRight
+from caretbench.prompts.text_prompts import FillStrategy, LeftToRightStrategy
 
 AUTO: Final = "auto"
-"""The name that leaves the choice to :func:`caretbench.prompts.choose`; no strategy has it."""
+"""Value of ``--prompt`` that selects the strategy automatically; not the name of a strategy."""
 
-OURS: tuple[PromptStrategy, ...] = (
-    Chat(), Natural(), LeftToRight(), Fill(), DevBenchPaper(), ChatQuestion(), TextQuestion(),
-    LikeliestLetter(),
+BUILT_IN_STRATEGIES: tuple[PromptStrategy, ...] = (
+    ChatStrategy(), NaturalLanguageStrategy(), LeftToRightStrategy(), FillStrategy(), DevBenchPaperStrategy(),
+    ChatQuestionStrategy(), TextQuestionStrategy(),
+    LikeliestLetterStrategy(),
 )  # fmt: skip
-"""The strategies that are no FIM format and no plug-in."""
+"""Built-in strategies, except those of FIM formats."""
 
-_BY_NAME: Mapping[str, PromptStrategy] = MappingProxyType({entry.name: entry for entry in OURS})
+_BY_NAME: Mapping[str, PromptStrategy] = MappingProxyType(
+    {entry.name: entry for entry in BUILT_IN_STRATEGIES}
+)
 _TAKEN = frozenset({*_BY_NAME, AUTO})
 _FIM = "fim/"
 
 
 def strategies() -> tuple[str, ...]:
     """Return the names of all strategies: ours, the FIM formats, installed plug-ins."""
-    return (*_BY_NAME, *fim_strategies(), *installed_plugins(STRATEGIES, _TAKEN))
+    return (*_BY_NAME, *fim_strategies(), *installed_plugins(STRATEGY_ENTRY_POINT_GROUP, _TAKEN))
 
 
 def strategy(name: str) -> PromptStrategy:
@@ -48,7 +51,7 @@ def strategy(name: str) -> PromptStrategy:
     found: PromptStrategy | None
     if wanted.startswith(_FIM):
         found = _fim(wanted)
-    elif (plugin := load_plugin(STRATEGIES, wanted, _TAKEN)) is not None:
+    elif (plugin := load_plugin(STRATEGY_ENTRY_POINT_GROUP, wanted, _TAKEN)) is not None:
         found = plugin_strategy(plugin)
     else:
         found = _BY_NAME.get(wanted)
@@ -73,7 +76,7 @@ def _fim(name: str) -> FimStrategy | None:
 
 
 def choose(client: ModelClient, wanted: str | None, *, questions: bool = False) -> PromptStrategy:
-    """Return the strategy for a model. The caller reports it: a hidden choice would be a default.
+    """Return the prompt strategy for a model: the requested one, or automatically the most suitable one.
 
     ``auto`` (or None) takes what tells most about a model's skill at the caret:
 
@@ -138,7 +141,7 @@ def _offers(client: ModelClient, *, questions: bool = False) -> str:
     """Return the values of --prompt for this model, the formats as one."""
     ours = [
         entry.name
-        for entry in OURS
+        for entry in BUILT_IN_STRATEGIES
         if entry.kind in client.accepts
         and isinstance(entry, QuestionStrategy) is questions
         and unreadable_reason(entry, client) is None

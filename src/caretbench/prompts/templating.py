@@ -1,4 +1,4 @@
-"""Conversations from the files of ``templates/``, filled with as much text as fits the budget."""
+"""Rendering of chat prompts from Jinja templates in ``templates/``, truncated to the budget."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from caretbench.languages import languages
 from caretbench.languages.table_reader import LanguageTable, read_table
 from caretbench.models import ChatPrompt, Message
 from caretbench.problem import Caret
-from caretbench.prompts.budget import PromptParts, fit_rendered
+from caretbench.prompts.budget import PromptParts, render_within_budget
 from caretbench.prompts.strategy import PromptBudget
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
 
 
-class Example(LanguageTable):
+class WorkedExample(LanguageTable):
     """Worked example in one language, ``example.toml`` in its folder: ``prefix + middle + suffix`` is a program."""
 
     path: str
@@ -32,9 +32,9 @@ def _read(name: str) -> str:
 
 
 @cache
-def examples() -> Mapping[str, Example]:
+def worked_examples() -> Mapping[str, WorkedExample]:
     """Return the worked examples by language."""
-    read = {name: read_table(name, "example", Example) for name in languages()}
+    read = {name: read_table(name, "example", WorkedExample) for name in languages()}
     return {name: example for name, example in read.items() if example is not None}
 
 
@@ -54,7 +54,7 @@ def _template(name: str) -> Template:
 
 
 def fill_templates(name: str, values: Mapping[str, object]) -> tuple[Message, ...]:
-    """Return the templates ``NAME.system.j2`` and ``NAME.user.j2``, filled as they are."""
+    """Return the messages of the templates ``NAME.system.j2`` and ``NAME.user.j2``, without truncation."""
     return (
         Message(role="system", text=_template(f"{name}.system.j2").render(values)),
         Message(role="user", text=_template(f"{name}.user.j2").render(values)),
@@ -64,7 +64,7 @@ def fill_templates(name: str, values: Mapping[str, object]) -> tuple[Message, ..
 def render_conversation(
     name: str, caret: Caret, budget: PromptBudget, values: Callable[[PromptParts], Mapping[str, object]]
 ) -> ChatPrompt:
-    """Return the templates ``NAME.system.j2`` and ``NAME.user.j2``, filled with the part of ``caret`` that fits.
+    """Return the messages of the templates ``NAME.*.j2``, filled with a caret that is truncated to the budget.
 
     Args:
         name: Name of the templates.
@@ -83,5 +83,5 @@ def render_conversation(
         by_text[text] = messages
         return text
 
-    sent = fit_rendered(PromptParts(caret.prefix, caret.suffix, caret.context), budget, rendered)
+    sent = render_within_budget(PromptParts(caret.prefix, caret.suffix, caret.context), budget, rendered)
     return ChatPrompt(messages=by_text[sent])

@@ -1,16 +1,16 @@
-"""Strategies ``left-to-right`` and ``fill``: the text at the caret without our instructions."""
+"""Prompt strategies ``left-to-right`` and ``fill``, which send the text at the caret without instructions."""
 
 from __future__ import annotations
 
 from caretbench.languages import Language
 from caretbench.models import FillPrompt, TextPrompt
 from caretbench.problem import Caret
-from caretbench.prompts.budget import PromptParts, fit_rendered, fit_to_budget
-from caretbench.prompts.markers import as_line_comments, language_of
+from caretbench.prompts.budget import PromptParts, fit_to_budget, render_within_budget
+from caretbench.prompts.markers import as_line_comments, caret_language
 from caretbench.prompts.strategy import PromptBudget, PromptStrategy, UnpromptableError
 
 
-class LeftToRight(PromptStrategy):
+class LeftToRightStrategy(PromptStrategy):
     """Strategy for base models without sentinels: the text before the caret. The suffix is not shown.
 
     The prefix is sent as it is, blanks at its end included. Most tokenizers join blanks to the word that follows, so
@@ -25,27 +25,29 @@ class LeftToRight(PromptStrategy):
     kind = "text"
 
     def render(self, caret: Caret, budget: PromptBudget) -> TextPrompt:
-        """Return the prefix; before it other files and the instruction, each headed by or written as a comment."""
+        """Return the prefix, after the instruction as a comment and other files headed by path comments."""
         if not caret.prefix:
             raise UnpromptableError("no text stands before the caret, so that there is nothing to continue")
-        language = language_of(caret) if caret.context or caret.instruction else None
+        language = caret_language(caret) if caret.context or caret.instruction else None
 
         def rendered(parts: PromptParts) -> str:
             before = _before(caret, parts, language) if language is not None else ""
             return before + parts.prefix
 
-        return TextPrompt(text=fit_rendered(PromptParts(caret.prefix, "", caret.context), budget, rendered))
+        return TextPrompt(
+            text=render_within_budget(PromptParts(caret.prefix, "", caret.context), budget, rendered)
+        )
 
 
-class Fill(PromptStrategy):
-    """Strategy for endpoints that place sentinels themselves: text before and after the caret, in any language."""
+class FillStrategy(PromptStrategy):
+    """Strategy for FIM endpoints that insert sentinels themselves; sends prefix and suffix separately."""
 
     name = "fill"
     version = 1
     kind = "fill"
 
     def render(self, caret: Caret, budget: PromptBudget) -> FillPrompt:
-        """Return the part of the caret's text that fits. Sentinels and template are the endpoint's, and not counted."""
+        """Return prefix and suffix within the budget; the endpoint's sentinels and template are not counted."""
         overhead = "\n".join(text for text in (caret.path, caret.instruction) if text)
         parts = fit_to_budget(PromptParts(caret.prefix, caret.suffix, caret.context), budget, overhead)
         return FillPrompt(

@@ -32,7 +32,7 @@ from caretbench.reports.strata import SEPARATOR, Stratum, has_verdicts, strata_o
 from caretbench.reports.summary import Column, RateCell
 from caretbench.suites import suite_of_run
 from caretbench.suites.base import Suite
-from caretbench.suites.values import Stratification
+from caretbench.suites.suite_types import Stratification
 
 STRATUM_RESAMPLES = 2000
 """Number of bootstrap resamples for the interval of a stratum, of which a run has hundreds."""

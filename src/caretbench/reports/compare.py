@@ -25,7 +25,7 @@ from caretbench.reports.results.identity import (
 )
 from caretbench.reports.results.problem_lists import excluded_ids, find_excluded_problems
 from caretbench.reports.strata import SEPARATOR, Stratum, has_verdicts, strata_of
-from caretbench.suites.values import DEFAULT_STRATIFICATION, Stratification
+from caretbench.suites.suite_types import DEFAULT_STRATIFICATION, Stratification
 from caretbench.versions import current_model
 
 NOT_DISTINGUISHABLE = "not distinguishable"

@@ -18,7 +18,7 @@ from caretbench.reports.results.problem_lists import ExcludedProblems, find_excl
 from caretbench.reports.summary import Column, SuiteTable
 from caretbench.suites import suite_errors
 from caretbench.suites.base import Suite
-from caretbench.suites.values import DEFAULT_STRATIFICATION, Stratification, SuiteChart
+from caretbench.suites.suite_types import DEFAULT_STRATIFICATION, Stratification, SuiteChart
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from caretbench.runs.judging.result import COVERAGE_WANTED
 from caretbench.runs.run_folder import RunFolder
 from caretbench.suites import suite_of_run
 from caretbench.suites.base import Suite
-from caretbench.suites.values import DEFAULT_STRATIFICATION, Stratification
+from caretbench.suites.suite_types import DEFAULT_STRATIFICATION, Stratification
 
 
 def load_run_folder(folder: Path) -> LoadedRun:

@@ -15,7 +15,7 @@ from caretbench.languages import languages
 from caretbench.metrics.binning import bin_index, bin_title, quantile_bounds
 from caretbench.problem import Caret, CriterionCheck, Problem
 from caretbench.profiles import profile_named, rules_of
-from caretbench.suites.values import Stratification
+from caretbench.suites.suite_types import Stratification
 
 EVERY_LANGUAGE = "*"
 PRESET = "@paper"

@@ -32,7 +32,7 @@ def line_shingles(patch: str, size: int = SHINGLE_LINES) -> Shingles:
 
 
 def as_shingles(hashes: Iterable[int]) -> Shingles:
-    """Return sorted unique 64-bit hashes."""
+    """Return hashes as shingles: a sorted array of unique 64-bit hashes."""
     return np.unique(np.fromiter((value & 0xFFFFFFFFFFFFFFFF for value in hashes), dtype=np.uint64))
 
 

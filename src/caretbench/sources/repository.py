@@ -52,7 +52,7 @@ def parse_remote_url(url: str) -> RepositoryName | None:
 
 
 def repository_name(folder: Path, remote_url: str | None) -> RepositoryName:
-    """Return the name of a clone; a ``remote_url`` that is a folder is used as the clone's own folder is."""
+    """Return a clone's name, from its remote URL, or from a folder name if there is none or it is a folder."""
     if remote_url:
         found = parse_remote_url(remote_url)
         if found is not None:
@@ -120,7 +120,7 @@ class RepositoryFacts(Row):
 
     @property
     def name(self) -> str:
-        """The last part of the name."""
+        """Part of the repository's name after the last slash."""
         return self.repo.rpartition("/")[2]
 
     @property
@@ -128,8 +128,8 @@ class RepositoryFacts(Row):
         """URL of the repository's page, if the host is known."""
         return _PAGES[self.host][0].format(repo=self.repo) if self.host in _PAGES else None
 
-    def page_of_change(self, number: int | None, sha: str) -> str | None:
-        """Return the URL of a pull request, or of a commit without a number."""
+    def change_url(self, number: int | None, sha: str) -> str | None:
+        """Return the URL of a pull request, or of a commit if the change has no number."""
         if self.host not in _PAGES:
             return None
         base, request, commit = _PAGES[self.host]

@@ -13,7 +13,7 @@ from caretbench.plugins import Plugin, PluginError, installed_plugins, load_plug
 
 if TYPE_CHECKING:
     from caretbench.suites.base import Suite
-    from caretbench.suites.values import ProblemSet
+    from caretbench.suites.suite_types import ProblemSet
 
 ENTRY_POINT_GROUP: Final[Literal["caretbench.suites"]] = "caretbench.suites"
 """Entry point group in which a package declares a suite: ``name = "package.module:Class"``."""
@@ -119,8 +119,8 @@ def suite_of_run(suite_name: object) -> Suite | None:
     return load_suite(str(suite_name)) if suite_name in suite_names() else None
 
 
-def baselines_of_run(suite_name: object, listed: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the names of a run's baselines, in the order of reports; ``listed`` are names in its manifest.
+def baselines_of_run(suite_name: object, manifest_baselines: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the names of a run's baselines, in the order of reports; ``manifest_baselines`` are names in its manifest.
 
     For a suite that is not installed, they include all built-in baselines.
     """
@@ -128,7 +128,7 @@ def baselines_of_run(suite_name: object, listed: Iterable[str] = ()) -> tuple[st
 
     found = suite_of_run(suite_name)
     names = ("reference", *found.baselines) if found else BASELINE_NAMES
-    return tuple(dict.fromkeys((*names, *listed)))
+    return tuple(dict.fromkeys((*names, *manifest_baselines)))
 
 
 def _plugged(plugin: Plugin) -> Suite:

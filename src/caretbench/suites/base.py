@@ -20,7 +20,7 @@ from caretbench.progress import Progress
 from caretbench.suites.baselines import BASELINES, BaselineFunction
 from caretbench.suites.build_models import NO_MODELS, BuildModels
 from caretbench.suites.completion_files import read_completions
-from caretbench.suites.values import (
+from caretbench.suites.suite_types import (
     DEFAULT_STRATIFICATION,
     BuildResult,
     Measurement,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from caretbench.profiles import PROFILES, ProfileRule, ProfileRules
 from caretbench.suites.base import Suite
-from caretbench.suites.values import Table
+from caretbench.suites.suite_types import Table
 
 _HEAD = ("", *PROFILES)
 

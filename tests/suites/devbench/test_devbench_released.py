@@ -10,7 +10,9 @@ from caretbench.extraction.policies import policy
 from caretbench.files import DataError
 from caretbench.problem import InlineSplice
 from caretbench.suites import load_suite
-from caretbench.suites.devbench import paper, recorded, released
+from caretbench.suites.devbench import paper_programs as paper
+from caretbench.suites.devbench import recorded_completions as recorded
+from caretbench.suites.devbench import released_problems as released
 from caretbench.suites.devbench.layout import canonical_category, caret_boundary
 
 ROW = {

@@ -23,7 +23,7 @@ from caretbench.suites.efcb.attacks.learners import BoostedTrees, LinearLearner
 from caretbench.suites.efcb.attacks.line_features import FEATURE_NAMES
 from caretbench.suites.efcb.choices.edit_pairs import pairs_by_ranks, score_edits, select_edits
 from caretbench.suites.efcb.edits.editable_patch import EditablePatch
-from caretbench.suites.efcb.rendering import render_patch
+from caretbench.suites.efcb.patch_rendering import render_patch
 from caretbench.suites.efcb.seeding import seeded_random
 from tests.support.efcb_programs import added, change
 

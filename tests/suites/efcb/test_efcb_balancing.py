@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from caretbench.sources.pull_request import FileChange, PullRequest
 from caretbench.suites.efcb.choices.feature_balancing import balance_groups, balance_items
 from caretbench.suites.efcb.choices.pair_fairness import ChangeReferences, PairFairness
-from caretbench.suites.efcb.rendering import render_patch
+from caretbench.suites.efcb.patch_rendering import render_patch
 from tests.support.efcb_programs import added
 
 ALL = {(first, second) for first in range(4) for second in range(4)}

@@ -10,7 +10,7 @@ from caretbench.suites.efcb.attacks.attacker_calibration import _likeliest_facto
 from caretbench.suites.efcb.attacks.code_likelihood import CodeModels
 from caretbench.suites.efcb.attacks.learned_attackers import AttackerRound, EditSample, load_attackers
 from caretbench.suites.efcb.edits.editable_patch import EditablePatch
-from caretbench.suites.efcb.rendering import render_patch
+from caretbench.suites.efcb.patch_rendering import render_patch
 from caretbench.suites.efcb.seeding import seeded_random
 from tests.support.efcb_programs import added, change
 

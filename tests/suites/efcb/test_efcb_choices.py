@@ -13,8 +13,8 @@ from caretbench.sources.pull_request import FileChange, PullRequest
 from caretbench.suites.efcb.choice_positions import balanced_positions, insert_choice, rotate_choices
 from caretbench.suites.efcb.choices.choice_problems import choice_problems, query_text
 from caretbench.suites.efcb.options import EfcbOptions, Query
+from caretbench.suites.efcb.patch_rendering import render_patch
 from caretbench.suites.efcb.problem_metadata import main_language
-from caretbench.suites.efcb.rendering import render_patch
 from caretbench.suites.efcb.seeding import problem_id, seeded_random
 
 PATCH = "@@ -1,2 +1,2 @@ func F() {\n-\told()\n+\tnew()\n \tend()\n"

@@ -21,7 +21,7 @@ from caretbench.suites.efcb.change_filters import filter_changes
 from caretbench.suites.efcb.choices.gmcq_easy import EasyQuestion, easy_problems, easy_questions
 from caretbench.suites.efcb.choices.pair_fairness import ChangeReferences, PairFairness
 from caretbench.suites.efcb.options import EasyOptions
-from caretbench.suites.efcb.rendering import render_patch
+from caretbench.suites.efcb.patch_rendering import render_patch
 from caretbench.suites.efcb.seeding import seeded_random
 
 THINGS = ("cache", "socket", "route", "peer", "timer", "store", "packet", "token", "filter", "queue")

@@ -19,7 +19,7 @@ from caretbench.suites.efcb.edits.name_rules import (
     is_symmetric_call,
 )
 from caretbench.suites.efcb.edits.patch_edit import PatchEdit, Replacement
-from caretbench.suites.efcb.rendering import render_patch
+from caretbench.suites.efcb.patch_rendering import render_patch
 from caretbench.suites.efcb.seeding import seeded_random
 from caretbench.syntax.parser import error_count, parse
 from caretbench.syntax.source import grammar_of

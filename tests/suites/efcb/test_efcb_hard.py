@@ -20,7 +20,7 @@ from caretbench.suites.efcb.choices.edit_pairs import RANK_SCORERS, SelectedEdit
 from caretbench.suites.efcb.choices.gmcq_hard import HardQuestion, hard_problems, hard_questions
 from caretbench.suites.efcb.edits.patch_edit import PatchEdit, Replacement
 from caretbench.suites.efcb.options import ChoiceOptions
-from caretbench.suites.efcb.rendering import render_patch
+from caretbench.suites.efcb.patch_rendering import render_patch
 from caretbench.suites.efcb.seeding import seeded_random
 from tests.support.efcb_programs import added, change
 

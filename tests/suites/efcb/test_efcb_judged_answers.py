@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from caretbench.suites import load_suite
-from caretbench.suites.efcb.open_answers.masked_problems import WHOLE_PATCH
+from caretbench.suites.efcb.open_answers.masked_problems import WHOLE_PATCH_TIER
 from tests.support.questions import CHANGES, question_problem
 
 LINES = CHANGES["cache"][2]
@@ -35,7 +35,7 @@ def test_a_patch_that_is_given_back_unfilled_is_the_empty_text() -> None:
 
 def test_where_the_whole_patch_is_asked_for_the_whole_answer_is_judged() -> None:
     problem = question_problem("mpr-gen", "cache")
-    whole = problem.model_copy(update={"labels": {**problem.labels, "tier": WHOLE_PATCH}})
+    whole = problem.model_copy(update={"labels": {**problem.labels, "tier": WHOLE_PATCH_TIER}})
     assert load_suite("efcb").judged_text(whole, " a patch", "default") == " a patch"  # type: ignore[attr-defined]
 
 

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from caretbench.problem import ChoiceCheck, NoSplice, Problem, Provenance, Question
-from caretbench.suites.efcb.attacks.floor_attacks import AttackQuestion, credit
-from caretbench.suites.efcb.attacks.leak_report import consensus_choice, leak_report
+from caretbench.suites.efcb.attacks.floor_attacks import AttackQuestion, choice_credit
+from caretbench.suites.efcb.attacks.leak_report import leak_report, score_by_consensus
 from caretbench.suites.efcb.choices.choice_problems import INSTRUCTION
 from caretbench.suites.efcb.seeding import seeded_random
 
@@ -22,7 +22,7 @@ def patch(words: str) -> str:
 
 
 def by_attack(problems: list[Problem]) -> dict[str, tuple[float, bool]]:
-    return {leak.attack: (leak.accuracy, leak.exceeded) for leak in leak_report(problems, [])}
+    return {leak.attack: (leak.accuracy, leak.exceeds_limit) for leak in leak_report(problems, [])}
 
 
 def test_what_stands_always_in_one_place_or_is_longest_stops_a_build() -> None:
@@ -49,7 +49,7 @@ def test_fair_choices_pass_every_limit() -> None:
         "learned here, linear",
         "learned here, trees",
     }
-    assert [(leak.attack, leak.accuracy) for leak in limits if leak.exceeded] == []
+    assert [(leak.attack, leak.accuracy) for leak in limits if leak.exceeds_limit] == []
     assert {round(leak.standard_error, 9) for leak in limits} == {round((0.25 * 0.75 / 200) ** 0.5, 9)}
 
 
@@ -63,16 +63,16 @@ def test_a_factorial_of_two_changes_gives_consensus_nothing() -> None:
         return " ".join(found)
 
     choices = (swapped(), swapped((0, 1)), swapped((3, 4)), swapped((0, 1), (3, 4)))
-    found = consensus_choice(AttackQuestion("", choices, "r", "c"))
+    found = score_by_consensus(AttackQuestion("", choices, "r", "c"))
     assert len(set(found)) == 1
-    assert [credit(found, place) for place in range(4)] == [0.25] * 4
+    assert [choice_credit(found, place) for place in range(4)] == [0.25] * 4
     edits = (
         " ".join(words),
         "x two three four five six",
         "one x three four five six",
         "one two x four five six",
     )
-    assert credit(consensus_choice(AttackQuestion("", edits, "r", "c")), 0) == 1.0
+    assert choice_credit(score_by_consensus(AttackQuestion("", edits, "r", "c")), 0) == 1.0
 
 
 def test_words_and_paths_are_floors_and_stop_nothing() -> None:
@@ -83,7 +83,7 @@ def test_words_and_paths_are_floors_and_stop_nothing() -> None:
     found = {leak.attack: leak for leak in leak_report(problems, [])}
     assert found["TF-IDF"].accuracy == found["BM25"].accuracy == 1.0
     assert found["paths"].accuracy == 1.0
-    assert not any(leak.exceeded for leak in found.values() if leak.kind == "floor")
+    assert not any(leak.exceeds_limit for leak in found.values() if leak.kind == "floor")
     assert all(leak.kind == "floor" for name, leak in found.items() if "likel" in name)
 
 
@@ -96,15 +96,15 @@ def test_a_feature_that_tells_stops_a_build() -> None:
         ]
         problems.append(asked(number, (*texts,), number % 4))
     found = {leak.attack: leak for leak in leak_report(problems, [])}
-    assert found["least digits"].exceeded
-    assert found["learned here, linear"].exceeded
+    assert found["least digits"].exceeds_limit
+    assert found["learned here, linear"].exceeds_limit
     assert found["learned here, linear"].family == "learned"
-    assert not found["most digits"].exceeded
+    assert not found["most digits"].exceeds_limit
     # One of many is allowed more than one alone.
     assert found["least digits"].allowed > 3.5 > found["learned here, linear"].allowed == 3.0
     small = leak_report(problems[:99], [])
-    assert all(leak.too_small for leak in small)
-    assert not any(leak.exceeded for leak in small if leak.family != "shape")
+    assert all(leak.has_too_few_questions for leak in small)
+    assert not any(leak.exceeds_limit for leak in small if leak.family != "shape")
 
 
 def test_questions_of_a_set_tell_a_learner_nothing() -> None:

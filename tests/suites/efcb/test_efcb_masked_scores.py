@@ -7,7 +7,7 @@ import pytest
 from caretbench.problem import ContextFile, CriterionCheck, NoSplice, Problem, Provenance, Question
 from caretbench.suites.efcb.open_answers.masked_scores import (
     COPY_BASELINES,
-    MEASURES,
+    MEASURE_NAMES,
     copy_previous_lines,
     copy_removed_lines,
     masked_scores,
@@ -47,8 +47,8 @@ def problem_of(
 
 def test_the_right_lines_get_all() -> None:
     values = masked_scores(problem_of(), f"```go\n{ANSWER}\n```")
-    assert {name: values[name] for name in (*MEASURES, "syntax_valid", "answered")} == dict.fromkeys(
-        (*MEASURES, "syntax_valid", "answered"), 1.0
+    assert {name: values[name] for name in (*MEASURE_NAMES, "syntax_valid", "answered")} == dict.fromkeys(
+        (*MEASURE_NAMES, "syntax_valid", "answered"), 1.0
     )
     assert values["net"] == 1 - values["floor"]
 
@@ -56,7 +56,7 @@ def test_the_right_lines_get_all() -> None:
 @pytest.mark.parametrize("text", [None, "", "[[MASK]]\n[[MASK]]", PATCH, "<think>"])
 def test_nothing_gets_nothing(text: str | None) -> None:
     values = masked_scores(problem_of(), text)
-    assert {values[name] for name in (*MEASURES, "syntax_valid", "answered")} == {0.0}
+    assert {values[name] for name in (*MEASURE_NAMES, "syntax_valid", "answered")} == {0.0}
     assert values["net"] == -values["floor"] < 0
 
 

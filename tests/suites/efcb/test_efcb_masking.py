@@ -13,7 +13,11 @@ from hypothesis import strategies as st
 
 from caretbench.problem import CriterionCheck, Question
 from caretbench.sources.pull_request import FileChange, PullRequest
-from caretbench.suites.efcb.open_answers.mask_windows import MASK, MIN_INFORMATIVE_LINES, find_windows
+from caretbench.suites.efcb.open_answers.mask_windows import (
+    MASK_PLACEHOLDER,
+    MIN_INFORMATIVE_LINES,
+    find_windows,
+)
 from caretbench.suites.efcb.open_answers.masked_answers import find_masked_hunk, parse_masked_answer
 from caretbench.suites.efcb.open_answers.masked_problems import (
     MaskedItem,
@@ -22,7 +26,7 @@ from caretbench.suites.efcb.open_answers.masked_problems import (
     masked_problem,
 )
 from caretbench.suites.efcb.options import EfcbOptions
-from caretbench.suites.efcb.rendering import render_patch
+from caretbench.suites.efcb.patch_rendering import render_patch
 
 CODE = (
     "func Retry(ctx context.Context, limit int) error {",
@@ -41,8 +45,10 @@ def unmasked(patch: str, lines: Iterable[str]) -> str:
     Fewer or more lines than masks may come: they stand where the masks begin.
     """
     shown = patch.split("\n")
-    start = shown.index(MASK)
-    stop = next(index for index in range(start, len(shown) + 1) if shown[index : index + 1] != [MASK])
+    start = shown.index(MASK_PLACEHOLDER)
+    stop = next(
+        index for index in range(start, len(shown) + 1) if shown[index : index + 1] != [MASK_PLACEHOLDER]
+    )
     return "\n".join((*shown[:start], *(f"+{line}" for line in lines), *shown[stop:]))
 
 
@@ -105,7 +111,7 @@ def test_added_lines_are_hidden_and_asked_for_alone() -> None:
     assert isinstance(made.shown, Question)
     (shown,) = made.shown.context
     assert shown.path == "patch.diff"
-    assert shown.text.split("\n").count(MASK) == 5
+    assert shown.text.split("\n").count(MASK_PLACEHOLDER) == 5
     assert made.shown.text.endswith("\n\nnet: try again\n\nSending gives up too soon.")
     assert "5 consecutive lines" in made.shown.text
     assert made.reference in ["\n".join(CODE[start : start + 5]) for start in range(3)]
@@ -159,7 +165,9 @@ def test_other_reasons() -> None:
     told = "It calls `delay = longer(delay, attempt)` and `waitFor(ctx, delay)`."
     assert reasons_of(change(patch_of(CODE), description=told), tiers=("added",)) == {"added": "told_in_text"}
     assert reasons_of(change("no hunk at all"), tiers=("added",)) == {"added": "malformed"}
-    assert reasons_of(change(patch_of((*CODE, f"// {MASK}"))), tiers=("added",)) == {"added": "holds_a_mask"}
+    assert reasons_of(change(patch_of((*CODE, f"// {MASK_PLACEHOLDER}"))), tiers=("added",)) == {
+        "added": "holds_a_mask"
+    }
 
 
 def test_lines_that_the_patch_repeats_are_counted() -> None:
@@ -179,13 +187,13 @@ def test_the_paper_hides_five_lines_anywhere_and_wants_the_whole_patch() -> None
     made = masked_problem(item)
     assert made.reference == render_patch(pull, include_generated=True).text
     assert isinstance(made.shown, Question)
-    assert made.shown.context[0].text.count(MASK) == 5
+    assert made.shown.context[0].text.count(MASK_PLACEHOLDER) == 5
     assert made.label("whole_patch") == "yes"
     starts = set()
     kinds: set[str] = set()
     for seed in range(200):
         (item,) = items_of(pull, profile="paper", seed=seed)
-        starts.add(item.patch.split("\n").index(MASK))
+        starts.add(item.patch.split("\n").index(MASK_PLACEHOLDER))
         kinds.update(map(str, item.labels["masked_kinds"]))  # type: ignore[arg-type]
     assert starts == set(range(render_patch(pull, include_generated=True).lines - 4))
     assert kinds == {"added", "removed", "kept", "header", "file"}

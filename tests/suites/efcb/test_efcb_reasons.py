@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import get_args
 
 from caretbench.suites.efcb import problem_building
-from caretbench.suites.efcb.change_filters import FILTERS, NEAR_DUPLICATE
+from caretbench.suites.efcb.change_filters import FILTERS, NEAR_DUPLICATE_FILTER
 from caretbench.suites.efcb.open_answers.mask_windows import NoWindowReason
 from tests.support.efcb_changes import build_tasks, records
 
@@ -47,7 +47,7 @@ def is_a_reason(node: ast.Assign | ast.Return) -> bool:
 
 def of_changes() -> set[str]:
     """Return the reasons that the suite's modules give to changes."""
-    found = {*FILTERS} | {NEAR_DUPLICATE, *get_args(NoWindowReason)}
+    found = {*FILTERS} | {NEAR_DUPLICATE_FILTER, *get_args(NoWindowReason)}
     for path in SUITE.rglob("*.py"):
         text = path.read_text("utf-8")
         if "Rejected" not in text and "reasons" not in text:

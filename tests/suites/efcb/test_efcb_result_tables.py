@@ -13,7 +13,7 @@ from caretbench.suites.efcb.output.build_folder import EfcbFolder
 from caretbench.suites.efcb.suite import Efcb
 from caretbench.suites.efcb.tables.result_tables import result_tables
 from caretbench.suites.selection import Selection
-from caretbench.suites.values import Table
+from caretbench.suites.suite_types import Table
 from tests.support.efcb_changes import build_tasks
 
 SUITE = Efcb()

@@ -26,7 +26,7 @@ from caretbench.suites.efcb.open_answers.reverse_scores import (
     unsupported_mentions,
 )
 from caretbench.suites.efcb.options import EfcbOptions
-from caretbench.suites.efcb.rendering import render_patch
+from caretbench.suites.efcb.patch_rendering import render_patch
 from caretbench.suites.efcb.suite import Efcb
 
 SUITE = Efcb()

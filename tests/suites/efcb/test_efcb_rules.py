@@ -24,7 +24,7 @@ from caretbench.suites.efcb.choices.sets_of_four import ChoiceSet, SetRelations,
 from caretbench.suites.efcb.edits.editable_patch import EditablePatch
 from caretbench.suites.efcb.edits.patch_parts import patch_parts
 from caretbench.suites.efcb.options import EasyOptions
-from caretbench.suites.efcb.rendering import render_patch
+from caretbench.suites.efcb.patch_rendering import render_patch
 from caretbench.suites.efcb.seeding import seeded_random
 from tests.support.efcb_programs import added, change
 

@@ -218,13 +218,13 @@ def test_there_are_problems_of_every_task(problems: list[Problem]) -> None:
 @pytest.mark.long
 def test_nothing_is_given_away(problems: list[Problem], pulls: list[PullRequest]) -> None:
     report = leaks.leak_report(problems, pulls)
-    assert [leak for leak in report if leak.exceeded] == []
+    assert [leak for leak in report if leak.exceeds_limit] == []
     limits = [leak for leak in report if leak.kind == "limit"]
     assert {leak.attack for leak in limits if leak.family == "shape"} == set(leaks.SHAPE_ATTACKS)
     for leak in limits:
         if leak.task == "gmcq-easy" and leak.family in ("feature", "learned"):
             assert leak.accuracy == pytest.approx(0.25), leak.attack
-    assert {leak.tier for leak in limits if leak.task == "gmcq-easy" and not leak.too_small} == {
+    assert {leak.tier for leak in limits if leak.task == "gmcq-easy" and not leak.has_too_few_questions} == {
         "random",
         "matched",
         "adversarial",

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caretbench.suites.efcb.choices.word_swaps import word_swaps
-from caretbench.suites.efcb.rendering import render_patch
+from caretbench.suites.efcb.patch_rendering import render_patch
 from caretbench.suites.efcb.seeding import seeded_random
 from tests.support.efcb_programs import PROGRAMS, added, change
 

@@ -13,9 +13,9 @@ from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.problem import FileSplice
 from caretbench.projects.setup.settings import CheckSettings
 from caretbench.suites.simcopilot.build_types import BuiltTasks, SimCopilotOptions
-from caretbench.suites.simcopilot.folder import TaskFolder
 from caretbench.suites.simcopilot.mining.tasks import TaskSampling
 from caretbench.suites.simcopilot.task_builder import TaskBuilder
+from caretbench.suites.simcopilot.task_folder import TaskFolder
 
 CODE = """\
 def total(orders, limit):
@@ -139,7 +139,7 @@ def test_a_file_whose_reach_is_unknown_is_named_and_does_not_count(
     [(path, reason)] = built.manifest.unknown_reach.items()
     assert (path, reason) == ("odd.py", "the tests do not pass with instrumentation: failed")
     assert built.manifest.reached_lines == {"python": 8}
-    assert (built.verdict_count("valid"), built.counted_tasks) == (2, 1)
+    assert (built.verdict_count("valid"), built.yield_task_count) == (2, 1)
 
 
 @pytest.mark.parametrize(

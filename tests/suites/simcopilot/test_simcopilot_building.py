@@ -22,9 +22,9 @@ from caretbench.projects.reference_runs import run_checks
 from caretbench.projects.setup.command_detection import project_checks
 from caretbench.projects.setup.settings import CheckSettings, read_settings
 from caretbench.suites.simcopilot.build_types import BuiltTasks, SimCopilotOptions
-from caretbench.suites.simcopilot.folder import TaskFolder
 from caretbench.suites.simcopilot.mining.tasks import TaskSampling
 from caretbench.suites.simcopilot.task_builder import TaskBuilder
+from caretbench.suites.simcopilot.task_folder import TaskFolder
 
 SHOP = '''\
 def total(orders, limit):

@@ -8,8 +8,8 @@ from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.files import DataError, sha256_json, write_rows
 from caretbench.problem import Caret, FileSplice, NoSplice, Problem, Provenance
 from caretbench.suites import load_suite
-from caretbench.suites.simcopilot.folder import BuildManifest, TaskFolder
-from caretbench.suites.values import DEFAULT_STRATIFICATION
+from caretbench.suites.simcopilot.task_folder import BuildManifest, TaskFolder
+from caretbench.suites.suite_types import DEFAULT_STRATIFICATION
 from caretbench.validation.validity import Validity
 
 SNAPSHOT = sha256_json(["snapshot 1", []])

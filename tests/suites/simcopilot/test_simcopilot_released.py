@@ -15,7 +15,7 @@ from caretbench.suites.simcopilot.released.spans import (
     load,
 )
 from caretbench.suites.simcopilot.released.tables import comment_distance, released_labels, released_tables
-from caretbench.suites.values import Table
+from caretbench.suites.suite_types import Table
 
 _SPANS = [{"Task_Name": "one", "checkpoint_LN_infilling": [[2, 3]], "checkpoint_LN_Completion": []}]
 

@@ -25,9 +25,9 @@ from caretbench.projects.runner_options import (
 from caretbench.projects.setup.command_detection import project_checks
 from caretbench.projects.setup.settings import CheckSettings
 from caretbench.suites.simcopilot.build_types import SimCopilotOptions
-from caretbench.suites.simcopilot.folder import TaskFolder
 from caretbench.suites.simcopilot.mining.tasks import TaskSampling
 from caretbench.suites.simcopilot.task_builder import TaskBuilder
+from caretbench.suites.simcopilot.task_folder import TaskFolder
 
 PRICES = """\
 def total(orders, limit):

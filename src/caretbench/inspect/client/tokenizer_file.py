@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from caretbench.errors import DataError, MachineError
-from caretbench.prompts.fim.detection import fim_formats, read_special_tokens, split_sentinels
+from caretbench.prompts.fim.detection import fim_formats, read_special_tokens, sentinels_split_by_tokenizer
 
 
 class TokenizerFile:
@@ -39,7 +39,11 @@ class TokenizerFile:
         except Exception as error:
             raise DataError(f"{path} is no tokenizer.json: {' '.join(str(error).split())[:200]}") from None
         # A sentinel may be in the vocabulary, and yet be read in pieces: then it is no sentinel.
-        split = {token for entry in fim_formats().values() for token in split_sentinels(entry, self._encode)}
+        split = {
+            token
+            for entry in fim_formats().values()
+            for token in sentinels_split_by_tokenizer(entry, self._encode)
+        }
         self.special_tokens = frozenset(
             token for token in special if token.removeprefix("\u2581") not in split
         )

@@ -22,7 +22,7 @@ from caretbench.runs.verdict import CheckOutcome, combine_checks, needs_executio
 from caretbench.suites import load_problems
 from caretbench.suites import load_suite as find_suite
 from caretbench.suites.base import Suite
-from caretbench.suites.values import ProblemSet
+from caretbench.suites.suite_types import ProblemSet
 
 LEFT_OUT = "left_out"
 NO_ANSWER = "no_answer"

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 from caretbench.errors import DataError
 from caretbench.prompts.fim.format import FamilyWithoutFim, FimFormat
 
-FILES = ("tokenizer.json", "tokenizer_config.json")
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
 _NAMED_TOKENS = ("bos_token", "eos_token", "unk_token", "pad_token", "additional_special_tokens")
 
 
@@ -42,17 +42,17 @@ def _table() -> _Table:
 
 
 def fim_formats() -> Mapping[str, FimFormat]:
-    """Return all formats by name, in the order of the table."""
+    """Return all FIM formats by name, in the order of ``fim_formats.toml``."""
     return _table().formats
 
 
-def families_without() -> Mapping[str, FamilyWithoutFim]:
-    """Return the families that are known not to fill in."""
+def families_without_fim() -> Mapping[str, FamilyWithoutFim]:
+    """Return the model families that cannot fill in the middle, by name."""
     return _table().none
 
 
 def detect_format(special_tokens: frozenset[str]) -> FimFormat | None:
-    """Return the format that these special tokens identify, or None.
+    """Return the FIM format whose sentinels are among a tokenizer's special tokens, or None.
 
     All tokens that identify a family must be there; the family with the most of them is meant. Families that share
     their tokens are told as the one whose form is common to them. Tokens tell a format, not a skill: many models have
@@ -68,7 +68,7 @@ def detect_format(special_tokens: frozenset[str]) -> FimFormat | None:
 
 
 def format_for_model(name: str, special_tokens: frozenset[str] | None) -> FimFormat:
-    """Return the format of a model, by its tokenizer first and its name second.
+    """Return the FIM format of a model, identified by its special tokens, else by its name.
 
     The name decides between families that the tokens cannot tell apart, and alone where no tokens are known.
 
@@ -96,8 +96,8 @@ def format_for_model(name: str, special_tokens: frozenset[str] | None) -> FimFor
     )
 
 
-def split_sentinels(entry: FimFormat, encode: Callable[[str], Sequence[int]]) -> tuple[str, ...]:
-    """Return the tokens that identify ``entry`` and that a tokenizer does not keep whole; empty where all is well.
+def sentinels_split_by_tokenizer(entry: FimFormat, encode: Callable[[str], Sequence[int]]) -> tuple[str, ...]:
+    """Return the sentinels of a format that a tokenizer splits into several tokens; normally empty.
 
     Args:
         entry: A format.
@@ -107,14 +107,14 @@ def split_sentinels(entry: FimFormat, encode: Callable[[str], Sequence[int]]) ->
 
 
 def known_sentinels() -> frozenset[str]:
-    """Return all tokens that identify some family."""
+    """Return the sentinel tokens that identify any family."""
     return frozenset(token for entry in fim_formats().values() for token in entry.identified_by)
 
 
 def _named(name: str) -> FimFormat | FamilyWithoutFim | None:
     """Return the family in a model's name: the end after the last slash, whatever its case, ``-`` for ``_``."""
     end = _plain(re.split(r"[/\\]", name.rstrip("/\\"))[-1])
-    entries: list[FimFormat | FamilyWithoutFim] = [*fim_formats().values(), *families_without().values()]
+    entries: list[FimFormat | FamilyWithoutFim] = [*fim_formats().values(), *families_without_fim().values()]
     fitting = [
         (len(pattern), pattern, entry)
         for entry in entries
@@ -137,20 +137,20 @@ def _spellings(tokens: frozenset[str]) -> frozenset[str]:
 
 
 def read_special_tokens(path: Path) -> frozenset[str]:
-    """Return all texts that the tokenizer at ``path`` reads as one token of its own.
+    """Return the special and added tokens of the tokenizer at ``path``.
 
     These are the added tokens, whether they are flagged special or not (both are read whole; Qwen does not flag its
     sentinels), and entries of the plain vocabulary that are a known sentinel (CodeLlama's).
 
     Args:
-        path: A folder with one of ``FILES`` or both, or one of these files.
+        path: A folder with one of ``TOKENIZER_FILES`` or both, or one of these files.
 
     Raises:
         DataError: There is no such file, or it does not hold a tokenizer.
     """
-    files = [path / name for name in FILES if (path / name).is_file()] if path.is_dir() else [path]
+    files = [path / name for name in TOKENIZER_FILES if (path / name).is_file()] if path.is_dir() else [path]
     if not files:
-        raise DataError(f"{path}: no {' and no '.join(FILES)} in this folder")
+        raise DataError(f"{path}: no {' and no '.join(TOKENIZER_FILES)} in this folder")
     return frozenset(token for file in files for token in _tokens(file))
 
 

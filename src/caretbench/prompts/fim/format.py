@@ -13,7 +13,7 @@ from caretbench.languages import language as language_named
 from caretbench.problem import ContextFile
 from caretbench.prompts.strategy import UnpromptableError
 
-Order = Literal["psm", "spm"]
+PrefixSuffixOrder = Literal["psm", "spm"]
 """Prefix or suffix first; the middle is what the model writes."""
 
 Condition = Literal["files", "path", "repository"]
@@ -35,7 +35,7 @@ class ConditionalText(_Entry):
 
 
 class FamilyWithoutFim(_Entry):
-    """Family without fill-in-the-middle, and the reason."""
+    """Model family that cannot fill in the middle, with the reason."""
 
     name: str
     title: str
@@ -43,15 +43,15 @@ class FamilyWithoutFim(_Entry):
     reason: str
 
 
-class FimText(NamedTuple):
-    """Prompt text, and the texts at which the answer ends."""
+class FimPrompt(NamedTuple):
+    """A rendered FIM prompt, and the stop sequences of its answer."""
 
     text: str
     stop: tuple[str, ...]
 
 
 class FimFormat(_Entry):
-    """Format of one family; the head of ``fim_formats.toml`` explains the fields."""
+    """FIM prompt format of one model family; ``fim_formats.toml`` explains the fields at its top."""
 
     name: str
     version: int = 1
@@ -63,7 +63,7 @@ class FimFormat(_Entry):
     reserved: tuple[str, ...] = ()
     bos: str | None = None
     system: str | None = None
-    orders: Mapping[Order, str] = Field(min_length=1)
+    orders: Mapping[PrefixSuffixOrder, str] = Field(min_length=1)
     file: str | None = None
     pieces: Mapping[str, ConditionalText] = Field(default_factory=dict)
     source: str
@@ -88,13 +88,13 @@ class FimFormat(_Entry):
         return self
 
     @property
-    def order(self) -> Order:
-        """Default order."""
+    def order(self) -> PrefixSuffixOrder:
+        """Default order of prefix and suffix: the first of ``orders``."""
         return next(iter(self.orders))
 
     @property
     def sentinels(self) -> tuple[str, ...]:
-        """All sentinels of this family, the longest first: none may occur in the shown text."""
+        """All sentinels of this family, longest first; shown texts must not contain any."""
         texts = {*self.identified_by, *self.stop, *self.reserved, *((self.bos,) if self.bos else ())}
         return tuple(sorted(texts, key=lambda text: (-len(text), text)))
 
@@ -111,8 +111,8 @@ class FimFormat(_Entry):
         path: str | None = None,
         repository: str | None = None,
         files: Sequence[ContextFile] = (),
-        order: Order | None = None,
-    ) -> FimText:
+        order: PrefixSuffixOrder | None = None,
+    ) -> FimPrompt:
         """Return the prompt for a caret between ``prefix`` and ``suffix``.
 
         Other files are written in the family's own form for several files. Where it has none, they are shown as
@@ -148,7 +148,7 @@ class FimFormat(_Entry):
             "language": _title(language),
             "files": "".join(self._file(file, language) for file in files),
         }
-        return FimText(_fill(template, values), self.stop)
+        return FimPrompt(_fill(template, values), self.stop)
 
     def _file(self, file: ContextFile, language: str) -> str:
         if self.file is None:

@@ -7,9 +7,9 @@ from functools import cache
 
 from caretbench.models import ChatPrompt, Message, Prompt, TextPrompt
 from caretbench.problem import Caret
-from caretbench.prompts.budget import PromptParts, fit_rendered
+from caretbench.prompts.budget import PromptParts, render_within_budget
 from caretbench.prompts.fim.detection import fim_formats
-from caretbench.prompts.fim.format import FimFormat, Order
+from caretbench.prompts.fim.format import FimFormat, PrefixSuffixOrder
 from caretbench.prompts.strategy import PromptBudget, PromptStrategy, UnpromptableError
 
 
@@ -20,7 +20,7 @@ class FimStrategy(PromptStrategy):
     writes. The version is that of the family's entry in the table.
     """
 
-    def __init__(self, entry: FimFormat, order: Order | None = None) -> None:
+    def __init__(self, entry: FimFormat, order: PrefixSuffixOrder | None = None) -> None:
         self.format = entry
         self.order = order or entry.order
         self.name = f"fim/{entry.name}" + ("" if self.order == entry.order else f":{self.order}")
@@ -40,7 +40,7 @@ class FimStrategy(PromptStrategy):
                 order=self.order,
             ).text  # fmt: skip
 
-        whole = fit_rendered(
+        whole = render_within_budget(
             PromptParts(caret.prefix, caret.suffix, caret.context), budget, lambda parts: system + text(parts)
         )
         rendered, stop = whole[len(system) :], self.format.stop
@@ -53,6 +53,6 @@ class FimStrategy(PromptStrategy):
 
 @cache
 def fim_strategies() -> Mapping[str, FimStrategy]:
-    """Return all strategies by name: one for every family, and one for every other order that a family knows."""
+    """Return all FIM strategies by name: one per family, and one per additional order of prefix and suffix."""
     found = (FimStrategy(entry, order) for entry in fim_formats().values() for order in entry.orders)
     return {strategy.name: strategy for strategy in found}

@@ -18,7 +18,7 @@ from caretbench.reports.tables import (
     table_of,
     text_field,
 )
-from caretbench.suites.values import FAILED_CONTROLS_MARK
+from caretbench.suites.suite_types import FAILED_CONTROLS_MARK
 
 
 def answer_score_tables(judged: AnswerScores) -> Iterator[ReportTable]:

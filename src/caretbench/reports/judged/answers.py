@@ -41,7 +41,7 @@ from caretbench.reports.judged.trust import calibration, consistency
 from caretbench.runs.judging.ratings import HumanRating, rated_scores, read_ratings
 from caretbench.runs.judging.result import COVERAGE_WANTED
 from caretbench.runs.run_folder import ModelInfo, RunFolder
-from caretbench.suites.values import FAILED_CONTROLS_MARK
+from caretbench.suites.suite_types import FAILED_CONTROLS_MARK
 
 STRATA = ("task", "repository")
 

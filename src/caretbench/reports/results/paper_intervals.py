@@ -9,7 +9,7 @@ import numpy as np
 from caretbench.metrics.intervals import Interval, bootstrap_mean, parametric_bootstrap, wilson
 from caretbench.reports.estimates import ReportedNumber, ReportValue
 from caretbench.reports.strata import PRESET, stratum_name
-from caretbench.suites.values import PaperTable
+from caretbench.suites.suite_types import PaperTable
 
 PARAMETRIC, WILSON, BOOTSTRAP = "parametric", "wilson", "percentile"
 """Methods of intervals: the paper's, Wilson's and the seeded bootstrap's. All three assume independent problems."""
@@ -20,7 +20,7 @@ class PaperTableLayout(ReportValue):
 
     title: str
     stratum: str
-    models_across: bool = False
+    models_as_columns: bool = False
 
 
 def paper_table_layouts(tables: Sequence[PaperTable], strata: Collection[str]) -> Iterator[PaperTableLayout]:
@@ -30,7 +30,7 @@ def paper_table_layouts(tables: Sequence[PaperTable], strata: Collection[str]) -
         for labels in dict.fromkeys((table.labels, cut)):
             if stratum_name(labels) in strata:
                 yield PaperTableLayout(
-                    title=table.title, stratum=stratum_name(labels), models_across=table.models_across
+                    title=table.title, stratum=stratum_name(labels), models_as_columns=table.models_as_columns
                 )
                 break
 

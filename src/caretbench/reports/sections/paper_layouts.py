@@ -84,7 +84,7 @@ def paper_tables(columns: Sequence[Column], forms: Sequence[PaperTableLayout]) -
     return tuple(
         table
         for form in forms
-        if (table := (_models_across if form.models_across else _parts_across)(shown, form)) is not None
+        if (table := (_models_across if form.models_as_columns else _parts_across)(shown, form)) is not None
     )
 
 

@@ -11,7 +11,7 @@ from caretbench.progress import Progress
 from caretbench.runs.building.config import BuildModelsConfig
 from caretbench.runs.building.stored_models import StoredBuildModels
 from caretbench.suites.base import Suite
-from caretbench.suites.values import BuildResult
+from caretbench.suites.suite_types import BuildResult
 
 
 def resolve_build_options(

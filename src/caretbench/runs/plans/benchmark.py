@@ -17,7 +17,7 @@ from caretbench.suites import load_problems
 from caretbench.suites import load_suite as find_suite
 from caretbench.suites.base import Suite
 from caretbench.suites.selection import Selection
-from caretbench.suites.values import ProblemSet
+from caretbench.suites.suite_types import ProblemSet
 from caretbench.versions import current_model, versions
 
 

@@ -96,7 +96,7 @@ def redact_emails(text: str) -> str:
 
 
 def template_lines(descriptions: Iterable[str]) -> frozenset[str]:
-    """Return lines of a repository's pull request template.
+    """Return the lines of a pull request template, detected by their frequency in a repository's descriptions.
 
     These are lines that occur in at least 10 of its descriptions, and in 5 % of those with text.
     """
@@ -117,7 +117,7 @@ def _is_checklist_line(line: str, in_checklist: bool) -> bool:
 
 
 def clean_description(description: str, template: Collection[str] = NO_TEMPLATE, title: str = "") -> str:
-    """Return a description without text that describes nothing.
+    """Return a description without template text, trailers, references, check-lists and review remarks.
 
     Removed are: lines of ``template`` and of common templates, HTML comments, trailers, check-lists, lines with nothing
     but references or about the review, repetitions of ``title`` (first line, first sentence or list entry), and

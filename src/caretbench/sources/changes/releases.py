@@ -23,7 +23,7 @@ from caretbench.sources.pull_request import PROSE_SUFFIXES, FileChange
 VERSION: Final = "releases@2"
 """Version of these rules. 2: source files are no changelogs or manifests, whatever their names."""
 
-MIN_VERSION_SHARE: Final = 0.95
+MIN_VERSION_LINE_SHARE: Final = 0.95
 
 _NUMBER: Final = re.compile(
     r"(?<![\w.])v?\d+(?:\.(?:\d+|x|\*))+(?:[-+.]?[A-Za-z][\w.-]*)?(?![\w])|\b\d{4}-\d{2}-\d{2}\b|\b[0-9a-f]{40,64}\b"
@@ -64,8 +64,8 @@ def is_version_change(title: str, files: Iterable[FileChange]) -> bool:
         named += lines if _is_changelog(file.path) or _is_manifest(file.path) else numbers
     if not whole:
         return False
-    return told >= MIN_VERSION_SHARE * whole or (
-        named >= MIN_VERSION_SHARE * whole and _may_be_release_title(title)
+    return told >= MIN_VERSION_LINE_SHARE * whole or (
+        named >= MIN_VERSION_LINE_SHARE * whole and _may_be_release_title(title)
     )
 
 

@@ -98,7 +98,7 @@ def _stream_diffs(
     repository: GitRepository, shas: Sequence[str], limits: PatchLimits
 ) -> Iterator[CommitDiff]:
     if shas:
-        yield from parse_log(repository.stream(*_PATCHES, stdin=stdin_lines(shas)), _FIELDS, limits)
+        yield from parse_log(repository.stream(*_PATCHES, stdin=object_names_input(shas)), _FIELDS, limits)
 
 
 def _read_one(repository: GitRepository, sha: str, limits: PatchLimits) -> CommitDiff | SkippedCommit:
@@ -121,7 +121,7 @@ def _commits_with_missing_blobs(repository: GitRepository, shas: Sequence[str]) 
     touched: dict[str, list[str]] = {}
     current = ""
     try:
-        for line in stream_lines(repository.stream(*_RAW, stdin=stdin_lines(shas))):
+        for line in stream_lines(repository.stream(*_RAW, stdin=object_names_input(shas))):
             if line.startswith(b"\0"):
                 current = line[1:].decode("ascii")
             elif line.startswith(b":"):
@@ -132,7 +132,7 @@ def _commits_with_missing_blobs(repository: GitRepository, shas: Sequence[str]) 
     except GitError:
         pass  # a tree is missing, too: use the lines before it
     said = repository.run(
-        "cat-file", "--batch-check=%(objectname)", "--buffer", stdin=stdin_lines(list(touched))
+        "cat-file", "--batch-check=%(objectname)", "--buffer", stdin=object_names_input(list(touched))
     )
     missing = [line.split()[0].decode("ascii") for line in said.split(b"\n") if line.endswith(b" missing")]
     return {sha: f"{_MISSING}blob {blob}" for blob in missing for sha in touched.get(blob, ())}
@@ -146,6 +146,6 @@ def stream_lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
         yield from lines
 
 
-def stdin_lines(names: Sequence[str]) -> bytes:
-    """Return names of objects as input for ``--stdin`` and ``--batch``."""
+def object_names_input(names: Sequence[str]) -> bytes:
+    """Return git object names, one per line, as standard input of a git command."""
     return "".join(f"{word}\n" for word in names).encode("ascii")

@@ -159,14 +159,14 @@ def _make_record(
         head_sha=head,
         merged_at=format_utc(committed),
         authored_at=format_utc(authored),
-        url=facts.page_of_change(message.number, sha),
+        url=facts.change_url(message.number, sha),
         license=facts.license,
         language_stats=facts.language_stats,
         files=merge_type_changes(files),
         # As the suite renders the patch: path, hunks and separator of each file (three dashes, two newlines).
         patch_lines=sum(part.lines + 2 for part, _ in shown),
         patch_chars=sum(part.characters + len(change.path) + 6 for part, change in shown),
-        reject_reasons=(TOO_MANY_FILES,) if diff.excluded_files else (),
+        reject_reasons=(TOO_MANY_FILES,) if diff.excluded_file_count else (),
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from caretbench.sources.changes.bots import is_bot
 from caretbench.sources.changes.commit_message import CommitMessage, parse_commit_message
-from caretbench.sources.git.diffs import GIT_SETTINGS, stdin_lines, stream_lines
+from caretbench.sources.git.diffs import GIT_SETTINGS, object_names_input, stream_lines
 from caretbench.sources.git.git_repository import GitError, GitRepository
 
 _FORMAT = "%x00%H%x00%P%x00%an%x00%ae%x00%B%x00"
@@ -73,7 +73,11 @@ def _read_commits(repository: GitRepository, shas: Sequence[str]) -> Iterator[li
     rest = b""
     try:
         for chunk in repository.stream(
-            *GIT_SETTINGS, *arguments, f"--format={_FORMAT}", "--no-show-signature", stdin=stdin_lines(shas)
+            *GIT_SETTINGS,
+            *arguments,
+            f"--format={_FORMAT}",
+            "--no-show-signature",
+            stdin=object_names_input(shas),
         ):
             *fields, rest = (rest + chunk).split(b"\0")
             whole = len(fields) // _FIELDS * _FIELDS

@@ -21,17 +21,18 @@ _CONTINUATION = bytes(range(0x80, 0xC0))
 class PatchLimits:
     """Maximum size of a stored change; the rest is counted, and marked as truncated.
 
-    ``file_bytes``: patch of one file; ``change_bytes``: all patches of a change; ``max_files``: files of a change.
+    ``max_file_bytes``: patch of one file; ``max_change_bytes``: all patches of a change;
+    ``max_files``: files of a change.
     """
 
-    file_bytes: int = 128 * 1024
-    change_bytes: int = 1024 * 1024
+    max_file_bytes: int = 128 * 1024
+    max_change_bytes: int = 1024 * 1024
     max_files: int = 3000
 
 
 @dataclass(slots=True)
 class FileDiff:
-    """One file: header lines, stored hunks, and counts over all hunks."""
+    """Raw diff of one file: header lines, stored hunks (up to the limit), and counts over all hunks."""
 
     header: bytes
     hunks: bytes = b""
@@ -44,21 +45,21 @@ class FileDiff:
 
 @dataclass(slots=True)
 class CommitDiff:
-    """One commit: the fields of the format, its files, and the number of files beyond the limit."""
+    """One commit: fields of the ``git log`` format, file diffs, and the number of files beyond the limit."""
 
     fields: list[bytes]
     files: list[FileDiff] = field(default_factory=list)
-    excluded_files: int = 0
-    kept_bytes: int = 0
+    excluded_file_count: int = 0
+    stored_bytes: int = 0
 
     def add_file(self, diff: FileDiff, limits: PatchLimits) -> None:
         """Add a file within the limits."""
         if len(self.files) == limits.max_files:
-            self.excluded_files += 1
+            self.excluded_file_count += 1
             return
-        if self.kept_bytes + len(diff.hunks) > limits.change_bytes:
+        if self.stored_bytes + len(diff.hunks) > limits.max_change_bytes:
             diff.hunks, diff.truncated = b"", True
-        self.kept_bytes += len(diff.hunks)
+        self.stored_bytes += len(diff.hunks)
         self.files.append(diff)
 
 
@@ -98,15 +99,15 @@ def _parse_parts(
             large, cutter.position = None, end
         yield from cutter.parts(limits)
         data = data[cutter.position :]
-        if data.startswith(_FILE) and len(data) > limits.file_bytes + _HEAD:
-            large = _LargeFile(limits.file_bytes)
+        if data.startswith(_FILE) and len(data) > limits.max_file_bytes + _HEAD:
+            large = _LargeFile(limits.max_file_bytes)
             large.take(data[:-_OVERLAP])
             data = data[-_OVERLAP:]
     if large is not None:
         large.take(data)
         yield large.finished()
     elif data.startswith(_FILE):
-        yield _parse_file(data, limits.file_bytes)
+        yield _parse_file(data, limits.max_file_bytes)
 
 
 class _StreamCutter:
@@ -133,7 +134,7 @@ class _StreamCutter:
                 end = self.end_of_file(self.position)
                 if end < 0:
                     return
-                yield _parse_file(data[self.position : end], limits.file_bytes)
+                yield _parse_file(data[self.position : end], limits.max_file_bytes)
                 self.position = end
             else:
                 end = data.find(b"\n", self.position) + 1

@@ -20,7 +20,7 @@ import httpx
 from caretbench.errors import DataError
 from caretbench.files import cache_folder, sha256_text, write_atomically
 from caretbench.redaction import redact
-from caretbench.sources.github.retry_decisions import RetryDecision, decide_retry, retry_after_fault
+from caretbench.sources.github.retry_decisions import RetryDecision, decide_retry, retry_after_error
 
 
 class CachedResponse(NamedTuple):
@@ -45,16 +45,24 @@ class ResponseCache:
         """Return the stored response to a request, or None."""
         try:
             value = json.loads(self._path(url, accept).read_text("utf-8"))
-            kept = CachedResponse(value["etag"], value["body"], value["following"])
+            cached_response = CachedResponse(value["etag"], value["body"], value["following"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
-        return kept if isinstance(kept.etag, str) and isinstance(kept.body, str) else None
+        return (
+            cached_response
+            if isinstance(cached_response.etag, str) and isinstance(cached_response.body, str)
+            else None
+        )
 
-    def put(self, url: str, accept: str, kept: CachedResponse) -> None:
+    def put(self, url: str, accept: str, cached_response: CachedResponse) -> None:
         """Store a response; write errors are ignored, since the next request can be sent again."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            stored = {"etag": kept.etag, "body": kept.body, "following": kept.next_url}
+            stored = {
+                "etag": cached_response.etag,
+                "body": cached_response.body,
+                "following": cached_response.next_url,
+            }
             write_atomically(self._path(url, accept), json.dumps(stored))
         except OSError:
             pass
@@ -63,18 +71,18 @@ class ResponseCache:
 API_URL: Final = "https://api.github.com"
 JSON_MEDIA_TYPE: Final = "application/vnd.github+json"
 DIFF_MEDIA_TYPE: Final = "application/vnd.github.diff"
-TOKEN_VARIABLE: Final = "GITHUB_TOKEN"  # noqa: S105  # the name of a variable
+TOKEN_ENVIRONMENT_VARIABLE: Final = "GITHUB_TOKEN"  # noqa: S105  # the name of a variable
 _VERSION: Final = "2022-11-28"
 _TIMEOUT_S: Final = 60.0
 _MAX_RESPONSE_BYTES: Final = 64 << 20
 
 
 class UnavailableError(Exception):
-    """The requested object does not exist or is not shown; the message has the reason."""
+    """Error: the requested object does not exist or is not accessible; the message has the reason."""
 
 
 class RequestLimitError(DataError):
-    """The run has sent its maximum number of requests."""
+    """Error: the maximum number of requests of the run is reached."""
 
 
 class GithubClient:
@@ -94,7 +102,7 @@ class GithubClient:
         sleep: Callable[[float], None] = time.sleep,
         now: Callable[[], float] = time.time,
     ) -> None:
-        token = token if token is not None else os.environ.get(TOKEN_VARIABLE) or None
+        token = token if token is not None else os.environ.get(TOKEN_ENVIRONMENT_VARIABLE) or None
         headers = {"X-GitHub-Api-Version": _VERSION, "User-Agent": "caretbench"}
         if token:
             headers["Authorization"] = f"Bearer {token}"
@@ -130,8 +138,8 @@ class GithubClient:
         """
         url: str | None = self._base + path
         while url is not None:
-            kept = self._request(url, JSON_MEDIA_TYPE, json.loads)
-            rows, url = json.loads(kept.body), kept.next_url
+            cached_response = self._request(url, JSON_MEDIA_TYPE, json.loads)
+            rows, url = json.loads(cached_response.body), cached_response.next_url
             if not isinstance(rows, list):
                 raise DataError(f"{self._describe(path)}: expected a list, found {type(rows).__name__}")
             yield rows
@@ -164,20 +172,20 @@ class GithubClient:
                 try:
                     read(response.text)
                 except ValueError:
-                    step = retry_after_fault("a response that breaks off", attempt, self._draw)
+                    step = retry_after_error("a response that breaks off", attempt, self._draw)
                 else:
-                    kept = CachedResponse(
+                    cached_response = CachedResponse(
                         response.headers.get("etag", ""), response.text, self._next_url(response)
                     )
-                    if kept.etag:
-                        self._store.put(url, accept, kept)
-                    return kept
+                    if cached_response.etag:
+                        self._store.put(url, accept, cached_response)
+                    return cached_response
             if step.action == "skip":
                 raise UnavailableError(step.reason)
             if step.action == "stop":
                 raise DataError(f"{self._describe(url)}: {redact(step.reason)}")
-            self._note(f"{step.reason}: waiting {step.seconds:.0f} s")
-            self._sleep(step.seconds)
+            self._note(f"{step.reason}: waiting {step.wait_s:.0f} s")
+            self._sleep(step.wait_s)
 
     def _send(
         self, url: str, accept: str, known: CachedResponse | None, attempt: int
@@ -205,7 +213,7 @@ class GithubClient:
                 request=response.request,
             )
         except httpx.HTTPError as error:
-            return retry_after_fault(f"no connection ({type(error).__name__})", attempt, self._draw), None
+            return retry_after_error(f"no connection ({type(error).__name__})", attempt, self._draw), None
         status, begin = answer.status_code, answer.text[:1000]
         return decide_retry(status, answer.headers, begin, attempt, self._now(), self._draw), answer
 

@@ -18,7 +18,7 @@ from caretbench.sources.git.history import parse_period, parse_time
 from caretbench.sources.git.patch_stream import PatchLimits
 from caretbench.sources.git_mining import WHOLE_HISTORY, MiningPeriod
 from caretbench.sources.github.client import GithubClient, UnavailableError
-from caretbench.sources.github.records import (
+from caretbench.sources.github.pull_request_records import (
     parse_diff_files,
     parse_file,
     parse_pull_request,

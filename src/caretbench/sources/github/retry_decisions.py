@@ -22,11 +22,11 @@ _TOO_LARGE_STATUSES: Final = frozenset({406, 422})
 
 
 class RetryDecision(NamedTuple):
-    """The next action after a response; ``seconds`` is the wait before a retry, ``reason`` the cause."""
+    """The next action after a response; ``wait_s`` is the wait before a retry, ``reason`` the cause."""
 
     action: Literal["accept", "wait", "skip", "stop"]
     reason: str = ""
-    seconds: float = 0.0
+    wait_s: float = 0.0
 
 
 def decide_retry(
@@ -47,11 +47,11 @@ def decide_retry(
     if status in (403, 429):
         return _decide_rate_limit(status, headers, text, attempt, now, generator)
     if status >= 500 or status == 408:
-        return retry_after_fault(f"status {status}", attempt, generator)
+        return retry_after_error(f"status {status}", attempt, generator)
     return RetryDecision("stop", f"GitHub refuses the request (status {status}): {text[:200]}")
 
 
-def retry_after_fault(reason: str, attempt: int, generator: random.Random) -> RetryDecision:
+def retry_after_error(reason: str, attempt: int, generator: random.Random) -> RetryDecision:
     """Return the decision after a connection or server error: retry after 1 s, 2 s, 4 s, …, or stop."""
     if attempt >= MAX_ATTEMPTS:
         return RetryDecision(
@@ -67,20 +67,20 @@ def _decide_rate_limit(
     after, left = _number(headers.get("retry-after")), _number(headers.get("x-ratelimit-remaining"))
     reset = _number(headers.get("x-ratelimit-reset"))
     if after is not None:
-        reason, seconds = "GitHub asks to wait", after
+        reason, wait_s = "GitHub asks to wait", after
     elif left == 0 and reset is not None:
-        reason, seconds = "the hour's requests are used up", max(0.0, reset - now) + 1.0
+        reason, wait_s = "the hour's requests are used up", max(0.0, reset - now) + 1.0
     elif status == 429 or "rate limit" in words or "abuse" in words:
         reason = "a secondary rate limit"
-        seconds = _SECONDARY_LIMIT_WAIT_S * 2 ** (attempt - 1) * generator.uniform(1, 1.25)
+        wait_s = _SECONDARY_LIMIT_WAIT_S * 2 ** (attempt - 1) * generator.uniform(1, 1.25)
     else:
         return RetryDecision("stop", f"GitHub forbids it (status {status}): {text[:200]}")
-    if attempt >= MAX_ATTEMPTS or seconds > MAX_WAIT_S:
+    if attempt >= MAX_ATTEMPTS or wait_s > MAX_WAIT_S:
         return RetryDecision(
             "stop",
-            f"{reason}: {seconds:.0f} s more; a GITHUB_TOKEN raises the limit; run the same command again to continue",
+            f"{reason}: {wait_s:.0f} s more; a GITHUB_TOKEN raises the limit; run the same command again to continue",
         )
-    return RetryDecision("wait", reason, seconds)
+    return RetryDecision("wait", reason, wait_s)
 
 
 def _number(text: str | None) -> float | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from caretbench.download import PinnedFile, copy_file, download_file, is_complete
 from caretbench.files import DataError, cache_folder
-from caretbench.suites.devbench.released import REVISION
+from caretbench.suites.devbench.released_problems import REVISION
 
 BASE_URL = f"https://raw.githubusercontent.com/microsoft/devbench/{REVISION}"
 

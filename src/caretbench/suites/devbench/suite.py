@@ -15,16 +15,19 @@ from caretbench.problem import Completion, InlineSplice, PredicateCheck, Problem
 from caretbench.profiles import ProfileRule, ProfileRules
 from caretbench.suites import register
 from caretbench.suites.base import Suite
-from caretbench.suites.devbench import layout, paper, recorded, released, starter
+from caretbench.suites.devbench import layout, starter
+from caretbench.suites.devbench import paper_programs as paper
+from caretbench.suites.devbench import recorded_completions as recorded
+from caretbench.suites.devbench import released_problems as released
 from caretbench.suites.devbench.documentation import DocumentationCheck, documentation_faults
 from caretbench.suites.devbench.sizes import statistics
-from caretbench.suites.values import Measurement, ProblemSet
+from caretbench.suites.suite_types import Measurement, ProblemSet
 
 # The released runner has a limit of 30 s wall time per step; Firebase's type declarations take longer on one core.
 
 
 class DevBenchProfile(ProfileRules):
-    """The rules of DevBench's profiles."""
+    """Scoring rules of DevBench's profiles ``paper`` and ``default``."""
 
     limits = ProfileRule(
         "Limits of a program",

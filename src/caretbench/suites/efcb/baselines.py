@@ -13,11 +13,11 @@ from typing import Final
 from caretbench.problem import Problem, Question
 from caretbench.suites.baselines import BaselineFunction
 from caretbench.suites.efcb.attacks.floor_attacks import Attack, AttackQuestion
-from caretbench.suites.efcb.attacks.leak_report import consensus_choice, longest_choice, shortest_choice
+from caretbench.suites.efcb.attacks.leak_report import score_by_consensus, score_by_length, score_by_shortness
 from caretbench.suites.efcb.attacks.lexical_similarity import PatchCorpus, file_titles
 from caretbench.suites.efcb.choice_positions import LETTERS
 from caretbench.suites.efcb.choices.choice_problems import query_text
-from caretbench.suites.efcb.efcb_score import MASKED
+from caretbench.suites.efcb.efcb_score import MASKED_TASK
 from caretbench.suites.efcb.open_answers.masked_scores import copy_previous_lines, read_masked_patch
 from caretbench.suites.efcb.open_answers.reverse_scores import shown_patch
 from caretbench.suites.efcb.seeding import seeded_random
@@ -62,7 +62,7 @@ def _lexical(problem: AttackQuestion) -> Sequence[float]:
 def _copy(problem: Problem) -> str | None:
     if not isinstance(problem.shown, Question) or problem.shown.choices:
         return None
-    if problem.labels.get("task") == MASKED:
+    if problem.labels.get("task") == MASKED_TASK:
         return copy_previous_lines(read_masked_patch(problem))
     return _copied_description(shown_patch(problem))
 
@@ -104,9 +104,9 @@ BASELINES: Final[Mapping[str, BaselineFunction]] = {
     "empty": lambda _: "",
     "random": _choice_baseline(_random),
     "always-a": _choice_baseline(lambda _problem, _shown: LETTERS[0]),
-    "longest": _choice_baseline(_best_choice(longest_choice)),
-    "shortest": _choice_baseline(_best_choice(shortest_choice)),
-    "consensus": _choice_baseline(_best_choice(consensus_choice)),
+    "longest": _choice_baseline(_best_choice(score_by_length)),
+    "shortest": _choice_baseline(_best_choice(score_by_shortness)),
+    "consensus": _choice_baseline(_best_choice(score_by_consensus)),
     "lexical": _choice_baseline(_best_choice(_lexical)),
     "copy": _copy,
 }

@@ -29,7 +29,7 @@ from caretbench.suites.efcb.output.build_folder import EfcbFolder
 from caretbench.suites.efcb.output.build_report import build_result, missing_description_notes
 from caretbench.suites.efcb.output.earlier_build import EarlierBuild
 from caretbench.suites.efcb.problem_building import build_problems
-from caretbench.suites.values import BuildResult
+from caretbench.suites.suite_types import BuildResult
 
 _CHANGES, _QUESTIONS = "Changes", "Questions"
 
@@ -205,7 +205,7 @@ def build(
         with SourceFilesByRepository(mining.clones) as trees:
             built = build_problems(pulls, wanted, tasks, progress, readers=trees.file_reader)
         manifest = built.make_manifest(pulls, mining.repositories, chosen, mining.skipped)
-        folder.write_build(manifest, built.problems, built.rejected, built.leaks, fit=built.fit)
+        folder.write_build(manifest, built.problems, built.rejected, built.leaks, usable=built.usable)
     notes = [*missing_description_notes(built, pulls, mining.repositories)]
     return build_result(manifest, built, output, time.monotonic() - started, notes)
 

@@ -19,17 +19,17 @@ from caretbench.sources.near_duplicates import find_near_duplicates, line_shingl
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.change_queries import repository_templates
 from caretbench.suites.efcb.options import efcb_profile
+from caretbench.suites.efcb.patch_rendering import RenderedPatch, render_patch
 from caretbench.suites.efcb.problem_metadata import RejectedChange
-from caretbench.suites.efcb.rendering import RenderedPatch, render_patch
 
-MIN_LINES: Final = 15
-MAX_CHARACTERS: Final = 7500
-"""Both limits are for the rendered patch, with paths and separators."""
+MIN_PATCH_LINES: Final = 15
+MAX_PATCH_CHARACTERS: Final = 7500
+"""Maximum number of characters of a rendered patch, with paths and separators."""
 MIN_ADDED_LINES: Final = 5
 MIN_PROSE_CHARACTERS: Final = 30
 
 FILTER_TASK: Final = "filter"
-"""Task name of changes that filters reject."""
+"""Value of ``task`` in the rows of changes that filters reject."""
 
 
 class _FilterInput(NamedTuple):
@@ -46,8 +46,8 @@ class _FilterInput(NamedTuple):
 _Filters = Mapping[str, Callable[[_FilterInput], bool]]
 
 _LENGTH: Final[_Filters] = {
-    "too_short": lambda facts: facts.rendered.lines < MIN_LINES,
-    "too_long": lambda facts: facts.rendered.characters > MAX_CHARACTERS,
+    "too_short": lambda facts: facts.rendered.lines < MIN_PATCH_LINES,
+    "too_long": lambda facts: facts.rendered.characters > MAX_PATCH_CHARACTERS,
 }
 _DESCRIBED: Final[_Filters] = {"no_description": lambda facts: not facts.pull.description.strip()}
 _OWN: Final[_Filters] = {
@@ -68,7 +68,7 @@ _OWN: Final[_Filters] = {
 FILTERS: Final[_Filters] = {**_LENGTH, **_DESCRIBED, **_OWN}
 """Filters by name, in the order of their counts; each returns whether a change fails it."""
 
-NEAR_DUPLICATE: Final = "near_duplicate"
+NEAR_DUPLICATE_FILTER: Final = "near_duplicate"
 
 
 class FilterCounts(Row):
@@ -121,9 +121,9 @@ def filter_changes(pulls: Iterable[PullRequest], profile: Profile) -> FilterResu
     reasons = {pull.key: reject_reasons(pull, profile, form[pull.repo]) for pull in known}
     names = filter_names(profile)
     if efcb_profile(profile).additional_filters:
-        names = (*names, NEAR_DUPLICATE)
+        names = (*names, NEAR_DUPLICATE_FILTER)
         passing = [pull for pull in known if not reasons[pull.key]]
-        reasons.update(dict.fromkeys(_near_duplicate_keys(passing), (NEAR_DUPLICATE,)))
+        reasons.update(dict.fromkeys(_near_duplicate_keys(passing), (NEAR_DUPLICATE_FILTER,)))
     return FilterResult(
         pulls=tuple(pull for pull in known if not reasons[pull.key]),
         rejected=tuple(

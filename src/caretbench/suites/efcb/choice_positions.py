@@ -10,7 +10,7 @@ from caretbench.suites.efcb.seeding import seeded_random
 
 LETTERS: Final = "ABCD"
 CHOICE_COUNT: Final = len(LETTERS)
-WRONG_CHOICES: Final = CHOICE_COUNT - 1
+WRONG_CHOICE_COUNT: Final = CHOICE_COUNT - 1
 """Number of wrong choices of a question."""
 
 T = TypeVar("T")

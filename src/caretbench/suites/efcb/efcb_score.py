@@ -17,21 +17,21 @@ from caretbench.metrics.intervals import CONFIDENCE, RESAMPLES, Interval, wilson
 from caretbench.metrics.resampling import MIN_CLUSTERS, Floats
 from caretbench.suites.efcb.choice_positions import CHOICE_COUNT
 
-EASY: Final = "gmcq-easy"
-HARD: Final = "gmcq-hard"
-MASKED: Final = "mpr-gen"
-REVERSE: Final = "reverse-qa"
-HALLUCINATION: Final = "reverse-qa-hallu"
-TASKS: Final = (EASY, HARD, MASKED, REVERSE, HALLUCINATION)
+EASY_TASK: Final = "gmcq-easy"
+HARD_TASK: Final = "gmcq-hard"
+MASKED_TASK: Final = "mpr-gen"
+REVERSE_TASK: Final = "reverse-qa"
+HALLUCINATION_TASK: Final = "reverse-qa-hallu"
+TASKS: Final = (EASY_TASK, HARD_TASK, MASKED_TASK, REVERSE_TASK, HALLUCINATION_TASK)
 
 VERSION: Final = "efcb-score@2"
 """Version of the score. 2: withheld if a judge failed its controls; empty answers are hallucinations in all tables."""
 
-BINARY_TASKS: Final = frozenset({EASY, HARD, HALLUCINATION})
+BINARY_TASKS: Final = frozenset({EASY_TASK, HARD_TASK, HALLUCINATION_TASK})
 """Tasks whose values are 0 or 1."""
 
 MAX_JUDGED_SCORE: Final = 10.0
-CHANCE: Final = 1 / CHOICE_COUNT
+CHANCE_ACCURACY: Final = 1 / CHOICE_COUNT
 
 _BATCH_NUMBERS: Final = 2_000_000
 """Numbers drawn per batch, to bound the memory to a few tens of megabytes."""
@@ -66,7 +66,7 @@ class Estimate(NamedTuple):
 
 
 class EfcbScore(NamedTuple):
-    """A model's means by task, and its scores; None if a task has no value. ``floor`` is the mean of copying."""
+    """Means by task and EFCB scores of a model; scores are None if a task has none. ``floor``: copying."""
 
     weighting: Weighting
     tasks: Mapping[str, Estimate]
@@ -91,7 +91,10 @@ def _corrected(easy: N, hard: N, masked: N, reverse: N, hallucination: N, floor:
 
     Guessing and copying give 0 in these three tasks. A perfect model stays below 1 by a fifth of the floor.
     """
-    easy, hard = (easy - CHANCE) / (1 - CHANCE), (hard - CHANCE) / (1 - CHANCE)
+    easy, hard = (
+        (easy - CHANCE_ACCURACY) / (1 - CHANCE_ACCURACY),
+        (hard - CHANCE_ACCURACY) / (1 - CHANCE_ACCURACY),
+    )
     return _published(easy, hard, masked - floor, reverse, hallucination)
 
 
@@ -196,7 +199,7 @@ def _table(clusters: Sequence[Sequence[ProblemOutcome]]) -> _Table:
             column = TASKS.index(outcome.task)
             sums[row, column] += outcome.value
             counts[row, column] += 1
-            if outcome.task == MASKED:
+            if outcome.task == MASKED_TASK:
                 sums[row, -1] += outcome.floor
                 counts[row, -1] += 1
     return _Table(sums, counts)

@@ -11,7 +11,7 @@ from pydantic import Field
 from caretbench.files import sha256_json
 from caretbench.problem import Profile, Row
 from caretbench.profiles import ProfileRule, ProfileRules
-from caretbench.suites.efcb.efcb_score import EASY, HARD, MASKED
+from caretbench.suites.efcb.efcb_score import EASY_TASK, HARD_TASK, MASKED_TASK
 
 QueryVariant = Literal["title_and_description", "title_only", "description_only", "scrubbed"]
 """Text that describes the change in a question; ``change_queries.py`` explains the variants."""
@@ -83,8 +83,11 @@ class EfcbProfile(ProfileRules):
     )
     scored_problems = ProfileRule[Mapping[str, Mapping[str, str]]](
         "Problems in the score",
-        paper={EASY: {"tier": "random", "query": "description_only"}, HARD: {"query": "description_only"}},
-        default={EASY: {"tier": "matched"}, MASKED: {"tier": "added"}},
+        paper={
+            EASY_TASK: {"tier": "random", "query": "description_only"},
+            HARD_TASK: {"query": "description_only"},
+        },
+        default={EASY_TASK: {"tier": "matched"}, MASKED_TASK: {"tier": "added"}},
         said=(
             "GMCQ-Easy at random and GMCQ-Hard, both by the description alone; all others",
             "GMCQ-Easy matched, MPR-Gen of added lines; all others",
@@ -99,7 +102,7 @@ def efcb_profile(profile: Profile) -> EfcbProfile:
 
 
 class EfcbOptions(Row):
-    """Options of all tasks.
+    """Build options that all EFCB tasks share.
 
     ``rotations`` is the number of cyclic orders of the choices. The first order is the same for every number, so it is
     not part of the configuration's hash.

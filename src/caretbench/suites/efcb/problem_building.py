@@ -17,7 +17,7 @@ from caretbench.suites.efcb.change_filters import FilterResult, filter_changes
 from caretbench.suites.efcb.change_queries import repository_templates
 from caretbench.suites.efcb.choices import gmcq_easy, gmcq_hard
 from caretbench.suites.efcb.edits.patch_parts import FileReaders, no_file_reader
-from caretbench.suites.efcb.efcb_score import EASY, HARD, MASKED, TASKS
+from caretbench.suites.efcb.efcb_score import EASY_TASK, HARD_TASK, MASKED_TASK, TASKS
 from caretbench.suites.efcb.open_answers import masked_problems, reverse_problems
 from caretbench.suites.efcb.options import ChoiceOptions, EasyOptions, EfcbOptions
 from caretbench.suites.efcb.output.build_folder import EfcbManifest
@@ -46,10 +46,10 @@ class BuiltProblems(NamedTuple):
     @property
     def exceeded_limits(self) -> tuple[Leak, ...]:
         """Exceeded limits of the leak report."""
-        return tuple(leak for leak in self.leaks if leak.exceeded)
+        return tuple(leak for leak in self.leaks if leak.exceeds_limit)
 
     @property
-    def fit(self) -> bool:
+    def usable(self) -> bool:
         """Return whether the problems may be run."""
         return bool(self.problems) and (not self.options.rules.refuses_leaks or not self.exceeded_limits)
 
@@ -125,17 +125,17 @@ def _build_task(
 ) -> tuple[list[Problem], list[RejectedChange]]:
     common = options.model_dump()
     form = repository_templates(records)
-    if task == EASY:
+    if task == EASY_TASK:
         easy = EasyOptions.model_validate(common)
         questions, refused = gmcq_easy.easy_questions(pulls, easy, form)
         return [problem for item in questions for problem in gmcq_easy.easy_problems(item, easy)], refused
-    if task == HARD:
+    if task == HARD_TASK:
         hard = ChoiceOptions.model_validate(common)
         swapped, refused = gmcq_hard.hard_questions(
             pulls, hard, form, code_models=CodeModels(records), readers=readers
         )
         return [problem for item in swapped for problem in gmcq_hard.hard_problems(item, hard)], refused
-    if task == MASKED:
+    if task == MASKED_TASK:
         masked, refused = masked_problems.masked_items(
             pulls, masked_problems.MaskOptions.model_validate(common), form
         )

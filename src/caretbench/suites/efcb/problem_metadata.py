@@ -8,10 +8,10 @@ from typing import Final
 from caretbench.problem import Label, Provenance, Row
 from caretbench.sources.path_languages import path_language as any_language_of
 from caretbench.sources.pull_request import PullRequest
-from caretbench.suites.efcb.rendering import RenderedPatch
+from caretbench.suites.efcb.patch_rendering import RenderedPatch
 from caretbench.syntax.source import language_of as house_language_of
 
-SUITE: Final = "efcb"
+SUITE_NAME: Final = "efcb"
 OTHER_LANGUAGE: Final = "other"
 
 

@@ -31,12 +31,12 @@ class QuestionGate(ResumableGate):
     measure: Measure
     progress: Callable[[int], None] = field(default=lambda _count: None)
 
-    def decide(self, problems: Sequence[Problem], beside: Sequence[Problem] = ()) -> Iterator[Validity]:
-        """Yield the verdicts, in order."""
+    def decide(self, problems: Sequence[Problem], all_problems: Sequence[Problem] = ()) -> Iterator[Validity]:
+        """Yield the gate's verdict on each problem, in order."""
         first: dict[tuple[str, ...], str] = {}
-        for problem in beside or problems:
+        for problem in all_problems or problems:
             first.setdefault(_shown(problem), problem.id)
-        sizes = Counter(map(_tier, beside or problems))
+        sizes = Counter(map(_tier, all_problems or problems))
         for problem in problems:
             twin = first[_shown(problem)]
             yield self._verdict(problem, "" if twin == problem.id else twin, sizes[_tier(problem)])

@@ -16,9 +16,9 @@ from caretbench.suites import register
 from caretbench.suites.base import Suite
 from caretbench.suites.build_models import BuildModels
 from caretbench.suites.efcb import baselines, build, choice_answers
-from caretbench.suites.efcb.efcb_score import HALLUCINATION, MASKED
+from caretbench.suites.efcb.efcb_score import HALLUCINATION_TASK, MASKED_TASK
 from caretbench.suites.efcb.open_answers.masked_answers import parse_masked_answer
-from caretbench.suites.efcb.open_answers.masked_problems import WHOLE_PATCH
+from caretbench.suites.efcb.open_answers.masked_problems import WHOLE_PATCH_TIER
 from caretbench.suites.efcb.open_answers.masked_scores import masked_scores
 from caretbench.suites.efcb.open_answers.reverse_problems import parse_description
 from caretbench.suites.efcb.open_answers.reverse_scores import (
@@ -28,12 +28,12 @@ from caretbench.suites.efcb.open_answers.reverse_scores import (
 )
 from caretbench.suites.efcb.options import EfcbProfile
 from caretbench.suites.efcb.output.build_folder import EfcbFolder
-from caretbench.suites.efcb.problem_metadata import SUITE as NAME
+from caretbench.suites.efcb.problem_metadata import SUITE_NAME as NAME
 from caretbench.suites.efcb.question_gate import QuestionGate
 from caretbench.suites.efcb.starter_set import starter_problems
 from caretbench.suites.efcb.tables import data_tables
 from caretbench.suites.efcb.tables.result_tables import result_tables
-from caretbench.suites.values import BuildResult, Measurement, ProblemSet, Stratification, Table
+from caretbench.suites.suite_types import BuildResult, Measurement, ProblemSet, Stratification, Table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -110,9 +110,9 @@ class Efcb(Suite):
             }
             details = {"answer": answer.letter or "", "reason": answer.reason or ""}
             return [Measurement("choice@1", values, details)]
-        if problem.labels["task"] == MASKED:
+        if problem.labels["task"] == MASKED_TASK:
             return [Measurement("masked@1", masked_scores(problem, text))]
-        if problem.labels["task"] == HALLUCINATION:
+        if problem.labels["task"] == HALLUCINATION_TASK:
             made_up, _ = unsupported_mentions(problem, parse_description(text))
             said = {"unsupported": ", ".join(mention.text for mention in made_up)}
             return [Measurement("mentions@2", hallucination_scores(problem, text), said)]
@@ -137,9 +137,13 @@ class Efcb(Suite):
         Judges would otherwise rate copied context and fences. Under the paper profile, and if the whole patch is
         requested, they see the raw answer, as in the published scores.
         """
-        if rules_of(profile).judged_as_it_came or problem.labels.get("tier") == WHOLE_PATCH:
+        if rules_of(profile).judged_as_it_came or problem.labels.get("tier") == WHOLE_PATCH_TIER:
             return text
-        if problem.label("task") == MASKED and isinstance(problem.shown, Question) and problem.shown.context:
+        if (
+            problem.label("task") == MASKED_TASK
+            and isinstance(problem.shown, Question)
+            and problem.shown.context
+        ):
             return parse_masked_answer(text, problem.shown.context[0].text).text
         found = parse_description(text)
         return f"Title: {found.title}\n\nBody: {found.body}".rstrip() if found.text else ""

@@ -13,9 +13,9 @@ from caretbench.options import Option, StringList
 from caretbench.progress import Progress
 from caretbench.projects.setup.settings import CheckSettings, OutputSettings
 from caretbench.suites.simcopilot.build_types import BuiltTasks, SimCopilotOptions
-from caretbench.suites.simcopilot.folder import TaskFolder
 from caretbench.suites.simcopilot.mining.tasks import MODES, TaskSampling
 from caretbench.suites.simcopilot.task_builder import TaskBuilder
+from caretbench.suites.simcopilot.task_folder import TaskFolder
 
 _PER_1000: Final = 30
 """Default number of candidates for each 1,000 lines that the tests reach."""

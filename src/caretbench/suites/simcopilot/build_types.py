@@ -13,9 +13,9 @@ from pydantic import JsonValue
 from caretbench.problem import Problem
 from caretbench.projects.answer_requests import file_splice
 from caretbench.projects.setup.settings import CheckSettings
-from caretbench.suites.simcopilot.folder import BuildManifest
 from caretbench.suites.simcopilot.mining.tasks import TaskSampling
-from caretbench.suites.values import BuildResult
+from caretbench.suites.simcopilot.task_folder import BuildManifest
+from caretbench.suites.suite_types import BuildResult
 from caretbench.text_tables import align_columns
 from caretbench.validation.validity import Validity
 
@@ -31,7 +31,7 @@ class SimCopilotOptions:
     exclude: tuple[str, ...] = ()
     unverified: bool = False
 
-    def stored(self) -> dict[str, JsonValue]:
+    def to_manifest(self) -> dict[str, JsonValue]:
         """Return the options as they are stored in the manifest."""
         return {
             "languages": list(self.languages),
@@ -65,7 +65,7 @@ class BuiltTasks(NamedTuple):
             found.update({f"{row.verdict}: {reason.partition(':')[0]}" for reason in row.reasons})
         return found
 
-    def verdicts_by(self, label: str) -> dict[str, Counter[str]]:
+    def verdict_counts_by_label(self, label: str) -> dict[str, Counter[str]]:
         """Return counts of verdicts by the values of a label."""
         table: dict[str, Counter[str]] = {}
         for problem in self.candidates:
@@ -74,7 +74,7 @@ class BuiltTasks(NamedTuple):
         return table
 
     @property
-    def counted_tasks(self) -> int:
+    def yield_task_count(self) -> int:
         """Number of valid tasks that count in the yield: those in files with known reach."""
         unknown = self.manifest.unknown_reach
         return sum(
@@ -96,7 +96,7 @@ def build_result(built: BuiltTasks, output: Path, wall_s: float, *, candidates_o
         last = f"\n{output}: {built.task_count} tasks; caretbench run simcopilot --data {output} -m …"
     return BuildResult(
         lines=(*_lines(built, wall_s), last),
-        numbers=_numbers(built, wall_s),
+        json_values=_numbers(built, wall_s),
         notes=(*_notes(built),),
         usable=candidates_only or bool(built.task_count),
     )
@@ -118,7 +118,9 @@ def _numbers(built: BuiltTasks, wall_s: float) -> dict[str, JsonValue]:
         "tasks": built.task_count,
         "lines": dict(manifest.lines),
         "reached_lines": dict(manifest.reached_lines),
-        "valid_per_1000_reached_lines": round(1000 * built.counted_tasks / reached, 1) if reached else None,
+        "valid_per_1000_reached_lines": round(1000 * built.yield_task_count / reached, 1)
+        if reached
+        else None,
         "not_candidates": dict(manifest.rejected),
         "passed_over": dict(manifest.passed_over),
         "unknown_reach": dict(manifest.unknown_reach),
@@ -156,7 +158,7 @@ def _lines(built: BuiltTasks, wall_s: float) -> Iterator[str]:
     yield f"{manifest.project}: {sum(manifest.lines.values())} lines, {reached} of them reached by its tests"
     blocks = sorted(manifest.rejected.items(), key=lambda entry: -entry[1])
     yield "no candidates: " + (", ".join(f"{count} {reason}" for reason, count in blocks) or "none")
-    table = built.verdicts_by("mode")
+    table = built.verdict_counts_by_label("mode")
     if table:
         rows = [
             [mode, *(str(counts[verdict]) for verdict in _VERDICTS), str(counts.total())]
@@ -171,7 +173,7 @@ def _lines(built: BuiltTasks, wall_s: float) -> Iterator[str]:
         if reached:
             more = manifest.rejected.get("not_drawn", 0)
             bound = f" ({more} more candidates were not drawn: --max-candidates)" if more else ""
-            per = f"{1000 * built.counted_tasks / reached:.0f} valid per 1,000 reached lines{bound}; "
+            per = f"{1000 * built.yield_task_count / reached:.0f} valid per 1,000 reached lines{bound}; "
         yield (
             f"\n{per}this run took {wall_s:.0f} s; the gate's commands took {cpu_s:.0f} s of CPU, "
             f"{cpu_s / max(1, len(built.verdicts)):.2f} s for each candidate"

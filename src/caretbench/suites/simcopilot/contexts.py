@@ -70,7 +70,7 @@ class ContextProblem(NamedTuple):
 
     @property
     def file(self) -> FileAnalysis:
-        """The caret's file."""
+        """Analysis of the file that contains the caret."""
         return self.analysis[self.splice.path]
 
     @property
@@ -79,7 +79,7 @@ class ContextProblem(NamedTuple):
         return self.problem.labels.get("mode") == "suffix_hidden"
 
     def hidden_tokens(self) -> list[list[str]]:
-        """Return the tokens of the texts that no prompt may contain; texts too short to repeat by chance only."""
+        """Return token lists of texts that no prompt may contain, without texts short enough to repeat by chance."""
         data, splice = self.file.source.data, self.splice
         texts = [self.problem.reference]
         if self.hides_suffix:

@@ -27,18 +27,25 @@ from caretbench.suites.simcopilot import build, starter
 from caretbench.suites.simcopilot.answer_syntax import syntax_fault
 from caretbench.suites.simcopilot.build_types import build_result
 from caretbench.suites.simcopilot.contexts import CONTEXT_VERSION, CONTEXTS, build_context
-from caretbench.suites.simcopilot.folder import TaskFolder
 from caretbench.suites.simcopilot.released import spans as released
-from caretbench.suites.simcopilot.released.paper import paper_rules
+from caretbench.suites.simcopilot.released.paper_rules import paper_rules
 from caretbench.suites.simcopilot.released.tables import released_tables
-from caretbench.suites.values import BuildResult, Measurement, PaperTable, ProblemSet, Stratification, Table
+from caretbench.suites.simcopilot.task_folder import TaskFolder
+from caretbench.suites.suite_types import (
+    BuildResult,
+    Measurement,
+    PaperTable,
+    ProblemSet,
+    Stratification,
+    Table,
+)
 from caretbench.validation.workspace_gate import WorkspaceGate
 
 _MODES = {"completion": "suffix_hidden"}
 
 
 class SimCopilotProfile(ProfileRules):
-    """The rules of SimCopilot's profiles."""
+    """Scoring rules of SimCopilot's profiles ``paper`` and ``default``."""
 
     policy = ProfileRule("Default truncation policy", paper="simcopilot/repair", default="block")
 
@@ -83,11 +90,11 @@ class SimCopilot(Suite):
             PaperTable("Overall (the paper's Table 2, in form)", ("language", "mode")),
             PaperTable(
                 "By distance to the furthest referenced object (Table 3, in form)",
-                ("language", "mode", "reference_distance@paper"), models_across=True,
+                ("language", "mode", "reference_distance@paper"), models_as_columns=True,
             ),
             PaperTable(
                 "By distance to the nearest comment (Table 4, in form)",
-                ("language", "mode", "comment_distance@paper"), models_across=True,
+                ("language", "mode", "comment_distance@paper"), models_as_columns=True,
             ),
             PaperTable("By construct (Tables 5 to 7, in form)", ("language", "mode", "constructs")),
         ),

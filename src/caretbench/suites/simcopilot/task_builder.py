@@ -43,8 +43,8 @@ from caretbench.projects.setup.project_setup import (
 from caretbench.projects.setup.settings import CheckSettings, ProjectSettings, read_settings
 from caretbench.projects.statement_reach import StatementReach, measure_reach
 from caretbench.suites.simcopilot.build_types import BuiltTasks, SimCopilotOptions
-from caretbench.suites.simcopilot.folder import BuildManifest, TaskFolder, folder_lock
 from caretbench.suites.simcopilot.mining.tasks import ProjectMiner, TaskOrigin
+from caretbench.suites.simcopilot.task_folder import BuildManifest, TaskFolder, folder_lock
 from caretbench.validation.workspace_gate import WorkspaceGate
 from caretbench.versions import versions
 
@@ -283,7 +283,7 @@ def _first(analysed: AnalysedProject) -> str:
 def _stored(options: SimCopilotOptions, settings: ProjectSettings, snapshot: str) -> dict[str, JsonValue]:
     """Return everything that determines the tasks, as stored in the manifest."""
     return {
-        **options.stored(),
+        **options.to_manifest(),
         "settings": settings.model_dump(mode="json", exclude_defaults=True),
         "project_snapshot": snapshot,
     }

@@ -18,7 +18,7 @@ from caretbench.problem import Caret, InlineSplice, Problem, Profile, ProgramChe
 from caretbench.progress import Progress
 from caretbench.suites.baselines import BASELINES, BaselineFunction
 from caretbench.suites.build_models import NO_MODELS, BuildModels, BuildRequest
-from caretbench.suites.values import BuildResult, Measurement, ProblemSet, SuiteChart
+from caretbench.suites.suite_types import BuildResult, Measurement, ProblemSet, SuiteChart
 
 
 class Toy(Suite):

@@ -14,7 +14,7 @@ import numpy as np
 
 from caretbench.files import sha256_text
 from caretbench.suites.efcb.attacks.feature_contrasts import QuestionContrasts
-from caretbench.suites.efcb.attacks.floor_attacks import credit
+from caretbench.suites.efcb.attacks.floor_attacks import choice_credit
 from caretbench.suites.efcb.attacks.learned_attackers import LearnedAttackers
 from caretbench.suites.efcb.attacks.learners import BoostedTrees, LinearLearner
 from caretbench.suites.efcb.attacks.line_context import FloatArray
@@ -29,23 +29,23 @@ _MIN_REPOSITORIES: Final = 3
 class LabelledQuestion(NamedTuple):
     """A question with its correct choice, its contrasts, and its group for cross-validation.
 
-    ``group`` is the set of questions that share their choices, or the change: folds never split it.
+    ``fold_group`` is the set of questions that share their choices, or the change: folds never split it.
     """
 
     contrasts: QuestionContrasts
     correct: int
     repository: str
-    group: str
+    fold_group: str
 
 
 def feature_accuracies(questions: Sequence[LabelledQuestion]) -> dict[str, float]:
-    """Return the accuracy of each feature, by its highest and by its lowest value."""
+    """Return the accuracy of choosing the highest, and the lowest, value of each feature, by attack name."""
     found: dict[str, float] = {}
     numbers = [question.contrasts.scores_by_choice(question.contrasts.differences) for question in questions]
     for column, name in enumerate(questions[0].contrasts.feature_names):
         for word, sign in (("most", 1), ("least", -1)):
             hits = sum(
-                credit((sign * values[:, column]).tolist(), question.correct)
+                choice_credit((sign * values[:, column]).tolist(), question.correct)
                 for values, question in zip(numbers, questions, strict=True)
             )
             found[f"{word} {name}"] = hits / len(questions)
@@ -67,7 +67,7 @@ def learner_accuracies(
         ]
         for rank, word in enumerate(("first", "second", "third", "last")):
             hits = sum(
-                credit(_at_rank(values, rank), question.correct)
+                choice_credit(_at_rank(values, rank), question.correct)
                 for values, question in zip(spread, questions, strict=True)
             )
             found[f"{name}, {word}"] = hits / len(questions)
@@ -98,7 +98,7 @@ def _own_scores(questions: Sequence[LabelledQuestion]) -> Iterator[tuple[str, li
     asked = [question.contrasts.differences for question in questions]
     weights = [np.ones(len(rows)) for rows in told]
     folds = _folds(
-        [question.repository for question in questions], [question.group for question in questions]
+        [question.repository for question in questions], [question.fold_group for question in questions]
     )
     for name in _LEARNERS:
         yield f"learned here, {name}", _score_folds(name, told, weights, asked, folds)
@@ -151,4 +151,4 @@ def _folds(repositories: Sequence[str], groups: Sequence[str]) -> list[str]:
     """Return repositories as folds if there are several; else parts of the changes that keep groups together."""
     if len(set(repositories)) >= _MIN_REPOSITORIES:
         return list(repositories)
-    return [str(int(sha256_text("fold", group), 16) % _FOLDS) for group in groups]
+    return [str(int(sha256_text("fold", fold_group), 16) % _FOLDS) for fold_group in groups]

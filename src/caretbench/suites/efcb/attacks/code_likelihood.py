@@ -20,11 +20,11 @@ import numpy as np
 import numpy.typing as npt
 
 from caretbench.sources.pull_request import PullRequest
-from caretbench.suites.efcb.rendering import render_patch
+from caretbench.suites.efcb.patch_rendering import render_patch
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 SMOOTHING_STRENGTH: Final = 2.0
-"""Number of observations that the shorter context counts as, ``K``."""
+"""Weight of the lower-order estimate in n-gram smoothing, in observations (``K``)."""
 UNSEEN_SHARE: Final = 1e-5
 """Probability of a token that was never counted."""
 MAX_TOKENS: Final = 6_000_000
@@ -39,7 +39,7 @@ LIKELIHOOD_SCORERS: Final = (
     "in_question",
     "combined",
 )
-"""``combined`` is the sum of ``repository_trigram`` and ``in_question``."""
+"""Names of likelihood scorers; ``combined`` is the sum of ``repository_trigram`` and ``in_question``."""
 
 _UNKNOWN, _BEGIN, _END = 0, 1, 2
 _MULTIPLIER: Final = np.int64(1_099_511_628_211)  # a prime: hashes of different n-grams rarely collide

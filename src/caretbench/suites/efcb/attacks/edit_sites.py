@@ -81,7 +81,7 @@ def _differences(
     code_model: CodeModel,
 ) -> FloatArray:
     context = LineContext(lines)
-    known = {left_out: context.excluding(left_out) for _, _, left_out in asked}
+    visible_lines = {left_out: context.excluding(left_out) for _, _, left_out in asked}
     # Before their edits, lines that several edits change are the same.
     numbers: dict[tuple[int, str, frozenset[int]], int] = {}
     for places, readings, left_out in asked:
@@ -89,7 +89,9 @@ def _differences(
             for position, text in zip(places, reading, strict=True):
                 numbers.setdefault((position, text, left_out), len(numbers))
     rows = line_features(
-        context, code_model, [(position, text, known[left_out]) for position, text, left_out in numbers]
+        context,
+        code_model,
+        [(position, text, visible_lines[left_out]) for position, text, left_out in numbers],
     )
     found = np.zeros((len(asked), len(FEATURE_NAMES)))
     for row, (places, readings, left_out) in enumerate(asked):

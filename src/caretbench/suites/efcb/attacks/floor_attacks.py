@@ -49,7 +49,7 @@ def to_attack_question(problem: Problem) -> tuple[AttackQuestion, int] | None:
     )
 
 
-def credit(scores: Sequence[float], correct: int) -> float:
+def choice_credit(scores: Sequence[float], correct: int) -> float:
     """Return 1 if the correct choice has the highest score, its share if several tie for it, else 0.
 
     Scores are rounded to nine digits first, so that results are the same on every machine.
@@ -102,7 +102,10 @@ def floor_credits(problems: Iterable[Problem]) -> dict[str, dict[str, float]]:
     }
     attacks = text_attacks(problem for problem, _ in asked.values())
     return {
-        name: {identity: credit(attack(problem), correct) for identity, (problem, correct) in asked.items()}
+        name: {
+            identity: choice_credit(attack(problem), correct)
+            for identity, (problem, correct) in asked.items()
+        }
         for name, attack in attacks.items()
     }
 

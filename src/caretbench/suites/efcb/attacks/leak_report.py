@@ -32,7 +32,7 @@ from caretbench.suites.efcb.attacks.feature_contrasts import question_contrasts
 from caretbench.suites.efcb.attacks.floor_attacks import (
     Attack,
     AttackQuestion,
-    credit,
+    choice_credit,
     text_attacks,
     to_attack_question,
 )
@@ -40,9 +40,9 @@ from caretbench.suites.efcb.attacks.learned_attackers import LearnedAttackers, l
 from caretbench.suites.efcb.attacks.lexical_similarity import word_distances
 from caretbench.suites.efcb.attacks.line_features import FEATURE_NAMES
 from caretbench.suites.efcb.choice_positions import LETTERS
-from caretbench.suites.efcb.efcb_score import HARD
+from caretbench.suites.efcb.efcb_score import HARD_TASK
+from caretbench.suites.efcb.patch_rendering import render_patch
 from caretbench.suites.efcb.problem_metadata import cluster_id
-from caretbench.suites.efcb.rendering import render_patch
 
 MAX_STANDARD_ERRORS: Final = 3.0
 LeakKind = Literal["limit", "floor"]
@@ -54,7 +54,7 @@ class Leak(Row):
 
     ``accuracy`` and ``chance`` are shares from 0 to 1, ``standard_error`` is that of guessing. ``allowed`` is the
     maximum number of standard errors above chance: three, and more for one of many features (Holm's correction). In a
-    tier that is ``too_small``, features and learned attackers are not limits.
+    tier that is ``has_too_few_questions``, features and learned attackers are not limits.
     """
 
     task: str
@@ -75,14 +75,14 @@ class Leak(Row):
         return (self.accuracy - self.chance) / self.standard_error if self.standard_error else 0.0
 
     @property
-    def too_small(self) -> bool:
+    def has_too_few_questions(self) -> bool:
         """Return whether the tier has too few questions to test."""
         return self.problems < MIN_QUESTIONS
 
     @property
-    def exceeded(self) -> bool:
+    def exceeds_limit(self) -> bool:
         """Return whether a limit is exceeded."""
-        tested = self.family == "shape" or not self.too_small
+        tested = self.family == "shape" or not self.has_too_few_questions
         return self.kind == "limit" and tested and self.deviation > self.allowed + 1e-9
 
 
@@ -90,26 +90,26 @@ def _always(place: int) -> Attack:
     return lambda problem: [float(place == number) for number in range(len(problem.choices))]
 
 
-def longest_choice(problem: AttackQuestion) -> Sequence[float]:
+def score_by_length(problem: AttackQuestion) -> Sequence[float]:
     """Score choices by their number of characters."""
     return [len(choice) for choice in problem.choices]
 
 
-def shortest_choice(problem: AttackQuestion) -> Sequence[float]:
+def score_by_shortness(problem: AttackQuestion) -> Sequence[float]:
     """Score choices by their number of characters, fewest first."""
     return [-len(choice) for choice in problem.choices]
 
 
-def consensus_choice(problem: AttackQuestion) -> Sequence[float]:
+def score_by_consensus(problem: AttackQuestion) -> Sequence[float]:
     """Score choices by their word distance to the others, smallest first."""
     return [-float(distance) for distance in word_distances(problem.choices).sum(axis=1)]
 
 
 SHAPE_ATTACKS: Final[Mapping[str, Attack]] = {
     **{f"always {letter}": _always(place) for place, letter in enumerate(LETTERS)},
-    "longest": longest_choice,
-    "shortest": shortest_choice,
-    "consensus": consensus_choice,
+    "longest": score_by_length,
+    "shortest": score_by_shortness,
+    "consensus": score_by_consensus,
 }
 
 
@@ -150,13 +150,13 @@ def _tier_leaks(
         )  # fmt: skip
 
     def share(attack: Attack) -> float:
-        return sum(credit(attack(question), correct) for question, _, correct in asked) / len(asked)
+        return sum(choice_credit(attack(question), correct) for question, _, correct in asked) / len(asked)
 
     for name, attack in SHAPE_ATTACKS.items():
         yield leak(name, "limit", "shape", share(attack), MAX_STANDARD_ERRORS)
     questions = [
         LabelledQuestion(
-            question_contrasts(question, models.code_model(question) if part[0] == HARD else None),
+            question_contrasts(question, models.code_model(question) if part[0] == HARD_TASK else None),
             correct,
             question.repository,
             problem.overlap_group or question.cluster,
@@ -169,7 +169,7 @@ def _tier_leaks(
         yield from _learned_leaks(questions, attackers, leak)
     for name, attack in text_attacks(question for question, _, _ in asked).items():
         yield leak(name, "floor", "text", share(attack), MAX_STANDARD_ERRORS)
-    if part[0] == HARD and not from_sites:
+    if part[0] == HARD_TASK and not from_sites:
         for name, attack in models.likelihood_attacks().items():
             yield leak(name, "floor", "feature", share(attack), MAX_STANDARD_ERRORS)
 

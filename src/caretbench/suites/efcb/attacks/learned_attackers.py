@@ -130,7 +130,7 @@ def keep_probabilities(rounds: Sequence[AttackerRound], differences: FloatArray)
 
 
 def edit_weights(sample: EditSample, probabilities: FloatArray) -> FloatArray:
-    """Return the weight of each edit: its probability, as a share of its change if several are kept."""
+    """Return the weight of each edit: its keep probability, divided by the sum over its change if that exceeds 1."""
     sums = np.bincount(sample.change_numbers, probabilities)
     return probabilities / np.maximum(sums, 1.0)[sample.change_numbers]
 

@@ -41,7 +41,7 @@ class CodeLine(NamedTuple):
 
     @property
     def ngrams(self) -> Iterable[tuple[str, Hashable]]:
-        """Everything that is counted, with its kind."""
+        """All n-grams of the line that are counted, as pairs of kind and n-gram."""
         marks = ("\n", *self.tokens, "\r")
         for token in self.tokens:
             yield "token", token
@@ -63,7 +63,7 @@ class CodeLine(NamedTuple):
         yield "whole", self.tokens
 
     def ngrams_by_mark(self, mark: str) -> Iterable[tuple[str, Hashable]]:
-        """Yield what is counted separately for lines with this diff mark."""
+        """Yield the n-grams that are counted separately for lines with this diff mark."""
         for index in range(len(self.tokens) - 1):
             yield f"pair {mark}", self.tokens[index : index + 2]
         for index in range(len(self.tokens) - 2):
@@ -126,7 +126,7 @@ class LineContext:
             self._in_hunk.setdefault(self.hunk_numbers[position], []).append(position)
 
     def excluding(self, places: Collection[int]) -> VisibleLines:
-        """Return the context without some lines."""
+        """Return the lines without those at the excluded positions."""
         return VisibleLines(self, frozenset(places))
 
     def hunk_lines(self, position: int) -> Sequence[int]:
@@ -138,7 +138,7 @@ class LineContext:
         return self.lines[self.hunk_numbers.index(self.hunk_numbers[position])].rpartition("@@")[2]
 
     def similarities(self, texts: Sequence[str]) -> FloatArray:
-        """Return character similarities of texts to lines, 0 to 1; a column for each of ``positions``."""
+        """Return the character similarity of each text (row) to each code line (column), 0 to 1."""
         if not texts or not self._texts:
             return np.zeros((len(texts), len(self._texts)))
         return cdist(
@@ -149,19 +149,19 @@ class LineContext:
 class VisibleLines:
     """A context without the lines in which the choices differ."""
 
-    def __init__(self, context: LineContext, left_out: frozenset[int]) -> None:
+    def __init__(self, context: LineContext, excluded_lines: frozenset[int]) -> None:
         self.context = context
-        self.excluded = left_out
+        self.excluded = excluded_lines
         self._less: Counter[tuple[str, Hashable]] = Counter()
-        for position in left_out:
+        for position in excluded_lines:
             if position in context.code_lines:
                 self._less.update(context.code_lines[position].ngrams)
                 self._less.update(context.code_lines[position].ngrams_by_mark(context.lines[position][0]))
-        self.is_visible = ~np.isin(context.positions, sorted(left_out))
+        self.is_visible = ~np.isin(context.positions, sorted(excluded_lines))
 
-    def count(self, kind: str, gram: Hashable) -> int:
-        """Return the number of occurrences in the visible lines."""
-        return self.context.ngram_counts.get((kind, gram), 0) - self._less.get((kind, gram), 0)
+    def count(self, kind: str, ngram: Hashable) -> int:
+        """Return the number of occurrences of an n-gram in the visible lines."""
+        return self.context.ngram_counts.get((kind, ngram), 0) - self._less.get((kind, ngram), 0)
 
     def lines_with_name(self, name: str) -> list[int]:
         """Return the positions of visible lines with a name."""

@@ -73,7 +73,10 @@ def line_features(
         return np.zeros((0, len(FEATURE_NAMES)))
     texts = [text for _, text, _ in lines]
     counted = np.array(
-        [_counted_features(parse_line(text), position, known) for position, text, known in lines]
+        [
+            _counted_features(parse_line(text), position, visible_lines)
+            for position, text, visible_lines in lines
+        ]
     )
     tokens = np.array([_token_features(parse_line(text)) for text in texts])
     repository = code_model.log_likelihoods(texts)
@@ -82,7 +85,10 @@ def line_features(
     repository = repository.T
     combined = repository[:, NGRAM_ORDERS.index(3)] + counted[:, _COUNTED.index("question_pairs")]
     near = np.array(
-        [neighbour_features(parse_line(text), position, known) for position, text, known in lines]
+        [
+            neighbour_features(parse_line(text), position, visible_lines)
+            for position, text, visible_lines in lines
+        ]
     )
     found: FloatArray = np.concatenate(
         (counted, tokens, _similarity_features(context, lines), repository, combined[:, None], near), axis=1
@@ -90,9 +96,9 @@ def line_features(
     return np.round(found, 6)
 
 
-def _token_features(one: CodeLine) -> list[float]:
-    numbers = Counter(one.tokens)
-    squeezed = "".join(one.text.split())
+def _token_features(code_line: CodeLine) -> list[float]:
+    numbers = Counter(code_line.tokens)
+    squeezed = "".join(code_line.text.split())
     return [*(float(numbers[token]) for token in _TOKENS), *(float(squeezed.count(pair)) for pair in _PAIRS)]
 
 
@@ -100,8 +106,8 @@ def _similarity_features(context: LineContext, lines: Sequence[tuple[int, str, V
     """Return the similarity of each line to visible lines: highest, by diff mark, and nearby."""
     square = context.similarities([" ".join(parse_line(text).tokens) for _, text, _ in lines])
     found = np.zeros((len(lines), len(_LIKE)))
-    for row, (position, _, known) in enumerate(lines):
-        values = np.where(known.is_visible, square[row], 0.0)
+    for row, (position, _, visible_lines) in enumerate(lines):
+        values = np.where(visible_lines.is_visible, square[row], 0.0)
         if not values.size:
             continue
         top = np.partition(values, -min(2, values.size))
@@ -116,31 +122,31 @@ def _similarity_features(context: LineContext, lines: Sequence[tuple[int, str, V
     return found
 
 
-def _counted_features(one: CodeLine, position: int, known: VisibleLines) -> list[float]:
+def _counted_features(code_line: CodeLine, position: int, visible_lines: VisibleLines) -> list[float]:
     return [
-        *_ngram_features(one, known),
-        *_name_features(one, position, known),
-        *_content_features(one),
-        float(known.compressed_size(" ".join(one.tokens))),
+        *_ngram_features(code_line, visible_lines),
+        *_name_features(code_line, position, visible_lines),
+        *_content_features(code_line),
+        float(visible_lines.compressed_size(" ".join(code_line.tokens))),
     ]
 
 
 # Long: one entry for each feature, in the order of their names.
-def _ngram_features(one: CodeLine, known: VisibleLines) -> list[float]:
-    marks = ("\n", *one.tokens, "\r")
-    total = max(known.context.token_count, 1)
-    alone = {token: known.count("token", token) for token in set(marks)}
+def _ngram_features(code_line: CodeLine, visible_lines: VisibleLines) -> list[float]:
+    marks = ("\n", *code_line.tokens, "\r")
+    total = max(visible_lines.context.token_count, 1)
+    alone = {token: visible_lines.count("token", token) for token in set(marks)}
     share = {
         token: (count + SMOOTHING_STRENGTH * UNSEEN_SHARE) / (total + SMOOTHING_STRENGTH)
         for token, count in alone.items()
     }
-    pairs = [known.count("pair", pair) for pair in pairwise(marks)]
-    threes = [known.count("three", marks[index : index + 3]) for index in range(len(marks) - 2)]
-    skips = [known.count("skip", (marks[index], marks[index + 2])) for index in range(len(marks) - 2)]
-    runs = [known.count("run", run) for run in one.character_ngrams]
-    names = [name for _, name in one.names]
+    pairs = [visible_lines.count("pair", pair) for pair in pairwise(marks)]
+    threes = [visible_lines.count("three", marks[index : index + 3]) for index in range(len(marks) - 2)]
+    skips = [visible_lines.count("skip", (marks[index], marks[index + 2])) for index in range(len(marks) - 2)]
+    runs = [visible_lines.count("run", run) for run in code_line.character_ngrams]
+    names = [name for _, name in code_line.names]
     return [
-        sum(math.log(share[token]) for token in one.tokens),
+        sum(math.log(share[token]) for token in code_line.tokens),
         sum(
             math.log((count + SMOOTHING_STRENGTH * share[token]) / (alone[before] + SMOOTHING_STRENGTH))
             for count, (before, token) in zip(pairs, pairwise(marks), strict=True)
@@ -148,9 +154,9 @@ def _ngram_features(one: CodeLine, known: VisibleLines) -> list[float]:
         sum(math.log((three + 0.1) / (two + 1)) for three, two in zip(threes, pairs, strict=False)),
         sum(math.log1p(count) for count in skips),
         sum(math.log((count + 0.1) / 10) for count in runs),
-        sum(math.log1p(known.count("names", pair)) for pair in pairwise(names)),
+        sum(math.log1p(visible_lines.count("names", pair)) for pair in pairwise(names)),
         sum(
-            math.log1p(known.count("together", (name, other)))
+            math.log1p(visible_lines.count("together", (name, other)))
             for name in set(names)
             for other in set(names)
             if name < other
@@ -158,19 +164,19 @@ def _ngram_features(one: CodeLine, known: VisibleLines) -> list[float]:
         float(sum(count > 0 for count in pairs)),
         float(sum(count > 0 for count in threes)),
         float(sum(count > 0 for count in runs)),
-        float(known.count("whole", one.tokens) > 0),
-        float(sum(alone[token] == 0 for token in one.tokens)),
+        float(visible_lines.count("whole", code_line.tokens) > 0),
+        float(sum(alone[token] == 0 for token in code_line.tokens)),
     ]
 
 
-def _name_features(one: CodeLine, position: int, known: VisibleLines) -> list[float]:
-    lines, hunk = known.context.lines, known.context.hunk_numbers
+def _name_features(code_line: CodeLine, position: int, visible_lines: VisibleLines) -> list[float]:
+    lines, hunk = visible_lines.context.lines, visible_lines.context.hunk_numbers
     totals = [0.0] * 6
     before = none_before = after = none_after = nearest = next_to = 0.0
     firsts: list[float] = []
     recents: list[float] = []
-    for _, name in one.names:
-        places = known.lines_with_name(name)
+    for _, name in code_line.names:
+        places = visible_lines.lines_with_name(name)
         marks = [lines[where][0] for where in places]
         totals[0] += math.log1p(len(places))
         for column, mark in enumerate("+- ", start=1):
@@ -203,19 +209,19 @@ def _order_score(values: Sequence[float]) -> float:
 
 
 # Long: one entry for each feature, in the order of their names.
-def _content_features(one: CodeLine) -> list[float]:
-    names = [name for _, name in one.names]
-    tokens = one.tokens
+def _content_features(code_line: CodeLine) -> list[float]:
+    names = [name for _, name in code_line.names]
+    tokens = code_line.tokens
     lengths = [float(len(name)) for name in names]
     styles = [(name[:1].isupper(), "_" in name, name.isupper()) for name in names]
     receiver = target = callee = arguments = 0.0
     assigned = tokens.index("=") if "=" in tokens else None
     targets = frozenset[str]().union(
-        *(name_words(name) for index, name in one.names if assigned is not None and index < assigned)
+        *(name_words(name) for index, name in code_line.names if assigned is not None and index < assigned)
     )
     called: frozenset[str] = frozenset()
     previous = None
-    for index, name in one.names:
+    for index, name in code_line.names:
         own = name_words(name)
         if index >= 2 and tokens[index - 1] == "." and previous is not None:
             receiver += len(own & name_words(previous))
@@ -233,7 +239,7 @@ def _content_features(one: CodeLine) -> list[float]:
         _order_score([float(sum(name.casefold() > other.casefold() for other in names)) for name in names]),
         sum(index * length for index, length in enumerate(lengths)) / max(len(lengths), 1),
         float(bool(lengths) and lengths[0] == max(lengths)),
-        sum(index * length for (index, _), length in zip(one.names, lengths, strict=True))
+        sum(index * length for (index, _), length in zip(code_line.names, lengths, strict=True))
         / max(len(tokens), 1),
         float(bool(styles) and styles[0][0]),
         float(sum(index for index, style in enumerate(styles) if style[0])),
@@ -249,9 +255,9 @@ def _content_features(one: CodeLine) -> list[float]:
         float(sum(names[index] in names[max(index - 2, 0) : index] for index in range(len(names)))),
         float(sum(left == right for left, right in pairwise(names))),
         arguments,
-        float(len(one.text)),
+        float(len(code_line.text)),
         float(len(tokens)),
-        float(sum(map(str.isdigit, one.text))),
+        float(sum(map(str.isdigit, code_line.text))),
         sum(math.log1p(int(token[:18])) for token in digits),
         float(sum(token[-1] == "0" for token in digits)),
         float(sum(map("([{".count, tokens)) - sum(map(")]}".count, tokens))),

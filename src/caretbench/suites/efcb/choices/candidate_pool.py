@@ -1,4 +1,4 @@
-"""Candidate pool of one repository's changes: fair pairs, and costs of sets by tier."""
+"""Pool of one repository's changes for GMCQ-Easy: fairness of pairs, and costs of sets by tier."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from scipy.sparse import csr_array
 from caretbench.problem import Profile
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.attacks.lexical_similarity import PatchCorpus, Scorer, Scores
-from caretbench.suites.efcb.choice_positions import CHOICE_COUNT, WRONG_CHOICES
+from caretbench.suites.efcb.choice_positions import CHOICE_COUNT, WRONG_CHOICE_COUNT
 from caretbench.suites.efcb.choices.pair_fairness import ChangeReferences, Indices, Mask, PairFairness
 from caretbench.suites.efcb.choices.sets_of_four import ChoiceSet, Costs, SetRelations, build_sets_of_four
 from caretbench.suites.efcb.options import EasyOptions, EasyTier, efcb_profile
+from caretbench.suites.efcb.patch_rendering import render_patch
 from caretbench.suites.efcb.problem_metadata import main_language
-from caretbench.suites.efcb.rendering import render_patch
 from caretbench.suites.efcb.seeding import seeded_random
 
 _BLOCK: Final = 256
@@ -64,7 +64,7 @@ class CandidatePool:
         """Return up to three random changes whose patches differ from ``correct`` and each other."""
         own = bisect_left(self._firsts, self._first_of[self.texts[correct]])
         others = range(len(self._firsts) - 1)
-        drawn = generator.sample(others, min(WRONG_CHOICES, len(others)))
+        drawn = generator.sample(others, min(WRONG_CHOICE_COUNT, len(others)))
         return tuple(self._firsts[position + (position >= own)] for position in drawn)
 
     def build_sets(
@@ -84,7 +84,7 @@ class CandidatePool:
             else "no_query"
             if not asked[index]
             else "too_few_candidates"
-            if len(search.partners(index)) < WRONG_CHOICES
+            if len(search.partners(index)) < WRONG_CHOICE_COUNT
             else "few_rivals"
             if tier == "resistant"
             else "no_set"

@@ -13,8 +13,8 @@ from caretbench.problem import ChoiceCheck, Label, NoSplice, Problem, Question
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.choice_positions import CHOICE_COUNT, LETTERS, rotate_choices
 from caretbench.suites.efcb.options import DEFAULT_VARIANT, EfcbOptions, Query
-from caretbench.suites.efcb.problem_metadata import SUITE, change_provenance, cluster_id, common_labels
-from caretbench.suites.efcb.rendering import render_patch
+from caretbench.suites.efcb.patch_rendering import render_patch
+from caretbench.suites.efcb.problem_metadata import SUITE_NAME, change_provenance, cluster_id, common_labels
 from caretbench.suites.efcb.seeding import problem_id
 
 INSTRUCTION: Final = "Which of these patches makes the change that the following text describes?\n\n"
@@ -71,7 +71,7 @@ def choice_problems(
                 variant=variant,
                 rotation=turn,
             ),
-            suite=SUITE,
+            suite=SUITE_NAME,
             shown=Question(text=INSTRUCTION + query.text, choices=turned),
             splice=NoSplice(),
             reference=LETTERS[position],

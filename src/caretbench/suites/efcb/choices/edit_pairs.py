@@ -69,7 +69,7 @@ class ScoredEdit(NamedTuple):
 def select_edits(
     patch: EditablePatch, code_model: CodeModel, attackers: LearnedAttackers, generator: random.Random
 ) -> SelectedEdits:
-    """Draw edits of a patch, and keep some that reveal nothing to the attackers."""
+    """Draw edits of a patch, and keep a part of them so that attackers cannot predict the correct variant."""
     edits = patch.draw_edits(generator, MAX_EDITS)
     passed: list[PatchEdit] = []
     rows: list[FloatArray] = [np.zeros((0, len(FEATURE_NAMES)))]

@@ -20,7 +20,7 @@ from caretbench.suites.efcb.attacks.learned_attackers import LearnedAttackers, l
 from caretbench.suites.efcb.change_queries import change_query, repository_templates
 from caretbench.suites.efcb.choice_positions import (
     CHOICE_COUNT,
-    WRONG_CHOICES,
+    WRONG_CHOICE_COUNT,
     balanced_positions,
     insert_choice,
 )
@@ -38,12 +38,12 @@ from caretbench.suites.efcb.choices.word_swaps import word_swaps
 from caretbench.suites.efcb.edits.editable_patch import EditablePatch
 from caretbench.suites.efcb.edits.patch_parts import FileReaders, no_file_reader
 from caretbench.suites.efcb.options import ChoiceOptions, Query
+from caretbench.suites.efcb.patch_rendering import render_patch
 from caretbench.suites.efcb.problem_metadata import RejectedChange
-from caretbench.suites.efcb.rendering import render_patch
 from caretbench.suites.efcb.seeding import seeded_random
 
 TASK: Final = "gmcq-hard"
-CONSENSUS_LEAKY: Final = "consensus_leaky"
+CONSENSUS_LEAKY_LABEL: Final = "consensus_leaky"
 """Label of questions whose correct choice is the most similar to the others."""
 
 
@@ -139,12 +139,14 @@ def _swap_words(
         for pull in members:
             rendered = render_patch(pull, include_generated=True)
             wrong = word_swaps(
-                rendered, seeded_random(options.seed, f"{TASK} words", _change_key(pull)), WRONG_CHOICES
+                rendered, seeded_random(options.seed, f"{TASK} words", _change_key(pull)), WRONG_CHOICE_COUNT
             )
-            if len(wrong) < WRONG_CHOICES:
+            if len(wrong) < WRONG_CHOICE_COUNT:
                 rejected.append(RejectedChange.from_pull_request(pull, TASK, "too_few_words"))
             else:
-                made.append(_UnorderedQuestion(pull, rendered.text, tuple(wrong), {CONSENSUS_LEAKY: 1.0}))
+                made.append(
+                    _UnorderedQuestion(pull, rendered.text, tuple(wrong), {CONSENSUS_LEAKY_LABEL: 1.0})
+                )
     return made, rejected
 
 

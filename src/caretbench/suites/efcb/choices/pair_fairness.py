@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.attacks.lexical_similarity import split_words
-from caretbench.suites.efcb.rendering import RenderedPatch
+from caretbench.suites.efcb.patch_rendering import RenderedPatch
 
 Indices = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

@@ -18,20 +18,22 @@ SetRanks = tuple[tuple[int, ...], ...]
 _BALANCED_SCORERS: Final = 2
 
 
-def lexical_ranks(pool: CandidatePool, texts: Sequence[str], four: ChoiceSet) -> SetRanks:
+def lexical_ranks(pool: CandidatePool, texts: Sequence[str], choice_set: ChoiceSet) -> SetRanks:
     """Return the number of choices ahead of the correct one, for each member of a set and each scorer.
 
     Scorers are TF-IDF and BM25 of the whole text, TF-IDF of its first line, and words of that line among the paths.
     """
     found = []
-    for index in four:
+    for index in choice_set:
         title = texts[index].partition("\n")[0]
         scores = (pool.corpus.tfidf(texts[index]), pool.corpus.bm25(texts[index]), pool.corpus.tfidf(title))
         overlap = {
             other: title_path_overlap(title, [file.title for file in pool.rendered[other].files])
-            for other in four
+            for other in choice_set
         }
-        ahead = [sum(bool(values[other] > values[index]) for other in four) for values in (*scores, overlap)]
+        ahead = [
+            sum(bool(values[other] > values[index]) for other in choice_set) for values in (*scores, overlap)
+        ]
         found.append(tuple(ahead))
     return tuple(found)
 
@@ -41,7 +43,7 @@ def balance_sets(sets: Sequence[ChoiceSet], ranks_of: Callable[[ChoiceSet], SetR
 
     Ranks by TF-IDF and BM25 of the whole text count; a quarter plus one standard error is allowed.
     """
-    kept = {four: ranks_of(four) for four in sorted(sets)}
+    kept = {choice_set: ranks_of(choice_set) for choice_set in sorted(sets)}
     while kept:
         loads = Counter(
             entry
@@ -56,13 +58,13 @@ def balance_sets(sets: Sequence[ChoiceSet], ranks_of: Callable[[ChoiceSet], SetR
             break
         worst = max(
             kept,
-            key=lambda four: (
+            key=lambda choice_set: (
                 sum(
                     excess.get(entry, 0.0)
-                    for vector in kept[four]
+                    for vector in kept[choice_set]
                     for entry in enumerate(vector[:_BALANCED_SCORERS])
                 ),
-                four,
+                choice_set,
             ),
         )
         del kept[worst]

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from caretbench.suites.efcb.choice_positions import WRONG_CHOICES
+from caretbench.suites.efcb.choice_positions import WRONG_CHOICE_COUNT
 from caretbench.suites.efcb.choices.pair_fairness import Indices, Mask
 
 Costs = npt.NDArray[np.float64]
@@ -28,7 +28,7 @@ _MAX_REPAIR_TRIES: Final = 24
 
 
 class SetRelations(NamedTuple):
-    """Relations of ``change_count`` changes, symmetric in the members of a set.
+    """Relations between changes from which sets are built: near and fair partners, fairness, costs.
 
     ``nearest_partners``: best fair partners of a change, cheapest first; ``fair_partners``: all of them, in a fixed
     order. ``fairness``: square of pairwise fairness. ``set_costs``: costs of sets of the first row with three others
@@ -46,8 +46,8 @@ class SetRelations(NamedTuple):
 @cache
 def _triples(count: int) -> Indices:
     """Return all sets of three different numbers from 1 to ``count``."""
-    return 1 + np.array(list(combinations(range(count), WRONG_CHOICES)), dtype=np.int64).reshape(
-        -1, WRONG_CHOICES
+    return 1 + np.array(list(combinations(range(count), WRONG_CHOICE_COUNT)), dtype=np.int64).reshape(
+        -1, WRONG_CHOICE_COUNT
     )
 
 
@@ -84,7 +84,7 @@ def _cheapest_set_with(
 
 
 def _cheapest_set(index: int, others: Indices, relations: SetRelations) -> ChoiceSet | None:
-    if len(others) < WRONG_CHOICES:
+    if len(others) < WRONG_CHOICE_COUNT:
         return None
     rows = np.array([index, *others], dtype=np.int64)
     fair = relations.fairness(rows)
@@ -113,7 +113,7 @@ def _repair_sets(
         is_partner[partners[index]] = True
         held = is_partner[np.array(found)]
         tried = 0
-        for position in np.flatnonzero(held.sum(axis=1) >= WRONG_CHOICES):
+        for position in np.flatnonzero(held.sum(axis=1) >= WRONG_CHOICE_COUNT):
             members = found[position]
             strangers = [member for member, fits in zip(members, held[position], strict=True) if not fits]
             for given in strangers or members:
@@ -136,7 +136,7 @@ def _replacement_set(
     """Return a new set of the released member and leftovers if the change may take its place, else None."""
     rest = partners[free[partners]]
     rest = rest[rest != index][:_FIRST_PARTNERS]
-    if len(rest) < WRONG_CHOICES:
+    if len(rest) < WRONG_CHOICE_COUNT:
         return None
-    costs = relations.set_costs(np.array([index, *kept], dtype=np.int64), _triples(WRONG_CHOICES))
+    costs = relations.set_costs(np.array([index, *kept], dtype=np.int64), _triples(WRONG_CHOICE_COUNT))
     return _cheapest_set(released, rest, relations) if np.isfinite(costs[0]) else None

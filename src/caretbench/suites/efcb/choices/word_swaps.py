@@ -10,7 +10,7 @@ import random
 import re
 from itertools import accumulate
 
-from caretbench.suites.efcb.rendering import RenderedPatch
+from caretbench.suites.efcb.patch_rendering import RenderedPatch
 
 _WORD = re.compile(r"\S*[^\W\d]\S*")
 _TRIES = 200

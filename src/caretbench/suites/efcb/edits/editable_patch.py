@@ -29,7 +29,7 @@ from caretbench.suites.efcb.edits.name_uses import ParsedPart
 from caretbench.suites.efcb.edits.operator_edits import operator_edits
 from caretbench.suites.efcb.edits.patch_edit import Occurrence, PatchEdit, collapse_whitespace
 from caretbench.suites.efcb.edits.patch_parts import FileReader, patch_parts
-from caretbench.suites.efcb.rendering import RenderedPatch
+from caretbench.suites.efcb.patch_rendering import RenderedPatch
 from caretbench.syntax.parser import encode, error_count
 
 _BESIDE_ITSELF: Final = re.compile(
@@ -105,7 +105,7 @@ class EditablePatch:
     def _possible_edits(self, generator: random.Random) -> Iterator[PatchEdit]:
         sound = []
         for unit in self._units:
-            if unit.part.errors and not unit.part.is_whole_file:
+            if unit.part.syntax_error_count and not unit.part.is_whole_file:
                 self.refusals["broken_surroundings"] += 1
             else:
                 sound.append(unit)
@@ -138,7 +138,7 @@ class EditablePatch:
         hunk = unit.part.hunks[unit.hunk_number(Occurrence(*edit.replacements[0]))]
         if (
             not hunk.removed.isdisjoint(map(collapse_whitespace, after))
-            or self._new_side(unit, hunk.lines, edit) == hunk.old
+            or self._new_side(unit, hunk.lines, edit) == hunk.old_text
         ):
             return "old_side"
         return "raises_errors" if self.adds_syntax_errors([edit]) else None
@@ -150,19 +150,21 @@ class EditablePatch:
         for one in edit.replacements:
             lines = [line[1:] for line in self._lines[one.file]]
             own = lines[one.line]
-            old = own[one.start - 1 : one.end - 1]
-            if re.fullmatch(r"[A-Za-z_]\w*", old) and are_asserted_together(lines, one.line, old, one.text):
+            old_text = own[one.start - 1 : one.end - 1]
+            if re.fullmatch(r"[A-Za-z_]\w*", old_text) and are_asserted_together(
+                lines, one.line, old_text, one.text
+            ):
                 return "asserted_equal"
-            if is_unobservable(own, one.start - 1, old) or (
+            if is_unobservable(own, one.start - 1, old_text) or (
                 edit.kind in ("boundary", "comparison") and is_empty_loop_test(lines, one.line)
             ):
                 return "same_value"
             if repeats_label(lines, one.line, self._edited_lines([edit])[one.file, one.line][1:]):
                 return "repeated_label"
-            if _LITERAL.fullmatch(old):
+            if _LITERAL.fullmatch(old_text):
                 function = unit.function_text(one.line)
                 if is_test_code(self.rendered.files[one.file].path, function) and not is_asserted(
-                    old, function, own
+                    old_text, function, own
                 ):
                     return "test_data"
         return None
@@ -188,8 +190,8 @@ class EditablePatch:
         ours, theirs = self._edited_lines(one), self._edited_lines(other)
         positions = sorted(ours.keys() | theirs.keys())
         first, second = (
-            [made.get(position, self._lines[position[0]][position[1]])[1:] for position in positions]
-            for made in (ours, theirs)
+            [applied_edits.get(position, self._lines[position[0]][position[1]])[1:] for position in positions]
+            for applied_edits in (ours, theirs)
         )
         return is_reordering(first, second)
 
@@ -234,9 +236,9 @@ class EditablePatch:
             for one in edit.replacements
         }
 
-    def excerpt(self, made: Iterable[PatchEdit], *edits: PatchEdit) -> str:
+    def excerpt(self, applied_edits: Iterable[PatchEdit], *edits: PatchEdit) -> str:
         """Return the part of the patch from the first to the last line of ``edits``, with some applied."""
-        edited = self._edited_lines(made)
+        edited = self._edited_lines(applied_edits)
         positions = sorted(position for edit in edits for position in edit.lines)
         (first, start), (last, end) = positions[0], positions[-1]
         return "\n".join(
@@ -269,7 +271,7 @@ class EditablePatch:
                 and error_count(
                     unit.parse_with_rows({row: edited[position][1:] for row, position in rows.items()})
                 )
-                > part.errors
+                > part.syntax_error_count
             ):
                 return True
         return False

@@ -106,13 +106,13 @@ def _indentation(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def is_unobservable(line: str, start: int, old: str) -> bool:
-    """Return whether the edit of ``old``, which begins at ``start``, has no observable effect.
+def is_unobservable(line: str, start: int, old_text: str) -> bool:
+    """Return whether the edit of ``old_text``, which begins at ``start``, has no observable effect.
 
     It changes an initial capacity, or a value of which only the type is tested.
     """
     return bool(_ROOM.search(line[:start])) or (
-        _TYPE_TEST.search(line) is not None and re.match(r"[A-Za-z_$]", old) is None
+        _TYPE_TEST.search(line) is not None and re.match(r"[A-Za-z_$]", old_text) is None
     )
 
 
@@ -145,7 +145,7 @@ def is_test_code(path: str, function: str) -> bool:
 
 
 def is_asserted(literal: str, function: str, own: str) -> bool:
-    """Return whether a test would fail with another value of a literal, as far as lines show.
+    """Return whether a test's assertion depends on a literal; ``own`` is the edited line.
 
     The literal is in an assertion itself (``own`` is the edited line), or also in an assertion of the function, which
     may begin up to two lines before.

@@ -84,7 +84,7 @@ def _candidates(unit: ParsedPart, one: PatchNameUse) -> Iterator[tuple[str, str,
     """Yield name, kind and entity of possible replacements of a use."""
     found: list[tuple[str, str, Hashable]] = []
     if one.role in _VARIABLES:
-        for seen in unit.scopes.visible_variables(one.start):
+        for seen in unit.declaration_index.visible_variables(one.start):
             role = "local" if seen.role == "comprehended" else seen.role
             if role == one.role and seen.kind != "function" and not _is_captured(unit, one, seen):
                 found.append((seen.name, seen.kind, (role, seen.scope_start, seen.name)))
@@ -102,7 +102,12 @@ def _swap_guard(unit: ParsedPart, one: PatchNameUse, other: PatchNameUse) -> str
     """Return the guard that refuses the name of ``other`` at ``one``, or None."""
     if one.role in _VARIABLES:
         seen = next(
-            (found for found in unit.scopes.visible_variables(one.start) if found.name == other.name), None
+            (
+                found
+                for found in unit.declaration_index.visible_variables(one.start)
+                if found.name == other.name
+            ),
+            None,
         )
         if seen is None or (seen.scope_start, seen.name) != other.entity[1:]:  # type: ignore[index]
             return "out_of_scope"
@@ -147,14 +152,14 @@ def _call_guard(
 
 def _has_shared_uses(unit: ParsedPart, one: PatchNameUse, entity: Hashable) -> bool:
     """Return whether the uses of an entity show that it has the kind of ``one``."""
-    seen = unit.contexts.get(entity, set())
+    seen = unit.entity_contexts.get(entity, set())
     # In statically typed languages members of the same name may still have different types.
     told = one.use.is_specific and not (unit.static and one.use.expression_context.startswith("object:"))
     if told and one.use.expression_context in seen:
         return True
     if unit.static:
         return False
-    shared = {where for where in seen & unit.contexts.get(one.entity, set()) if _implies_kind(where)}
+    shared = {where for where in seen & unit.entity_contexts.get(one.entity, set()) if _implies_kind(where)}
     # If a member is accessed, both must be known to share members.
     if one.use.expression_context.startswith("object:"):
         shared = {where for where in shared if where.startswith("object:")}
@@ -166,8 +171,8 @@ def _has_unknown_kind(unit: ParsedPart, one: PatchNameUse, seen: set[str]) -> bo
     if one.use.expression_context.startswith(("object:", "indexed", "other")) or not one.use.is_specific:
         return False
     ours, theirs = (
-        {part for where in contexts if (part := re.split(r"[:/ =<]", where)[0]) in _DONE}
-        for contexts in (unit.contexts.get(one.entity, set()), seen)
+        {part for where in entity_contexts if (part := re.split(r"[:/ =<]", where)[0]) in _DONE}
+        for entity_contexts in (unit.entity_contexts.get(one.entity, set()), seen)
     )
     here = re.split(r"[:/ =<]", one.use.expression_context)[0]
     if here in _DONE:
@@ -204,7 +209,7 @@ def _kind_prefix(kind: str) -> str:
 def _accepts_arguments(unit: ParsedPart, one: PatchNameUse, name: str) -> bool:
     """Return whether a function accepts the number of arguments of ``one``, as far as it is declared."""
     assert one.arguments is not None  # noqa: S101 - for the type
-    declared = [found for found in unit.scopes.by_name(name) if found.parameters is not None]
+    declared = [found for found in unit.declaration_index.by_name(name) if found.parameters is not None]
     return not declared or any(
         found.required <= len(one.arguments)
         and (
@@ -218,7 +223,11 @@ def _accepts_arguments(unit: ParsedPart, one: PatchNameUse, name: str) -> bool:
 def _have_same_signature(unit: ParsedPart, one: PatchNameUse, name: str) -> bool:
     """Return whether both functions are declared with the same types."""
     ours, theirs = (
-        {(found.parameters, found.kind) for found in unit.scopes.by_name(word) if found.role == "function"}
+        {
+            (found.parameters, found.kind)
+            for found in unit.declaration_index.by_name(word)
+            if found.role == "function"
+        }
         for word in (one.name, name)
     )
     return len(ours) == 1 and ours == theirs
@@ -229,7 +238,7 @@ def _alias_guard(unit: ParsedPart, one: PatchNameUse, name: str) -> str | None:
     aliases = {
         frozenset((found.name, found.alias))
         for word in (one.name, name)
-        for found in unit.scopes.by_name(word)
+        for found in unit.declaration_index.by_name(word)
         if found.alias
     }
     return "same_value" if frozenset((one.name, name)) in aliases else None
@@ -237,7 +246,7 @@ def _alias_guard(unit: ParsedPart, one: PatchNameUse, name: str) -> str | None:
 
 def _is_captured(unit: ParsedPart, one: PatchNameUse, seen: Declaration) -> bool:
     """Return whether a reassigned variable would be used in an inner function, which Java forbids."""
-    if unit.part.grammar != "java" or (seen.role, seen.scope_start, seen.name) not in unit.assigned:
+    if unit.part.grammar != "java" or (seen.role, seen.scope_start, seen.name) not in unit.assigned_entities:
         return False
     return any(
         around.type in ("lambda_expression", "class_body") and around.start_byte > seen.start

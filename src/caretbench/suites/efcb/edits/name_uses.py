@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import tree_sitter
 
 from caretbench.suites.efcb.edits.patch_edit import Occurrence
-from caretbench.suites.efcb.edits.patch_parts import OUTSIDE, PatchPart
+from caretbench.suites.efcb.edits.patch_parts import OUTSIDE_PATCH, PatchPart
 from caretbench.suites.efcb.edits.tree_guards import ancestors
 from caretbench.syntax.parser import encode, parse
 from caretbench.syntax.parser import text_of as text
@@ -93,8 +93,8 @@ class ParsedPart:
         return self._identifiers.group_parts
 
     @cached_property
-    def scopes(self) -> DeclarationIndex:
-        """The declarations."""
+    def declaration_index(self) -> DeclarationIndex:
+        """Index of the declarations in the text."""
         return DeclarationIndex(self.root, self.part.grammar)
 
     def occurrence_at(self, start: int, end: int) -> Occurrence | None:
@@ -103,7 +103,7 @@ class ParsedPart:
         if number != _row(self._starts, max(start, end - 1)):
             return None
         line = self.part.lines[number]
-        if line == OUTSIDE:
+        if line == OUTSIDE_PATCH:
             return None
         first = self._starts[number]
         before = len(self.data[first:start].decode("utf-8", "surrogatepass")) + 1
@@ -131,7 +131,7 @@ class ParsedPart:
         """Names of the patch by position."""
         found = {}
         for one in self.names:
-            if self.part.lines[one.row] != OUTSIDE:
+            if self.part.lines[one.row] != OUTSIDE_PATCH:
                 place = self.occurrence_at(one.start, one.end)
                 if place is not None:
                     found[place[:4]] = one
@@ -168,7 +168,7 @@ class ParsedPart:
 
     def is_broken(self, node: tree_sitter.Node) -> bool:
         """Return whether a node's outermost function, or all of a hunk, does not parse."""
-        if not self.part.errors:
+        if not self.part.syntax_error_count:
             return False
         if not self.part.is_whole_file:
             return True
@@ -189,7 +189,7 @@ class ParsedPart:
 
     @cached_property
     def uses(self) -> tuple[PatchNameUse, ...]:
-        """Uses near the patch with a known role, in the order of the text."""
+        """Name uses near the patch whose role is known, in the order of the text."""
         found = []
         for one in self.names:
             if one.syntactic_position and any(one.row in rows for rows in self._rows):
@@ -200,7 +200,7 @@ class ParsedPart:
 
     @cached_property
     def editable_uses(self) -> tuple[PatchNameUse, ...]:
-        """Uses in added lines that may be edited."""
+        """Name uses in added lines that edits may change."""
         return tuple(
             one
             for one in self.uses
@@ -210,7 +210,7 @@ class ParsedPart:
         )
 
     @cached_property
-    def contexts(self) -> dict[Hashable, set[str]]:
+    def entity_contexts(self) -> dict[Hashable, set[str]]:
         """Contexts of each entity."""
         found: dict[Hashable, set[str]] = defaultdict(set)
         for one in self.uses:
@@ -233,7 +233,7 @@ class ParsedPart:
         return {one.entity: one.kind for one in self.uses if one.kind}
 
     @cached_property
-    def assigned(self) -> frozenset[Hashable]:
+    def assigned_entities(self) -> frozenset[Hashable]:
         """Entities that are assigned or incremented outside of their declaration."""
         counted = ("target", "other:update_expression")
         return frozenset(one.entity for one in self.uses if one.use.expression_context in counted)
@@ -287,7 +287,7 @@ class ParsedPart:
             if use.call is not None:
                 return "method", ("method", key, one.name, count), self._returned(one.name), None
             return "field", ("field", key, one.name), self._one_kind(one.name, "field"), None
-        declared = self.scopes.resolve(one.name, one.start)
+        declared = self.declaration_index.resolve(one.name, one.start)
         if use.call is not None:
             return self._classify_call(one.name, count, declared)
         if declared is None:
@@ -308,7 +308,7 @@ class ParsedPart:
     def _classify_field(self, node: tree_sitter.Node, one: Identifier) -> _Classified:
         if self.part.grammar not in _BARE_FIELDS:
             return None
-        for found in self.scopes.by_name(one.name):
+        for found in self.declaration_index.by_name(one.name):
             if found.role == "field" and found.scope_start <= one.start < found.end:
                 return "field", ("field", f"this@{_around(node, CLASSES)}", one.name), found.kind, found
         return None
@@ -337,7 +337,7 @@ class ParsedPart:
             # The type of a result may depend on the arguments: "assertThat(a)" and "assertThat(b)".
             return f"call:{_bare(written)[:200]}" if self.static else f"call:{callee_of(node)}/{len(call)}"
         if node.type in ("identifier", "constant"):
-            declared = self.scopes.resolve(written, node.start_byte)
+            declared = self.declaration_index.resolve(written, node.start_byte)
             if declared is not None and declared.role in ("local", "parameter", "comprehended"):
                 return declared.kind or f"{declared.scope_start}:{declared.name}"
             return f"name:{written}"
@@ -348,7 +348,7 @@ class ParsedPart:
         return self._one_kind(name, "function")
 
     def _one_kind(self, name: str, role: str) -> str:
-        found = {one.kind for one in self.scopes.by_name(name) if one.role == role}
+        found = {one.kind for one in self.declaration_index.by_name(name) if one.role == role}
         return found.pop() if len(found) == 1 else ""
 
     def _argument_kind(self, node: tree_sitter.Node) -> str:
@@ -356,7 +356,7 @@ class ParsedPart:
             node = node.named_children[-1]
         kind = kind_of_value(node)
         if kind == "name":
-            declared = self.scopes.resolve(text(node), node.start_byte)
+            declared = self.declaration_index.resolve(text(node), node.start_byte)
             return declared.kind if declared is not None and declared.kind else f"name:{text(node)}"
         return kind or f"text:{_bare(text(node))[:80]}"
 

@@ -75,7 +75,7 @@ _NUMBERS: Final = frozenset({"int", "number", "float"})
 
 
 def operator_edits(unit: ParsedPart) -> Iterator[PatchEdit]:
-    """Yield all such edits in the added lines of a part, in the order of the text."""
+    """Yield all edits of operators, conditions, jumps and calls in the added lines of a part, in text order."""
     for node in unit.added_nodes():
         make = next((make for kinds, make in _MAKERS if node.type in kinds), None)
         if make is None or unit.is_broken(node) or is_text_for_people(node) or is_compile_time(node):
@@ -202,7 +202,12 @@ def _returns(unit: ParsedPart, node: tree_sitter.Node) -> Iterator[_EditParts]:
     function = next((around for around in ancestors(node) if around.type in FUNCTIONS), None)
     named = function.child_by_field_name("name") if function is not None else None
     told = next(
-        (one.kind for one in unit.scopes.all if named is not None and one.start == named.start_byte), ""
+        (
+            one.kind
+            for one in unit.declaration_index.all
+            if named is not None and one.start == named.start_byte
+        ),
+        "",
     )
     if told in ("type:bool", "type:boolean"):
         yield _negated(unit, value)
@@ -310,7 +315,7 @@ def _is_number(unit: ParsedPart, node: tree_sitter.Node) -> bool:
         return True
     written = text(node)
     if kind == "name":
-        declared = unit.scopes.resolve(written, node.start_byte)
+        declared = unit.declaration_index.resolve(written, node.start_byte)
         told = declared.kind if declared is not None else ""
         return bool(
             re.fullmatch(r"type:(unsigned |long |short )*(int\d*|long|float\d*|double|number|usize|[iu]\d+|f\d+|size_t|"

@@ -14,13 +14,13 @@ import tree_sitter
 from caretbench.sources.git.unified_diff import Hunk, parse_hunks
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.edits.patch_edit import collapse_whitespace
-from caretbench.suites.efcb.rendering import RenderedPatch
+from caretbench.suites.efcb.patch_rendering import RenderedPatch
 from caretbench.syntax.parser import error_count, parse
 from caretbench.syntax.source import grammar_of
 
-MAX_CHARACTERS: Final = 400_000
+MAX_FILE_CHARACTERS: Final = 400_000
 """Maximum number of characters of a whole file; hunks of larger files are parsed one by one."""
-OUTSIDE: Final = -1
+OUTSIDE_PATCH: Final = -1
 """Line number of rows that are not part of the patch."""
 
 FileReader = Callable[[str], str | None]
@@ -53,13 +53,13 @@ _TEXT: Final = re.compile(
 class HunkLines(NamedTuple):
     """One hunk: line numbers of its new side in the file's hunks, and which of them are added.
 
-    ``removed`` are the removed lines and ``old`` is the old side, both with collapsed white space.
+    ``removed`` are the removed lines and ``old_text`` is the old side, both with collapsed white space.
     """
 
     lines: tuple[int, ...]
     added: frozenset[int]
     removed: frozenset[str]
-    old: str
+    old_text: str
 
 
 class PatchPart(NamedTuple):
@@ -69,7 +69,7 @@ class PatchPart(NamedTuple):
     grammar: str
     text: str
     tree: tree_sitter.Tree
-    errors: int
+    syntax_error_count: int
     lines: tuple[int, ...]
     hunks: tuple[HunkLines, ...]
     is_whole_file: bool
@@ -112,11 +112,11 @@ def _whole_file_part(
     file: int, grammar: str, text: str, hunks: Sequence[Hunk], firsts: Sequence[int]
 ) -> PatchPart | None:
     """Return the whole file; None if it is too large or another version than the patch's."""
-    if len(text) > MAX_CHARACTERS:
+    if len(text) > MAX_FILE_CHARACTERS:
         return None
     text = text.replace("\r\n", "\n")
     rows = text.split("\n")
-    lines = [OUTSIDE] * len(rows)
+    lines = [OUTSIDE_PATCH] * len(rows)
     for first, hunk in zip(firsts, hunks, strict=True):
         row = hunk.new_start - 1
         for offset, line in enumerate(hunk.lines):
@@ -134,18 +134,20 @@ def _hunk_part(file: int, grammar: str, first: int, hunk: Hunk) -> PatchPart:
     part = _hunk_lines(first, hunk)
     text = "\n".join(hunk.new_lines)
     tree = parse(text, grammar)
-    errors = error_count(tree)
+    syntax_error_count = error_count(tree)
     before = after = ""
-    if errors:
+    if syntax_error_count:
         for before, after in _surroundings(text, grammar):
             tried = parse(before + text + after, grammar)
             if not error_count(tried):
-                tree, errors = tried, 0
+                tree, syntax_error_count = tried, 0
                 break
         else:
             before = after = ""
-    lines = (*[OUTSIDE] * before.count("\n"), *part.lines, *[OUTSIDE] * after.count("\n"))
-    return PatchPart(file, grammar, before + text + after, tree, errors, lines, (part,), is_whole_file=False)
+    lines = (*[OUTSIDE_PATCH] * before.count("\n"), *part.lines, *[OUTSIDE_PATCH] * after.count("\n"))
+    return PatchPart(
+        file, grammar, before + text + after, tree, syntax_error_count, lines, (part,), is_whole_file=False
+    )
 
 
 def _surroundings(text: str, grammar: str) -> Iterator[tuple[str, str]]:

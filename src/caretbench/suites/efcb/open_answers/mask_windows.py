@@ -18,14 +18,14 @@ from rapidfuzz import fuzz, process
 
 from caretbench.errors import DataError
 from caretbench.sources.git.unified_diff import parse_hunks
-from caretbench.suites.efcb.rendering import RenderedPatch
+from caretbench.suites.efcb.patch_rendering import RenderedPatch
 from caretbench.syntax.docs.comments import comment_marks, comments
 from caretbench.syntax.parser import encode
 from caretbench.syntax.source import grammar_of
 from caretbench.syntax.uses.identifiers import identifiers
 
 MaskTier = Literal["added", "changed"]
-MASK: Final = "[[MASK]]"
+MASK_PLACEHOLDER: Final = "[[MASK]]"
 
 MIN_INFORMATIVE_LINES: Final = 3
 """Minimum number of informative lines of a window."""
@@ -173,7 +173,13 @@ def _suitable_lines(part: HunkFragment) -> set[int]:
         text = line.strip()
         # A hunk may begin inside a comment, which then parses as code.
         inside = bool(marks.block) and (text == "*" or text.startswith(("* ", "*/")))
-        unclear = inside or text.startswith(begins) or line.startswith("+") or MASK in line or "\r" in line
+        unclear = (
+            inside
+            or text.startswith(begins)
+            or line.startswith("+")
+            or MASK_PLACEHOLDER in line
+            or "\r" in line
+        )
         if code.strip() and not unclear and not _IMPORT.fullmatch(line):
             found.add(number)
     return found

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
 
 from caretbench.suites.efcb.choice_answers import remove_reasoning
-from caretbench.suites.efcb.open_answers.mask_windows import MASK
+from caretbench.suites.efcb.open_answers.mask_windows import MASK_PLACEHOLDER
 
 AnswerForm = Literal["lines", "patch", "empty", "unfinished_reasoning"]
 
@@ -63,19 +63,21 @@ def find_masked_hunk(patch: str) -> MaskedHunk:
         ValueError: the patch has no masks, or they are not inside one hunk (as in the ``paper`` profile).
     """
     shown = patch.split("\n")
-    first = shown.index(MASK) if MASK in shown else 0
+    first = shown.index(MASK_PLACEHOLDER) if MASK_PLACEHOLDER in shown else 0
     top = next((index for index in range(first, -1, -1) if shown[index].startswith("@@")), None)
     header = _HEADER.match(shown[top]) if top is not None else None
-    if top is None or header is None or MASK not in shown:
+    if top is None or header is None or MASK_PLACEHOLDER not in shown:
         raise ValueError("the patch has no masks inside a hunk")
     old, new = (int(header[name] or 1) for name in ("old", "new"))
     index = top + 1
     while index < len(shown) and (old > 0 or new > 0):
-        mark = "+" if shown[index] == MASK else shown[index][:1]
+        mark = "+" if shown[index] == MASK_PLACEHOLDER else shown[index][:1]
         old -= mark in ("", " ", "-")
         new -= mark in ("", " ", "+")
         index += 1
-    masks = next((count for count in range(index - first) if shown[first + count] != MASK), index - first)
+    masks = next(
+        (count for count in range(index - first) if shown[first + count] != MASK_PLACEHOLDER), index - first
+    )
     headers = [number for number, line in enumerate(shown) if line.startswith("@@")]
     before, after = tuple(shown[top + 1 : first]), tuple(shown[first + masks : index])
     return MaskedHunk(before, masks, after, headers.index(top), len(headers))
@@ -92,7 +94,9 @@ def parse_masked_answer(text: str | None, patch: str) -> MaskedAnswer:
     body = unwrap_answer(text)
     if body is None:
         return MaskedAnswer((), "unfinished_reasoning")
-    lines = _trim_blank_lines([line for line in body.split("\n")[:_MAX_LINES] if line.strip() != MASK])
+    lines = _trim_blank_lines(
+        [line for line in body.split("\n")[:_MAX_LINES] if line.strip() != MASK_PLACEHOLDER]
+    )
     form: AnswerForm = "lines"
     if any(map(_FRAME.match, lines)):
         lines, form = _lines_between(_masked_part(lines, hunk), hunk), "patch"

@@ -18,24 +18,29 @@ from caretbench.profiles import PROFILES
 from caretbench.sources.changes.descriptions import NO_TEMPLATE
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.change_queries import change_query
-from caretbench.suites.efcb.efcb_score import MASKED, MAX_JUDGED_SCORE
-from caretbench.suites.efcb.open_answers.mask_windows import MASK, MaskTier, MaskWindow, find_windows
+from caretbench.suites.efcb.efcb_score import MASKED_TASK, MAX_JUDGED_SCORE
+from caretbench.suites.efcb.open_answers.mask_windows import (
+    MASK_PLACEHOLDER,
+    MaskTier,
+    MaskWindow,
+    find_windows,
+)
 from caretbench.suites.efcb.options import EfcbOptions
+from caretbench.suites.efcb.patch_rendering import FILE_SEPARATOR, RenderedPatch, render_patch
 from caretbench.suites.efcb.problem_metadata import (
-    SUITE,
+    SUITE_NAME,
     RejectedChange,
     change_provenance,
     cluster_id,
     common_labels,
     file_language,
 )
-from caretbench.suites.efcb.rendering import FILE_SEPARATOR, RenderedPatch, render_patch
 from caretbench.suites.efcb.seeding import problem_id, seeded_random
 
 PATCH_FILE: Final = "patch.diff"
 """Name of the context file with the patch."""
-CRITERION: Final = "efcb-masked"
-WHOLE_PATCH: Final = PROFILES[0]
+CRITERION_NAME: Final = "efcb-masked"
+WHOLE_PATCH_TIER: Final = PROFILES[0]
 """Tier in which the whole patch is requested, as released."""
 
 NO_TEMPLATES: Final[Mapping[str, Collection[str]]] = {}
@@ -62,7 +67,7 @@ class MaskOptions(EfcbOptions):
 
     @classmethod
     def from_options(cls, options: EfcbOptions, **own: object) -> Self:
-        """Return the options of a build with some of this task's own."""
+        """Return options with the values of a build's options, and ``own`` values of this task."""
         return cls.model_validate(options.model_dump() | own)
 
 
@@ -94,7 +99,7 @@ def masked_items(
     rejected: list[RejectedChange] = []
     makers: dict[MaskedTier, Callable[[PullRequest, RenderedPatch, str], MaskedItem | str]]
     if options.rules.asks_whole_patch:
-        makers = {WHOLE_PATCH: partial(_make_released_item, options=options)}
+        makers = {WHOLE_PATCH_TIER: partial(_make_released_item, options=options)}
     else:
         makers = {tier: partial(_make_item, tier=tier, options=options) for tier in options.tiers}
     newest = sorted(pulls, key=lambda pull: pull.merge_order, reverse=True)
@@ -108,22 +113,22 @@ def masked_items(
             if isinstance(made, MaskedItem):
                 items.append(made)
             else:
-                rejected.append(RejectedChange.from_pull_request(pull, MASKED, made, tier))
+                rejected.append(RejectedChange.from_pull_request(pull, MASKED_TASK, made, tier))
     return items, rejected
 
 
 def _make_item(
     pull: PullRequest, rendered: RenderedPatch, text: str, tier: MaskTier, options: MaskOptions
 ) -> MaskedItem | str:
-    if MASK in rendered.text:
+    if MASK_PLACEHOLDER in rendered.text:
         return "holds_a_mask"
     found = find_windows(rendered, tier, text, options.lines)
     if isinstance(found, str):
         return found
-    window = seeded_random(options.seed, f"{MASKED} {tier}", cluster_id(pull)).choice(found)
+    window = seeded_random(options.seed, f"{MASKED_TASK} {tier}", cluster_id(pull)).choice(found)
     file = rendered.files[window.file]
     hunks = file.hunks.split("\n")
-    hunks[window.start : window.stop] = [MASK] * len(window.text)
+    hunks[window.start : window.stop] = [MASK_PLACEHOLDER] * len(window.text)
     shown = rendered.replace_hunks(window.file, "\n".join(hunks))
     return MaskedItem(
         pull=pull,
@@ -157,17 +162,17 @@ def _make_released_item(
     pull: PullRequest, rendered: RenderedPatch, text: str, options: MaskOptions
 ) -> MaskedItem | str:
     lines = rendered.text.split("\n")[:-1]
-    if MASK in rendered.text:
+    if MASK_PLACEHOLDER in rendered.text:
         return "holds_a_mask"
     if len(lines) <= _PAPER_LINES:
         return "too_short"
-    start = seeded_random(options.seed, f"{MASKED} paper", cluster_id(pull)).randrange(
+    start = seeded_random(options.seed, f"{MASKED_TASK} paper", cluster_id(pull)).randrange(
         len(lines) - _PAPER_LINES + 1
     )
-    shown = [*lines[:start], *[MASK] * _PAPER_LINES, *lines[start + _PAPER_LINES :]]
+    shown = [*lines[:start], *[MASK_PLACEHOLDER] * _PAPER_LINES, *lines[start + _PAPER_LINES :]]
     return MaskedItem(
         pull=pull,
-        tier=WHOLE_PATCH,
+        tier=WHOLE_PATCH_TIER,
         rendered=rendered,
         query=text,
         hidden_lines=_PAPER_LINES,
@@ -201,16 +206,18 @@ def _line_kinds(rendered: RenderedPatch, start: int, stop: int) -> Iterator[str]
 def masked_problem(item: MaskedItem) -> Problem:
     """Return the item as a problem; its reference is the hidden lines (``paper``: the whole patch)."""
     pull = item.pull
-    ask = (_ASKED_WHOLE if item.tier == WHOLE_PATCH else _ASKED).format(hidden=item.hidden_lines, mark=MASK)
+    ask = (_ASKED_WHOLE if item.tier == WHOLE_PATCH_TIER else _ASKED).format(
+        hidden=item.hidden_lines, mark=MASK_PLACEHOLDER
+    )
     return Problem(
-        id=problem_id(MASKED, item.tier, pull.repo, pull.merge_sha, item.options.configuration_hash),
-        suite=SUITE,
+        id=problem_id(MASKED_TASK, item.tier, pull.repo, pull.merge_sha, item.options.configuration_hash),
+        suite=SUITE_NAME,
         shown=Question(text=ask + item.query, context=(ContextFile(path=PATCH_FILE, text=item.patch),)),
         splice=NoSplice(),
         reference=item.answer,
-        checks=(CriterionCheck(name=CRITERION, maximum=MAX_JUDGED_SCORE),),
+        checks=(CriterionCheck(name=CRITERION_NAME, maximum=MAX_JUDGED_SCORE),),
         labels={
-            **common_labels(pull, item.rendered, MASKED, item.tier),
+            **common_labels(pull, item.rendered, MASKED_TASK, item.tier),
             "masked_lines": float(item.hidden_lines),
             **item.labels,
         },

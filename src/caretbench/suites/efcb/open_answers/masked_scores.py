@@ -15,20 +15,20 @@ from typing import Final, NamedTuple
 from caretbench.metrics.similarity import similarities
 from caretbench.metrics.text_overlap import bag_overlap, chrf
 from caretbench.problem import Problem, Question
-from caretbench.suites.efcb.open_answers.mask_windows import MASK
+from caretbench.suites.efcb.open_answers.mask_windows import MASK_PLACEHOLDER
 from caretbench.suites.efcb.open_answers.masked_answers import (
     MaskedHunk,
     find_masked_hunk,
     parse_masked_answer,
     unwrap_answer,
 )
-from caretbench.suites.efcb.open_answers.masked_problems import WHOLE_PATCH
+from caretbench.suites.efcb.open_answers.masked_problems import WHOLE_PATCH_TIER
 from caretbench.syntax.source import grammar_of
 from caretbench.syntax.uses.identifiers import identifiers
 
 MAIN_MEASURE: Final = "edit_similarity"
 """Measure from which the value of copying is subtracted."""
-MEASURES: Final = ("exact_match", MAIN_MEASURE, "identifier_f1", "chrf")
+MEASURE_NAMES: Final = ("exact_match", MAIN_MEASURE, "identifier_f1", "chrf")
 
 _NAME: Final = re.compile(r"[^\W\d]\w*")
 
@@ -48,10 +48,14 @@ def read_masked_patch(problem: Problem) -> MaskedPatch:
         ValueError: it is no such problem.
     """
     shown = problem.shown
-    if not isinstance(shown, Question) or len(shown.context) != 1 or MASK not in shown.context[0].text:
+    if (
+        not isinstance(shown, Question)
+        or len(shown.context) != 1
+        or MASK_PLACEHOLDER not in shown.context[0].text
+    ):
         raise ValueError(f"{problem.id} shows no patch with masks")
     patch = shown.context[0].text
-    if problem.labels.get("tier") == WHOLE_PATCH:
+    if problem.labels.get("tier") == WHOLE_PATCH_TIER:
         return MaskedPatch(patch, None, None)
     return MaskedPatch(patch, find_masked_hunk(patch), grammar_of(problem.label("mask_path")))
 
@@ -86,7 +90,7 @@ def _written(text: str | None, shown: MaskedPatch) -> str:
 
 def _measures(lines: str, reference: str, shown: MaskedPatch) -> dict[str, float]:
     if not lines.strip():
-        return dict.fromkeys(MEASURES, 0.0) | ({"syntax_valid": 0.0} if shown.grammar else {})
+        return dict.fromkeys(MEASURE_NAMES, 0.0) | ({"syntax_valid": 0.0} if shown.grammar else {})
     (alike,) = similarities([(_even(lines), _even(reference))])
     names, faults = _names(lines, shown)
     right_names, right_faults = _names(reference, shown)
@@ -118,7 +122,7 @@ def _names(lines: str, shown: MaskedPatch) -> tuple[tuple[str, ...], int]:
 def copy_previous_lines(shown: MaskedPatch) -> str:
     """Return the new side's shown lines before the masks, as many as are hidden; or the patch alone."""
     if shown.hunk is None:
-        return "\n".join(line for line in shown.patch.split("\n") if line != MASK)
+        return "\n".join(line for line in shown.patch.split("\n") if line != MASK_PLACEHOLDER)
     before = shown.hunk.split_new_side(())[0].split("\n")[:-1]
     return "\n".join(before[-shown.hunk.mask_count :])
 

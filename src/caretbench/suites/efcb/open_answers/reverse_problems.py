@@ -1,4 +1,4 @@
-"""Reverse-QA and Reverse-QA-Hallu: a patch is shown, and the model writes the change's title and description.
+"""Problems of Reverse-QA and Reverse-QA-Hallu: the model writes title and description of a shown patch.
 
 Both tasks show the same. Reverse-QA compares with the author's text; Reverse-QA-Hallu counts statements that neither
 the patch nor that text supports.
@@ -16,21 +16,21 @@ from caretbench.sources.changes.descriptions import NO_TEMPLATE
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.change_queries import change_query
 from caretbench.suites.efcb.choice_answers import remove_reasoning
-from caretbench.suites.efcb.efcb_score import HALLUCINATION, MAX_JUDGED_SCORE, REVERSE
+from caretbench.suites.efcb.efcb_score import HALLUCINATION_TASK, MAX_JUDGED_SCORE, REVERSE_TASK
 from caretbench.suites.efcb.open_answers.masked_problems import NO_TEMPLATES, PATCH_FILE
 from caretbench.suites.efcb.options import EfcbOptions
+from caretbench.suites.efcb.patch_rendering import RenderedPatch, render_patch
 from caretbench.suites.efcb.problem_metadata import (
-    SUITE,
+    SUITE_NAME,
     RejectedChange,
     change_provenance,
     cluster_id,
     common_labels,
 )
-from caretbench.suites.efcb.rendering import RenderedPatch, render_patch
 from caretbench.suites.efcb.seeding import problem_id
 
 Task = Literal["reverse-qa", "reverse-qa-hallu"]
-TASKS: Final[tuple[Task, ...]] = (REVERSE, HALLUCINATION)
+TASKS: Final[tuple[Task, ...]] = (REVERSE_TASK, HALLUCINATION_TASK)
 CRITERIA: Final[Mapping[Task, CriterionCheck]] = {
     "reverse-qa": CriterionCheck(name="efcb-description", maximum=MAX_JUDGED_SCORE),
     "reverse-qa-hallu": CriterionCheck(name="efcb-claims", maximum=1.0),
@@ -86,7 +86,7 @@ def reverse_problem(item: ReverseItem, task: Task) -> Problem:
     pull = item.pull
     return Problem(
         id=problem_id(task, "", pull.repo, pull.merge_sha, item.options.configuration_hash),
-        suite=SUITE,
+        suite=SUITE_NAME,
         shown=Question(text=INSTRUCTION, context=(ContextFile(path=PATCH_FILE, text=item.rendered.text),)),
         splice=NoSplice(),
         reference=item.reference,

@@ -53,7 +53,7 @@ class EfcbManifest(Row):
 
 
 class EfcbFolder:
-    """The files of one build."""
+    """Reader and writer of a build's folder."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -91,14 +91,14 @@ class EfcbFolder:
         rejected: Sequence[RejectedChange],
         leaks: Sequence[Leak],
         *,
-        fit: bool,
+        usable: bool,
     ) -> None:
-        """Write all files; ``problems.jsonl`` only if the build is ``fit``."""
+        """Write all files; ``problems.jsonl`` only if the build is ``usable``."""
         write_rows(self.rejected_path, rejected)
         write_rows(self.leaks_path, leaks)
         write_rows(self.candidates_path, problems)
         write_atomically(self.manifest_path, manifest.model_dump_json(indent=2) + "\n")
-        if fit:
+        if usable:
             write_rows(self.problems_path, problems)
 
     def read_manifest(self) -> EfcbManifest:
@@ -132,7 +132,7 @@ class EfcbFolder:
         if not self.problems_path.exists():
             why = (
                 "the leak report stopped the build; see leaks.jsonl"
-                if any(leak.exceeded for leak in self.read_leaks())
+                if any(leak.exceeds_limit for leak in self.read_leaks())
                 else "run the same `caretbench build efcb` command again to continue"
             )
             raise DataError(f"{self.path}: no problems.jsonl: {why}")

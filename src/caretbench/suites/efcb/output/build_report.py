@@ -17,7 +17,7 @@ from caretbench.suites.efcb.change_filters import FILTER_TASK
 from caretbench.suites.efcb.output.build_folder import EfcbManifest
 from caretbench.suites.efcb.problem_building import BuiltProblems, task_and_tier
 from caretbench.suites.efcb.problem_metadata import cluster_id
-from caretbench.suites.values import BuildResult
+from caretbench.suites.suite_types import BuildResult
 from caretbench.text_tables import align_columns
 
 _Part = tuple[str, str, str]
@@ -25,7 +25,7 @@ _Part = tuple[str, str, str]
 
 
 FEW_SHARE: Final = 0.25
-"""Share of a repository's accepted changes below which a task has few questions."""
+"""Minimum share of a repository's accepted changes with questions; below it, a shortfall is reported."""
 MAX_REASONS: Final = 3
 """Maximum number of reasons that a line names."""
 UNDESCRIBED_SHARE: Final = 0.1
@@ -45,7 +45,7 @@ def build_result(
         *_leak_lines(built.leaks),
         _final_line(built, output),
     )
-    return BuildResult(lines, _numbers(manifest, built, wall_s), (*notes, *_exceeded(built)), built.fit)
+    return BuildResult(lines, _numbers(manifest, built, wall_s), (*notes, *_exceeded(built)), built.usable)
 
 
 def _numbers(manifest: EfcbManifest, built: BuiltProblems, wall_s: float) -> dict[str, JsonValue]:
@@ -56,10 +56,10 @@ def _numbers(manifest: EfcbManifest, built: BuiltProblems, wall_s: float) -> dic
         "problems": dict(manifest.problems),
         "shortfalls": [row.model_dump(mode="json") for row in shortfalls(built)],
         "leaks": [
-            leak.model_dump(mode="json", exclude={"schema_version"}) | {"exceeded": leak.exceeded}
+            leak.model_dump(mode="json", exclude={"schema_version"}) | {"exceeded": leak.exceeds_limit}
             for leak in built.leaks
         ],
-        "fit": built.fit,
+        "fit": built.usable,
         "wall_s": round(wall_s, 1),
     }
 
@@ -95,7 +95,7 @@ def _exceeded(built: BuiltProblems) -> Iterator[str]:
 
 
 def _final_line(built: BuiltProblems, output: Path) -> str:
-    if built.fit:
+    if built.usable:
         return f"\n{output}: {len(built.problems)} problems; caretbench run efcb --data {output} -m …"
     if not built.filter_result.pulls:
         return f"\n{output}: no problems: no change passes every filter"
@@ -107,7 +107,7 @@ def _final_line(built: BuiltProblems, output: Path) -> str:
 def _shortfall_lines(built: BuiltProblems) -> Iterator[str]:
     """Yield a line for each task with few questions of a repository, with the most frequent reasons."""
     rows = [
-        (row.repository, row.task, f"{row.asked} of {row.accepted}", row.frequent)
+        (row.repository, row.task, f"{row.asked} of {row.accepted}", row.frequent_reasons)
         for row in shortfalls(built)
     ]
     if rows:
@@ -127,7 +127,7 @@ def _leak_lines(leaks: Sequence[Leak]) -> Iterator[str]:
     *above, last = _stacked_headings(parts)
     first, *others = [*(("", "", *words) for words in above), ("", "attack", *last)]
     yield from align_columns([*others, *_leak_rows(leaks, parts)], first)
-    small = {(leak.task, leak.tier): leak.problems for leak in leaks if leak.too_small}
+    small = {(leak.task, leak.tier): leak.problems for leak in leaks if leak.has_too_few_questions}
     for part, count in small.items():
         yield f"{' '.join(part).strip()}: too small to test ({count}); its questions are unverified"
 
@@ -138,10 +138,10 @@ def _leak_rows(leaks: Sequence[Leak], parts: Sequence[_Part]) -> Iterator[tuple[
     high = _highest_features(leaks)
     for leak in leaks:
         feature = leak.family == "feature" and leak.kind == "limit"
-        if feature and leak.attack not in high and not leak.exceeded:
+        if feature and leak.attack not in high and not leak.exceeds_limit:
             continue
         row = found.setdefault((leak.kind, leak.attack), {})
-        row[leak.task, leak.tier, leak.query] = f"{leak.accuracy:.3f}{'!' if leak.exceeded else ''}"
+        row[leak.task, leak.tier, leak.query] = f"{leak.accuracy:.3f}{'!' if leak.exceeds_limit else ''}"
     yield "", "problems", *(str(sizes[part].problems) for part in parts)
     yield "", "standard error", *(f"{sizes[part].standard_error:.3f}" for part in parts)
     for (kind, attack), row in found.items():
@@ -181,8 +181,8 @@ class Shortfall(Row):
     reasons: Mapping[str, int]
 
     @property
-    def frequent(self) -> str:
-        """The most frequent reasons with their counts: ``no_run 80, few_identifiers 4``."""
+    def frequent_reasons(self) -> str:
+        """Most frequent reasons for changes without a question, with counts: ``no_run 80, few_identifiers 4``."""
         shown = [f"{reason} {count}" for reason, count in self.reasons.items()]
         return ", ".join([*shown[:MAX_REASONS], *(["…"] if len(shown) > MAX_REASONS else [])])
 

@@ -69,19 +69,19 @@ class HistoryChange(BaseModel):
     """Name by which other descriptions refer to its number: ``{key}``."""
     edits: tuple[HistoryEdit, ...] = ()
     was: Mapping[str, str] = {}
-    """``path unit``, and the unit's code before."""
+    """Code of changed units before the change, by ``path unit``."""
     adds: tuple[str, ...] = ()
     """Added units: ``path unit unit…``."""
     new: tuple[str, ...] = ()
-    """Added files, after their added units are removed."""
+    """Paths of added files."""
     words: Mapping[str, str] = {}
-    """Names after the change, and before, in all files."""
+    """Renamed identifiers: name after the change to name before, in all files."""
     renames: Mapping[str, str] = {}
-    """Paths after the change, and before."""
+    """Renamed files: path after the change to path before."""
 
 
 class HistoryState(NamedTuple):
-    """A change, and all files after it; the first state has no change."""
+    """All files after a change; the first state has no change."""
 
     change: HistoryChange | None
     tree: FileTree

@@ -17,7 +17,7 @@ from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.options import EfcbOptions
 from caretbench.suites.efcb.problem_building import build_problems
 from caretbench.suites.efcb.starter_set.starter_history import read_files
-from caretbench.suites.efcb.starter_set.write_starter import NAME, write_repository
+from caretbench.suites.efcb.starter_set.write_starter import STARTER_REPOSITORY_NAME, write_repository
 from caretbench.temporary import temporary_folder
 from caretbench.versions import versions
 
@@ -51,7 +51,7 @@ def mine_starter(folder: Path) -> list[PullRequest]:
     """
     write_repository(folder / "repository", bare=True)
     records = folder / "pull_requests.jsonl"
-    mine_git(folder / "repository", records, name=NAME)
+    mine_git(folder / "repository", records, name=STARTER_REPOSITORY_NAME)
     return list(read_rows(records, PullRequest))
 
 

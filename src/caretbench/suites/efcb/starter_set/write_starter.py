@@ -22,7 +22,7 @@ from caretbench.suites.efcb.starter_set.starter_history import (
     read_history,
 )
 
-NAME: Final = "cornershop/cornershop"
+STARTER_REPOSITORY_NAME: Final = "cornershop/cornershop"
 """Name of the repository in records."""
 
 _PEOPLE: Final = (
@@ -42,11 +42,11 @@ _WIDTH: Final = 72
 
 
 class StarterCommit(NamedTuple):
-    """One commit to write: ``parents`` are numbers of earlier ones, ``tree`` is the whole state."""
+    """One commit to write: ``parents`` are indices of earlier commits, ``tree`` contains all files."""
 
     parents: tuple[int, ...]
     author: str
-    moment: int
+    unix_time: int
     message: str
     tree: FileTree
 
@@ -72,11 +72,11 @@ def make_commits(states: list[HistoryState]) -> list[StarterCommit]:
     """Return the commits, parents before children; the last one is the head."""
     made: list[StarterCommit] = []
     numbers: dict[str, int] = {}
-    head, moment, request = -1, _BEGIN, 0
+    head, unix_time, request = -1, _BEGIN, 0
     for place, (change, tree) in enumerate(states):
-        moment += _BETWEEN[place % len(_BETWEEN)] * _HOUR + 61 * place % _HOUR
+        unix_time += _BETWEEN[place % len(_BETWEEN)] * _HOUR + 61 * place % _HOUR
         if change is None:
-            made.append(StarterCommit((), _PEOPLE[0], moment, "A shop that delivers\n", tree))
+            made.append(StarterCommit((), _PEOPLE[0], unix_time, "A shop that delivers\n", tree))
             head = 0
             continue
         request += _NUMBERS[place % len(_NUMBERS)]
@@ -84,12 +84,12 @@ def make_commits(states: list[HistoryState]) -> list[StarterCommit]:
         author = change.author or _PEOPLE[place * place % len(_PEOPLE)]
         text = _message(change, place, request, numbers)
         if change.style == "merge":
-            made.append(StarterCommit((head,), author, moment - 5 * _HOUR, f"{change.title}\n", tree))
+            made.append(StarterCommit((head,), author, unix_time - 5 * _HOUR, f"{change.title}\n", tree))
             made.append(
-                StarterCommit((head, len(made) - 1), _PEOPLE[place % len(_PEOPLE)], moment, text, tree)
+                StarterCommit((head, len(made) - 1), _PEOPLE[place % len(_PEOPLE)], unix_time, text, tree)
             )
         else:
-            made.append(StarterCommit((head,), author, moment, text, tree))
+            made.append(StarterCommit((head,), author, unix_time, text, tree))
         head = len(made) - 1
     return made
 
@@ -117,8 +117,8 @@ def _stream(made: list[StarterCommit]) -> Iterator[bytes]:
     for number, commit in enumerate(made):
         message = commit.message.encode()
         yield f"commit refs/heads/main\nmark :{number + 1}\n".encode()
-        yield f"author {commit.author} {commit.moment} +0000\n".encode()
-        yield f"committer {commit.author} {commit.moment} +0000\n".encode()
+        yield f"author {commit.author} {commit.unix_time} +0000\n".encode()
+        yield f"committer {commit.author} {commit.unix_time} +0000\n".encode()
         yield b"data %d\n%s\n" % (len(message), message)
         for kind, parent in zip(("from", "merge"), commit.parents, strict=False):
             yield f"{kind} :{parent + 1}\n".encode()
@@ -157,7 +157,7 @@ def main(arguments: list[str]) -> int:
     except (DataError, MachineError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    sys.stdout.write(f"{arguments[0]}: {NAME}, at {head}\n")
+    sys.stdout.write(f"{arguments[0]}: {STARTER_REPOSITORY_NAME}, at {head}\n")
     return 0
 
 

@@ -14,9 +14,9 @@ from caretbench.suites.efcb.attacks.attack_accuracy import MIN_QUESTIONS
 from caretbench.suites.efcb.attacks.floor_attacks import best_floor, floor_credits
 from caretbench.suites.efcb.baselines import BASELINES
 from caretbench.suites.efcb.choices.choice_problems import CHOICE_SET_LABEL
-from caretbench.suites.efcb.efcb_score import EASY, HARD
-from caretbench.suites.efcb.tables.model_rows import NO_VALUE, TITLES, ModelRows, ResultRow, format_mean
-from caretbench.suites.values import Table
+from caretbench.suites.efcb.efcb_score import EASY_TASK, HARD_TASK
+from caretbench.suites.efcb.tables.model_rows import NO_VALUE, TASK_TITLES, ModelRows, ResultRow, format_mean
+from caretbench.suites.suite_types import Table
 
 QuestionGroup = tuple[str, str, str]
 """Task, tier and query variant."""
@@ -41,7 +41,7 @@ def choice_tables(
     rows = [
         _row(model, part, _lines(model, part), (there[part], asked[part]), floors, seed)
         for model in models
-        for part in sorted(part for part in there if part[0] in (EASY, HARD))
+        for part in sorted(part for part in there if part[0] in (EASY_TASK, HARD_TASK))
         if model.name not in BASELINES or _lines(model, part)
     ]
     if rows:
@@ -76,7 +76,7 @@ def _row(
     best = best_floor(floors, answered)
     return (
         model.name,
-        f"{TITLES[part[0]]} {part[1]}".strip(),
+        f"{TASK_TITLES[part[0]]} {part[1]}".strip(),
         _above(lines, floors[best], seed) if best else NO_VALUE,
         f"{best}\n{sum(floors[best][one] for one in answered) / len(answered):.3f}" if best else NO_VALUE,
         part[2].replace("_", " "),

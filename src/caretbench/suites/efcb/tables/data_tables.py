@@ -1,4 +1,4 @@
-"""Tables about the data in the paper's form: repositories, and questions of each task."""
+"""Tables about the data in the paper's layout: repositories, and questions of each task."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from caretbench.problem import Problem
 from caretbench.sources.path_languages import path_languages
 from caretbench.sources.repository import RepositoryFacts
 from caretbench.suites.efcb.efcb_score import TASKS
-from caretbench.suites.efcb.tables.model_rows import TITLES
-from caretbench.suites.values import Table
+from caretbench.suites.efcb.tables.model_rows import TASK_TITLES
+from caretbench.suites.suite_types import Table
 
 
 def data_tables(
@@ -84,7 +84,7 @@ def _questions(problems: Sequence[Problem]) -> Table:
     lines = [(kind, [len(asked[kind][repository]) for repository in repositories]) for kind in order]
     rows = [
         (
-            f"{TITLES.get(task, task)} {tier}".strip(),
+            f"{TASK_TITLES.get(task, task)} {tier}".strip(),
             *map(str, counts),
             str(sum(counts)),
             str(whole[task, tier]),

@@ -8,13 +8,20 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from caretbench.problem import Problem
 from caretbench.suites.efcb.baselines import BASELINES
-from caretbench.suites.efcb.efcb_score import EASY, HALLUCINATION, HARD, MASKED, REVERSE
+from caretbench.suites.efcb.efcb_score import (
+    EASY_TASK,
+    HALLUCINATION_TASK,
+    HARD_TASK,
+    MASKED_TASK,
+    REVERSE_TASK,
+)
 
 if TYPE_CHECKING:
     import polars as pl
 
-TITLES: Final[Mapping[str, str]] = {
-    EASY: "GMCQ-Easy", HARD: "GMCQ-Hard", MASKED: "MPR-Gen", REVERSE: "Reverse-QA", HALLUCINATION: "Reverse-QA-Hallu",
+TASK_TITLES: Final[Mapping[str, str]] = {
+    EASY_TASK: "GMCQ-Easy", HARD_TASK: "GMCQ-Hard", MASKED_TASK: "MPR-Gen", REVERSE_TASK: "Reverse-QA",
+    HALLUCINATION_TASK: "Reverse-QA-Hallu",
 }  # fmt: skip
 NO_VALUE: Final = "-"
 """Text of a missing number."""

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final
 from caretbench.problem import Problem, Profile
 from caretbench.profiles import PROFILES
 from caretbench.suites.efcb.efcb_score import (
-    EASY,
-    HALLUCINATION,
-    HARD,
-    MASKED,
+    EASY_TASK,
+    HALLUCINATION_TASK,
+    HARD_TASK,
+    MASKED_TASK,
     MAX_JUDGED_SCORE,
-    REVERSE,
+    REVERSE_TASK,
     TASKS,
     VERSION,
     EfcbScore,
@@ -28,33 +28,33 @@ from caretbench.suites.efcb.tables.choice_tables import choice_tables
 from caretbench.suites.efcb.tables.data_tables import data_tables
 from caretbench.suites.efcb.tables.model_rows import (
     NO_VALUE,
-    TITLES,
+    TASK_TITLES,
     ModelRows,
     ResultRow,
     format_mean,
     group_by_model,
 )
-from caretbench.suites.values import FAILED_CONTROLS_MARK, Table
+from caretbench.suites.suite_types import FAILED_CONTROLS_MARK, Table
 
 if TYPE_CHECKING:
     import polars as pl
 
-_JUDGED: Final = (MASKED, REVERSE, HALLUCINATION)
-_NUMBERS: Final = {MASKED: 5, EASY: 6, HARD: 7, REVERSE: 8, HALLUCINATION: 9}
+_JUDGED: Final = (MASKED_TASK, REVERSE_TASK, HALLUCINATION_TASK)
+_NUMBERS: Final = {MASKED_TASK: 5, EASY_TASK: 6, HARD_TASK: 7, REVERSE_TASK: 8, HALLUCINATION_TASK: 9}
 _RESAMPLES: Final = 2000
 _MIN_COVERAGE: Final = 0.98  # as for every run; reports and judges define it in their own rooms
 _OPINION: Final = "No judge was validated against people unless the section on judges says so."
 _MEASURES: Final[Mapping[str, Mapping[str, str]]] = {
-    MASKED: {
+    MASKED_TASK: {
         "exact_match": "Exact", "edit_similarity": "Edit similarity", "floor": "Copying", "net": "Above copying",
         "identifier_f1": "Identifier F1", "chrf": "chrF", "syntax_valid": "Parses", "answered": "Answered",
     },
-    REVERSE: {
+    REVERSE_TASK: {
         "rouge_l": "ROUGE-L", "chrf": "chrF", "title_rouge_l": "Title ROUGE-L", "patch_word_f1": "Patch words F1",
         "content_recall": "Recall", "recall_ceiling": "Its ceiling", "normalised_recall": "Recall of ceiling",
         "answered": "Answered",
     },
-    HALLUCINATION: {
+    HALLUCINATION_TASK: {
         "names_unsupported": "Names what is in neither source, or says nothing",
         "unsupported_share": "Share of what is named", "mentions": "Things named", "answered": "Answered",
     },
@@ -78,7 +78,7 @@ def _tables(
         line["problem_id"]: line["judged"]
         for model in models
         if model.name == "copy"
-        for line in model.select(MASKED)
+        for line in model.select(MASKED_TASK)
         if line.get("judged") is not None
     }
     outcomes = {model.name: list(_outcomes(model, profile, copied)) for model in models}
@@ -104,12 +104,12 @@ def _outcomes(model: ModelRows, profile: Profile, copied: Mapping[str, float]) -
     for task in TASKS:
         for line in model.select(task, **efcb_profile(profile).scored_problems.get(task, {})):
             where = (task, str(line["repository"]), str(line["cluster"]))
-            if task in (EASY, HARD):
+            if task in (EASY_TASK, HARD_TASK):
                 if line["passed"] is not None:
                     yield ProblemOutcome(*where, float(line["passed"]))
             elif (value := line.get("judged")) is not None:
                 copying = copied.get(line["problem_id"], MAX_JUDGED_SCORE * float(line.get("floor") or 0.0))
-                yield ProblemOutcome(*where, float(value), copying if task == MASKED else 0.0)
+                yield ProblemOutcome(*where, float(value), copying if task == MASKED_TASK else 0.0)
 
 
 def _coverage(model: ModelRows, profile: Profile, problems: Mapping[str, Problem]) -> float:
@@ -122,7 +122,7 @@ def _coverage(model: ModelRows, profile: Profile, problems: Mapping[str, Problem
             and all(problem.labels.get(name) == value for name, value in counted.items())
             for problem in problems.values()
         )
-        value = "passed" if task in (EASY, HARD) else "judged"
+        value = "passed" if task in (EASY_TASK, HARD_TASK) else "judged"
         there = {line["problem_id"] for line in model.select(task, **counted) if line.get(value) is not None}
         shares += [len(there) / wanted] if wanted else []
     return min(shares, default=0.0)
@@ -163,13 +163,13 @@ def _score_table(
         for score in both
     ]
     counted = "; ".join(
-        f"{TITLES[task]}: {', '.join(labels.values()).replace('_', ' ')}"
+        f"{TASK_TITLES[task]}: {', '.join(labels.values()).replace('_', ' ')}"
         for task, labels in efcb_profile(profile).scored_problems.items()
     )
     return Table(
         "efcb-score",
         f"The EFCB score ({profile} profile; the paper's Table 4, in form)",
-        ("Model", "Mean", *TITLES.values(), "EFCB score", "Chance-corrected"),
+        ("Model", "Mean", *TASK_TITLES.values(), "EFCB score", "Chance-corrected"),
         tuple(rows),
         (
             "Macro: the mean over repositories, as published; micro: over all problems. Intervals resample pull "
@@ -195,7 +195,7 @@ def _score_table(
 def _format_estimate(estimate: Estimate | None, task: str, *, marked: bool = False) -> str:
     if estimate is None:
         return NO_VALUE
-    digits = 2 if task in (MASKED, REVERSE) else 3
+    digits = 2 if task in (MASKED_TASK, REVERSE_TASK) else 3
     interval = estimate.interval
     value = f"{estimate.value:.{digits}f}" + (f" {FAILED_CONTROLS_MARK}" if marked else "")
     if interval.method in ("undefined", "constant"):  # a zero width does not mean no error
@@ -218,7 +218,7 @@ def _repository_tables(
     if not values:
         return
     repositories = sorted({repository for by_one in values.values() for repository in by_one})
-    digits = 2 if task in (MASKED, REVERSE) else 3
+    digits = 2 if task in (MASKED_TASK, REVERSE_TASK) else 3
     marked = {model.name for model in models if task in _failed_judges(model, profile)}
     rows = []
     for name, by_one in values.items():
@@ -229,10 +229,10 @@ def _repository_tables(
         ]
         average = _format_estimate(scores[name][0].tasks.get(task), task, marked=name in marked)
         rows.append((name, *means, average))
-    bad = "; 1 is bad" if task == HALLUCINATION else ""
+    bad = "; 1 is bad" if task == HALLUCINATION_TASK else ""
     yield Table(
         f"efcb-{task}",
-        f"{TITLES[task]} by repository ({profile} profile; the paper's Table {_NUMBERS[task]}, in form{bad})",
+        f"{TASK_TITLES[task]} by repository ({profile} profile; the paper's Table {_NUMBERS[task]}, in form{bad})",
         ("Model", *repositories, "Average"),
         tuple(rows),
         (
@@ -264,7 +264,7 @@ def _measure_tables(
     if rows:
         yield Table(
             f"efcb-{task}-measured",
-            f"{TITLES[task]} without a judge ({profile} profile)",
+            f"{TASK_TITLES[task]} without a judge ({profile} profile)",
             ("Model", "Tier", "Answers", *measures.values()),
             tuple(rows),
         )

@@ -17,7 +17,7 @@ from caretbench.problem import FileSplice
 from caretbench.projects.language_tables import project_tables
 from caretbench.suites.simcopilot.mining.rules import CutKind, mining_rules
 from caretbench.suites.simcopilot.mining.token_search import TokenSearch, split_tokens
-from caretbench.suites.simcopilot.released.paper import Mode
+from caretbench.suites.simcopilot.released.paper_rules import Mode
 from caretbench.syntax import Block, FileAnalysis, Span
 from caretbench.syntax.types import Nesting
 

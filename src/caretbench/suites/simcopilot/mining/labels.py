@@ -9,7 +9,7 @@ from caretbench.problem import Label
 from caretbench.projects.language_tables import project_tables
 from caretbench.suites.simcopilot.mining.candidates import Candidate, visible_text
 from caretbench.suites.simcopilot.mining.rules import mining_rules
-from caretbench.suites.simcopilot.released.paper import paper_rules
+from caretbench.suites.simcopilot.released.paper_rules import paper_rules
 from caretbench.syntax import Block, FileAnalysis, Reference, Span
 
 _LOCAL: Final = frozenset({"same_block", "same_function"})

@@ -22,7 +22,7 @@ from caretbench.suites.simcopilot.mining.sampling import (
     balanced_sample,
     overlap_groups,
 )
-from caretbench.suites.simcopilot.released.paper import Mode
+from caretbench.suites.simcopilot.released.paper_rules import Mode
 from caretbench.syntax import ProjectAnalysis
 
 MODES: Final[tuple[Mode, ...]] = ("infill", "suffix_hidden")
@@ -43,11 +43,11 @@ class TaskSampling:
     seed: int = 0
     per_1000_lines: int = 0
 
-    def for_check(self, limit: int | None, reached: int) -> TaskSampling:
-        """Return the settings for a check whose tests reach ``reached`` lines; ``limit`` is the check's own."""
+    def for_check(self, limit: int | None, reached_lines: int) -> TaskSampling:
+        """Return the settings for a check whose tests reach ``reached_lines`` lines; ``limit`` is the check's own."""
         if limit is not None or self.limit is None:
             return replace(self, limit=self.limit if limit is None else limit)
-        return replace(self, limit=max(self.limit, -(-self.per_1000_lines * reached // 1000)))
+        return replace(self, limit=max(self.limit, -(-self.per_1000_lines * reached_lines // 1000)))
 
 
 @dataclass(frozen=True)
@@ -86,27 +86,27 @@ class ProjectMiner:
         return MinedCandidates(candidates, rejected)
 
     def without_unreached(
-        self, found: MinedCandidates, paths: Collection[str], reaches: Callable[[str, int, int], bool]
+        self, mined: MinedCandidates, paths: Collection[str], reaches: Callable[[str, int, int], bool]
     ) -> MinedCandidates:
         """Return the candidates without those in ``paths`` that the tests do not reach.
 
         ``reaches(path, start, end)`` returns whether the tests execute a statement in these bytes.
         """
-        rejected = Counter(found.rejected)
-        kept = dict(found.candidates)
+        rejected = Counter(mined.rejected)
+        kept = dict(mined.candidates)
         for path in paths:
-            kept[path] = tuple(one for one in found.candidates[path] if reaches(path, *one.span))
-            rejected["not_reached"] += len(found.candidates[path]) - len(kept[path])
+            kept[path] = tuple(one for one in mined.candidates[path] if reaches(path, *one.span))
+            rejected["not_reached"] += len(mined.candidates[path]) - len(kept[path])
         return MinedCandidates(kept, rejected)
 
     def sample_candidates(
-        self, found: MinedCandidates, sampling: TaskSampling, paths: Collection[str]
+        self, mined: MinedCandidates, sampling: TaskSampling, paths: Collection[str]
     ) -> list[Candidate]:
         """Return a sample of the candidates in some files, in the order of files and positions."""
         by_name = {
             self.candidate_name(candidate): candidate
             for path in sorted(paths)
-            for candidate in found.candidates.get(path, ())
+            for candidate in mined.candidates.get(path, ())
             if candidate.mode in sampling.modes
         }
         pool = [SampledCandidate(name, one.path, tuple(self._cells(one))) for name, one in by_name.items()]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from caretbench.files import DataError, describe_validation_error
-from caretbench.suites.simcopilot.released.paper import Mode, ReleasedLanguage, paper_rules
+from caretbench.suites.simcopilot.released.paper_rules import Mode, ReleasedLanguage, paper_rules
 
 
 class ReleasedSpan(NamedTuple):

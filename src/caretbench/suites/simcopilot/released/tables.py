@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from caretbench.languages import language
 from caretbench.metrics.binning import bin_index, bin_title
 from caretbench.problem import Label
-from caretbench.suites.simcopilot.released.paper import Mode, paper_rules
+from caretbench.suites.simcopilot.released.paper_rules import Mode, paper_rules
 from caretbench.suites.simcopilot.released.spans import ReleasedProgram, ReleasedReference, ReleasedSpan
-from caretbench.suites.values import Table
+from caretbench.suites.suite_types import Table
 from caretbench.syntax.docs.comments import comments
 
 _ALL = "*"

@@ -10,7 +10,7 @@ from caretbench.files import DataError, read_lines
 from caretbench.problem import Completion, Problem
 from caretbench.suites.completion_files import read_completions
 from caretbench.suites.devbench import layout
-from caretbench.suites.devbench.released import FIELDS
+from caretbench.suites.devbench.released_problems import FIELDS
 
 
 class CompletionFile(NamedTuple):

@@ -90,7 +90,7 @@ def parse_file(value: Mapping[str, Any], limits: PatchLimits) -> FileChange:
     old = value.get("previous_filename")
     additions, deletions = int(value.get("additions") or 0), int(value.get("deletions") or 0)
     status = _STATUS[str(value["status"])]
-    too_long = len(patch) > limits.file_bytes
+    too_long = len(patch) > limits.max_file_bytes
     return FileChange(
         path=path,
         old_path=str(old) if old and old != path else None,
@@ -100,7 +100,7 @@ def parse_file(value: Mapping[str, Any], limits: PatchLimits) -> FileChange:
         truncated=too_long or (not patch and bool(additions or deletions)),
         additions=additions,
         deletions=deletions,
-        patch=patch[: max(0, patch.rfind("\n", 0, limits.file_bytes))] if too_long else patch,
+        patch=patch[: max(0, patch.rfind("\n", 0, limits.max_file_bytes))] if too_long else patch,
     )
 
 

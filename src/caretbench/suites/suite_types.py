@@ -87,7 +87,7 @@ class PaperTable(NamedTuple):
 
     title: str
     labels: tuple[str, ...]
-    models_across: bool = False
+    models_as_columns: bool = False
 
 
 class Stratification(NamedTuple):
@@ -132,7 +132,7 @@ class BuildResult(NamedTuple):
     """
 
     lines: tuple[str, ...]
-    numbers: Mapping[str, JsonValue]
+    json_values: Mapping[str, JsonValue]
     notes: tuple[str, ...] = ()
     usable: bool = True
 
