@@ -497,7 +497,7 @@ except SandboxUnavailable as error: print("refused:", error)
 box = Sandbox()
 walls = box.probe()
 print(walls.level, box.level, walls.network)
-print(box.fallback != "", box.run(Invocation(["/bin/sh", "-c", "echo here; exit 3"], limits=Limits())).exit_code)
+print(box.fallback_reason != "", box.run(Invocation(["/bin/sh", "-c", "echo here; exit 3"], limits=Limits())).exit_code)
 """
 FORBID = """
 import ctypes, os, struct, sys
