@@ -55,7 +55,7 @@ def box(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
 
 
 def only_itself(box: Sandbox) -> bool:
-    """Whether programs may signal nothing but themselves."""
+    """Return whether programs may signal only themselves."""
     return isinstance(box, OrdinaryBox) and box.abi is not None
 
 
