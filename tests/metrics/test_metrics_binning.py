@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caretbench.metrics.binning import bin_of, bin_title, quantile_bounds
+from caretbench.metrics.binning import bin_index, bin_title, quantile_bounds
 from caretbench.metrics.intervals import bootstrap_mean, parametric_bootstrap, plus_minus, wilson
 
 
@@ -12,7 +12,7 @@ def test_terciles_end_at_values_and_hold_equal_parts() -> None:
     values = [float(number) for number in range(1, 10)]
     bounds = quantile_bounds(values)
     assert bounds == (3.0, 6.0)
-    assert [bin_of(value, bounds) for value in values] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert [bin_index(value, bounds) for value in values] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
     assert [bin_title(number, bounds) for number in range(3)] == ["up to 3", "above 3 up to 6", "above 6"]
 
 
@@ -27,10 +27,10 @@ def test_ties_leave_fewer_parts() -> None:
 @given(st.lists(st.integers(0, 20), min_size=1), st.integers(2, 5))
 def test_every_part_holds_something(values: list[int], parts: int) -> None:
     bounds = quantile_bounds(values, parts)
-    held = {bin_of(value, bounds) for value in values}
+    held = {bin_index(value, bounds) for value in values}
     assert held == set(range(len(bounds) + 1))
     assert all(
-        bin_of(low, bounds) <= bin_of(high, bounds) for low in values for high in values if low <= high
+        bin_index(low, bounds) <= bin_index(high, bounds) for low in values for high in values if low <= high
     )
 
 

@@ -29,7 +29,7 @@ def render(criterion: Criterion, problem: Problem, text: str, repeat: int = 0) -
         TypeError: the criterion is about carets and the problem is a question, or the other way round.
         DataError: the problem lacks a context file that the prompt names.
     """
-    texts = _at_the_caret(problem, text) if criterion.subject == "caret" else _asked(problem, text)
+    texts = _caret_texts(problem, text) if criterion.subject == "caret" else _question_texts(problem, text)
     lacking = criterion.prompt.placeholders - {*texts, "mark"}
     if lacking:
         raise DataError(f"{problem.id}: has no {', '.join(sorted(lacking))}, which {criterion.key} needs")
@@ -54,7 +54,7 @@ _UNFENCED = frozenset({"language"})
 """Placeholders for a single word, which is not fenced by the mark."""
 
 
-def _at_the_caret(problem: Problem, text: str) -> dict[str, str]:
+def _caret_texts(problem: Problem, text: str) -> dict[str, str]:
     caret = problem.caret
     return {
         "language": _title(caret.language),
@@ -64,7 +64,7 @@ def _at_the_caret(problem: Problem, text: str) -> dict[str, str]:
     }
 
 
-def _asked(problem: Problem, text: str) -> dict[str, str]:
+def _question_texts(problem: Problem, text: str) -> dict[str, str]:
     question = problem.shown
     if not isinstance(question, Question):
         raise TypeError(f"{problem.id} is not a question")

@@ -25,7 +25,7 @@ def quantile_bounds(values: Sequence[float], parts: int = 3) -> tuple[float, ...
     return tuple(sorted(bound for bound in found if bound < array.max()))
 
 
-def bin_of(value: float, bounds: Sequence[float]) -> int:
+def bin_index(value: float, bounds: Sequence[float]) -> int:
     """Return the index of the bin that contains ``value``, from 0; a bound belongs to the bin below it."""
     return bisect_left(bounds, value)
 

@@ -33,7 +33,7 @@ class PageBlock:
     """
 
     title: str = ""
-    aside: str = ""
+    subtitle: str = ""
     notes: Sequence[str] = ()
     warning: bool = False
     charts: Sequence[Chart] = ()
@@ -52,7 +52,7 @@ class PagePart:
     identity: str
     label: str
     heading: str
-    aside: str = ""
+    subtitle: str = ""
     blocks: Sequence[PageBlock] = ()
 
 

@@ -12,7 +12,7 @@ from itertools import product
 from typing import NamedTuple
 
 from caretbench.languages import languages
-from caretbench.metrics.binning import bin_of, bin_title, quantile_bounds
+from caretbench.metrics.binning import bin_index, bin_title, quantile_bounds
 from caretbench.problem import Caret, CriterionCheck, Problem
 from caretbench.profiles import profile_named, rules_of
 from caretbench.suites.values import Stratification
@@ -126,7 +126,7 @@ def _values(
     )
     bounds = _bounds(numbers, preset)
     cut = {
-        identity: (_part(bin_of(number, bounds[tongue]), bounds[tongue]),)
+        identity: (_part(bin_index(number, bounds[tongue]), bounds[tongue]),)
         for identity, (tongue, number) in numbers.items()
     }
     return cut, _cuts(name, bounds, "the paper's bounds" if preset else "terciles of these problems")

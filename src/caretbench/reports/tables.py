@@ -8,7 +8,7 @@ from caretbench.languages import language
 from caretbench.reports.estimates import ReportedNumber, ReportValue
 from caretbench.reports.summary import Column, RateCell
 
-NONE = "-"
+MISSING_FIELD = "-"
 
 
 class Field(ReportValue):
@@ -31,12 +31,12 @@ class ReportTable(ReportValue):
     caption: str = ""
 
 
-Cell = Field | str | float | None
+FieldValue = Field | str | float | None
 """Field of a table, or the text or number for a plain one."""
-Cells = Sequence[Cell]
+FieldValues = Sequence[FieldValue]
 
 
-def table_of(title: str, heads: Sequence[str], rows: Iterable[Cells], caption: str = "") -> ReportTable:
+def table_of(title: str, heads: Sequence[str], rows: Iterable[FieldValues], caption: str = "") -> ReportTable:
     """Return a table; a column is numeric if all its sort keys are numbers."""
     fields = tuple(tuple(map(_field, row)) for row in rows)
     numeric = tuple(
@@ -45,31 +45,31 @@ def table_of(title: str, heads: Sequence[str], rows: Iterable[Cells], caption: s
     return ReportTable(title=title, heads=tuple(heads), numeric=numeric, rows=fields, caption=caption)
 
 
-def _field(cell: Cell) -> Field:
+def _field(cell: FieldValue) -> Field:
     if isinstance(cell, Field):
         return cell
     return text_field(cell) if isinstance(cell, str) else number_field(cell)
 
 
-def present(found: Iterable[ReportTable | None]) -> list[ReportTable]:
+def existing_tables(found: Iterable[ReportTable | None]) -> list[ReportTable]:
     """Return the tables that are not None."""
     return [table for table in found if table is not None]
 
 
 def percent(value: float | None, digits: int = 1) -> str:
     """Return a rate from 0 to 1 as a percentage."""
-    return NONE if value is None else f"{100 * value:.{digits}f}%"
+    return MISSING_FIELD if value is None else f"{100 * value:.{digits}f}%"
 
 
 def text_field(text: object, tone: str = "") -> Field:
     """Return a text field."""
-    words = NONE if text is None else str(text)
+    words = MISSING_FIELD if text is None else str(text)
     return Field(text=words, sort=words.lower(), tone=tone)
 
 
 def number_field(value: float | None, text: str | None = None, note: str = "") -> Field:
     """Return a field with a plain number."""
-    shown = text if text is not None else NONE if value is None else f"{value:g}"
+    shown = text if text is not None else MISSING_FIELD if value is None else f"{value:g}"
     return Field(text=shown, sort=-1.0 if value is None else value, note=note)
 
 

@@ -9,8 +9,8 @@ from caretbench.reports.judged.answers import STRATA
 from caretbench.reports.judged.caret_tables import human_agreement_table
 from caretbench.reports.judged.scores import AnswerScoreColumn, AnswerScores, GraderTrust
 from caretbench.reports.tables import (
-    Cells,
     Field,
+    FieldValues,
     ReportTable,
     digits_field,
     score_field,
@@ -50,7 +50,7 @@ def _scores_table(judged: AnswerScores) -> ReportTable:
     names = tuple(dict.fromkeys(name for column in columns for name in column.parts))
     parts = names if len(names) > 1 else ()
     counted = any(column.claim_rate is not None or column.says_nothing for column in columns)
-    rows: list[Cells] = [
+    rows: list[FieldValues] = [
         (
             column.model,
             column.grader,
@@ -94,7 +94,7 @@ def _coverage(column: AnswerScoreColumn) -> Field:
 
 def _stratum_table(judged: AnswerScores, stratum: str) -> ReportTable:
     labels = sorted({label for column in judged.columns for label in column.strata.get(stratum, ())})
-    rows: list[Cells] = [
+    rows: list[FieldValues] = [
         (
             column.model,
             _marked(score_field(column.value), column),
@@ -108,7 +108,7 @@ def _stratum_table(judged: AnswerScores, stratum: str) -> ReportTable:
 
 
 def _graders_table(judged: AnswerScores) -> ReportTable:
-    rows: list[Cells] = [
+    rows: list[FieldValues] = [
         (
             grader.title,
             grader.texts,
@@ -130,7 +130,7 @@ def _graders_table(judged: AnswerScores) -> ReportTable:
 
 
 def _consistency_table(judged: AnswerScores) -> ReportTable:
-    rows: list[Cells] = [
+    rows: list[FieldValues] = [
         (
             grader.title,
             grader.consistency["texts"],
@@ -159,7 +159,7 @@ def _verdict(grader: GraderTrust) -> tuple[str, str]:
 
 
 def _controls_table(judged: AnswerScores) -> ReportTable:
-    rows: list[Cells] = []
+    rows: list[FieldValues] = []
     for grader in judged.graders:
         for place, (name, control) in enumerate(grader.controls.items()):
             order = "" if place or grader.in_order is None else "right" if grader.in_order else "wrong"

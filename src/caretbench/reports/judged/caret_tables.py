@@ -8,9 +8,9 @@ from caretbench.judging.aggregation import TOTAL
 from caretbench.reports.judged.judged_answers import ALL_GRADERS
 from caretbench.reports.judged.scores import CaretScoreColumn, CaretScores, GraderHumanAgreement
 from caretbench.reports.tables import (
-    NONE,
-    Cells,
+    MISSING_FIELD,
     Field,
+    FieldValues,
     ReportTable,
     digits_field,
     display_label,
@@ -66,7 +66,7 @@ def _by_stratum(
         {cell.labels[stratum] for column in columns for cell in column.strata.get(stratum, ())},
         key=lambda value: display_label(stratum, value).lower(),
     )
-    rows: list[Cells] = []
+    rows: list[FieldValues] = []
     for column in columns:
         cells = {cell.labels[stratum]: cell.scores[TOTAL] for cell in column.strata.get(stratum, ())}
         rows.append(
@@ -83,7 +83,7 @@ def _by_stratum(
 
 
 def _parts_table(judged: CaretScores) -> ReportTable:
-    rows: list[Cells] = [
+    rows: list[FieldValues] = [
         (
             title_field(column.title, baseline=column.baseline),
             *(score_field(column.overall.scores.get(name)) for name in (*judged.scores, TOTAL)),
@@ -98,7 +98,7 @@ def _parts_table(judged: CaretScores) -> ReportTable:
 
 
 def _graders_table(judged: CaretScores) -> ReportTable:
-    rows: list[Cells] = [
+    rows: list[FieldValues] = [
         (
             grader.title,
             grader.texts,
@@ -130,7 +130,7 @@ def _share(count: int, whole: int) -> Field:
 
 
 def _controls_table(judged: CaretScores) -> ReportTable:
-    rows: list[Cells] = []
+    rows: list[FieldValues] = []
     for grader in judged.graders:
         for place, (name, numbers) in enumerate(grader.controls.items()):
             order = "" if place else "right" if grader.in_order else "wrong"
@@ -158,11 +158,13 @@ def _controls_table(judged: CaretScores) -> ReportTable:
 
 
 def _pairs_table(judged: CaretScores) -> ReportTable:
-    rows: list[Cells] = [
+    rows: list[FieldValues] = [
         (pair.first, pair.second, digits_field(pair.pearson), digits_field(pair.spearman), None, pair.texts)
         for pair in judged.pairs
     ]
-    rows.append((ALL_GRADERS, NONE, None, None, digits_field(judged.alpha, ".3f"), judged.alpha_texts))
+    rows.append(
+        (ALL_GRADERS, MISSING_FIELD, None, None, digits_field(judged.alpha, ".3f"), judged.alpha_texts)
+    )
     heads = ("Grader", "And", "Pearson", "Spearman", "Krippendorff's alpha", "Texts")
     caption = "Alpha is ordinal, over all texts that two graders judged: 1 is perfect, 0 is chance."
     return table_of(_title(judged, "Agreement of graders"), heads, rows, caption)
@@ -170,7 +172,7 @@ def _pairs_table(judged: CaretScores) -> ReportTable:
 
 def human_agreement_table(criterion: str, people: Sequence[GraderHumanAgreement]) -> ReportTable:
     """Return the table of graders' agreement with people."""
-    rows: list[Cells] = [
+    rows: list[FieldValues] = [
         (
             entry.grader,
             digits_field(entry.spearman),

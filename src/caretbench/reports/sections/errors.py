@@ -13,11 +13,11 @@ from caretbench.reports.results.errors import ErrorColumn, classes_present, erro
 from caretbench.reports.section import Chart, ColumnGroup, Section
 from caretbench.reports.summary import Column
 from caretbench.reports.tables import (
-    Cells,
     Field,
+    FieldValues,
     ReportTable,
     display_labels,
-    present,
+    existing_tables,
     share_field,
     table_of,
 )
@@ -66,7 +66,7 @@ def error_tables(
     if not classes:
         return ()
     heads = ("Model", "Part", "Answers", *(class_title(name) for name in classes), class_title(OURS))
-    rows: list[Cells] = [
+    rows: list[FieldValues] = [
         (
             titles[column.key],
             display_labels(part.labels),
@@ -79,7 +79,7 @@ def error_tables(
     ]
     caption = "Shares of the answers with a verdict. Failures of the infrastructure are not counted."
     ended = table_of("Outcomes by error class", heads, rows, caption)
-    return tuple(present([ended, _exceptions(shown, titles)]))
+    return tuple(existing_tables([ended, _exceptions(shown, titles)]))
 
 
 def _exceptions(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str]) -> ReportTable | None:
@@ -94,7 +94,7 @@ def _exceptions(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...],
     if not total:
         return None
     types = sorted(total, key=lambda name: (-total[name], name))[:MAX_EXCEPTION_TYPES]
-    rows: list[Cells] = [
+    rows: list[FieldValues] = [
         (
             title,
             *(counter[name] for name in types),

@@ -11,7 +11,14 @@ from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.problem_lists import KIND_TITLES, discordant_cases
 from caretbench.reports.section import PageBlock, PagePart, PageSource, Section, SectionPositions
 from caretbench.reports.summary import Summary
-from caretbench.reports.tables import ReportTable, display_label, number_field, present, table_of, text_field
+from caretbench.reports.tables import (
+    ReportTable,
+    display_label,
+    existing_tables,
+    number_field,
+    table_of,
+    text_field,
+)
 
 LISTED_CASES = 40
 """Maximum number of listed cases of each kind; the total is always shown."""
@@ -29,7 +36,7 @@ class ExcludedProblemsSection(Section):
 
     def tables(self, summary: Summary) -> Iterable[ReportTable]:
         """Return one table of causes."""
-        return present([excluded_table(summary)])
+        return existing_tables([excluded_table(summary)])
 
     def blocks(self, shown: PageSource) -> Sequence[PageBlock]:
         """Return the table, and all problems in a folded list."""

@@ -10,16 +10,16 @@ from caretbench.reports.results.paper_intervals import BOOTSTRAP, PARAMETRIC, WI
 from caretbench.reports.section import ColumnGroup, Section
 from caretbench.reports.summary import Column, RateCell
 from caretbench.reports.tables import (
-    Cells,
     Field,
+    FieldValues,
     ReportTable,
     display_label,
     display_name,
     display_stratum,
+    existing_tables,
     models_in,
     number_field,
     ordered_names,
-    present,
     rate_field,
     table_of,
 )
@@ -37,7 +37,7 @@ class PaperIntervalsSection(Section):
 
     def group_tables(self, group: ColumnGroup) -> Iterable[ReportTable]:
         """Return one table by the main labels."""
-        return present([paper_intervals_table(group.columns, group.summary.main)])
+        return existing_tables([paper_intervals_table(group.columns, group.summary.main)])
 
 
 class PaperTablesSection(Section):
@@ -52,7 +52,7 @@ class PaperTablesSection(Section):
 
 def paper_intervals_table(columns: Sequence[Column], main: str) -> ReportTable | None:
     """Return pass@1 by the main labels with our interval and those of three methods; None unless requested."""
-    rows: list[Cells] = [
+    rows: list[FieldValues] = [
         (
             column.title,
             display_name(cell),
@@ -91,7 +91,7 @@ def paper_tables(columns: Sequence[Column], forms: Sequence[PaperTableLayout]) -
 def _models_across(columns: Sequence[Column], form: PaperTableLayout) -> ReportTable | None:
     names = ordered_names(columns, form.stratum)
     cells = [{display_name(cell): cell for cell in column.strata.get(form.stratum, ())} for column in columns]
-    rows: list[Cells] = [(name, *(_rate(by_name.get(name)) for by_name in cells)) for name in names]
+    rows: list[FieldValues] = [(name, *(_rate(by_name.get(name)) for by_name in cells)) for name in names]
     note = next((note for column in columns if (note := column.strata_notes.get(form.stratum))), "")
     head = form.stratum.replace("_", " ").capitalize()
     return _table(form, (head, *(column.title for column in columns)), rows, note)
@@ -108,7 +108,7 @@ def _parts_across(columns: Sequence[Column], form: PaperTableLayout) -> ReportTa
             by_row.setdefault(below, {}).setdefault(column.title, {})[across] = cell
     heads = sorted(places, key=lambda name: (places[name], name))
     labels = by_row != {"": by_row.get("", {})}
-    rows: list[Cells] = [
+    rows: list[FieldValues] = [
         (
             *((below,) if labels else ()),
             column.title,
@@ -128,7 +128,7 @@ def _divided(cell: RateCell) -> tuple[str, str]:
 
 
 def _table(
-    form: PaperTableLayout, heads: Sequence[str], rows: Sequence[Cells], note: str
+    form: PaperTableLayout, heads: Sequence[str], rows: Sequence[FieldValues], note: str
 ) -> ReportTable | None:
     table = table_of(form.title, heads, rows, f"{note} {_CAPTION}".strip())
     return table if any(field.estimate for row in table.rows for field in row) else None

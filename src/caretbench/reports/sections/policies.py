@@ -20,12 +20,12 @@ from caretbench.reports.sections.errors import error_tables, error_titles
 from caretbench.reports.sections.rates import headline
 from caretbench.reports.summary import RateCell, Summary
 from caretbench.reports.tables import (
-    Cells,
+    FieldValues,
     ReportTable,
     display_name,
+    existing_tables,
     models_in,
     pass_columns,
-    present,
     rate_field,
     table_of,
     title_field,
@@ -49,7 +49,9 @@ class PoliciesSection(Section):
     def tables(self, summary: Summary) -> Iterable[ReportTable]:
         """Return a table of policies for each profile, and the best of three."""
         profiles = dict.fromkeys(column.profile for column in summary.columns)
-        return present([*(policies_table(summary, profile) for profile in profiles), best_of_table(summary)])
+        return existing_tables(
+            [*(policies_table(summary, profile) for profile in profiles), best_of_table(summary)]
+        )
 
     def blocks(self, shown: PageSource) -> Sequence[PageBlock]:
         """Return the tables, a chart for each model, examples of the steps, and details of further policies."""
@@ -65,7 +67,7 @@ class PoliciesSection(Section):
             PageBlock(title=example.title, steps=example.steps, folded=True, opened=not place)
             for place, example in enumerate(step_examples(shown.run))
         ]
-        heading = [PageBlock(title="Post-processing step by step", aside=_STEPS_ASIDE)] if steps else []
+        heading = [PageBlock(title="Post-processing step by step", subtitle=_STEPS_ASIDE)] if steps else []
         further = list(_further(summary))
         details = PageBlock(title="Details of further policies", tables=further, level=4, folded=True)
         return [*found, PageBlock(charts=charts), *heading, *steps, details]
@@ -90,7 +92,7 @@ def policies_table(summary: Summary, profile: str) -> ReportTable | None:
     for column in columns:
         for cell in (column.overall, *column.strata.get(summary.main, ())):
             cells.setdefault((column.title, display_name(cell)), {})[column.policy] = cell
-    rows: list[Cells] = [
+    rows: list[FieldValues] = [
         (
             title,
             part,
@@ -111,7 +113,7 @@ def best_of_table(summary: Summary) -> ReportTable | None:
     """Return pass@1 after each step of the paper's post-processing, and best of three; None without such models."""
     if not summary.best_of:
         return None
-    rows: list[Cells] = [
+    rows: list[FieldValues] = [
         (
             title_field(entry.model, baseline=entry.model in summary.baselines),
             *(rate_field(entry.by_step.get(step)) for step in STEPS),

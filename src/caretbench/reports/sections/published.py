@@ -15,9 +15,9 @@ from caretbench.reports.summary import Summary
 from caretbench.reports.tables import (
     Field,
     ReportTable,
+    existing_tables,
     number_field,
     percent,
-    present,
     score_field,
     table_of,
     text_field,
@@ -34,7 +34,7 @@ class PublishedSection(Section):
     def tables(self, summary: Summary) -> Iterable[ReportTable]:
         """Return a table of rates and similarities, and one of judge scores."""
         judged = _judged_table(compare_judge_scores(summary))
-        return present([published_table(compare_with_published(summary)), judged])
+        return existing_tables([published_table(compare_with_published(summary)), judged])
 
 
 def published_table(rows: Sequence[PublishedComparison]) -> ReportTable | None:

@@ -16,16 +16,16 @@ from caretbench.reports.section import Chart, ColumnGroup, Line, Section, Sectio
 from caretbench.reports.strata import stratum_name
 from caretbench.reports.summary import Column, RateCell, Summary
 from caretbench.reports.tables import (
-    Cell,
-    Cells,
     Field,
+    FieldValue,
+    FieldValues,
     ReportTable,
     display_name,
     display_stratum,
+    existing_tables,
     models_in,
     ordered_names,
     pass_columns,
-    present,
     rate_field,
     share_field,
     strata_names,
@@ -86,7 +86,7 @@ class StrataSection(Section):
         return self._tables(group, (*strata_names(columns), *strata_names(columns, crossed=True)))
 
     def _tables(self, group: ColumnGroup, names: Iterable[str]) -> Iterable[ReportTable]:
-        return present(stratum_table(group.columns, name) for name in names)
+        return existing_tables(stratum_table(group.columns, name) for name in names)
 
     def group_charts(self, group: ColumnGroup) -> Iterator[Chart]:
         """Yield bars by single labels, and by three or more."""
@@ -106,7 +106,7 @@ class StatusesSection(Section):
 
     def group_tables(self, group: ColumnGroup) -> Iterable[ReportTable]:
         """Return one table of counts."""
-        return present([status_table(group.columns)])
+        return existing_tables([status_table(group.columns)])
 
     def group_charts(self, group: ColumnGroup) -> Iterator[Chart]:
         """Yield shares of the statuses."""
@@ -141,7 +141,7 @@ def headline(columns: Sequence[Column]) -> ReportTable:
     heads += ["Problems", "Excluded", "Coverage"]
     rows = []
     for column in columns:
-        row: list[Cell] = [
+        row: list[FieldValue] = [
             title_field(column.title, baseline=column.baseline),
             column.samples,
             rate_field(column.overall.pass_at.get(1)),
@@ -174,7 +174,7 @@ def stratum_table(columns: Sequence[Column], stratum: str) -> ReportTable | None
     if not names:
         return None
     by_name = [{display_name(cell): cell for cell in column.strata.get(stratum, ())} for column in judged]
-    rows: list[Cells] = [
+    rows: list[FieldValues] = [
         (
             name,
             max(cells[name].problems if name in cells else 0 for cells in by_name),
@@ -194,7 +194,7 @@ def status_table(columns: Sequence[Column]) -> ReportTable | None:
     statuses = sorted({status for column in judged for status in column.statuses})
     if not statuses:
         return None
-    rows: list[Cells] = [
+    rows: list[FieldValues] = [
         (
             title_field(column.title, baseline=column.baseline),
             *(column.statuses.get(status, 0) for status in statuses),

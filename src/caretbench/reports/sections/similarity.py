@@ -8,8 +8,8 @@ from caretbench.reports.section import Chart, ColumnGroup, Section
 from caretbench.reports.summary import Column
 from caretbench.reports.tables import (
     ReportTable,
+    existing_tables,
     number_field,
-    present,
     score_field,
     table_of,
     title_field,
@@ -23,7 +23,7 @@ class SimilarityMeansSection(Section):
 
     def group_tables(self, group: ColumnGroup) -> Iterable[ReportTable]:
         """Return one table, if the scores have similarities."""
-        return present([similarity_table(group.columns)])
+        return existing_tables([similarity_table(group.columns)])
 
 
 class SimilarityAgainstPassingSection(Section):

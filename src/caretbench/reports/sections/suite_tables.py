@@ -8,7 +8,7 @@ from typing import Any
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.section import Chart, PageBlock, PagePart, PageSource, Section, SectionPositions
 from caretbench.reports.summary import SuiteTable, Summary
-from caretbench.reports.tables import NONE, Field, ReportTable, number_field
+from caretbench.reports.tables import MISSING_FIELD, Field, ReportTable, number_field
 from caretbench.suites import suite_of_run
 
 
@@ -67,4 +67,4 @@ def _number(text: str) -> float | None:
 
 
 def _numeric(text: str) -> bool:
-    return text in ("", NONE, "n/a") or _number(text) is not None
+    return text in ("", MISSING_FIELD, "n/a") or _number(text) is not None

@@ -9,7 +9,15 @@ from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.usage import TOKENS, ModelUsage, RequestTimes, model_usage
 from caretbench.reports.section import Line, PagePart, Section, SectionPositions
 from caretbench.reports.summary import Summary
-from caretbench.reports.tables import Cells, Field, ReportTable, number_field, present, share_field, table_of
+from caretbench.reports.tables import (
+    Field,
+    FieldValues,
+    ReportTable,
+    existing_tables,
+    number_field,
+    share_field,
+    table_of,
+)
 
 
 class UsageSection(Section):
@@ -24,7 +32,7 @@ class UsageSection(Section):
 
     def tables(self, summary: Summary) -> Iterable[ReportTable]:
         """Return requests, then tokens, money and time."""
-        return present((_requests_table(summary.usage), _tokens_table(summary.usage)))
+        return existing_tables((_requests_table(summary.usage), _tokens_table(summary.usage)))
 
     def lines(self, summary: Summary) -> Iterator[Line]:
         """Yield one line per model and number."""
@@ -38,7 +46,7 @@ def _requests_table(usage: Sequence[ModelUsage]) -> ReportTable | None:
     if not usage:
         return None
     kinds = sorted({kind for entry in usage for kind in entry.missing})
-    rows: list[Cells] = [
+    rows: list[FieldValues] = [
         (
             entry.title,
             entry.requests,
@@ -59,7 +67,7 @@ def _tokens_table(usage: Sequence[ModelUsage]) -> ReportTable | None:
     told = [name for name in TOKENS if any(getattr(entry, name) is not None for entry in usage)]
     if not told and all(entry.cost is None and entry.last_token is None for entry in usage):
         return None
-    rows: list[Cells] = [
+    rows: list[FieldValues] = [
         (
             entry.title,
             *(_count_field(getattr(entry, name)) for name in told),

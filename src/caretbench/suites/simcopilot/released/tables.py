@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from caretbench.languages import language
-from caretbench.metrics.binning import bin_of, bin_title
+from caretbench.metrics.binning import bin_index, bin_title
 from caretbench.problem import Label
 from caretbench.suites.simcopilot.released.paper import Mode, paper_rules
 from caretbench.suites.simcopilot.released.spans import ReleasedProgram, ReleasedReference, ReleasedSpan
@@ -133,7 +133,7 @@ def _binned(
     for name, mode, tasks in sets:
         bounds = bounds_of(name)
         values = [value for _, labels in tasks if isinstance(value := labels.get(label), float)]
-        parts = [bin_of(value, bounds) for value in values]
+        parts = [bin_index(value, bounds) for value in values]
         counts = [str(parts.count(number)) for number in range(len(bounds) + 1)]
         cuts = ", ".join(bin_title(number, bounds) for number in range(len(bounds) + 1))
         rows.append((_title(name, mode), *counts, str(len(tasks) - len(values)), cuts))
