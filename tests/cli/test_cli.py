@@ -159,7 +159,7 @@ def test_answers_that_are_not_there_fail_the_run_and_are_counted(tmp_path: Path)
     if "sandbox" in done.stderr:
         pytest.skip(done.stderr)
     assert done.returncode == 1
-    assert "mine: coverage 50.0% is below 98% (1 answers are not there" in done.stderr
+    assert "mine: coverage 50.0% is below 98% (1 answers are missing" in done.stderr
 
 
 def test_completions_of_other_problems_are_refused(tmp_path: Path) -> None:
@@ -263,7 +263,7 @@ def test_pull_from_a_local_copy(devbench_data: Path, tmp_path: Path) -> None:
     listed = caretbench("list", "devbench", "--data", "released", CARETBENCH_CACHE=str(tmp_path))
     assert "1800 of 1800 problems" in listed.stdout
     missing = caretbench("list", "devbench", "--data", "released", CARETBENCH_CACHE=str(tmp_path / "empty"))
-    assert "get them: caretbench pull devbench" in missing.stderr
+    assert "run: caretbench pull devbench" in missing.stderr
 
 
 def test_an_interrupted_verb_says_how_to_go_on(

@@ -112,7 +112,7 @@ def test_a_tool_that_is_not_here_is_named(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(DataError, match=r"Maven, offline would be the command, but mvn is not installed"):
         project_checks(project, ["java"])
     with pytest.raises(
-        DataError, match=r"no tests found \(no file in its root belongs to .*give the test command"
+        DataError, match=r"no tests found \(no file in its root belongs to .*give a test command"
     ):
         project_checks(project, ["python"])
 

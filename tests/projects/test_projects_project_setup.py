@@ -191,7 +191,7 @@ def test_a_runner_that_is_not_installed_is_named_with_what_fetches_it(tmp_path: 
     with pytest.raises(DataError) as caught:
         project_checks(project, ["typescript"])
     said = with_setup_hint({"": str(caught.value)}, project, ["typescript"], (), None)
-    assert "package.json tests with ava, which node_modules does not contain" in said
+    assert "package.json tests with ava, which is not in node_modules" in said
     assert "add --setup auto, which runs `cp package.json /tmp/ && npm pkg delete " in said
     assert "delete 'devDependencies[eslint]' 'devDependencies[own]' && npm install " in said
     assert "ava]" not in said

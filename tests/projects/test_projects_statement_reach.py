@@ -345,7 +345,7 @@ def test_what_tests_execute_is_found_out(workspace_runner: WorkspaceRunner, path
     if shutil.which(tool, path=walls.PATH) is None:
         pytest.skip(f"{tool} is not installed")
     reach = look(workspace_runner, {path: SOURCES[path], **files}, command, [path])
-    assert (reach.runs, dict(reach.unknown)) == (1, {})
+    assert (reach.run_count, dict(reach.unknown_files)) == (1, {})
     assert [text for text in hit if not covers(reach, path, text)] == []
     assert [text for text in missed if covers(reach, path, text)] == []
     source = SourceFile(path, SOURCES[path])
@@ -364,9 +364,9 @@ def test_a_file_that_fails_with_marks_is_found_by_halves_and_counts_as_reached(
         "test.py": "import good, odd\ngood.f()\nassert len(open('odd.py').read()) < 40\n",
     }
     reach = look(workspace_runner, files, ("python3", "test.py"), ["good.py", "odd.py", "notes.txt"])
-    assert set(reach.unknown) == {"odd.py", "notes.txt"}
-    assert reach.unknown["odd.py"].startswith("the tests do not pass with instrumentation")
-    assert reach.runs == 3
+    assert set(reach.unknown_files) == {"odd.py", "notes.txt"}
+    assert reach.unknown_files["odd.py"].startswith("the tests do not pass with instrumentation")
+    assert reach.run_count == 3
     assert reach.reaches("odd.py", 0, 5)
     assert reach.reaches("good.py", 13, 21)
     assert not reach.reaches("good.py", files["good.py"].index("return 2"), len(files["good.py"]))

@@ -21,14 +21,14 @@ class Backwards(ResumableGate):
     def __init__(self) -> None:
         self.counts: list[int] = []
         self.asked: list[str] = []
-        self.beside = 0
+        self.problem_count = 0
         self.stop = True
 
     def progress(self, count: int) -> None:
         self.counts.append(count)
 
-    def decide(self, problems: Sequence[Problem], beside: Sequence[Problem] = ()) -> Iterator[Validity]:
-        self.beside = len(beside)
+    def decide(self, problems: Sequence[Problem], all_problems: Sequence[Problem] = ()) -> Iterator[Validity]:
+        self.problem_count = len(all_problems)
         for problem in reversed(problems):
             if self.stop and problem.id == "stop":
                 raise KeyboardInterrupt
@@ -47,7 +47,7 @@ def test_a_stopped_gate_goes_on_with_what_is_missing(tmp_path: Path, make_proble
     verdicts = gate.run(problems, path)
     assert [verdict.problem_id for verdict in verdicts] == ["a", "stop", "b"]
     assert gate.asked == ["b", "stop", "a"]
-    assert gate.beside == 3
+    assert gate.problem_count == 3
     assert gate.counts == [0, 1, 1, 1, 1]
 
 
@@ -76,5 +76,5 @@ def test_verdicts_of_an_older_gate_are_decided_again(tmp_path: Path, make_proble
     assert gate.asked == ["a"]
     run = LoadedRun("r", {"suite": "devbench"}, [], [], build_frame([], []), older_verdicts=1)
     [note] = older_gate_warnings(run)
-    assert "1 verdicts on problems are of an older gate" in note
-    assert "`caretbench validate devbench` decides them again" in note
+    assert "1 problems were validated by an older version of the gate" in note
+    assert "Run `caretbench validate devbench`" in note

@@ -101,9 +101,8 @@ def executed_statements(result: WorkspaceResult) -> ExecutedStatements:
                 shared |= marks
             else:
                 tests.setdefault(found.test, set()).update(marks)
-    return ExecutedStatements(
-        frozenset(counts), {name: frozenset(marks - shared) for name, marks in tests.items()}
-    )
+    by_test = {name: frozenset(marks - shared) for name, marks in tests.items()}
+    return ExecutedStatements(frozenset(counts), by_test)
 
 
 class _Line(BaseModel):

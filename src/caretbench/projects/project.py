@@ -212,18 +212,18 @@ def _source(snapshot: Snapshot, path: str, max_lines: int) -> tuple[SourceFile |
     return source, ""
 
 
-def export_snapshot(snapshot: Snapshot, place: Path) -> None:
-    """Write a snapshot as plain files to the folder ``place``, atomically; do nothing if the folder exists."""
-    if place.is_dir():
+def export_snapshot(snapshot: Snapshot, folder: Path) -> None:
+    """Write a snapshot as plain files to ``folder``, atomically; do nothing if the folder exists."""
+    if folder.is_dir():
         return
-    place.parent.mkdir(parents=True, exist_ok=True)
-    for left in place.parent.glob(f".{place.name}.*"):  # by a build that was killed here
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    for left in folder.parent.glob(f".{folder.name}.*"):  # by a build that was killed here
         shutil.rmtree(left, ignore_errors=True)
-    aside = place.with_name(f".{place.name}.{os.getpid()}")
+    aside = folder.with_name(f".{folder.name}.{os.getpid()}")
     shutil.copytree(snapshot.tree, aside, symlinks=True)
     try:
-        aside.rename(place)
+        aside.rename(folder)
     except OSError:
         shutil.rmtree(aside, ignore_errors=True)
-        if not place.is_dir():
+        if not folder.is_dir():
             raise

@@ -183,9 +183,7 @@ def passed_test_count(result: WorkspaceResult) -> int:
 # Long: one case for each cause, in the order of precedence.
 def _failure_reason(result: WorkspaceResult) -> str:
     """Return the reason why a project's own tests do not pass, as ``kind: explanation``."""
-    output = f"{result.stderr.text}\n{result.stdout.text}\n" + "\n".join(
-        test.message for test in result.tests
-    )
+    output = "\n".join([result.stderr.text, result.stdout.text, *(test.message for test in result.tests)])
     lines = [line.strip() for line in output.splitlines() if line.strip() and not _NOISE.match(line)]
     tail = " / ".join(lines[-_TAIL_LINES:])
     failing = ", ".join((failing_tests(result) or _NOT_OK.findall(result.stdout.text))[:_NAMED])
@@ -197,9 +195,7 @@ def _failure_reason(result: WorkspaceResult) -> str:
         of = f" ({failing})" if failing else ""
         return f"tests_need_network: a test{of} needs the network, which a sandbox does not have; exclude it"
     if result.status is Status.UNRESOLVED_IMPORT:
-        return (
-            f"missing_dependency: {result.missing_module} is not installed; build a bundle that contains it"
-        )
+        return f"missing_dependency: {result.missing_module} is not installed; build a bundle with it"
     if _no_tests(result):
         return "no_tests: the command runs no test"
     if result.status is Status.COMPILE_ERROR:
@@ -221,9 +217,6 @@ def _first_error(result: WorkspaceResult) -> str:
     marked = [line[1:].strip() for line in lines if line.startswith("E ")]
     telling = [line for line in marked if "Error" in line or "not found" in line]
     return (telling or marked or lines or [""])[0][:_MOST_CHARACTERS]
-
-
-# --- excluding tests --------------------------------------------------------------------------------------------------
 
 
 def without_tests(command: Sequence[str], names: Sequence[str]) -> tuple[str, ...] | None:

@@ -31,16 +31,16 @@ def most_similar_parts(
     ]
     corpus = [words("\n".join(text for _, text in lines)) for _, lines in parts]
     filled = [n for n, found in enumerate(corpus) if found]
-    asked = words(query)
-    if not filled or not asked:
+    query_words = words(query)
+    if not filled or not query_words:
         return []
     index = bm25s.BM25()
     index.index([corpus[n] for n in filled], show_progress=False)
     known = {word for n in filled for word in corpus[n]}
-    asked = [word for word in asked if word in known]
-    if not asked:
+    query_words = [word for word in query_words if word in known]
+    if not query_words:
         return []
-    scores = index.get_scores(asked)
+    scores = index.get_scores(query_words)
     ranked = sorted(range(len(filled)), key=lambda n: (-float(scores[n]), n))
     best = [n for n in ranked if scores[n] > 0][:count]
     return [parts[filled[n]] for n in reversed(best)]

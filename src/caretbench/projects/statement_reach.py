@@ -42,19 +42,19 @@ class StatementReach:
 
     Args:
         statements: For each file, its statements in text order, each with True if it is executed.
-        unknown: Files with unknown reach, with the reason.
+        unknown_files: Files with unknown reach, with the reason.
         tests_by_statement: Tests that execute a statement, by path and number of the statement. Statements that also
             run outside tests are missing.
         all_tests: All tests in the order of execution; empty if single tests were not recorded.
-        runs: Number of instrumented test runs.
+        run_count: Number of instrumented test runs.
         cpu_s: CPU seconds of these runs.
     """
 
     statements: Mapping[str, Sequence[tuple[Span, bool]]] = field(default_factory=dict)
-    unknown: Mapping[str, str] = field(default_factory=dict)
+    unknown_files: Mapping[str, str] = field(default_factory=dict)
     tests_by_statement: Mapping[tuple[str, int], frozenset[str]] = field(default_factory=dict)
     all_tests: tuple[str, ...] = ()
-    runs: int = 0
+    run_count: int = 0
     cpu_s: float = 0.0
 
     def reaches(self, path: str, start: int, end: int) -> bool:
@@ -71,7 +71,7 @@ class StatementReach:
     def reaches_nothing(self) -> bool:
         """True if the tests are known to execute no statement of any file."""
         hits = (hit for statements in self.statements.values() for _, hit in statements)
-        return bool(self.statements) and not self.unknown and not any(hits)
+        return bool(self.statements) and not self.unknown_files and not any(hits)
 
     def tests_reaching(self, path: str, start: int, end: int) -> tuple[str, ...]:
         """Return the tests that execute a statement in the bytes ``start`` to ``end``, in the order of execution.
@@ -141,9 +141,8 @@ def measure_reach(
             unknown[path] = f"{language or 'this language'} has no instrumentation"
             continue
         try:
-            marked[path] = instrument(
-                SourceFile(path, original_file(request.snapshot, path, store)), len(marked)
-            )
+            source = SourceFile(path, original_file(request.snapshot, path, store))
+            marked[path] = instrument(source, len(marked))
         except DataError as error:
             unknown[path] = str(error)
     probe = _Probe(engine, request, marked)

@@ -127,9 +127,8 @@ def baselines_of_run(suite_name: object, listed: Iterable[str] = ()) -> tuple[st
     from caretbench.suites.baselines import BASELINE_NAMES
 
     found = suite_of_run(suite_name)
-    return tuple(
-        dict.fromkeys(("reference", *found.baselines, *listed) if found else (*BASELINE_NAMES, *listed))
-    )
+    names = ("reference", *found.baselines) if found else BASELINE_NAMES
+    return tuple(dict.fromkeys((*names, *listed)))
 
 
 def _plugged(plugin: Plugin) -> Suite:

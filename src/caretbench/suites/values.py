@@ -79,7 +79,7 @@ class PaperTable(NamedTuple):
     """A result table in the layout of a paper: pass@1 with the paper's ±.
 
     Args:
-        title: Its title, with the number of the table in the paper.
+        title: Its title, with the table's number in the paper.
         labels: Labels of its rows. A label is replaced by its variant with ``@paper``, if the run's profile has
             only that.
         models_across: Models are columns and labels are rows; else the other way round.

@@ -135,11 +135,9 @@ def throw_at_start(problem: Problem) -> Mutant | None:
     """
     target = _mutation_target(problem)
     edit = throw_before_first_statement(target)
-    return (
-        Mutant(edit.name, target.mutated_reference(edit))
-        if edit is not None and target.parses_after(edit)
-        else None
-    )
+    if edit is None or not target.parses_after(edit):
+        return None
+    return Mutant(edit.name, target.mutated_reference(edit))
 
 
 def stub(problem: Problem) -> str:

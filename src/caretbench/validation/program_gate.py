@@ -90,7 +90,7 @@ class ProgramGate(ResumableGate):
         """
         if question := next((problem for problem in problems if not isinstance(problem.shown, Caret)), None):
             raise ValueError(
-                f"{question.id}: this gate is for answers at a caret; a suite of questions needs its own"
+                f"{question.id}: this gate is for answers at a caret; questions need another gate"
             )
         repeated = near_duplicates(all_problems or problems)
         for start in range(0, len(problems), _BATCH):
@@ -100,9 +100,7 @@ class ProgramGate(ResumableGate):
         outcomes: _Tried = defaultdict(dict)
         first: list[tuple[Problem, GateAnswer]] = []
         for problem in problems:
-            reference = [
-                GateAnswer("reference", problem.reference, repeat) for repeat in range(REFERENCE_RUNS)
-            ]
+            reference = [GateAnswer("reference", problem.reference, run) for run in range(REFERENCE_RUNS)]
             first += [(problem, answer) for answer in (*reference, *_nothing(problem))]
         self._try(first, outcomes)
         queues = {

@@ -108,8 +108,6 @@ class WorkspaceGate(ResumableGate):
             groups[repr(self._command(problem))].append(problem)
         return groups
 
-    # --- static checks ------------------------------------------------------------------------------------------
-
     def _before_running(self, problem: Problem, repeated: str | None) -> list[str]:
         splice = file_splice(problem)
         found = []
@@ -122,8 +120,6 @@ class WorkspaceGate(ResumableGate):
         if repeated is not None:
             found.append(f"near_duplicate: {repeated}")
         return found
-
-    # --- tests --------------------------------------------------------------------------------------------------
 
     def _with_project(self, problems: Sequence[Problem], trials: deque[Trial]) -> Iterator[Validity]:
         """Yield the verdicts that follow from the project's own tests; add a trial for every other problem."""

@@ -241,11 +241,11 @@ def test_what_is_around_the_caret_moves_to_the_end() -> None:
 @pytest.mark.parametrize(
     ("wanted", "own", "limit"),
     [
-        (TaskSampling(per_1000=30), None, 360),
-        (TaskSampling(per_1000=30), 60, 60),
+        (TaskSampling(per_1000_lines=30), None, 360),
+        (TaskSampling(per_1000_lines=30), 60, 60),
         (TaskSampling(), None, 240),
-        (TaskSampling(limit=400, per_1000=30), None, 400),
-        (TaskSampling(limit=None, per_1000=30), None, None),
+        (TaskSampling(limit=400, per_1000_lines=30), None, 400),
+        (TaskSampling(limit=None, per_1000_lines=30), None, None),
     ],
 )
 def test_large_projects_give_more_unless_somebody_says_how_many(

@@ -103,7 +103,7 @@ def project_checks(
         names = dict.fromkeys(row.name for row in known_commands() if set(row.languages) & set(languages))
         hint = lacking or f"no file in its root belongs to {', '.join(names)}"
         raise DataError(
-            f"no tests found ({hint}): give the test command with --test-command or in caretbench.toml"
+            f"no tests found ({hint}): give a test command with --test-command or in caretbench.toml"
         )
     return (_project_check(snapshot, found, "the project's files"),)
 
@@ -125,10 +125,7 @@ def detect_command(snapshot: Snapshot, languages: Collection[str]) -> tuple[Chec
         if script is not None:
             absent = missing_programs(snapshot, script)
             if absent:
-                return (
-                    None,
-                    f"package.json tests with {', '.join(absent)}, which node_modules does not contain",
-                )
+                return None, f"package.json tests with {', '.join(absent)}, which is not in node_modules"
             return CheckSettings(name=row.name, command=script.line, junit=script.junit), lacking
         return CheckSettings(
             name=row.name,
@@ -156,12 +153,9 @@ def _fits(snapshot: Snapshot, row: TestCommand) -> bool:
 
 def _is_told(snapshot: Snapshot, row: TestCommand) -> bool:
     """Return whether one of the alternative files of a row exists or matches, or the row has none."""
-    told = any(_holds(snapshot, name, pattern) for name, pattern in row.any_text.items())
-    return (
-        told
-        or not (row.any_file or row.any_text)
-        or any(_matching(snapshot, pattern) for pattern in row.any_file)
-    )
+    if any(_holds(snapshot, name, pattern) for name, pattern in row.any_text.items()):
+        return True
+    return not (row.any_file or row.any_text) or any(_matching(snapshot, name) for name in row.any_file)
 
 
 def _has_target(snapshot: Snapshot, row: TestCommand) -> bool:

@@ -226,9 +226,6 @@ def _programs(part: str, scripts: Mapping[str, str], above: tuple[str, ...]) -> 
         yield first
 
 
-# --- what it needs ----------------------------------------------------------------------------------------------
-
-
 def install_command(snapshot: Snapshot) -> str | None:
     """Return the command that installs the packages of a project's tests; None if there are none.
 

@@ -89,11 +89,11 @@ def with_setup_hint(
     snapshot: Snapshot,
     languages: Collection[str],
     checks: Sequence[CheckSettings],
-    finished_setup: str | None,
+    setup: str | None,
 ) -> str:
     """Return faults by name of check in one line, with advice if packages seem to be missing.
 
-    ``finished_setup`` is the setup command that was run, if any.
+    ``setup`` is the setup command that was run, if any.
     """
     message = "; ".join(f"{name}: {reason}" if name else reason for name, reason in faults.items())
     if ".gitmodules" in snapshot.entries and _NO_FILE.search(message):
@@ -103,8 +103,8 @@ def with_setup_hint(
         )
     if not _LACKS.search(message):
         return message
-    if finished_setup is not None:
-        return f"{message}; the setup that ran was `{finished_setup}`: name what is missing there"
+    if setup is not None:
+        return f"{message}; the setup that ran was `{setup}`: name what is missing there"
     command = setup_command(snapshot, languages, checks)
     if command is None:
         return message

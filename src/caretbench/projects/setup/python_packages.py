@@ -214,9 +214,6 @@ def _set_up(snapshot: Snapshot) -> list[str]:
     ]
 
 
-# --- reading ----------------------------------------------------------------------------------------------------
-
-
 def _text(snapshot: Snapshot, path: str) -> str | None:
     try:
         return snapshot.read(path).decode("utf-8", "replace") if path in snapshot.entries else None

@@ -47,9 +47,7 @@ def released_folder() -> Path:
     folder = released_path()
     missing = sum(not (folder / file.path).is_file() for file in pinned_files())
     if missing:
-        raise DataError(
-            f"the released data are not complete ({missing} files missing); run: caretbench pull devbench"
-        )
+        raise DataError(f"{missing} files of the release are missing; run: caretbench pull devbench")
     return folder
 
 

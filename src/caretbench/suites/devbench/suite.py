@@ -68,7 +68,7 @@ class DevBench(Suite):
         root = Path(source)
         if not root.is_dir():
             raise DataError(
-                f"{source}: no such folder; expected starter, released, or the folder of a data set"
+                f"{source}: no such folder; expected starter, released, or a folder with problems"
             )
         if any((root / name).is_dir() for name in ("benchmark", "c_sharp")) or _holds_jsonl(root):
             return ProblemSet.of("released", released.load(root))

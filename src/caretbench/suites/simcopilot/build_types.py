@@ -42,7 +42,7 @@ class SimCopilotOptions:
             "setup": self.setup,
             "exclude": list(self.exclude),
             "unverified": self.unverified,
-            **({"per_1000": self.sampling.per_1000} if self.sampling.per_1000 else {}),
+            **({"per_1000": self.sampling.per_1000_lines} if self.sampling.per_1000_lines else {}),
         }
 
 

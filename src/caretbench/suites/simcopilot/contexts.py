@@ -86,7 +86,7 @@ class ContextProblem(NamedTuple):
             around = self.file.enclosing_scopes((splice.start, splice.end))
             ends = [scope.span.end for scope in around if scope.kind in _FUNCTIONS]
             texts += [visible_text(data[splice.end : end]) for end in ends[:1]]
-        least = mining_rules().blocks.repeated_tokens
+        least = mining_rules().blocks.min_repeated_tokens
         return [tokens for text in texts if len(tokens := split_tokens(text)) >= least]
 
 

@@ -76,9 +76,7 @@ def _load(name: str, root: Path, store: SnapshotStore) -> list[Problem]:
     for task in read_rows(starter_tasks_path(name), StarterTask):
         data = texts.setdefault(task.path, snapshot.read(task.path))
         if _digest(data) != task.sha256 or task.check not in checks:
-            raise DataError(
-                f"{starter_tasks_path(name)}: not made of the {name} that lies beside it; mine it again"
-            )
+            raise DataError(f"{starter_tasks_path(name)}: made of another {name}; mine it again")
         measured = {"minimum_tests": task.minimum_tests, "reference_s": task.reference_s}
         check = checks[task.check].model_copy(update=measured)
         problems.append(_problem(task, settings, snapshot.id, data, check))

@@ -82,7 +82,8 @@ class TaskBuilder:
         settings = read_settings(root) if root.is_dir() else ProjectSettings()
         project = store_project(root, self.store, settings.ignore)
         with folder_lock(folder.path):
-            manifest = self._existing_manifest(folder, project, settings, options)
+            stored_options = _stored(options, settings, project.snapshot.id)
+            manifest = self._existing_manifest(folder, stored_options, options.sampling.seed)
             if manifest is None:
                 manifest = self._mine(root, project, settings, folder, options)
             candidates = tuple(folder.candidates())
@@ -92,14 +93,8 @@ class TaskBuilder:
             tasks = folder.write_problems(unverified=options.unverified) if self.validate else 0
         return BuiltTasks(manifest, candidates, verdicts, tasks)
 
-    # --- resuming --------------------------------------------------------------------------------------------
-
     def _existing_manifest(
-        self,
-        folder: TaskFolder,
-        project: StoredProject,
-        settings: ProjectSettings,
-        options: SimCopilotOptions,
+        self, folder: TaskFolder, current: dict[str, JsonValue], seed: int
     ) -> BuildManifest | None:
         """Return the manifest in the folder, of a build with the same project and options; None for a new folder."""
         if not folder.manifest_path.exists():
@@ -109,8 +104,7 @@ class TaskBuilder:
                 raise DataError(f"{folder.path}: not empty, and no folder of tasks; give another with -o")
             return None
         manifest = folder.manifest()
-        current = _stored(options, settings, project.snapshot.id)
-        if dict(manifest.options) != current or manifest.seed != options.sampling.seed:
+        if dict(manifest.options) != current or manifest.seed != seed:
             names = {*current, *manifest.options}
             changed = sorted(n for n in names if manifest.options.get(n) != current.get(n)) or ["seed"]
             raise DataError(
@@ -118,8 +112,6 @@ class TaskBuilder:
                 "with -o, or remove this one"
             )
         return manifest
-
-    # --- mining ----------------------------------------------------------------------------------------------
 
     def _mine(
         self,
@@ -137,10 +129,11 @@ class TaskBuilder:
             raise DataError(f"{root}: no file of {' or '.join(languages)} can be mined{_first(analysed)}")
         configured = (options.check,) if options.check else settings.checks
         command = resolve_setup(options.setup or settings.setup, project.snapshot, languages, configured)
-        project = self._set_up(project, command, configured)
+        if command:
+            project = self._set_up(project, command, configured)
         snapshot = project.snapshot
         hint = partial(
-            with_setup_hint, snapshot=snapshot, languages=languages, checks=configured, finished_setup=command
+            with_setup_hint, snapshot=snapshot, languages=languages, checks=configured, setup=command
         )
         try:
             checks = project_checks(snapshot, languages, from_user=options.check, settings=settings.checks)
@@ -148,9 +141,7 @@ class TaskBuilder:
             raise DataError(hint({"": str(error)})) from None
         runs = self._reference_runs(snapshot.id, checks)
         if not runs.checks:
-            raise DataError(
-                f"{root}: its tests do not pass three times as it is: {hint(runs.excluded_checks)}"
-            )
+            raise DataError(f"{root}: its tests do not pass three times: {hint(runs.excluded_checks)}")
         self._known |= runs.project_checks
         name = settings.name or root.resolve().name
         mined = self._candidates(name, project, settings, analysed, runs, options)
@@ -181,11 +172,7 @@ class TaskBuilder:
         folder.write_manifest(manifest)
         return manifest
 
-    def _set_up(
-        self, project: StoredProject, command: str | None, checks: Sequence[CheckSettings]
-    ) -> StoredProject:
-        if not command:
-            return project
+    def _set_up(self, project: StoredProject, command: str, checks: Sequence[CheckSettings]) -> StoredProject:
         self.progress("setup", 0, 1)
         bundle = next((check.bundle for check in checks if check.bundle), None)
         project = run_setup(self.engine, project, command, bundle)
@@ -227,15 +214,14 @@ class TaskBuilder:
                 dropped[entry.name] = reaches_nothing_message(entry)
                 rejected["not_reached"] += sum(len(found.candidates[path]) for path in own)
                 continue
-            unknown.update(reach.unknown)
+            unknown.update(reach.unknown_files)
             part = miner.without_unreached(found, own, reach.reaches)
             by_path = {path: analysed.analysis[path].source for path in own}
             hit = {path: len(reach.executed_lines(path, source)) for path, source in by_path.items()}
             for path, count in hit.items():
                 lines[by_path[path].language] += count
-            chosen = miner.sample_candidates(
-                part, options.sampling.for_check(entry.limit, sum(hit.values())), own
-            )
+            sampling = options.sampling.for_check(entry.limit, sum(hit.values()))
+            chosen = miner.sample_candidates(part, sampling, own)
             rejected["not_reached"] += part.rejected["not_reached"] - found.rejected["not_reached"]
             rejected["not_drawn"] += sum(len(part.candidates[path]) for path in own) - len(chosen)
             by_file = {path: entry.check_for(path) for path in own}
@@ -264,8 +250,6 @@ class TaskBuilder:
         self.progress("tests of tasks", len(found.project_checks), None)
         self._known |= found.project_checks
         return found.problems
-
-    # --- verdicts --------------------------------------------------------------------------------------------
 
     def _decide(self, folder: TaskFolder, candidates: Sequence[Problem]) -> None:
         gate = WorkspaceGate(

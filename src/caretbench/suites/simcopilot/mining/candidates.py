@@ -36,15 +36,15 @@ BOM: Final = b"\xef\xbb\xbf"
 class Candidate(NamedTuple):
     """A block that may become a task.
 
-    ``span`` are its bytes in the file at ``path``; ``kind`` is the kind of ``block``; ``closing`` is the bracket at its
-    end that closes the construct around it.
+    ``span`` are its bytes in the file at ``path``; ``kind`` is the kind of ``block``; ``closing_bracket`` is at its end
+    and closes the construct around it.
     """
 
     path: str
     mode: Mode
     kind: str
     span: Span
-    closing: str
+    closing_bracket: str
     block: Block
 
 
@@ -70,7 +70,7 @@ class FileMiner:
         self.patterns = project_tables()[self.source.language].mining
         self.newline = dominant_newline(self.data)
         self._acts = sorted(block.span for block in analysis.blocks if block.kind in _ACTS)
-        kinds = self.rules.blocks.kinds
+        kinds = self.rules.blocks.cut_by_kind
         bodies = [one for one in analysis.blocks if kinds.get(one.kind) == "body" and one.statements]
         self._around = Nesting([block.span for block in bodies])
         self._statements = [block for block in analysis.blocks if block.kind == "statement"]
@@ -88,15 +88,13 @@ class FileMiner:
                 continue
             key = (candidate.span, candidate.mode)
             known = found.get(key)
-            if known is None or _RANK[cut] < _RANK[self.rules.blocks.kinds[known.kind]]:
+            if known is None or _RANK[cut] < _RANK[self.rules.blocks.cut_by_kind[known.kind]]:
                 found[key] = candidate
         return tuple(sorted(found.values(), key=lambda one: (one.span, one.mode))), rejected
 
-    # --- cutting ---------------------------------------------------------------------------------------------
-
     def _cut(self) -> Iterator[tuple[Candidate, CutKind]]:
         for block in self.analysis.blocks:
-            cut = self.rules.blocks.kinds.get(block.kind)
+            cut = self.rules.blocks.cut_by_kind.get(block.kind)
             if cut is None or not self._in_construct(block, cut):
                 continue
             if cut == "body" and not block.statements:
@@ -137,12 +135,10 @@ class FileMiner:
             return self._statement_end(span)
         if self.source.language == "python":
             return (span.end, "") if self._begins_line(span) and self._ends_list(span) else None
-        if (
-            not block.closing
-            or self.data[block.closing_end - 1 : block.closing_end] != block.closing.encode()
-        ):
+        end = block.closing_end
+        if not block.closing or self.data[end - 1 : end] != block.closing.encode():
             return None
-        return block.closing_end, block.closing
+        return end, block.closing
 
     def _statement_end(self, span: Span) -> tuple[int, str] | None:
         for index in self._statement_nesting.enclosing(*span):
@@ -171,8 +167,6 @@ class FileMiner:
                 return len(line) - len(text) < column
         return True
 
-    # --- rejecting -------------------------------------------------------------------------------------------
-
     def _objection(self, candidate: Candidate, cut: CutKind) -> str:
         """Return the rule that rejects a candidate; empty if none does."""
         span, rules = candidate.span, self.rules.blocks
@@ -193,14 +187,14 @@ class FileMiner:
             return "imports_only"
         if not self._code_in(span):
             return "comments_only"
-        bare = text.strip().removesuffix(candidate.closing).strip()
+        bare = text.strip().removesuffix(candidate.closing_bracket).strip()
         if self.patterns.stub_body.fullmatch(bare):
             return "accessor_or_stub"
         if cut != "header" and not self._acts_in(span) and not self._decides(candidate):
             return "no_control_flow_or_call"
         if self._faulty(span):
             return "does_not_parse"
-        if len(tokens) >= rules.repeated_tokens and self._repeated(candidate, tokens):
+        if len(tokens) >= rules.min_repeated_tokens and self._repeated(candidate, tokens):
             return "shown_elsewhere"
         return ""
 
@@ -261,13 +255,15 @@ class FileMiner:
         return TokenSearch(self.data.decode("utf-8"))
 
 
-def candidate_splice(candidate: Candidate, snapshot: str, data: bytes, most: str | None = None) -> FileSplice:
+def candidate_splice(
+    candidate: Candidate, snapshot: str, data: bytes, default_newline: str | None = None
+) -> FileSplice:
     """Return the splice of an answer to a candidate.
 
-    Its line ending is the block's; for a block of one line ``most``, or the most frequent one of the file.
+    Its line ending is the block's; for a block of one line ``default_newline``, or the most frequent one of the file.
     """
     raw = data[candidate.span.start : candidate.span.end]
-    newline = dominant_newline(raw) if b"\n" in raw else most or dominant_newline(data)
+    newline = dominant_newline(raw) if b"\n" in raw else default_newline or dominant_newline(data)
     return FileSplice(
         snapshot=snapshot,
         path=candidate.path,

@@ -40,7 +40,7 @@ def candidate_labels(analysis: FileAnalysis, candidate: Candidate, project: str)
         "cyclomatic": float(size.cyclomatic),
         "aligned": "yes" if candidate.block.aligned or candidate.kind.endswith("body") else "no",
         "cursor_column": float(_column(analysis, span.start)),
-        "closing_delimiters": candidate.closing or "none",
+        "closing_delimiters": candidate.closing_bracket or "none",
         "files_crossed": float(max((reference.files_crossed for reference in references), default=0)),
     }
     labels |= {name: float(value) for name, value in reference_distances(references).items()}

@@ -15,14 +15,14 @@ CutKind = Literal["header", "body", "run", "statement"]
 class BlockRules(Row):
     """Bounds on the size of a block, and the kind of cut by kind of block.
 
-    A block of at least ``repeated_tokens`` tokens is rejected if the shown text repeats it.
+    A block of at least ``min_repeated_tokens`` tokens is rejected if the shown text repeats it.
     """
 
     min_tokens: int
     min_header_tokens: int
     max_lines: int
-    repeated_tokens: int
-    kinds: Mapping[str, CutKind]
+    min_repeated_tokens: int
+    cut_by_kind: Mapping[str, CutKind]
 
 
 class ConstructRules(Row):

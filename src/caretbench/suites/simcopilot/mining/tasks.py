@@ -33,21 +33,21 @@ _REFERENCES: Final = ("local_variable", "global_variable", "function", "class", 
 class TaskSampling:
     """Settings of the sample of candidates.
 
-    ``limit`` is the maximum number for each check (None: all), or ``per_1000`` for each 1,000 lines that its tests
-    reach, whichever is more; ``per_file`` the maximum number for each file.
+    ``limit`` is the maximum number for each check (None: all), or ``per_1000_lines`` for each 1,000 lines that its
+    tests reach, whichever is more; ``per_file`` the maximum number for each file.
     """
 
     modes: tuple[Mode, ...] = MODES
     limit: int | None = 240
     per_file: int | None = None
     seed: int = 0
-    per_1000: int = 0
+    per_1000_lines: int = 0
 
     def for_check(self, limit: int | None, reached: int) -> TaskSampling:
         """Return the settings for a check whose tests reach ``reached`` lines; ``limit`` is the check's own."""
         if limit is not None or self.limit is None:
             return replace(self, limit=self.limit if limit is None else limit)
-        return replace(self, limit=max(self.limit, -(-self.per_1000 * reached // 1000)))
+        return replace(self, limit=max(self.limit, -(-self.per_1000_lines * reached // 1000)))
 
 
 @dataclass(frozen=True)
@@ -109,12 +109,8 @@ class ProjectMiner:
             for candidate in found.candidates.get(path, ())
             if candidate.mode in sampling.modes
         }
-        drawable = [
-            SampledCandidate(name, one.path, tuple(self._cells(one))) for name, one in by_name.items()
-        ]
-        names = balanced_sample(
-            drawable, limit=sampling.limit, per_file=sampling.per_file, seed=sampling.seed
-        )
+        pool = [SampledCandidate(name, one.path, tuple(self._cells(one))) for name, one in by_name.items()]
+        names = balanced_sample(pool, limit=sampling.limit, per_file=sampling.per_file, seed=sampling.seed)
         return sorted((by_name[name] for name in names), key=lambda one: (one.path, one.span, one.mode))
 
     def candidate_name(self, candidate: Candidate) -> str:
