@@ -34,7 +34,7 @@ def _identity(value: object) -> str:
 
 @pytest.fixture(scope="module")
 def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """What the attacks look for is really there: a listening server, a file that all may read, a variable."""
+    """Provide the targets of the attacks: a listening server, a file that all may read, a variable."""
     secret = tmp_path_factory.mktemp("secret") / "secret"
     secret.write_text("planted")
     abstract = f"caretbench-{secrets.token_hex(8)}"

@@ -143,7 +143,7 @@ def home() -> Iterator[Path]:
 
 @pytest.fixture
 def lie(home: Path) -> Iterator[Callable[[int, bool], tuple[Path, Path]]]:
-    """Where the cache and bubblewrap lie: in folders that all may enter, or in those of the one who starts alone."""
+    """Place the cache and bubblewrap in folders that all users, or only the starting user, may enter."""
     with tempfile.TemporaryDirectory(prefix="combination-") as name:
         Path(name).chmod(0o755)
 

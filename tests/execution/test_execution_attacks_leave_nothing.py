@@ -52,7 +52,7 @@ def _of(table: Table, repeat: int) -> Iterator[ExecutionRequest]:
 
 
 def _here(temporary: Path) -> dict[str, set[str]]:
-    """What a program could leave where this process would see it."""
+    """Return what a program could leave in places that this process sees."""
     own = program_users() or ()
     shared = [path for path in Path("/dev/shm").iterdir() if path.lstat().st_uid in own]
     groups = Path("/sys/fs/cgroup")

@@ -408,7 +408,7 @@ from pathlib import Path
 from caretbench.execution import local_executor, program_runner
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.types import ExecutionRequest, ExecutionResult, Limits, Status
-run = program_runner.Runner.run
+run = program_runner.ProgramRunner.run
 
 def second(self, asked, *others):
     if len(others) == 1:  # the first attempt
@@ -417,7 +417,7 @@ def second(self, asked, *others):
     return run(self, asked, *others)
 
 local_executor._held_up = lambda result: result.attempt == 1
-program_runner.Runner.run = second
+program_runner.ProgramRunner.run = second
 waits = ExecutionRequest(id="0", language="python", source="import time\\ntime.sleep(150)", limits=Limits(wall_s=150))
 list(local_executor.LocalExecutor(workers=1, cache=ResultCache(Path(sys.argv[1]))).submit([waits]))
 """

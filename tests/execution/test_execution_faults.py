@@ -227,7 +227,7 @@ def test_compile_servers_are_killed_five_times(place: Path) -> None:
     sandbox = Sandbox()
 
     def compilers() -> list[int]:
-        """What runs outside of warm sandboxes: servers, and now and then a compiler that is none."""
+        """Return the compilers outside of warm sandboxes: servers, and single compilers."""
         warm = {worker._process.pid for worker in list(sandbox._workers._workers.values())}
         inside = {pid for keeper in warm for pid in (keeper, *descendants(keeper))}
         return [pid for pid in descendants(os.getpid()) if pid not in inside]
@@ -431,7 +431,7 @@ def test_the_clock_of_the_day_jumps(place: Path) -> None:
 
 
 def test_no_bound_of_time_looks_at_the_clock_of_the_day() -> None:
-    """Where it is looked at, it decides what was not used for long, and nothing of a program's time."""
+    """The clock of the day only decides which cache entries are unused."""
     known = {"result_cache.py", "snapshot_store.py"}
     room = Path(execution.__file__).parent
     clocks = re.compile(

@@ -1,4 +1,4 @@
-"""Which hosts may be reached, and at which addresses."""
+"""Hosts that may be reached, and their accepted addresses."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def box(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
 
 
 def only_itself(box: Sandbox) -> bool:
-    """Whether programs may signal nothing but themselves."""
+    """Return whether programs may signal only themselves."""
     return isinstance(box, OrdinaryBox) and box.abi is not None
 
 
@@ -497,7 +497,7 @@ except SandboxUnavailable as error: print("refused:", error)
 box = Sandbox()
 walls = box.probe()
 print(walls.level, box.level, walls.network)
-print(box.fallback != "", box.run(Invocation(["/bin/sh", "-c", "echo here; exit 3"], limits=Limits())).exit_code)
+print(box.fallback_reason != "", box.run(Invocation(["/bin/sh", "-c", "echo here; exit 3"], limits=Limits())).exit_code)
 """
 FORBID = """
 import ctypes, os, struct, sys

@@ -1,4 +1,4 @@
-"""What a process on a node does with batches, without any cluster."""
+"""Batches in a worker process of a node, without a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a Python program ends: as under an interpreter that is taken apart, though it is not."""
+"""End of a Python program: as under an interpreter that finalizes, although it does not."""
 
 from __future__ import annotations
 

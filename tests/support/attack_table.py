@@ -49,12 +49,12 @@ class Attack(BaseModel):
 
     @property
     def searches(self) -> bool:
-        """Whether it passes honestly, having found nothing."""
+        """Return whether the attack passes honestly, having found nothing."""
         return "held" in self.answer
 
     @property
     def leaves_its_process(self) -> bool:
-        """Whether it reaches for files, other processes or more than its bounds, or only deceives our criterion."""
+        """Return whether it reaches files, other processes or more than its limits, beyond our criterion."""
         text = self.head + self.answer + self.rest
         bounded = bool(self.limits) or not set(self.statuses) <= _DECEIVING
         return self.searches or bounded or any(mark in text for mark in ("@", "/proc", "/dev"))

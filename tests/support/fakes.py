@@ -38,7 +38,7 @@ class FakeExecutor:
 
 
 Reply = str | None | ModelFailure
-"""What a fake model says to one sample: a text, nothing at all, or why it fails."""
+"""Response of a fake model to one sample: a text, nothing, or an error."""
 
 
 class FakeClient:

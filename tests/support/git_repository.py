@@ -13,7 +13,7 @@ DAY = 86_400
 PERSON = "Ada Person <ada.person@example.com>"
 
 Content = bytes | str | None
-"""What a file holds afterwards; none: it is removed."""
+"""Content of a file afterwards; None: it is removed."""
 
 
 def git(folder: Path, *arguments: str, stdin: bytes = b"") -> str:

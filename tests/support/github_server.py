@@ -24,7 +24,7 @@ NOW = 1_800_000_000.0
 
 @dataclass(frozen=True)
 class Fault:
-    """What one request gets in place of its answer."""
+    """Fault that one request gets in place of its answer."""
 
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -122,7 +122,7 @@ class GithubServer:
         return [asked.path for asked in self.asked if part in asked.path]
 
     def answer(self, path: str, query: Mapping[str, str], accept: str) -> tuple[Any, bool] | None:
-        """What stands at a path, and whether another page follows."""
+        """Return the content at a path, and whether another page follows."""
         root = f"/repos/{self.name}"
         if path == root:
             return {"full_name": self.name, "default_branch": "main", "license": {"spdx_id": "MIT"}}, False

@@ -1,4 +1,4 @@
-"""What the tests of the client share: a client on a scripted server, and requests to it."""
+"""Client on a scripted server, and requests to it, for tests of the client."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def failed(client: InspectClient, *requests: ModelRequest) -> ModelFailure:
 def until_error(
     client: InspectClient, requests: Iterable[ModelRequest]
 ) -> tuple[list[ModelAnswer | ModelFailure], str]:
-    """What came before the client gave up, and its word on that."""
+    """Return the answers before the client gave up, and its error."""
     found = []
     try:
         for one in client.submit(requests):

@@ -36,7 +36,7 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Behaviour:
-    """What happens to one request; the functions below make them.
+    """Behaviour of the server for one request; the functions below make them.
 
     ``pause_s`` stands before the first byte; ``drip_s`` between the parts of a stream; ``cut`` ends a stream after so
     many parts, as ``cut_how`` says: ``abort`` (the connection breaks) or ``clean`` (it ends as if all were said).
@@ -252,7 +252,7 @@ def _llama_cpp_stream(body: Json, texts: list[str | None], finish: str, usage: b
 
 @dataclass(frozen=True)
 class Endpoint:
-    """How one address answers: a whole body, or the parts of a stream."""
+    """Answer of one address: a whole body, or the parts of a stream."""
 
     whole: Shape
     stream: Callable[[Json, list[str | None], str, bool], Iterator[bytes]]
@@ -354,7 +354,7 @@ class ModelServer:
         self._thread.join()
 
     def behaviour(self, request: Recorded) -> Behaviour:
-        """What happens to ``request``; records it."""
+        """Record ``request`` and return the behaviour for it."""
         with self._lock:
             self.requests.append(request)
             if self._key is not None and request.headers.get("authorization") != f"Bearer {self._key}":

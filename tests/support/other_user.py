@@ -22,7 +22,7 @@ from tests.support.attack_table import FOLDER
 USER = 64_123
 PYTHON = "/usr/bin/python3"
 PACKAGES = ("pydantic", "pydantic_core", "annotated_types", "typing_extensions", "typing_inspection")
-"""What the executor imports."""
+"""Modules that the executor imports."""
 
 
 @contextmanager

@@ -24,12 +24,12 @@ _PAIRS = {
 
 
 def kind_of(text: str) -> str:
-    """Which criterion a prompt is of."""
+    """Return the kind of criterion of a prompt."""
     return next(name for name, mark in _MARKS.items() if mark in text)
 
 
 def between(text: str, head: str) -> str:
-    """What stands between the lines of a mark."""
+    """Return the text between the lines of a mark."""
     found = re.search(rf"^{head} ([0-9a-f]{{16}})\n(.*?)\nEND OF {head} \1$", text, re.DOTALL | re.MULTILINE)
     assert found is not None
     return found[2]
@@ -129,6 +129,6 @@ def noisy(reference: str, answer: str, answer_first: bool) -> float:
 
 
 def noisy_verdict(statement: str, sources: str) -> str:
-    """Whether a statement is in the sources word by word; in one case of fifty the opposite."""
+    """Return whether a statement is in the sources word by word; in one case of fifty the opposite."""
     there = _words(statement) in _words(sources)
     return "supported_by_text" if there != (drawn(statement + sources, 50) == 0) else "unsupported"

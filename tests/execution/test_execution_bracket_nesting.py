@@ -1,4 +1,4 @@
-"""What is nested too deep is a compile error in every language, at every try, and harms no neighbour."""
+"""Too deep nesting is a compile error in every language, at every try, and affects no other program."""
 
 from __future__ import annotations
 

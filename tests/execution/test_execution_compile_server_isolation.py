@@ -1,4 +1,4 @@
-"""What one program declares is nothing to the next in the same compile server, whatever the order."""
+"""Declarations of one program do not reach the next in the same compile server, in any order."""
 
 from __future__ import annotations
 

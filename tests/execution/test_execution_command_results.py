@@ -1,4 +1,4 @@
-"""What a command printed, against what it had to print; what runners and compilers say in words."""
+"""Comparison of printed and expected output; summaries of test runners and compilers."""
 
 import pytest
 from hypothesis import given

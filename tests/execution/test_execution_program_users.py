@@ -389,7 +389,7 @@ def test_where_root_may_not_say_who_programs_are_nothing_is_left(
     binary = walls.find_bubblewrap() or ""
     host_mounts.close_id_maps()
     tmp_path.chmod(0o700)
-    monkeypatch.setattr(module, "write_maps", refuse)
+    monkeypatch.setattr(module, "write_user_maps", refuse)
     before = _open_descriptors()
     with pytest.raises(PermissionError):
         attempt()

@@ -1,4 +1,4 @@
-"""How programs come together for a compiler: batches fill even when the window of requests is full."""
+"""Batches of programs for a compiler fill even when the window of requests is full."""
 
 from __future__ import annotations
 

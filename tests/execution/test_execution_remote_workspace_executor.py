@@ -41,7 +41,7 @@ SHELL = ("/bin/sh", "-c")
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """Where a sandbox may look in: a folder that others can reach."""
+    """Return a folder that other users, and so sandboxes, can reach."""
     with open_folder() as folder:
         yield folder
 
