@@ -20,11 +20,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from caretbench.execution.execution_types import ExecutionRequest
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox.kernel.watchdog import descendants
 from caretbench.execution.sandbox.program_sandbox import Sandbox
 from caretbench.execution.toolchains import load_runtime
-from caretbench.execution.types import ExecutionRequest
 
 TEXTS = {
     "python": "values = [{n} * i for i in range({m})]\nassert sum(values) == {n} * {m} * ({m} - 1) // 2\n",

@@ -30,12 +30,12 @@ from command_lines import COMMAND_LINES
 
 from caretbench.execution.bundles import installed_bundle
 from caretbench.execution.cache.result_cache import ResultCache
+from caretbench.execution.execution_types import CompileResult, ExecutionRequest, Limits
 from caretbench.execution.program_runner import ProgramRunner
 from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox
 from caretbench.execution.toolchains.csharp import find_dotnet_sdk
 from caretbench.execution.toolchains.java import main_class_name
 from caretbench.execution.toolchains.typescript import COMPILER_BUNDLE, find_typescript
-from caretbench.execution.types import CompileResult, ExecutionRequest, Limits
 from caretbench.suites import load_suite
 
 WARM_UP = 8  # other programs before the first that counts: warm workers and compile servers come up

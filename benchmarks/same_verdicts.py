@@ -21,11 +21,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Status
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.toolchains import compile_server
-from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
 from caretbench.suites import load_suite
 
 LANGUAGES = ("python", "javascript", "typescript", "java", "cpp", "csharp")

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from itertools import count, islice
 from pathlib import Path
 
-from caretbench.execution.types import ExecutionRequest, ExecutionResult, Isolation, Status
+from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Isolation, Status
 from caretbench.extraction.policies import policy
 from caretbench.problem import Completion
 from caretbench.runs.run_folder import RunFolder

@@ -28,10 +28,10 @@ os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
 import ray
 from ray.cluster_utils import Cluster
 
-from caretbench.execution.cluster.ray_cluster import RayNodes
+from caretbench.execution.cluster.ray_cluster import RayNodePool
 from caretbench.execution.cluster.remote_executor import RemoteExecutor
+from caretbench.execution.execution_types import ExecutionRequest, Executor
 from caretbench.execution.local_executor import LocalExecutor
-from caretbench.execution.types import ExecutionRequest, Executor
 
 STORE_BYTES = 100 << 20
 
@@ -159,7 +159,7 @@ def main() -> int:
     nodes = [cluster.add_node(num_cpus=1, object_store_memory=STORE_BYTES) for _ in range(2)]
     cluster.wait_for_nodes()
     figures["cluster_start_s"] = round(time.monotonic() - begin, 1)
-    executor = RemoteExecutor(RayNodes(cluster.address), use_cache=False)
+    executor = RemoteExecutor(RayNodePool(cluster.address), use_cache=False)
     begin = time.monotonic()
     figures["isolation"] = executor.isolation().model_dump()
     figures["first_look_s"] = round(time.monotonic() - begin, 1)

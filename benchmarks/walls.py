@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from accounting import accounted
 
+from caretbench.execution.execution_types import Limits, WarmSettings
 from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox
-from caretbench.execution.types import Limits, WarmSettings
 
 
 def main(programs: int) -> None:

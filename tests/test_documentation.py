@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
+from caretbench.execution.execution_types import Status
 from caretbench.execution.sandbox.kernel.seccomp import system_call_numbers
 from caretbench.execution.scan.tamper import FLAGS
-from caretbench.execution.types import Status
 from caretbench.languages import language, languages
 from caretbench.problem import Completion, Judgement, Latency, MissingSample, Problem, Score, Usage
 from caretbench.runs.building.model_requests import BuildAnswer, MissingBuildAnswer

@@ -14,10 +14,10 @@ SOURCE = Path(__file__).parents[1] / "src" / structure.PACKAGE
 _LONG = {"languages/python/harness/python_harness.py": "its text is part of cache keys, comments included"}
 """Modules with a long function that cannot have its reason next to it."""
 _LARGE_FOLDERS = {"cli": "a module for each verb"}
-_STATUS_HOME = "execution/types.py"
+_STATUS_HOME = "execution/execution_types.py"
 _STANDARD_NAMES = {
-    "execution/types.py": "named by the design; every import is absolute",
-    "syntax/types.py": "the usual name of a package's types; every import is absolute",
+    "execution/execution_types.py": "named by the design; every import is absolute",
+    "syntax/analysis_types.py": "the usual name of a package's types; every import is absolute",
 }
 
 

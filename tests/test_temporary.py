@@ -15,7 +15,7 @@ import pytest
 from caretbench import temporary
 from caretbench.execution.cache.result_cache import open_cache as opened_cache
 from caretbench.sources.git.git_repository import open_repository as opened_clone
-from caretbench.temporary import remove_leftovers, temporary_folder
+from caretbench.temporary import remove_leftover_folders, temporary_folder
 from tests.support.efcb_changes import write_history
 
 HOLDING = """
@@ -54,7 +54,7 @@ def test_a_killed_run_leaves_folders_that_the_next_removes(shared: Path, clone: 
         assert process.stdout.readline() == "held\n"
         left = {*shared.iterdir()}
         assert len(left) == 2
-        remove_leftovers()
+        remove_leftover_folders()
         assert {*shared.iterdir()} == left, "their process lives"
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
@@ -82,16 +82,16 @@ def test_links_files_and_folders_of_others_stay(
     (shared / "caretbench-tmp-link").symlink_to(precious)
     (shared / "caretbench-tmp-file").write_text("a file")
     (shared / "caretbench-box-other").mkdir()
-    remove_leftovers()
+    remove_leftover_folders()
     assert len([*shared.iterdir()]) == 3
     assert (precious / "thesis").exists()
     theirs = shared / "caretbench-tmp-theirs"
     theirs.mkdir()
     with monkeypatch.context() as another:
         another.setattr(temporary.os, "geteuid", lambda: os.getuid() + 1)
-        remove_leftovers()
+        remove_leftover_folders()
     assert theirs.exists()
-    remove_leftovers()
+    remove_leftover_folders()
     assert not theirs.exists()
 
 

@@ -26,7 +26,7 @@ def temporary_folder(purpose: str) -> Iterator[Path]:
     Args:
         purpose: A word that is part of the folder's name.
     """
-    remove_leftovers()
+    remove_leftover_folders()
     while True:
         made = tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{purpose}-", ignore_cleanup_errors=True)
         held = _lock(made.name)
@@ -40,7 +40,7 @@ def temporary_folder(purpose: str) -> Iterator[Path]:
         os.close(held)
 
 
-def remove_leftovers() -> None:
+def remove_leftover_folders() -> None:
     """Remove the temporary folders of this user that no process holds.
 
     Anybody may give a folder or a link such a name where users share a temporary folder: links and what belongs to

@@ -13,9 +13,9 @@ from typing import Literal
 
 import pytest
 
+from caretbench.execution.execution_types import ExecutionResult, Status
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.scan.tamper import tamper_flags
-from caretbench.execution.types import ExecutionResult, Status
 from caretbench.files import cache_folder
 from tests.support.attack_table import GOOD, NO_VERDICT, Attack, run, tables
 from tests.support.compiled_programs import need_toolchain

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.execution.execution_types import Status
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.host.program_users import program_users
 from caretbench.execution.sandbox.kernel.watchdog import descendants
-from caretbench.execution.types import Status
 from caretbench.files import cache_folder
 from tests.support.attack_table import NO_VERDICT, tables
 from tests.support.other_user import PYTHON, attack_home
@@ -36,7 +36,7 @@ LANGUAGES = tuple(tables()) if ALL else ("python", "cpp")
 CHILD = """
 import json, sys
 from attack_table import run, tables
-from caretbench.execution.types import ExecutionRequest, Limits, Status
+from caretbench.execution.execution_types import ExecutionRequest, Limits, Status
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.sandbox.warm_sandbox import WarmWorkerPool

@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from caretbench.execution.cache.result_cache import ResultCache
+from caretbench.execution.execution_types import ExecutionRequest, Status
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox.host.program_users import program_users
 from caretbench.execution.sandbox.kernel.watchdog import descendants
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.toolchains import load_runtime
-from caretbench.execution.types import ExecutionRequest, Status
 from tests.support.attack_table import GOOD, NO_VERDICT, Attack, Table, requests, tables
 
 ATTACKS = int(os.environ.get("CARETBENCH_ATTACKS", "120"))

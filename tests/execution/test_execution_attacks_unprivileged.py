@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.execution.execution_types import Status
 from caretbench.execution.sandbox import bubblewrap as walls
-from caretbench.execution.types import Status
 from tests.support.attack_table import GOOD, NO_VERDICT, tables
 from tests.support.other_user import PYTHON, USER, attack_home
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 import pytest
 
+from caretbench.execution.execution_types import ExecutionRequest, Status
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.scan.bracket_nesting import exceeds_bracket_depth
-from caretbench.execution.types import ExecutionRequest, Status
 from tests.support.compiled_programs import need_toolchain
 
 _FRAMES: Mapping[str, str] = {

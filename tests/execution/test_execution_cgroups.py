@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.execution.execution_types import Limits, WarmSettings
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.kernel import cgroups
 from caretbench.execution.sandbox.kernel.cgroups import (
@@ -22,7 +23,6 @@ from caretbench.execution.sandbox.kernel.cgroups import (
     version_1_group,
 )
 from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, SandboxUnavailable
-from caretbench.execution.types import Limits, WarmSettings
 
 PYTHON = walls.launcher_interpreter()[0]
 SMALL = Limits(wall_s=40, cpu_s=10, memory_mb=100, tmp_mb=8)

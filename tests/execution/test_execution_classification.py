@@ -5,9 +5,9 @@ import signal
 import pytest
 
 from caretbench.execution.classification import classify, hit_shared_limit, missing_module
+from caretbench.execution.execution_types import CapturedOutput, Limits, Status
 from caretbench.execution.sandbox.invocation import KillReason
 from caretbench.execution.sandbox.supervisor import SandboxResult
-from caretbench.execution.types import Limits, Output, Status
 
 LIMITS = Limits(cpu_s=5)
 
@@ -56,7 +56,9 @@ def test_a_sandbox_that_ended_with_its_program_is_the_programs_failure() -> None
 
 @pytest.mark.parametrize("claim", [Status.SANDBOX_ERROR, Status.SKIPPED, Status.PASSED])
 def test_a_failure_can_only_be_a_failure_of_the_program(claim: Status) -> None:
-    forged = SandboxResult(exit_code=126, stderr=Output(text="bwrap: setting up uid map: Permission denied"))
+    forged = SandboxResult(
+        exit_code=126, stderr=CapturedOutput(text="bwrap: setting up uid map: Permission denied")
+    )
     assert judge(forged, claim) is Status.RUNTIME_ERROR
 
 

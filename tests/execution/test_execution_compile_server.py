@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.execution.execution_types import CompileResult, ExecutionRequest, Limits, Status
 from caretbench.execution.sandbox.bubblewrap import launcher_interpreter
 from caretbench.execution.sandbox.kernel.watchdog import descendants
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
@@ -20,7 +21,6 @@ from caretbench.execution.toolchains.compile_server import (
     compile_programs,
 )
 from caretbench.execution.toolchains.host_tools import read_artefact
-from caretbench.execution.types import CompileResult, ExecutionRequest, Limits, Status
 
 # A compiler that copies its programs, says which process it is, and does to itself what they say.
 COMPILER = """

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from caretbench.execution.bundles import installed_bundle
+from caretbench.execution.execution_types import ExecutionRequest
 from caretbench.execution.sandbox.program_sandbox import Sandbox
 from caretbench.execution.toolchains import load_runtime
-from caretbench.execution.types import ExecutionRequest
 from tests.support.compiled_programs import need_toolchain
 
 # All declare the same names, one means something else by a name of the library, and some are broken.

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Status
 from caretbench.execution.toolchains import csharp
-from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
 from tests.support.compiled_programs import run_programs
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from caretbench.execution.dispatcher import Dispatcher, as_execution_result
-from caretbench.execution.types import ExecutionRequest, Isolation, Output, Status
+from caretbench.execution.execution_types import CapturedOutput, ExecutionRequest, Isolation, Status
 from caretbench.execution.workspaces.runner_reports import TestOutcome
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
 from tests.support.fakes import ISOLATION, FakeExecutor
@@ -60,7 +60,8 @@ def test_results_of_projects_tell_of_their_tests() -> None:
     tests += [TestOutcome(name="T::good", outcome="passed"), TestOutcome(name="T::odd", outcome="error")]
     failed = as_execution_result(
         WorkspaceResult(
-            id="x", status=Status.FAILED, tests=tuple(tests), isolation=ISOLATION, cpu_s=2, stdout=Output(text="E")
+            id="x", status=Status.FAILED, tests=tuple(tests), isolation=ISOLATION, cpu_s=2,
+            stdout=CapturedOutput(text="E")
         )
     )  # fmt: skip
     assert failed.tests is not None
@@ -68,7 +69,10 @@ def test_results_of_projects_tell_of_their_tests() -> None:
     assert (failed.stage, failed.diagnostics, failed.cpu_s) == ("run", "E", 2)
     broken = as_execution_result(
         WorkspaceResult(
-            id="x", status=Status.COMPILE_ERROR, isolation=ISOLATION, stderr=Output(text="A.java:1: error:")
+            id="x",
+            status=Status.COMPILE_ERROR,
+            isolation=ISOLATION,
+            stderr=CapturedOutput(text="A.java:1: error:"),
         )
     )
     assert (broken.stage, broken.diagnostics, broken.tests) == ("compile", "A.java:1: error:", None)

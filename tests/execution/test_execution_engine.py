@@ -18,11 +18,7 @@ import pytest
 from caretbench.execution import classification, program_runner
 from caretbench.execution.bundles import Bundle, LinkRule
 from caretbench.execution.cache.result_cache import ResultCache
-from caretbench.execution.local_executor import LocalExecutor
-from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, SandboxUnavailable
-from caretbench.execution.sandbox.supervisor import SandboxResult
-from caretbench.execution.toolchains import load_runtime
-from caretbench.execution.types import (
+from caretbench.execution.execution_types import (
     CompileResult,
     ExecutionRequest,
     ExecutionResult,
@@ -30,6 +26,10 @@ from caretbench.execution.types import (
     Status,
     Toolchain,
 )
+from caretbench.execution.local_executor import LocalExecutor
+from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, SandboxUnavailable
+from caretbench.execution.sandbox.supervisor import SandboxResult
+from caretbench.execution.toolchains import load_runtime
 
 LIMITS = Limits(wall_s=30, cpu_s=5)
 
@@ -407,7 +407,7 @@ import sys
 from pathlib import Path
 from caretbench.execution import local_executor, program_runner
 from caretbench.execution.cache.result_cache import ResultCache
-from caretbench.execution.types import ExecutionRequest, ExecutionResult, Limits, Status
+from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Limits, Status
 run = program_runner.ProgramRunner.run
 
 def second(self, asked, *others):
@@ -441,7 +441,7 @@ import sys
 from pathlib import Path
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.local_executor import LocalExecutor
-from caretbench.execution.types import ExecutionRequest
+from caretbench.execution.execution_types import ExecutionRequest
 requests = (ExecutionRequest(id=str(n), language="python", source=f"import time\\nprint('engine-victim', {n})\\n"
             f"time.sleep(0 if {n} < 6 else 50)") for n in range(12))
 for result in LocalExecutor(workers=2, cache=ResultCache(Path(sys.argv[1]))).submit(requests):

@@ -27,10 +27,10 @@ import pytest
 from caretbench import execution
 from caretbench.errors import MachineError
 from caretbench.execution.cache.result_cache import ResultCache
+from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Status
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox.kernel.watchdog import descendants
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
-from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
 from caretbench.files import cache_folder
 from caretbench.problem import Score
 from caretbench.runs.run_folder import RunFolder

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import pytest
 
+from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Status
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.scan.answer_position import answer_lines
 from caretbench.execution.scan.dead_checks import program_flags
 from caretbench.execution.scan.tamper import tamper_flags
-from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
 from tests.support.compiled_programs import need_toolchain
 from tests.support.forgery_table import Forgery, tables
 from tests.support.language_rows import language_rows

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import pytest
 
+from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Limits, Status
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.toolchains import go
-from caretbench.execution.types import ExecutionRequest, ExecutionResult, Limits, Status
 from tests.support.compiled_programs import need_toolchain, run_programs
 
 

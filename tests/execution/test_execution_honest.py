@@ -8,8 +8,8 @@ from typing import Literal
 import pytest
 
 from caretbench.execution.classification import WAITS
+from caretbench.execution.execution_types import ExecutionResult, Status
 from caretbench.execution.sandbox import bubblewrap as walls
-from caretbench.execution.types import ExecutionResult, Status
 from tests.support.compiled_programs import need_toolchain, run_programs
 from tests.support.honest_table import HonestProgram, honest_tables, run_honest
 from tests.support.language_rows import language_rows

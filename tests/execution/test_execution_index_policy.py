@@ -13,7 +13,7 @@ from caretbench.execution.sandbox.package_index.index_policy import (
     IndexPolicy,
     address_refusal,
     index_policy,
-    is_address,
+    is_ip_address,
     proxy_environment,
     public_index_hosts,
 )
@@ -45,7 +45,7 @@ def test_the_data_file_names_hosts_once_on_the_usual_ports() -> None:
         assert host.about
         assert not host.explicit
         assert set(host.ports) <= {80, 443}
-        assert not is_address(host.name)
+        assert not is_ip_address(host.name)
 
 
 def test_names_are_matched_whole() -> None:
@@ -131,7 +131,7 @@ def test_addresses_are_judged_also_when_wrapped(address: str, public: str, expli
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "[::1]", "2130706433", "0x7f.1", "127.1", "10.0.0.1."])
 def test_addresses_in_every_notation_are_known(name: str) -> None:
-    assert is_address(name)
+    assert is_ip_address(name)
 
 
 def test_the_host_that_a_client_asks_for_is_read() -> None:

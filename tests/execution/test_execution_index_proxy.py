@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from caretbench.errors import DataError
+from caretbench.execution.execution_types import Limits, Status, WarmSettings
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.package_index.index_policy import IndexHost, IndexPolicy
 from caretbench.execution.sandbox.package_index.index_proxy import IndexProxy
 from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, SandboxUnavailable
-from caretbench.execution.types import Limits, Status, WarmSettings
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceRunner
 

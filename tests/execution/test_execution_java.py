@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import pytest
 
 from caretbench.execution.bundles import installed_bundle
+from caretbench.execution.execution_types import ExecutionResult, Status
 from caretbench.execution.sandbox.program_sandbox import Sandbox
 from caretbench.execution.toolchains import java
-from caretbench.execution.types import ExecutionResult, Status
 from caretbench.files import cache_folder
 from tests.support.compiled_programs import run_programs
 

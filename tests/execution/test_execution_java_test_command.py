@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.execution.execution_types import Status
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.toolchains.java import usable_jdk
-from caretbench.execution.types import Status
 from caretbench.execution.workspaces import warm_java_compiler
 from caretbench.execution.workspaces import workspace_runner as workspace_module
 from caretbench.execution.workspaces.java_test_command import (

@@ -5,8 +5,13 @@ from __future__ import annotations
 import pytest
 
 from caretbench.execution.cache import cache_keys
-from caretbench.execution.cache.cache_keys import program_key, project_key, remote_project_key, verdict_key
-from caretbench.execution.types import ExecutionRequest, Limits
+from caretbench.execution.cache.cache_keys import (
+    program_key,
+    project_command_key,
+    remote_project_command_key,
+    verdict_key,
+)
+from caretbench.execution.execution_types import ExecutionRequest, Limits
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest
 
 PROGRAM = ExecutionRequest(id="a", language="python", source="print(1)")
@@ -32,7 +37,7 @@ PINNED_COMMANDS = [
 
 
 def _project(request: WorkspaceRequest) -> str:
-    return project_key(
+    return project_command_key(
         request, bundle="b", overlay=True, level="namespaces", path_fingerprints=lambda path: f"<{path}>"
     )
 
@@ -48,7 +53,7 @@ def test_keys_of_programs_stay() -> None:
 
 def test_keys_of_commands_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache_keys, "system_fingerprint", lambda: "system")
-    found = [_project(COMMAND), remote_project_key(COMMAND, [(("python", None, ()), ("f", "b", ""))])]
+    found = [_project(COMMAND), remote_project_command_key(COMMAND, [(("python", None, ()), ("f", "b", ""))])]
     assert found == PINNED_COMMANDS
 
 

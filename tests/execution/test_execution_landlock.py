@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.execution.execution_types import ExecutionRequest, Limits, ProjectTree, Status
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox import isolation_levels
 from caretbench.execution.sandbox import program_sandbox as sandbox_module
@@ -25,7 +26,6 @@ from caretbench.execution.sandbox.kernel.seccomp import system_call_numbers
 from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, SandboxUnavailable
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.toolchain_tables import toolchain_tables
-from caretbench.execution.types import ExecutionRequest, Limits, ProjectTree, Status
 from tests.support.sandbox_boxes import (
     ORDINARY_USER,
     PREFIX,
@@ -291,7 +291,7 @@ def test_nothing_is_left_when_the_supervisor_is_killed(tmp_path: Path) -> None:
     marker = f"caretbench-{os.getpid()}-bereft"
     supervisor = (
         "from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox\n"
-        "from caretbench.execution.types import Limits\n"
+        "from caretbench.execution.execution_types import Limits\n"
         "Sandbox(level='landlock').run(Invocation([{!r}, '-c', {!r}], limits=Limits()))"
     ).format(PYTHON, daemons(marker, "time.sleep(60)"))
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
@@ -335,7 +335,7 @@ def test_what_others_give_such_a_name_is_left_alone(tmp_path: Path, monkeypatch:
     others.mkdir(mode=0o500)
     if os.geteuid() == 0:
         os.chown(others, ORDINARY_USER, ORDINARY_USER)
-    landlock_sandbox.remove_leftovers()
+    landlock_sandbox.remove_leftover_folders()
     os.close(held)
     assert not own.exists()
     assert in_use.exists()
@@ -452,10 +452,10 @@ def test_what_is_not_given_is_refused(box: Sandbox) -> None:
 
 def test_an_old_kernel_or_an_unknown_processor_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     for machine in ("x86_64", "aarch64"):
-        program = landlock_seccomp_filter(own_files=True, scoped=False, machine=machine)
+        program = landlock_seccomp_filter(owns_other_files=True, signals_scoped=False, machine=machine)
         assert program is not None
         assert len(program) % 8 == 0
-    assert landlock_seccomp_filter(own_files=True, scoped=True, machine="vax") is None
+    assert landlock_seccomp_filter(owns_other_files=True, signals_scoped=True, machine="vax") is None
     for offered in (0, 2):
         monkeypatch.setattr(landlock_sandbox, "landlock_abi", lambda offered=offered: offered)
         with pytest.raises(LandlockUnavailable, match=r"Linux 6\.2"):
@@ -491,7 +491,7 @@ def test_modes_and_times_of_the_callers_files_are_kept(box: Sandbox, tmp_path: P
 LOOK = """
 import sys
 from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, SandboxUnavailable
-from caretbench.execution.types import Limits
+from caretbench.execution.execution_types import Limits
 try: Sandbox(level="namespaces").probe()
 except SandboxUnavailable as error: print("refused:", error)
 box = Sandbox()

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from caretbench.execution.execution_types import Limits
 from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox
 from caretbench.execution.sandbox.supervisor import SandboxResult
-from caretbench.execution.types import Limits
 from tests.support.sandbox_boxes import PYTHON, daemons, left_over, opened, params, still_runs
 
 SMALL = Limits(wall_s=30, cpu_s=5, memory_mb=200, pids=24, tmp_mb=16, fsize_mb=8)

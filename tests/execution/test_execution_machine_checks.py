@@ -13,8 +13,8 @@ import pytest
 
 from caretbench.execution import machine_checks
 from caretbench.execution.bundles import BundleStatus
+from caretbench.execution.execution_types import Isolation, Toolchain
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
-from caretbench.execution.types import Isolation, Toolchain
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
 from caretbench.languages import languages
 

@@ -14,11 +14,16 @@ import pytest
 
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.cluster import node_worker
-from caretbench.execution.cluster.node_messages import Batch, BatchResult, NodeInfo, NodeRequirements
+from caretbench.execution.cluster.node_messages import (
+    NodeInfo,
+    NodeRequirements,
+    ProgramBatch,
+    ProgramBatchResult,
+)
 from caretbench.execution.cluster.node_worker import NodeWorker
 from caretbench.execution.cluster.remote_executor import RemoteExecutor
+from caretbench.execution.execution_types import ExecutionRequest, Status
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
-from caretbench.execution.types import ExecutionRequest, Status
 
 PYTHON = NodeRequirements("python")
 
@@ -39,23 +44,23 @@ class OneNode:
 
     def __init__(self, worker: NodeWorker) -> None:
         self.worker = worker
-        self.batches: list[Batch] = []
+        self.batches: list[ProgramBatch] = []
 
     def processor_count(self) -> int:
         return 1
 
-    def survey(self, requirements: NodeRequirements) -> list[NodeInfo]:
+    def collect_node_infos(self, requirements: NodeRequirements) -> list[NodeInfo]:
         return [NodeInfo.model_validate(self.worker.node_info(requirements).model_dump())]
 
-    def send(self, batch: Batch) -> int:
-        self.batches.append(Batch.model_validate(batch.model_dump()))
+    def send(self, batch: ProgramBatch) -> int:
+        self.batches.append(ProgramBatch.model_validate(batch.model_dump()))
         return len(self.batches) - 1
 
     def wait(self, handles: Sequence[int], seconds: float) -> int | None:
         return handles[0] if seconds else None
 
-    def fetch(self, handle: int) -> BatchResult:
-        return BatchResult.model_validate(self.worker.run_batch(self.batches[handle]).model_dump())
+    def fetch(self, handle: int) -> ProgramBatchResult:
+        return ProgramBatchResult.model_validate(self.worker.run_batch(self.batches[handle]).model_dump())
 
     def cancel(self, handles: Sequence[int]) -> None:
         raise AssertionError(f"{handles} are left over")
@@ -65,10 +70,10 @@ def program(identity: str, source: str) -> ExecutionRequest:
     return ExecutionRequest(id=identity, language="python", source=source)
 
 
-def batch(worker: NodeWorker, *requests: ExecutionRequest, **tools: Any) -> Batch:
+def batch(worker: NodeWorker, *requests: ExecutionRequest, **tools: Any) -> ProgramBatch:
     footing = worker.node_info(PYTHON)
     changed = footing.model_copy(update={"toolchain": footing.toolchain.model_copy(update=tools)})
-    return Batch(requirements=PYTHON, node_info=changed, requests=requests)
+    return ProgramBatch(requirements=PYTHON, node_info=changed, requests=requests)
 
 
 def test_programs_run_as_on_one_machine(worker: NodeWorker, tmp_path: Path) -> None:
@@ -93,7 +98,7 @@ def test_what_a_node_offers(worker: NodeWorker) -> None:
 
 
 def test_whatever_is_wrong_is_said_to_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(programs: int) -> NodeWorker:
+    def broken(max_parallel_programs: int) -> NodeWorker:
         raise OSError("no space left")
 
     monkeypatch.setattr(node_worker, "_this", broken)

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.execution.execution_types import Limits, ProjectTree, WarmSettings
 from caretbench.execution.sandbox import persistent_sandbox, warm_sandbox
 from caretbench.execution.sandbox.bubblewrap import launcher_interpreter
 from caretbench.execution.sandbox.persistent_sandbox import PersistentSandbox
 from caretbench.execution.sandbox.program_sandbox import NO_OVERLAY, Invocation, Sandbox, SandboxUnavailable
-from caretbench.execution.types import Limits, ProjectTree, WarmSettings
 from tests.support.sandbox_boxes import command_lines
 
 PYTHON = launcher_interpreter()[0]

@@ -11,6 +11,13 @@ from typing import Any
 import pytest
 
 from caretbench.execution.cache.result_cache import ResultCache
+from caretbench.execution.execution_types import (
+    ExecutionRequest,
+    ExecutionResult,
+    Limits,
+    ProjectTree,
+    Status,
+)
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox
 from caretbench.execution.sandbox.supervisor import SandboxResult
@@ -22,7 +29,6 @@ from caretbench.execution.toolchains.precompiled_headers import (
     leading_headers,
     leading_includes,
 )
-from caretbench.execution.types import ExecutionRequest, ExecutionResult, Limits, ProjectTree, Status
 from tests.support.compiled_programs import need_toolchain
 
 LIMITS = Limits(wall_s=30, cpu_s=10)

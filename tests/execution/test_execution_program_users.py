@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from caretbench.execution.execution_types import ExecutionRequest, Limits, Status, WarmSettings
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox import bind_access
 from caretbench.execution.sandbox import bubblewrap as walls
@@ -35,7 +36,6 @@ from caretbench.execution.sandbox.package_index.index_proxy import IndexProxy
 from caretbench.execution.sandbox.persistent_sandbox import PersistentSandbox
 from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, SandboxUnavailable
 from caretbench.execution.sandbox.supervisor import SandboxResult
-from caretbench.execution.types import ExecutionRequest, Limits, Status, WarmSettings
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceRunner
 
@@ -330,7 +330,7 @@ def test_the_path_that_cannot_be_mounted_is_the_one_named(
 LAID_OVER = """
 from pathlib import Path
 from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox
-from caretbench.execution.types import Limits, ProjectTree, WarmSettings
+from caretbench.execution.execution_types import Limits, ProjectTree, WarmSettings
 tree = ProjectTree(snapshot=Path("/usr/share"))
 print(Sandbox(level="namespaces").run(Invocation(["/bin/true"], limits=Limits(), warm=WarmSettings(), tree=tree)).error)
 """

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Status
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox
 from caretbench.execution.sandbox.supervisor import SandboxResult
-from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
 
 
 class ColdSandbox(Sandbox):

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from caretbench.cli import app
 from caretbench.errors import MachineError
-from caretbench.execution.cluster.ray_cluster import RayNodes
+from caretbench.execution.cluster.ray_cluster import RayNodePool
 from caretbench.execution.cluster.remote_executor import RemoteExecutor
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 
@@ -33,7 +33,7 @@ needs_ray = pytest.mark.skipif(
 def test_without_ray_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MachineError, match=r"needs Ray: pip install 'caretbench\[ray\]'"):
-        RemoteExecutor(RayNodes())
+        RemoteExecutor(RayNodePool())
 
 
 @pytest.mark.parametrize("verb", ["score", "run", "validate"])

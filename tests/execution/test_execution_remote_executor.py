@@ -16,14 +16,20 @@ from caretbench.errors import MachineError
 from caretbench.execution.bundles import Bundle
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.cluster.node_messages import (
-    Batch,
     BatchLost,
-    BatchResult,
     NodeInfo,
     NodeRequirements,
+    ProgramBatch,
+    ProgramBatchResult,
 )
 from caretbench.execution.cluster.remote_executor import BATCH, RemoteExecutor
-from caretbench.execution.types import ExecutionRequest, ExecutionResult, Isolation, Status, Toolchain
+from caretbench.execution.execution_types import (
+    ExecutionRequest,
+    ExecutionResult,
+    Isolation,
+    Status,
+    Toolchain,
+)
 
 WALLS = Isolation(
     backend="bubblewrap",
@@ -40,7 +46,7 @@ def node_info(node: str = "one", language: str = "python", print_: str = "f1", *
     return NodeInfo(node=node, toolchain=tools, isolation=fields.pop("isolation", WALLS), **fields)
 
 
-Mishap = Callable[[Batch], BatchResult | None]
+Mishap = Callable[[ProgramBatch], ProgramBatchResult | None]
 
 
 class FakeNodes:
@@ -52,8 +58,8 @@ class FakeNodes:
         self.node_infos = node_infos or (node_info(),)
         self.mishap = mishap
         self.count = processors
-        self.batches: dict[int, Batch] = {}
-        self.sent: list[Batch] = []
+        self.batches: dict[int, ProgramBatch] = {}
+        self.sent: list[ProgramBatch] = []
         self.cancelled: list[int] = []
         self.surveys: list[NodeRequirements] = []
         self.most_out = 0
@@ -62,11 +68,11 @@ class FakeNodes:
     def processor_count(self) -> int:
         return self.count
 
-    def survey(self, requirements: NodeRequirements) -> list[NodeInfo]:
+    def collect_node_infos(self, requirements: NodeRequirements) -> list[NodeInfo]:
         self.surveys.append(requirements)
         return list(self.node_infos)
 
-    def send(self, batch: Batch) -> int:
+    def send(self, batch: ProgramBatch) -> int:
         number = next(self._numbers)
         self.batches[number] = batch
         self.sent.append(batch)
@@ -77,10 +83,10 @@ class FakeNodes:
         assert set(handles) == set(self.batches)
         return max(handles) if seconds else None  # the newest first: batch must not matter
 
-    def fetch(self, handle: int) -> BatchResult:
+    def fetch(self, handle: int) -> ProgramBatchResult:
         batch = self.batches.pop(handle)
         answer = self.mishap(batch)
-        return answer or BatchResult(node="one", results=tuple(map(judged, batch.requests)))
+        return answer or ProgramBatchResult(node="one", results=tuple(map(judged, batch.requests)))
 
     def cancel(self, handles: Sequence[int]) -> None:
         self.cancelled += handles
@@ -196,7 +202,7 @@ def test_more_batches_are_out_where_machines_join(
     monkeypatch.setattr("caretbench.execution.cluster.remote_jobs._COUNT_S", 0.0)
     nodes = FakeNodes(processors=1)
 
-    def joining(batch: Batch) -> None:
+    def joining(batch: ProgramBatch) -> None:
         nodes.count = 8
 
     nodes.mishap = joining
@@ -205,7 +211,7 @@ def test_more_batches_are_out_where_machines_join(
 
 
 def test_a_batch_that_is_lost_is_halved_until_the_culprit_stands_alone(cache: ResultCache) -> None:
-    def mishap(batch: Batch) -> None:
+    def mishap(batch: ProgramBatch) -> None:
         if any("poison" in request.source for request in batch.requests):
             raise BatchLost("the worker died")
 
@@ -223,15 +229,15 @@ def test_a_batch_that_is_lost_is_halved_until_the_culprit_stands_alone(cache: Re
 @settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_whatever_is_lost_every_request_gives_one_result(data: st.DataObject) -> None:
-    def mishap(batch: Batch) -> BatchResult | None:
+    def mishap(batch: ProgramBatch) -> ProgramBatchResult | None:
         fate = data.draw(st.sampled_from(["fine", "fine", "lost", "part", "foreign"]))
         if fate == "lost" and len(batch.requests) > 1:
             raise BatchLost("gone")
         results = [judged(request) for request in batch.requests]
         if fate == "part" and len(batch.requests) > 1:
-            return BatchResult(results=tuple(results[: max(1, len(results) // 2)]))
+            return ProgramBatchResult(results=tuple(results[: max(1, len(results) // 2)]))
         if fate == "foreign":
-            return BatchResult(results=(*results, *results, judged(program(9999))))
+            return ProgramBatchResult(results=(*results, *results, judged(program(9999))))
         return None
 
     nodes = FakeNodes(mishap=mishap)
@@ -246,10 +252,10 @@ def test_whatever_is_lost_every_request_gives_one_result(data: st.DataObject) ->
 def test_a_fault_is_tried_again_and_then_said(cache: ResultCache) -> None:
     left = 2
 
-    def mishap(batch: Batch) -> BatchResult | None:
+    def mishap(batch: ProgramBatch) -> ProgramBatchResult | None:
         nonlocal left
         left -= 1
-        return BatchResult(node="two", fault="OSError: disk full") if left >= 0 else None
+        return ProgramBatchResult(node="two", fault="OSError: disk full") if left >= 0 else None
 
     assert len(list(RemoteExecutor(FakeNodes(mishap=mishap), cache=cache).submit([program(1)]))) == 1
     left = 99
@@ -277,9 +283,9 @@ def test_machines_that_differ_are_not_mixed(cache: ResultCache, other: NodeInfo,
 
 
 def test_a_machine_that_joins_and_differs_ends_the_run_but_not_what_came_before(cache: ResultCache) -> None:
-    def mishap(batch: Batch) -> BatchResult | None:
+    def mishap(batch: ProgramBatch) -> ProgramBatchResult | None:
         late = any(request.source == "x = 90" for request in batch.requests)
-        return BatchResult(node="late", mismatch=node_info("late", print_="f9")) if late else None
+        return ProgramBatchResult(node="late", mismatch=node_info("late", print_="f9")) if late else None
 
     nodes = FakeNodes(mishap=mishap)
     executor = RemoteExecutor(nodes, cache=cache)

@@ -11,8 +11,8 @@ import pytest
 from caretbench.errors import DataError, MachineError
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.cluster.node_messages import (
-    BATCH_RESULTS,
-    BATCHES,
+    BATCH_ADAPTER,
+    BATCH_RESULT_ADAPTER,
     AnyBatch,
     AnyBatchResult,
     BatchLost,
@@ -24,9 +24,9 @@ from caretbench.execution.cluster.node_messages import (
 from caretbench.execution.cluster.node_worker import NodeWorker
 from caretbench.execution.cluster.remote_executor import RemoteExecutor
 from caretbench.execution.cluster.remote_workspace_executor import BATCH, RemoteWorkspaceExecutor
+from caretbench.execution.execution_types import Status, Toolchain
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
-from caretbench.execution.types import Status, Toolchain
 from caretbench.execution.workspaces.snapshot_archive import pack_snapshot, unpack_snapshot
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
 from caretbench.execution.workspaces.workspace_runner import (
@@ -79,7 +79,7 @@ class FakeNodes:
     def processor_count(self) -> int:
         return 2
 
-    def survey(self, requirements: NodeRequirements) -> list[NodeInfo]:
+    def collect_node_infos(self, requirements: NodeRequirements) -> list[NodeInfo]:
         return [
             NodeInfo(
                 node=f"n{number}",
@@ -91,7 +91,7 @@ class FakeNodes:
         ]
 
     def send(self, batch: AnyBatch) -> int:
-        found = BATCHES.validate_python(batch.model_dump())
+        found = BATCH_ADAPTER.validate_python(batch.model_dump())
         assert isinstance(found, ProjectBatch)
         self.sent.append(found)
         number = next(self._numbers)
@@ -122,7 +122,9 @@ class FakeNodes:
             )
             for one in batch.requests
         )
-        return BATCH_RESULTS.validate_python(ProjectBatchResult(node="n0", results=results).model_dump())
+        return BATCH_RESULT_ADAPTER.validate_python(
+            ProjectBatchResult(node="n0", results=results).model_dump()
+        )
 
     def cancel(self, handles: Sequence[int]) -> None:
         raise AssertionError(f"{handles} are left over")
@@ -233,11 +235,11 @@ class OneNode(FakeNodes):
         super().__init__()
         self.worker = worker
 
-    def survey(self, requirements: NodeRequirements) -> list[NodeInfo]:
+    def collect_node_infos(self, requirements: NodeRequirements) -> list[NodeInfo]:
         return [NodeInfo.model_validate(self.worker.node_info(requirements).model_dump())]
 
     def fetch(self, handle: int) -> AnyBatchResult:
-        return BATCH_RESULTS.validate_python(self.worker.run_batch(self.out.pop(handle)).model_dump())
+        return BATCH_RESULT_ADAPTER.validate_python(self.worker.run_batch(self.out.pop(handle)).model_dump())
 
 
 @pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")

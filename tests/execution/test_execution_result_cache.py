@@ -17,7 +17,7 @@ from caretbench.errors import MachineError
 from caretbench.execution.cache.cache_keys import program_key, verdict_key
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.cache.staging_folders import folder_digest
-from caretbench.execution.types import ExecutionRequest, ExecutionResult, Limits, Status
+from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Limits, Status
 
 REQUEST = ExecutionRequest(id="a", language="python", source="print(1)")
 
@@ -105,11 +105,11 @@ def test_a_row_of_another_version_counts_as_absent(cache: ResultCache) -> None:
 
 def test_artefacts_appear_whole_and_the_first_stays(cache: ResultCache) -> None:
     for text in ("first", "second"):
-        with cache.building() as folder:
+        with cache.artefact_staging_folder() as folder:
             built = folder / "0"
             built.mkdir()
             (built / "program").write_text(text)
-            assert (cache.keep("ab12", built) / "program").read_text() == "first"
+            assert (cache.store_artefact("ab12", built) / "program").read_text() == "first"
     kept = cache.artefact("ab12")
     assert kept is not None
     assert cache.artefact("cd34") is None
@@ -120,10 +120,10 @@ def test_statistics_prune_and_clear(cache: ResultCache) -> None:
     for number, language in enumerate(["python", "python", "cpp"]):
         cache.store(str(number), REQUEST.model_copy(update={"language": language}), result())
     for number in range(3):
-        with cache.building() as folder:
+        with cache.artefact_staging_folder() as folder:
             (folder / "0").mkdir()
             (folder / "0" / "program").write_bytes(bytes(1000))
-            place = cache.keep(f"{number}0ff", folder / "0")
+            place = cache.store_artefact(f"{number}0ff", folder / "0")
             os.utime(place, (time.time() - 86_400 * (3 - number),) * 2)
     found = cache.statistics()
     assert (found.verdicts, found.artefacts, found.artefact_bytes) == (3, 3, 3000)
@@ -144,7 +144,7 @@ _WRITER = """
 import sys
 from pathlib import Path
 from caretbench.execution.cache.result_cache import ResultCache
-from caretbench.execution.types import ExecutionRequest, ExecutionResult
+from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult
 cache = ResultCache(Path(sys.argv[1]))
 for number in range(int(sys.argv[2])):
     request = ExecutionRequest(id=str(number), language="python", source=str(number))
@@ -272,11 +272,11 @@ def test_a_row_under_another_key_counts_as_absent(cache: ResultCache) -> None:
 
 
 def _built(cache: ResultCache, text: bytes = b"built") -> Path:
-    with cache.building() as folder:
+    with cache.artefact_staging_folder() as folder:
         (folder / "0" / "inner").mkdir(parents=True)
         (folder / "0" / "program").write_bytes(text)
         (folder / "0" / "inner" / "library").write_bytes(text)
-        return cache.keep("ab12", folder / "0")
+        return cache.store_artefact("ab12", folder / "0")
 
 
 def _longer(place: Path) -> None:
@@ -324,7 +324,7 @@ def test_two_builds_of_one_program_may_differ(cache: ResultCache) -> None:
 def test_what_is_being_built_is_not_swept_whatever_the_clock_says(
     cache: ResultCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with cache.building() as folder:
+    with cache.artefact_staging_folder() as folder:
         monkeypatch.setattr(time, "time", lambda: 4e9)
         os.utime(folder, (0, 0))
         ResultCache(cache.folder)

@@ -90,12 +90,18 @@ def test_tests_are_counted_and_found_by_name() -> None:
         TestOutcome(name="a.B::one", outcome="failed"),
         TestOutcome(name="z", outcome="passed"),
     ]
-    counts = TestCounts.of(tests)
-    assert (counts.passed, counts.failed, counts.errors, counts.skipped, counts.ran) == (2, 2, 2, 1, 6)
+    counts = TestCounts.from_outcomes(tests)
+    assert (counts.passed, counts.failed, counts.errors, counts.skipped, counts.executed_count) == (
+        2,
+        2,
+        2,
+        1,
+        6,
+    )
     assert counts.names("failed") == ("a.B::one", "a.B::two")
     assert counts.names("passed") == ("z",)
-    assert counts.cases["a.B::one"].outcome == "failed"
-    assert TestCounts.of(()) == TestCounts()
+    assert counts.outcomes_by_name["a.B::one"].outcome == "failed"
+    assert TestCounts.from_outcomes(()) == TestCounts()
 
 
 EVENTS = b"""go: downloading nothing

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 import pytest
 
 from caretbench.execution.classification import reports_compile_error
+from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Limits, Status
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.toolchain_tables import toolchain_table
 from caretbench.execution.toolchains import compiled_runtime
-from caretbench.execution.types import ExecutionRequest, ExecutionResult, Limits, Status
 from tests.support.compiled_programs import need_toolchain, run_programs
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.execution.execution_types import Limits
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox import invocation as invocation_module
 from caretbench.execution.sandbox import program_sandbox as sandbox_module
@@ -24,7 +25,6 @@ from caretbench.execution.sandbox.program_sandbox import (
     display_server,
 )
 from caretbench.execution.sandbox.supervisor import SandboxResult
-from caretbench.execution.types import Limits
 from tests.support.sandbox_boxes import PYTHON, opened, params
 
 pytestmark = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
@@ -79,7 +79,7 @@ def test_files_of_the_host_are_not_there(box: Sandbox) -> None:
         "print(open('/etc/passwd').read())",
     )
     assert "FOUND" not in result.stdout.text
-    assert result.stdout.text.strip().splitlines() == [walls.STUBS["/etc/passwd"].strip()]
+    assert result.stdout.text.strip().splitlines() == [walls.ETC_FILES["/etc/passwd"].strip()]
 
 
 def test_only_the_work_folder_and_tmp_can_be_written(box: Sandbox) -> None:
@@ -143,7 +143,10 @@ def test_a_filter_is_made_for_known_machines_only() -> None:
 )
 def test_filters_stay_as_they_are(machine: str, usual: str, confined: str) -> None:
     """Numbers of system calls come from a data file: what is refused changes only on purpose."""
-    filters = seccomp_filter(machine), landlock_seccomp_filter(own_files=False, scoped=False, machine=machine)
+    filters = (
+        seccomp_filter(machine),
+        landlock_seccomp_filter(owns_other_files=False, signals_scoped=False, machine=machine),
+    )
     assert [hashlib.sha256(program or b"").hexdigest()[:16] for program in filters] == [usual, confined]
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from caretbench.execution.cache.result_cache import ResultCache
+from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Limits, Status
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.toolchains import typescript
-from caretbench.execution.types import ExecutionRequest, ExecutionResult, Limits, Status
 from caretbench.runs.verdict import execution_details
 from tests.support.compiled_programs import need_toolchain, run_programs
 

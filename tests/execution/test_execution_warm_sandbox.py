@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.execution.cache.result_cache import ResultCache
+from caretbench.execution.execution_types import ExecutionRequest, Limits, Status, WarmSettings
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox import launcher, warm_sandbox
@@ -23,7 +24,6 @@ from caretbench.execution.sandbox.program_sandbox import (
     SandboxUnavailable,
 )
 from caretbench.execution.sandbox.warm_sandbox import WarmWorker, WarmWorkerKey, WarmWorkerPool
-from caretbench.execution.types import ExecutionRequest, Limits, Status, WarmSettings
 
 pytestmark = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
 

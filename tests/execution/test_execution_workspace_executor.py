@@ -19,9 +19,9 @@ from caretbench.errors import DataError
 from caretbench.execution.bundles import Bundle
 from caretbench.execution.cache.cache_keys import folder_fingerprint
 from caretbench.execution.cache.result_cache import ResultCache
+from caretbench.execution.execution_types import CapturedOutput, Limits, ResultFile, Status
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
-from caretbench.execution.types import Limits, Output, ResultFile, Status
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import (
     WorkspaceExecutor,
@@ -395,7 +395,11 @@ def test_results_with_any_bytes_come_back_as_they_were(project: Snapshot, cache:
     asked = request(project)
     files = (ResultFile(path="a", pattern="*", data=bytes(range(256))), ResultFile(path="b", pattern="*"))
     full = WorkspaceResult(
-        id="a", status=Status.FAILED, exit_code=1, files=files, stdout=Output(text="é\0", bytes_total=7)
+        id="a",
+        status=Status.FAILED,
+        exit_code=1,
+        files=files,
+        stdout=CapturedOutput(text="é\0", bytes_total=7),
     )
     assert cache.store("k", asked, full)
     assert cache.get("k", WorkspaceResult) == full.model_copy(update={"cached": True})
@@ -433,7 +437,7 @@ def test_limits_follow_the_reference() -> None:
     def bounds(wall_s: float, cpu_s: float, factor: float = 5.0) -> tuple[float, float]:
         reference = WorkspaceResult(id="g", status=Status.PASSED, wall_s=wall_s, cpu_s=cpu_s)
         limits = limits_from_reference(
-            reference, factor=factor, floor=Limits(wall_s=20, cpu_s=10, memory_mb=99)
+            reference, factor=factor, min_limits=Limits(wall_s=20, cpu_s=10, memory_mb=99)
         )
         assert limits.memory_mb == 99
         return limits.wall_s, limits.cpu_s

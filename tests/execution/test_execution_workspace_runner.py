@@ -18,12 +18,12 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
+from caretbench.execution.execution_types import Limits, Status
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.host import idmapped_mounts as host_mounts
 from caretbench.execution.sandbox.host.failure_reasons import NO_NESTING
 from caretbench.execution.sandbox.program_sandbox import NO_OVERLAY, Invocation, Sandbox, SandboxUnavailable
 from caretbench.execution.sandbox.supervisor import SandboxResult
-from caretbench.execution.types import Limits, Status
 from caretbench.execution.workspaces.snapshot_store import IGNORED, Snapshot, SnapshotStore
 from caretbench.execution.workspaces.workspace_runner import (
     WORKSPACE_LIMITS,
@@ -608,6 +608,6 @@ def test_the_error_names_what_lacks() -> None:
 
 
 def _tree_on(folder: Path) -> object:
-    from caretbench.execution.types import ProjectTree
+    from caretbench.execution.execution_types import ProjectTree
 
     return ProjectTree(snapshot=folder)

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.execution.execution_types import Status
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
-from caretbench.execution.types import Status
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import (
@@ -240,7 +240,7 @@ def test_ctest(workspace_runner: WorkspaceRunner) -> None:
     assert told(results["as it is"]) == (Status.PASSED, 2, 0, 0), results["as it is"]
     assert told(results["wrong"]) == (Status.FAILED, 1, 1, 0)
     assert results["no C++"].status is Status.COMPILE_ERROR
-    assert results["no C++"].no_tests
+    assert results["no C++"].has_no_tests
 
 
 # --- Go -------------------------------------------------------------------------------------------------------

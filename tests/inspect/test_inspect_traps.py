@@ -17,8 +17,8 @@ from inspect_ai.model import get_model
 from inspect_ai.scorer import SampleScore, Score
 
 from caretbench.errors import MachineError
+from caretbench.execution.execution_types import Limits, Status
 from caretbench.execution.program_runner import ProgramRunner
-from caretbench.execution.types import Limits, Status
 from caretbench.inspect.tasks import inspect_suite as benches
 from caretbench.inspect.tasks.evaluate import evaluate
 from caretbench.inspect.tasks.metrics import numbers as metric

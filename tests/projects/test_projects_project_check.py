@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import pytest
 
-from caretbench.execution.types import Isolation, Output, Status
+from caretbench.execution.execution_types import CapturedOutput, Isolation, Status
 from caretbench.execution.workspaces.runner_reports import TestOutcome
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
 from caretbench.projects.project_check import check_project, without_tests
@@ -29,7 +29,8 @@ class Engine:
 
 def result(status: Status = Status.PASSED, said: str = "", **fields: object) -> WorkspaceResult:
     return WorkspaceResult.model_validate(
-        {"id": "", "status": status, "stderr": Output(text=said), "isolation": ISOLATION, "cpu_s": 0.5, **fields}
+        {"id": "", "status": status, "stderr": CapturedOutput(text=said), "isolation": ISOLATION, "cpu_s": 0.5,
+         **fields}
     )  # fmt: skip
 
 
@@ -50,7 +51,7 @@ def test_a_good_project_passes_three_times_and_bounds_follow_from_its_time() -> 
             "tests_fail: b (NameError: b)",
         ),
         (
-            result(Status.FAILED, stdout=Output(text="ok 1 - a\nnot ok 2 - b.js # time=3\n✖ c (2ms)\n1..3")),
+            result(Status.FAILED, stdout=CapturedOutput(text="ok 1 - a\nnot ok 2 - b.js # time=3\n✖ c (2ms)\n1..3")),
             "tests_fail: b.js, c",
         ),
         (result(Status.TIMEOUT, reason="it ran for longer than 60 s"), "tests_hang: it ran for longer than 60 s"),
@@ -136,7 +137,7 @@ def test_a_sandbox_that_fails_at_times_is_no_fault_of_the_tests() -> None:
 )
 def test_a_make_that_finds_nothing_to_do_runs_no_test(said: str, nothing: bool) -> None:
     request = PYTEST.model_copy(update={"command": ("make", "test"), "junit": ()})
-    found = check_project(Engine(lambda _request: result(stdout=Output(text=said))), request)
+    found = check_project(Engine(lambda _request: result(stdout=CapturedOutput(text=said))), request)
     assert found.fault.startswith("no_tests: ") is nothing
 
 

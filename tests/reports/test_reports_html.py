@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution.types import Status
+from caretbench.execution.execution_types import Status
 from caretbench.reports import charts
 from caretbench.reports.compare import compare_runs
 from caretbench.reports.frame import LoadedRun

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from caretbench.execution.dispatcher import AnyRequest
+from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Status
 from caretbench.execution.scan.tamper import SCAN_VERSION
-from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
 from caretbench.extraction.policies import policy
 from caretbench.files import DataError
 from caretbench.problem import Completion, Problem, Score

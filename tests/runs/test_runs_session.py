@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from caretbench.execution.types import Status
+from caretbench.execution.execution_types import Status
 from caretbench.runs.session import toolchains
 from tests.support.fakes import FakeExecutor
 from tests.support.make_problem import MakeProblem

@@ -18,8 +18,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Limits, Status
 from caretbench.execution.local_executor import LocalExecutor
-from caretbench.execution.types import ExecutionRequest, ExecutionResult, Limits, Status
 
 FOLDER = Path(__file__).with_name("attacks")
 BOUNDS: Mapping[str, Any] = {

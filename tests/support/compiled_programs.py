@@ -8,10 +8,10 @@ from typing import Literal
 import pytest
 
 from caretbench.execution.bundles import installed_bundle
+from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.toolchains import load_runtime
-from caretbench.execution.types import ExecutionRequest, ExecutionResult
 
 
 def need_toolchain(language: str) -> None:

@@ -7,7 +7,7 @@ from itertools import islice
 
 from pydantic import JsonValue
 
-from caretbench.execution.types import ExecutionRequest, ExecutionResult, Isolation, Status
+from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Isolation, Status
 from caretbench.models import FailureKind, ModelAnswer, ModelFailure, ModelRequest, PromptKind, TextPrompt
 from caretbench.problem import Caret, Latency, Usage
 from caretbench.prompts.strategy import PromptBudget, PromptStrategy, UnpromptableError

@@ -8,9 +8,9 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from caretbench.execution.execution_types import ExecutionRequest, Limits, Status
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.toolchains import load_runtime
-from caretbench.execution.types import ExecutionRequest, Limits, Status
 from caretbench.extraction.policies import policy
 from caretbench.problem import Caret, Completion, InlineSplice, Problem, Profile, ProgramCheck, Provenance
 from caretbench.runs.run_folder import RunFolder

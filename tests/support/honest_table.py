@@ -15,8 +15,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Limits, Status
 from caretbench.execution.local_executor import LocalExecutor
-from caretbench.execution.types import ExecutionRequest, ExecutionResult, Limits, Status
 
 FOLDER = Path(__file__).with_name("honest")
 _LIMITS = Limits(wall_s=60, cpu_s=20, memory_mb=1024)

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.execution.execution_types import WarmSettings
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.kernel import landlock_sandbox
 from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, SandboxUnavailable
 from caretbench.execution.sandbox.supervisor import SandboxResult
-from caretbench.execution.types import WarmSettings
 
 PYTHON = walls.launcher_interpreter()[0]
 PREFIX = f"caretbench-box-of-{os.getpid()}-"

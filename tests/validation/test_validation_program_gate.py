@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution.types import ExecutionRequest, Status
+from caretbench.execution.execution_types import ExecutionRequest, Status
 from caretbench.extraction.policies import policy
 from caretbench.problem import Problem
 from caretbench.suites import load_suite

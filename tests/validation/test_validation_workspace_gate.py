@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.execution.types import Isolation, Status
+from caretbench.execution.execution_types import Isolation, Status
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
 from caretbench.extraction.policies import policy
 from caretbench.files import read_rows

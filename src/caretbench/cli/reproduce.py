@@ -88,7 +88,7 @@ def reproduce(
 
 def _print_program(request: AnyRequest) -> None:
     """Print the program, or the changed files of a project."""
-    from caretbench.execution.types import ExecutionRequest
+    from caretbench.execution.execution_types import ExecutionRequest
 
     if isinstance(request, ExecutionRequest):
         sources = {"program": request.source}

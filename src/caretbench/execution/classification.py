@@ -12,9 +12,9 @@ import signal
 from collections.abc import Callable, Mapping
 from functools import cache
 
+from caretbench.execution.execution_types import Limits, Status
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.toolchain_tables import toolchain_tables
-from caretbench.execution.types import Limits, Status
 
 CRITERION_VERSION = "7"
 """Part of every cache key; raise it when the same run would get another status."""
@@ -73,7 +73,7 @@ def classify(
     limits: Limits,
     failure_status: Callable[[str, int | None], Status],
 ) -> tuple[Status, str]:
-    """Return the status of a run, with the reason where one helps.
+    """Return the status of a run and its reason, which may be empty.
 
     ``sentinel``: exit status 0 is a pass only with the sentinel. ``failure_status`` returns the status of a failed run
     from standard error and the exit status, by the rules of the language.
@@ -108,7 +108,7 @@ def _failure(status: Status) -> Status:
 
 
 def delayed_by_load(status: Status, reason: str, signal_number: int | None, cpu_s: float) -> bool:
-    """Return whether the machine's load may have delayed a run: the wall clock ended it while it was computing."""
+    """Return whether load may have delayed a run: it hit the wall-time limit while using CPU time."""
     late = status is Status.TIMEOUT and signal_number is None and reason.startswith(_LATE)
     return late and cpu_s >= STARVED_CPU_S
 
@@ -125,7 +125,7 @@ def hit_shared_limit(status: Status, stderr: str) -> bool:
 def timed_out_by_itself(
     status: Status, reason: str, signal_number: int | None, cpu_s: float, wall_s: float
 ) -> bool:
-    """Return whether a run timed out independently of the machine's load: CPU time used up, or only waiting."""
+    """Return whether a timeout does not depend on load: CPU time was used up, or the program only waited."""
     if status is not Status.TIMEOUT:
         return False
     waited = reason.startswith(_LATE) and wall_s >= _LONG_S

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 
-from caretbench.execution.types import (
+from caretbench.execution.execution_types import (
     Engine,
     ExecutionRequest,
     ExecutionResult,
@@ -32,7 +32,7 @@ AnyExecutor = Engine[AnyRequest, ExecutionResult]
 
 
 class Dispatcher:
-    """Dispatcher of requests to their engines; that of projects is created at the first such request."""
+    """Dispatcher of requests to the engines of programs and of projects, the latter created on first use."""
 
     def __init__(
         self, programs: Executor, projects: Callable[[], WorkspaceEngine] = WorkspaceExecutor
@@ -53,7 +53,7 @@ class Dispatcher:
         return self.programs.isolation()
 
     def submit(self, requests: Iterable[AnyRequest]) -> Iterator[ExecutionResult]:
-        """Yield results as they come, one per request. Requests are taken when there is room for them.
+        """Yield one result per request, in order of completion. Requests are read as capacity allows.
 
         A run of requests of one kind goes to its engine together; a set of problems is of one kind.
 
@@ -90,11 +90,11 @@ def open_executor(workers: int | None = None, *, use_cache: bool = True, engine:
             lambda: WorkspaceExecutor(workers, use_cache=use_cache),
         )
     if engine == "ray" or engine.startswith("ray://"):
-        from caretbench.execution.cluster.ray_cluster import RayNodes
+        from caretbench.execution.cluster.ray_cluster import RayNodePool
         from caretbench.execution.cluster.remote_executor import RemoteExecutor
         from caretbench.execution.cluster.remote_workspace_executor import RemoteWorkspaceExecutor
 
-        nodes = RayNodes(None if engine == "ray" else engine, workers)
+        nodes = RayNodePool(None if engine == "ray" else engine, workers)
         spread = RemoteExecutor(nodes, use_cache=use_cache)
         return Dispatcher(spread, lambda: RemoteWorkspaceExecutor(spread, use_cache=use_cache))
     raise ValueError(f"--engine {engine!r}: expected local, ray or ray://HOST:PORT")

@@ -12,13 +12,19 @@ from caretbench.execution.bundles import installed_bundle
 from caretbench.execution.cache.cache_keys import verdict_key
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.classification import delayed_by_load, hit_shared_limit
+from caretbench.execution.execution_types import (
+    CompileResult,
+    ExecutionRequest,
+    ExecutionResult,
+    Isolation,
+    Status,
+)
 from caretbench.execution.local_jobs import LocalJobRunner, LocalRequestKind
 from caretbench.execution.program_runner import ProgramRunner
 from caretbench.execution.sandbox.program_sandbox import Sandbox
 from caretbench.execution.scan.bracket_nesting import DEEPEST, exceeds_bracket_depth
 from caretbench.execution.submission import CachedExecutor, Job, Submission
 from caretbench.execution.toolchains.base_runtime import BundleLookup
-from caretbench.execution.types import CompileResult, ExecutionRequest, ExecutionResult, Isolation, Status
 
 _WINDOW_PER_WORKER = 16
 _LONGEST_PROGRAM = 4_000_000
@@ -100,9 +106,9 @@ class _Programs(LocalRequestKind[ExecutionRequest, ExecutionResult]):
         toolchain = self._runner.toolchain(request.language).fingerprint
         return verdict_key(request, toolchain=toolchain, bundle=self._runner.lock_hash(request.bundle))
 
-    def keep(self, key: str, request: ExecutionRequest, result: ExecutionResult) -> None:
+    def store_result(self, key: str, request: ExecutionRequest, result: ExecutionResult) -> None:
         self._compiled.pop(key, None)
-        super().keep(key, request, result)
+        super().store_result(key, request, result)
 
     def is_reusable(self, result: ExecutionResult) -> bool:
         return result.status is not Status.SANDBOX_ERROR  # the next one is tried again
@@ -134,4 +140,4 @@ class _Programs(LocalRequestKind[ExecutionRequest, ExecutionResult]):
         """Return whether the machine's load or a shared limit may have changed the result."""
         late = delayed_by_load(result.run_outcome, result.reason, result.signal, result.cpu_s)
         short = hit_shared_limit(result.run_outcome, result.stderr.text)
-        return (result.ran and (late or short)) or self._wall_timeout(job)
+        return (result.was_run and (late or short)) or self._wall_timeout(job)

@@ -11,12 +11,12 @@ from caretbench.errors import MachineError
 from caretbench.execution import bundles
 from caretbench.execution.bundles.pip import find_pip, find_uv
 from caretbench.execution.bundles.system_packages import apt_line
+from caretbench.execution.execution_types import FrozenModel, Isolation
 from caretbench.execution.sandbox.host.failure_reasons import overlay_failure
 from caretbench.execution.sandbox.isolation_levels import SETTING
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable, display_server
 from caretbench.execution.toolchain_tables import toolchain_tables
 from caretbench.execution.toolchains import load_runtime
-from caretbench.execution.types import Frozen, Isolation
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
 from caretbench.languages import language
 
@@ -25,7 +25,7 @@ FREE_DISK_GB = 5.0
 OLDEST_PYTHON = (3, 11)
 
 
-class MachineCheck(Frozen):
+class MachineCheck(FrozenModel):
     """One check. ``fix`` is a command line (Debian and Ubuntu), empty if nothing is to be done."""
 
     name: str

@@ -16,14 +16,7 @@ from caretbench.execution.cache.cache_folders import unusable_cache
 from caretbench.execution.cache.cache_keys import program_key
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.classification import classify, missing_module
-from caretbench.execution.sandbox.host.program_users import NoProgramUsers
-from caretbench.execution.sandbox.isolation_levels import IsolationLevel
-from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, display_server
-from caretbench.execution.sandbox.supervisor import SandboxResult
-from caretbench.execution.toolchain_tables import toolchain_tables
-from caretbench.execution.toolchains import load_runtime
-from caretbench.execution.toolchains.base_runtime import BundleLookup
-from caretbench.execution.types import (
+from caretbench.execution.execution_types import (
     CompileResult,
     ExecutionRequest,
     ExecutionResult,
@@ -33,6 +26,13 @@ from caretbench.execution.types import (
     Toolchain,
     run_fields,
 )
+from caretbench.execution.sandbox.host.program_users import NoProgramUsers
+from caretbench.execution.sandbox.isolation_levels import IsolationLevel
+from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, display_server
+from caretbench.execution.sandbox.supervisor import SandboxResult
+from caretbench.execution.toolchain_tables import toolchain_tables
+from caretbench.execution.toolchains import load_runtime
+from caretbench.execution.toolchains.base_runtime import BundleLookup
 
 SANDBOX_ATTEMPTS = 3
 """Maximum number of starts of a program when the sandbox, not the program, fails."""
@@ -122,7 +122,7 @@ class ProgramRunner:
     def _build(self, wanted: Mapping[int, tuple[ExecutionRequest, str]]) -> dict[int, CompileResult]:
         positions = list(wanted)
         requests = [wanted[position][0] for position in positions]
-        with self._cache.building() as folder:
+        with self._cache.artefact_staging_folder() as folder:
             folders = [folder / str(position) for position in positions]
             for place in folders:
                 place.mkdir(mode=0o755)
@@ -138,14 +138,14 @@ class ProgramRunner:
             for position, result in zip(positions, built, strict=True):
                 kept = None
                 if result.artefact is not None and result.status is None:
-                    kept = self._cache.keep(wanted[position][1], result.artefact)
+                    kept = self._cache.store_artefact(wanted[position][1], result.artefact)
                 elif result.artefact is not None:
                     shutil.rmtree(result.artefact, ignore_errors=True)
                 results[position] = result.model_copy(update={"artefact": kept})
         return results
 
     def compile_failure(self, request: ExecutionRequest, compiled: CompileResult) -> ExecutionResult:
-        """Return the result of a program that is not run."""
+        """Return the result of a program that does not run, because it did not compile."""
         status = compiled.status or Status.COMPILE_ERROR
         return ExecutionResult(
             id=request.id,

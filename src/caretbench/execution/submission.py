@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from caretbench.execution.cache.result_cache import ResultCache, open_cache
-from caretbench.execution.types import ExecutionRequest, ExecutionResult, Isolation
+from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Isolation
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, WorkspaceResult
 
 Request = TypeVar("Request", ExecutionRequest, WorkspaceRequest)
@@ -46,7 +46,7 @@ class RequestKind(ABC, Generic[Request, Result]):
 
     @abstractmethod
     def key(self, request: Request) -> str:
-        """Return the hash of the inputs of its result."""
+        """Return the cache key of a request: the hash of its result's inputs."""
 
     @abstractmethod
     def is_reusable(self, result: Result) -> bool:
@@ -56,7 +56,7 @@ class RequestKind(ABC, Generic[Request, Result]):
         """Return the cached result, or None."""
         return self._cache.get(key, self.result_type)
 
-    def keep(self, key: str, request: Request, result: Result) -> None:
+    def store_result(self, key: str, request: Request, result: Result) -> None:
         """Store a result if it is repeatable."""
         self._cache.store(key, request, result)
 
@@ -65,7 +65,7 @@ class JobRunner(Protocol[Request, _Result]):
     """Protocol of a runner of jobs, on this machine or on others. Its methods are called by one thread."""
 
     def has_room(self, waiting: int) -> bool:
-        """Return whether one more request may be taken; ``waiting`` wait for their results."""
+        """Return whether another request may be accepted; ``waiting`` is the number of those without a result."""
 
     def start(self, job: Job[Request]) -> None:
         """Accept a job; it runs now, or together with later ones."""
@@ -128,7 +128,7 @@ class Submission(Generic[Request, Result]):
 
     def _give(self, ended: Iterator[tuple[Job[Request], Result]]) -> Iterator[Result]:
         for job, result in ended:
-            self._kind.keep(job.key, job.request, result)
+            self._kind.store_result(job.key, job.request, result)
             if self._kind.is_reusable(result):
                 self._recent[job.key] = result
                 if len(self._recent) > _REMEMBERED:
@@ -170,7 +170,7 @@ class CachedExecutor(ABC, Generic[Request, Result]):
 
     @abstractmethod
     def isolation(self) -> Isolation:
-        """Return the isolation in force, found by really running a program.
+        """Return the isolation in force, determined by running a program.
 
         Raises:
             MachineError: no sandbox can be built here, or on one of the machines; there is no unsandboxed way.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 
-from caretbench.execution.types import Status
+from caretbench.execution.execution_types import Status
 from caretbench.languages import languages
 from caretbench.languages.table_reader import LanguageTable, read_table
 
@@ -19,7 +19,7 @@ class FailurePattern(LanguageTable):
 
 
 class CompilerTable(LanguageTable):
-    """Compiler that makes an executable of one source file: the settings of ``toolchains/compiled.py``.
+    """Settings of a compiler that makes an executable of one source file.
 
     In ``link``, ``@object`` is the path of the sentinel's object.
     """
@@ -27,7 +27,7 @@ class CompilerTable(LanguageTable):
     command: str
     """Path of the compiler."""
     remedy: str
-    """A line that installs it."""
+    """Command line that installs the compiler."""
     program: str
     """Name of the source file."""
     flags: tuple[str, ...] = ()
@@ -35,23 +35,23 @@ class CompilerTable(LanguageTable):
     sentinel: str
     """Source file of the harness whose object is linked to programs."""
     sentinel_flags: tuple[str, ...]
-    """Command that compiles it to an object, without the names of the files."""
+    """Compiler command for the sentinel's object file, without file names."""
     link: tuple[str, ...]
     environment: Mapping[str, str] = {}
     """Variables of the compiler."""
     run_environment: Mapping[str, str] = {}
-    """Variables of programs."""
+    """Environment variables of compiled programs."""
     errors: re.Pattern[str]
-    """One error of a compiler's output; where each is about a module that is not there, that is the program's fault."""
+    """Pattern of one compiler error; if all errors are missing modules, a missing module is the status."""
 
 
 class ToolchainTable(LanguageTable):
     """Toolchain of one language: ``toolchain.toml`` in its folder."""
 
     runtime: str
-    """Module and class, which takes a sandbox."""
+    """Runtime class as ``module:Class``; it is called with a sandbox."""
     failures: tuple[FailurePattern, ...] = ()
-    """The first match decides."""
+    """Failure patterns in the order of trial; the first match decides the status."""
     missing_modules: tuple[re.Pattern[str], ...] = ()
     """Patterns by which a compiler or a runtime names a missing module: group 1."""
     compile_errors: tuple[str, ...] = ()

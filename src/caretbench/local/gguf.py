@@ -113,7 +113,7 @@ class GgufHeader:
 
     @cached_property
     def special_tokens(self) -> frozenset[str]:
-        """Texts that are one special token: of type control or user-defined, and those named by a key of their own.
+        """Texts of all special tokens: control, user-defined, and those that a metadata key names.
 
         User-defined tokens of nothing but white space (runs of blanks and line feeds in Gemma) are no marks.
         """
@@ -126,7 +126,7 @@ class GgufHeader:
 
     @cached_property
     def control_tokens(self) -> frozenset[str]:
-        """Texts that are one token of type control: marks of turns and of files, ends of text.
+        """Texts of all control tokens: marks of turns and of files, ends of text.
 
         User-defined tokens (Gemma's tags of HTML) are text, read whole.
         """

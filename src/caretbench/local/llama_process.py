@@ -28,28 +28,28 @@ def _die_with(parent: int, stream: TextIO) -> NoReturn:
     os._exit(0)
 
 
-def parameters(order: dict[str, Any]) -> Any:
+def llama_parameters(request: dict[str, Any]) -> Any:
     """Return llama.cpp's parameters for the fields of :class:`caretbench.local.llama_server.ServerSettings`."""
     import xllamacpp
 
     chosen = xllamacpp.CommonParams()
-    chosen.model.path = order["model"]
-    chosen.model_alias = {order["name"]}  # answers name the model so, not by its path
+    chosen.model.path = request["model"]
+    chosen.model_alias = {request["name"]}  # answers name the model so, not by its path
     chosen.hostnames = ["127.0.0.1"]
     chosen.port = 0  # any free one
-    chosen.api_keys = [order["key"]]
+    chosen.api_keys = [request["key"]]
     chosen.ui = False
     chosen.endpoint_slots = False
     chosen.endpoint_props = False
     chosen.offline = True
     chosen.verbosity = _VERBOSITY
-    chosen.n_parallel = order["slots"]
-    chosen.n_ctx = order["context_tokens"] * order["slots"]
+    chosen.n_parallel = request["slots"]
+    chosen.n_ctx = request["context_tokens"] * request["slots"]
     chosen.fit_params = False  # would choose another context where memory is short
-    chosen.cache_prompt = order["prompt_cache"]
+    chosen.cache_prompt = request["prompt_cache"]
     chosen.cache_ram_mib = 0
     for processors in (chosen.cpuparams, chosen.cpuparams_batch):
-        processors.n_threads = order["threads"]
+        processors.n_threads = request["threads"]
         processors.poll = 0  # a busy-waiting pool brings a shared machine to a halt
     # Missing request fields are neutral; llama.cpp would keep the 40 likeliest tokens above a probability.
     chosen.sampling.temp = 1.0
@@ -62,14 +62,14 @@ def parameters(order: dict[str, Any]) -> Any:
 def main() -> None:
     """Serve until standard input ends."""
     parent = os.getppid()
-    order = json.loads(sys.stdin.readline())
+    request = json.loads(sys.stdin.readline())
     threading.Thread(target=_die_with, args=(parent, sys.stdin), daemon=True).start()
     # The library writes to the descriptors themselves: standard output is kept for the one line.
     answer = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     import xllamacpp
 
-    server = xllamacpp.Server(parameters(order))
+    server = xllamacpp.Server(llama_parameters(request))
     answer.write(json.dumps({"url": server.listening_address}) + "\n")
     answer.close()
     threading.Event().wait()

@@ -19,11 +19,11 @@ from caretbench.execution.sandbox.program_sandbox import WORK
 from caretbench.execution.workspaces.workspace_runner import WorkspaceResult
 from caretbench.languages import language, node_kinds
 from caretbench.projects.language_tables import InstrumentationTable, instrumentation_table
+from caretbench.syntax.analysis_types import Span
 from caretbench.syntax.blocks import statement_lists
 from caretbench.syntax.parser import has_error, parse
 from caretbench.syntax.queries import captures
 from caretbench.syntax.source import SourceFile
-from caretbench.syntax.types import Span
 
 EXECUTION_LOG = ".caretbench-marks"
 """Path of the log file in the project."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from caretbench.execution.types import Status
+from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.command_results import console_test_count
 from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine, limits_from_cpu_time
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
@@ -93,7 +93,7 @@ def _prepared(engine: WorkspaceEngine, found: ProjectCheck, prepare: tuple[str, 
     if result.status is not Status.PASSED:
         return found
     cpu_s = min(found.cpu_s, max(_REBUILD_SHARE * found.cpu_s, result.cpu_s))
-    limits = limits_from_cpu_time(cpu_s, least_s=_LEAST_CPU_S, floor=request.limits)
+    limits = limits_from_cpu_time(cpu_s, min_s=_LEAST_CPU_S, min_limits=request.limits)
     return found._replace(request=request.model_copy(update={"limits": limits}), cpu_s=cpu_s)
 
 
@@ -139,7 +139,7 @@ def passing_check(request: WorkspaceRequest, *passed: WorkspaceResult) -> Projec
     """Return the result of runs that all passed: their number of tests is required, limits follow from their time."""
     cpu_s = max(result.cpu_s for result in passed)
     tests = min(passed_test_count(result) for result in passed)
-    limits = limits_from_cpu_time(cpu_s, least_s=_LEAST_CPU_S, floor=request.limits)
+    limits = limits_from_cpu_time(cpu_s, min_s=_LEAST_CPU_S, min_limits=request.limits)
     changes = {"limits": limits, "minimum_tests": max(request.minimum_tests, tests)}
     wall_s = max(result.wall_s for result in passed)
     return ProjectCheck(request.model_copy(update=changes), test_count=tests, cpu_s=cpu_s, wall_s=wall_s)
@@ -160,7 +160,7 @@ def failing_tests(result: WorkspaceResult) -> tuple[str, ...]:
 
 def _no_tests(result: WorkspaceResult) -> bool:
     if result.tests:
-        return result.no_tests
+        return result.has_no_tests
     if _NO_TESTS.search(result.stdout.text) or _NO_TESTS.search(result.stderr.text):
         return True
     output = f"{result.stdout.text}\n{result.stderr.text}"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from caretbench.execution.types import Status
+from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.problem import Problem, TestsCheck
@@ -91,7 +91,7 @@ def _in_another_order(engine: WorkspaceEngine, request: WorkspaceRequest) -> str
 
 
 MAX_TESTS: Final = 300
-"""A task that more tests reach is checked by all tests: their names would be larger than the task."""
+"""Maximum number of tests that a task's check names; a task that more tests reach is checked by all."""
 
 
 class ProblemsWithTests(NamedTuple):

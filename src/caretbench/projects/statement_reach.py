@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from caretbench.errors import DataError
-from caretbench.execution.types import Status
+from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
@@ -28,8 +28,8 @@ from caretbench.projects.instrumentation import (
 )
 from caretbench.projects.language_tables import instrumentation_table
 from caretbench.projects.runner_options import runs_pytest, with_reach_recording
+from caretbench.syntax.analysis_types import Span, SpanIndex
 from caretbench.syntax.source import SourceFile, language_of
-from caretbench.syntax.types import Span, SpanIndex
 
 _MOST_BYTES = 16 << 20
 _PATIENCE = 4.0

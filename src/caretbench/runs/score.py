@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from caretbench.execution.dispatcher import AnyExecutor, AnyRequest
-from caretbench.execution.types import ExecutionResult, Status
+from caretbench.execution.execution_types import ExecutionResult, Status
 from caretbench.extraction.policies import Policy
 from caretbench.files import DataError, RowAppender, sha256_text, write_rows
 from caretbench.problem import Completion, Problem, Profile, Score, ScoreKey

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from caretbench.execution.execution_types import ExecutionResult, Status
 from caretbench.execution.scan.dead_checks import program_flags
 from caretbench.execution.scan.tamper import SCAN_VERSION, tamper_flags
-from caretbench.execution.types import ExecutionResult, Status
 from caretbench.extraction.policies import Policy
 from caretbench.problem import Caret, CompletionKey, InlineSplice, Problem, Profile, Score
 from caretbench.profiles import rules_of

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from caretbench.execution.dispatcher import AnyRequest, Dispatcher
+from caretbench.execution.execution_types import ExecutionRequest
 from caretbench.execution.scan.answer_position import answer_lines
-from caretbench.execution.types import ExecutionRequest
 from caretbench.extraction.policies import policy
 from caretbench.judging.answers import plain_answer
 from caretbench.options import Option

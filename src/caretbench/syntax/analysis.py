@@ -11,6 +11,7 @@ from typing import Literal
 import tree_sitter
 
 from caretbench.errors import DataError
+from caretbench.syntax.analysis_types import Block, ParseFault, Reference, Scope, Span, SpanIndex
 from caretbench.syntax.block_sizes import BlockSize, FileSizes
 from caretbench.syntax.blocks import find_blocks
 from caretbench.syntax.docs.comments import Comment, comments_in
@@ -21,7 +22,6 @@ from caretbench.syntax.names.references import DefinitionTable, find_references
 from caretbench.syntax.preprocessing import parse_file
 from caretbench.syntax.source import SourceFile
 from caretbench.syntax.testing import is_test_path, is_test_scope, test_calls
-from caretbench.syntax.types import Block, ParseFault, Reference, Scope, Span, SpanIndex
 
 
 def parse_faults(root: tree_sitter.Node, source: SourceFile) -> tuple[ParseFault, ...]:

@@ -12,9 +12,9 @@ from typing import Final, NamedTuple, get_args
 
 import tree_sitter
 
+from caretbench.syntax.analysis_types import Block, BlockKind, Span, SpanIndex
 from caretbench.syntax.queries import captures, matches
 from caretbench.syntax.source import SourceFile
-from caretbench.syntax.types import Block, BlockKind, Span, SpanIndex
 
 _KINDS: Final = {kind: rank for rank, kind in enumerate(get_args(BlockKind))}
 _ENDS: Final = (".first", ".last", ".open", ".close")

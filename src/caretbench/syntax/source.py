@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from caretbench.errors import DataError
 from caretbench.languages import languages, parsed_only_languages
-from caretbench.syntax.types import Span
+from caretbench.syntax.analysis_types import Span
 
 
 @cache

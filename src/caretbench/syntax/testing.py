@@ -7,9 +7,9 @@ from functools import cache
 
 from caretbench.languages import language as language_named
 from caretbench.languages.table_reader import LanguageTable, read_table
+from caretbench.syntax.analysis_types import Block, Span
 from caretbench.syntax.names.symbols import NameScope
 from caretbench.syntax.source import SourceFile
-from caretbench.syntax.types import Block, Span
 
 
 class TestConventions(LanguageTable):

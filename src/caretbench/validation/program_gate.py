@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
-from caretbench.execution.types import ExecutionRequest, ExecutionResult, Executor, Status
+from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Executor, Status
 from caretbench.extraction.policies import Policy
 from caretbench.files import sha256_text
 from caretbench.problem import Caret, Problem

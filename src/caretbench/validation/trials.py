@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from caretbench.execution.types import Status
+from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.workspace_runner import WorkspaceResult
 from caretbench.problem import InlineSplice, Problem
 from caretbench.projects.answer_requests import file_splice

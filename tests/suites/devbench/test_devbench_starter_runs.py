@@ -6,10 +6,10 @@ from functools import cache
 
 import pytest
 
+from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Status
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.toolchains import load_runtime
-from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
 from caretbench.suites import load_suite
 
 pytestmark = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")

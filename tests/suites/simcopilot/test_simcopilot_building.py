@@ -15,7 +15,7 @@ import pytest
 
 import caretbench
 from caretbench.errors import DataError
-from caretbench.execution.types import Status
+from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.projects.answer_requests import check_request
 from caretbench.projects.reference_runs import run_checks

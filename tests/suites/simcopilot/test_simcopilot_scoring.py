@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.execution.dispatcher import Dispatcher
-from caretbench.execution.types import Isolation, Status
+from caretbench.execution.execution_types import Isolation, Status
 from caretbench.execution.workspaces.runner_reports import TestOutcome
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.execution.execution_types import Status
 from caretbench.execution.sandbox.program_sandbox import display_server
-from caretbench.execution.types import Status
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.problem import TestsCheck

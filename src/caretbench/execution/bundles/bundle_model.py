@@ -12,7 +12,7 @@ from typing import Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from caretbench.execution.types import Frozen
+from caretbench.execution.execution_types import FrozenModel
 from caretbench.files import describe_validation_error
 
 INSIDE = "/bundle"
@@ -32,16 +32,16 @@ class BundleError(ValueError):
     """Error: a bundle cannot be built or does not fit its specification; the message contains the remedy."""
 
 
-class LinkRule(Frozen):
+class LinkRule(FrozenModel):
     """C++: a program that includes a header under ``include`` is linked with ``libraries``."""
 
     include: str
     """Start of a header's path: ``openssl/``."""
     libraries: tuple[str, ...]
-    """Names without ``lib`` and ``.so``; ``python3.*`` matches the version that is installed."""
+    """Library names without ``lib`` and ``.so``; ``python3.*`` matches the installed version."""
 
 
-class BundleSpec(Frozen):
+class BundleSpec(FrozenModel):
     """A bundle's specification: one TOML file, with a lock file next to it if the ecosystem has one."""
 
     name: str = Field(pattern=r"^[a-z0-9_-]+/[a-z0-9_-]+$")
@@ -52,11 +52,11 @@ class BundleSpec(Frozen):
     """Debian packages that are taken where the release has them."""
     lock: str | None = None
     verify: tuple[str, ...] = ()
-    """Modules to import, packages to require or classes to find once it is built."""
+    """Modules, packages or classes that a built bundle must contain."""
     offline_repository: str | None = None
     """Maven: a local repository to resolve from without a network."""
     exclude_jars: tuple[str, ...] = ()
-    """Java: jars (patterns of names) that a Debian package brings and a class path must not hold."""
+    """Java: name patterns of jars of a Debian package that are excluded from the class path."""
     include_folders: tuple[str, ...] = ()
     link_rules: tuple[LinkRule, ...] = ()
     notes: str = ""
@@ -75,7 +75,7 @@ class BundleSpec(Frozen):
         return self.folder / self.lock if self.lock else None
 
 
-class BundleManifest(Frozen):
+class BundleManifest(FrozenModel):
     """Record of a build; a folder without one is not a bundle."""
 
     schema_version: Literal[1] = 1
@@ -85,21 +85,21 @@ class BundleManifest(Frozen):
     packages: Mapping[str, str]
     """Versions by package name."""
     missing: tuple[str, ...] = ()
-    """System packages that were not there."""
+    """System packages that were not installed at the build."""
     size_bytes: int = 0
 
 
-class Bundle(Frozen):
+class Bundle(FrozenModel):
     """A built bundle; the paths in ``class_path`` and ``environment`` hold inside the sandbox."""
 
     name: str
     language: str
     lock_hash: str
-    """Changes when any package's version does: a part of a verdict's cache key."""
+    """Hash of all package versions; part of a verdict's cache key."""
     root: Path
-    """The folder on the host."""
+    """Folder of the bundle on the host."""
     read_only: Mapping[str, str] = Field(default_factory=dict)
-    """Path inside -> path on the host."""
+    """Read-only binds: path inside the sandbox -> path on the host."""
     environment: Mapping[str, str] = Field(default_factory=dict)
     class_path: tuple[str, ...] = ()
     compile_flags: tuple[str, ...] = ()
@@ -138,7 +138,7 @@ def _folders() -> Iterator[Path]:
 
 
 def bundle_specs() -> dict[str, BundleSpec]:
-    """Return all specifications by name. A user's own (``CARETBENCH_BUNDLE_SPECS``) come last and may replace one.
+    """Return all specifications by name; the user's (``CARETBENCH_BUNDLE_SPECS``) replace those of the same name.
 
     Raises:
         BundleError: a specification does not fit.

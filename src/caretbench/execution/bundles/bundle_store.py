@@ -1,4 +1,4 @@
-"""Store of bundles: each is built in a temporary folder and renamed, so that it is there whole or not at all."""
+"""Store of bundles. Each is built in a temporary folder and renamed, so that it is complete or absent."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from caretbench.execution.bundles.npm import NpmEcosystem
 from caretbench.execution.bundles.pip import PipEcosystem
 from caretbench.execution.bundles.system_packages import ProgressCallback, apt_install, apt_line
 from caretbench.execution.cache.cache_folders import BUNDLES
-from caretbench.execution.types import Frozen
+from caretbench.execution.execution_types import FrozenModel
 from caretbench.files import cache_folder, sha256_json, write_atomically
 
 MANIFEST = "bundle.json"
@@ -43,7 +43,7 @@ ECOSYSTEMS: Mapping[EcosystemName, Ecosystem] = {
 }
 
 
-class BundleStatus(Frozen):
+class BundleStatus(FrozenModel):
     """Status of one bundle, a line of ``caretbench deps``."""
 
     name: str
@@ -53,7 +53,7 @@ class BundleStatus(Frozen):
     size_bytes: int = 0
     detail: str = ""
     fix: str = ""
-    """The command that completes it; empty where nothing is to be done."""
+    """Command that completes the bundle; empty if nothing is missing."""
 
 
 def bundles_folder() -> Path:
@@ -98,7 +98,7 @@ def build_bundle(
     system_packages: SystemPackages = "ask",
     progress: ProgressCallback = lambda _line: None,
 ) -> Bundle:
-    """Build a bundle, unless it is there already; a build that was killed is simply started again.
+    """Build a bundle unless it is already built; a build that was killed starts again.
 
     What was downloaded before stays in the package managers' caches. A bundle that lacks system packages is
     built again when they have come.
@@ -158,7 +158,7 @@ def _build(
 
 
 def write_lock_file(spec: BundleSpec) -> Path:
-    """Resolve the packages anew and replace the lock file next to the specification; needs a network.
+    """Resolve the packages again and replace the lock file next to the specification; needs network access.
 
     Raises:
         BundleError: the ecosystem has no locks, or they cannot be resolved.

@@ -50,11 +50,11 @@ class DebianEcosystem(Ecosystem):
         return versions
 
     def missing_contents(self, spec: BundleSpec, root: Path) -> list[str]:
-        """Return the classes of a Java bundle that are in none of its jars, where all its packages are here."""
+        """Return the classes of ``verify`` that no jar of a Java bundle contains, if its packages are installed."""
         return absent_classes(spec, root) if spec.language == "java" and not self.missing(spec) else []
 
     def as_bundle(self, spec: BundleSpec, manifest: BundleManifest, root: Path) -> Bundle:
-        """Return a class path of the collected jars, or the flags for headers and libraries of the system."""
+        """Return the bundle with the class path of its jars, or with flags for the system's headers and libraries."""
         java = spec.language == "java"
         return Bundle(
             name=spec.name,

@@ -29,7 +29,7 @@ class Ecosystem(ABC):
 
     @abstractmethod
     def install(self, spec: BundleSpec, folder: Path, progress: ProgressCallback) -> Mapping[str, str]:
-        """Put the packages into an empty folder and return versions by name, or raise BundleError."""
+        """Install the packages into an empty folder and return their versions by name, or raise BundleError."""
 
     @abstractmethod
     def missing_contents(self, spec: BundleSpec, root: Path) -> Sequence[str]:
@@ -42,7 +42,7 @@ class Ecosystem(ABC):
             raise BundleError(f"{spec.name}: built, but holds no {self.content_kind} {', '.join(absent)}")
 
     def as_bundle(self, spec: BundleSpec, manifest: BundleManifest, root: Path) -> Bundle:
-        """Return the bundle as a runtime sees it, bound at ``/bundle``."""
+        """Return the built bundle with its binds and paths inside the sandbox, at ``/bundle``."""
         return Bundle(
             name=spec.name,
             language=spec.language,

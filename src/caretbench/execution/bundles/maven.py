@@ -27,7 +27,7 @@ _PROJECT = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 
 
 def maven_project_file(spec: BundleSpec) -> str:
-    """Return the project file with a bundle's coordinates, or raise BundleError where one has not three parts."""
+    """Return a POM with a bundle's coordinates, or raise BundleError if one does not have three parts."""
     rows = []
     for package in spec.packages:
         parts = package.split(":")
@@ -39,7 +39,7 @@ def maven_project_file(spec: BundleSpec) -> str:
 
 
 def bundle_class_path(root: Path) -> tuple[str, ...]:
-    """Return the jars of a bundle as they are found inside the sandbox, in the order of their names."""
+    """Return the paths of a bundle's jars inside the sandbox, sorted by name."""
     return tuple(f"{INSIDE}/{JARS}/{jar.name}" for jar in sorted((root / JARS).glob("*.jar")))
 
 
@@ -88,7 +88,7 @@ class MavenEcosystem(Ecosystem):
         return absent_classes(spec, root)
 
     def as_bundle(self, spec: BundleSpec, manifest: BundleManifest, root: Path) -> Bundle:
-        """Return a class path."""
+        """Return the bundle with the class path of its jars."""
         return (
             super().as_bundle(spec, manifest, root).model_copy(update={"class_path": bundle_class_path(root)})
         )

@@ -19,7 +19,7 @@ _FLAGS = ("--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 
 
 def split_package_version(package: str) -> tuple[str, str]:
-    """Return ``@types/node@20`` as name and range; without a version any one (``*``) fits."""
+    """Split ``@types/node@20`` into name and version range; the range is ``*`` without a version."""
     at = package.rfind("@")
     return (package, "*") if at <= 0 else (package[:at], package[at + 1 :])
 
@@ -63,18 +63,18 @@ class NpmEcosystem(Ecosystem):
         return {name: _version(folder, name) for name in wanted["dependencies"]} | _locked(lock, folder)
 
     def missing_contents(self, spec: BundleSpec, root: Path) -> list[str]:
-        """Return the packages without a folder."""
+        """Return the packages of a bundle that have no folder in ``node_modules``."""
         return [name for name in spec.verify if not (root / "node_modules" / name / "package.json").exists()]
 
     def as_bundle(self, spec: BundleSpec, manifest: BundleManifest, root: Path) -> Bundle:
-        """Return a view bound at ``/bundle`` (NODE_PATH) and ``/node_modules`` (ES modules: parent folders only)."""
+        """Return the bundle bound at ``/bundle`` (NODE_PATH) and, for ES modules, at ``/node_modules``."""
         binds = {INSIDE: str(root), "/node_modules": str(root / "node_modules")}
         paths = {"NODE_PATH": f"{INSIDE}/node_modules"}
         bundle = super().as_bundle(spec, manifest, root)
         return bundle.model_copy(update={"read_only": binds, "environment": paths})
 
     def resolve_lock(self, spec: BundleSpec) -> str:
-        """Resolve with npm; the lock holds hashes, and no registry's address."""
+        """Return a new lock file by npm, with hashes and without registry addresses."""
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             (folder / "package.json").write_text(json.dumps(package_json(spec)))

@@ -61,7 +61,7 @@ def _version(python: Path) -> tuple[int, ...]:
 
 
 def find_pip() -> str | None:
-    """Return the pip that installs where there is no uv: this interpreter's, else that of the sandbox's Python."""
+    """Return the pip to use without uv: this interpreter's, else the one of the sandbox's Python."""
     if importlib.util.find_spec("pip"):
         return f"pip of {sys.executable}"
     python = sandbox_python()
@@ -121,11 +121,11 @@ class PipEcosystem(Ecosystem):
         return [str(python), "-m", "pip", "install", "--quiet"]
 
     def missing_contents(self, spec: BundleSpec, root: Path) -> list[str]:
-        """Return the modules without a file."""
+        """Return the modules of ``verify`` that have no file in the bundle."""
         return [name for name in spec.verify if not _module_file(root / _PACKAGES, name)]
 
     def as_bundle(self, spec: BundleSpec, manifest: BundleManifest, root: Path) -> Bundle:
-        """Return the view: bound at ``/bundle``, found through PYTHONPATH."""
+        """Return the bundle bound at ``/bundle``, with PYTHONPATH set to it."""
         paths = {"PYTHONPATH": f"{INSIDE}/{_PACKAGES}"}
         return super().as_bundle(spec, manifest, root).model_copy(update={"environment": paths})
 

@@ -1,4 +1,4 @@
-"""Names of the folders below the cache that are bound into sandboxes, and the refusal of an unusable cache."""
+"""Names of the cache's subfolders that are bound into sandboxes, and the error for an unusable cache."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BOUND = (BUNDLES, TOOLS, DOTNET, ARTEFACTS, SNAPSHOTS)
 
 
 def unusable_cache(place: Path, error: OSError) -> MachineError:
-    """Return the refusal of a cache in which nothing can be kept."""
+    """Return the error for a cache folder that cannot be written."""
     return MachineError(
         f"{place}: {error.strerror}; free space, or choose another cache (CARETBENCH_CACHE=/another/folder)"
     )

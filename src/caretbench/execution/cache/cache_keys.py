@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 
 from caretbench.execution.classification import CRITERION_VERSION
+from caretbench.execution.execution_types import ExecutionRequest
 from caretbench.execution.sandbox.bubblewrap import PATH
-from caretbench.execution.types import ExecutionRequest
 from caretbench.execution.workspaces.java_test_command import java_tools_fingerprint
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest
 from caretbench.files import sha256_json
@@ -37,7 +37,7 @@ def program_key(request: ExecutionRequest, *, toolchain: str, bundle: str) -> st
 
 
 def verdict_key(request: ExecutionRequest, *, toolchain: str, bundle: str) -> str:
-    """Return the hash of a verdict's inputs: the program, its needs, its bounds and the number of the repeat.
+    """Return the hash of a verdict's inputs: the program, its needs, its limits and the repeat number.
 
     ``toolchain`` is the toolchain's fingerprint, ``bundle`` the lock hash of the bundle, empty without one.
     """
@@ -46,7 +46,7 @@ def verdict_key(request: ExecutionRequest, *, toolchain: str, bundle: str) -> st
     return sha256_json([program, sorted(request.needs), request.limits.model_dump(), request.repeat, *lines])
 
 
-def project_key(
+def project_command_key(
     request: WorkspaceRequest,
     *,
     bundle: str,
@@ -85,13 +85,13 @@ def project_key(
     )
 
 
-def remote_project_key(request: WorkspaceRequest, environments: Sequence[object]) -> str:
-    """Return the same for other machines; ``environments``: the tools that decide there, by language."""
+def remote_project_command_key(request: WorkspaceRequest, environments: Sequence[object]) -> str:
+    """Return the key of a command on other machines; ``environments`` are their tools, one per language."""
     fields = request.model_dump(mode="json", exclude={"id", "patch", "stdin"})
     return sha256_json([_REMOTE_PROJECT, CRITERION_VERSION, fields, *_contents(request), list(environments)])
 
 
-def prepared_key(request: WorkspaceRequest, *, bundle: str) -> str:
+def prepared_project_key(request: WorkspaceRequest, *, bundle: str) -> str:
     """Return the hash of the inputs of a prepared project; ``bundle``: its lock hash."""
     return sha256_json(
         [
@@ -102,7 +102,7 @@ def prepared_key(request: WorkspaceRequest, *, bundle: str) -> str:
 
 
 def folder_fingerprint(path: Path) -> str:
-    """Return a hash over names, sizes and dates of all below a path, or raise OSError where it is not there."""
+    """Return a hash of the names, sizes and dates of all files below a path; OSError if it does not exist."""
     digest = hashlib.sha256(_status_line(path).encode())
     for folder, folders, files in os.walk(path):
         folders.sort()

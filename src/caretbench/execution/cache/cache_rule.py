@@ -1,4 +1,4 @@
-"""Rule of which results may be cached: only those that any load of the machine would repeat.
+"""Rule for cacheable results: only results that do not depend on the machine's load.
 
 Never kept are out of memory, a missing module, a sandbox's fault and a skipped program; a timeout only where the
 machine's load had no part in it.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 
 from caretbench.execution.classification import timed_out_by_itself
-from caretbench.execution.types import ExecutionRequest, ExecutionResult, Status
+from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Status
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, WorkspaceResult
 
 LARGEST = 2 << 20
@@ -20,9 +20,9 @@ _KILLED = 128 + signal.SIGKILL
 def is_cacheable(
     request: ExecutionRequest | WorkspaceRequest, result: ExecutionResult | WorkspaceResult
 ) -> bool:
-    """Return whether a result would come out the same again."""
+    """Return whether a repeated run would give the same result, so that it may be cached."""
     if isinstance(result, ExecutionResult):
-        own = result.ran and timed_out_by_itself(
+        own = result.was_run and timed_out_by_itself(
             result.run_outcome, result.reason, result.signal, result.cpu_s, result.run_s
         )
         outcomes = {result.status, result.run_outcome}
@@ -41,7 +41,7 @@ def is_cacheable(
 def _program_ended_from_outside(result: ExecutionResult) -> bool:
     """Return whether the machine may have ended the program, as a kernel does that is short of memory."""
     killed = result.exit_code is None and result.signal in (None, signal.SIGKILL)
-    return result.run_outcome is Status.RUNTIME_ERROR and result.ran and killed
+    return result.run_outcome is Status.RUNTIME_ERROR and result.was_run and killed
 
 
 def _command_ended_from_outside(result: WorkspaceResult) -> bool:

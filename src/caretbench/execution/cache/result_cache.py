@@ -21,7 +21,7 @@ from caretbench.execution.cache.cache_folders import ARTEFACTS, unusable_cache
 from caretbench.execution.cache.cache_rule import LARGEST, is_cacheable
 from caretbench.execution.cache.staging_folders import folder_digest, remove_abandoned, staging_folder
 from caretbench.execution.cache.verdict_database import VerdictDatabase
-from caretbench.execution.types import ExecutionRequest, ExecutionResult, Frozen, Status
+from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, FrozenModel, Status
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, WorkspaceResult
 from caretbench.files import cache_folder
 from caretbench.temporary import temporary_folder
@@ -46,7 +46,7 @@ def _mark(key: str, data: bytes) -> bytes:
     return hashlib.sha256(key.encode() + b"\0" + data).digest()
 
 
-class CacheStatistics(Frozen):
+class CacheStatistics(FrozenModel):
     """Statistics of a cache; sizes in bytes."""
 
     folder: str
@@ -58,7 +58,7 @@ class CacheStatistics(Frozen):
     artefact_bytes: int = 0
 
 
-class PruneStatistics(Frozen):
+class PruneStatistics(FrozenModel):
     """Statistics of a pruning; sizes in bytes."""
 
     verdicts: int = 0
@@ -89,7 +89,7 @@ class ResultCache:
     # --- verdicts ---------------------------------------------------------------------------------------------
 
     def get(self, key: str, result_type: type[_Result]) -> _Result | None:
-        """Return a stored result, marked ``cached``. A row that is damaged or not understood counts as absent."""
+        """Return a stored result with ``cached`` set; None if there is none or its row is damaged."""
         text = self.stored_text(key)
         try:
             known = result_type.model_validate_json(text) if text is not None else None
@@ -119,7 +119,7 @@ class ResultCache:
         return True
 
     def stored_text(self, key: str) -> str | None:
-        """Return the text stored under a key by :meth:`put_text`; None if it is damaged."""
+        """Return the stored text of a verdict; None if there is none or it is damaged."""
         found = self._file.execute("SELECT CAST(result AS BLOB), used FROM verdicts WHERE key = ?", (key,))
         if not found:
             return None
@@ -158,7 +158,7 @@ class ResultCache:
         return None
 
     @contextlib.contextmanager
-    def building(self) -> Iterator[Path]:
+    def artefact_staging_folder(self) -> Iterator[Path]:
         """Yield an empty folder to build in; it is removed afterwards.
 
         Raises:
@@ -171,7 +171,7 @@ class ResultCache:
                 raise unusable_cache(self.artefacts, error) from error
             yield folder
 
-    def keep(self, key: str, folder: Path) -> Path:
+    def store_artefact(self, key: str, folder: Path) -> Path:
         """Move a built folder into the cache by one rename; if another process was faster, its folder is kept.
 
         Raises:

@@ -11,7 +11,13 @@ from typing import Annotated, Any, Literal, NamedTuple, Protocol
 
 from pydantic import Field, TypeAdapter
 
-from caretbench.execution.types import ExecutionRequest, ExecutionResult, Frozen, Isolation, Toolchain
+from caretbench.execution.execution_types import (
+    ExecutionRequest,
+    ExecutionResult,
+    FrozenModel,
+    Isolation,
+    Toolchain,
+)
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
 
 
@@ -28,7 +34,7 @@ class NodeRequirements(NamedTuple):
         return cls(request.language, request.bundle, tuple(sorted(request.needs)))
 
 
-class NodeInfo(Frozen):
+class NodeInfo(FrozenModel):
     """Toolchain, bundle and isolation of one node, for programs with the same requirements."""
 
     node: str
@@ -36,10 +42,10 @@ class NodeInfo(Frozen):
     bundle: str = ""
     """Lock hash of the bundle; empty without a bundle, or if it is not built there."""
     skip_reason: str = ""
-    """Reason why such programs are skipped there, and the remedy."""
+    """Reason why such programs are skipped on the node, with a remedy; empty if they can run."""
     isolation: Isolation | None = None
     fault: str = ""
-    """Reason why no program at all can run there."""
+    """Reason why the node can run no program at all; empty if it can."""
 
     @property
     def environment_key(self) -> tuple[str, str, str]:
@@ -47,7 +53,7 @@ class NodeInfo(Frozen):
         return self.toolchain.fingerprint, self.bundle, self.skip_reason
 
 
-class Batch(Frozen):
+class ProgramBatch(FrozenModel):
     """Batch of programs for a node; ``node_info`` is the expected state of the node."""
 
     kind: Literal["programs"] = "programs"
@@ -63,7 +69,7 @@ class LanguageEnvironment(NamedTuple):
     node_info: NodeInfo
 
 
-class ProjectBatch(Frozen):
+class ProjectBatch(FrozenModel):
     """Batch of commands in one project for a node; ``archive`` is the packed project, for a node that lacks it."""
 
     kind: Literal["project"] = "project"
@@ -73,7 +79,7 @@ class ProjectBatch(Frozen):
     archive: bytes | None = None
 
 
-class _BatchResult(Frozen):
+class _BatchResult(FrozenModel):
     node: str = ""
     mismatch: NodeInfo | None = None
     fault: str = ""
@@ -81,7 +87,7 @@ class _BatchResult(Frozen):
     """True if the node needs the batch again, with the missing parts."""
 
 
-class BatchResult(_BatchResult):
+class ProgramBatchResult(_BatchResult):
     """Results of a batch, in any order; ``mismatch`` if the node differs from the others; or a ``fault``."""
 
     kind: Literal["programs"] = "programs"
@@ -96,31 +102,31 @@ class ProjectBatchResult(_BatchResult):
     requirements: NodeRequirements | None = None
 
 
-AnyBatch = Batch | ProjectBatch
-AnyBatchResult = BatchResult | ProjectBatchResult
+AnyBatch = ProgramBatch | ProjectBatch
+AnyBatchResult = ProgramBatchResult | ProjectBatchResult
 
-BATCHES: TypeAdapter[AnyBatch] = TypeAdapter(Annotated[AnyBatch, Field(discriminator="kind")])
-BATCH_RESULTS: TypeAdapter[AnyBatchResult] = TypeAdapter(
+BATCH_ADAPTER: TypeAdapter[AnyBatch] = TypeAdapter(Annotated[AnyBatch, Field(discriminator="kind")])
+BATCH_RESULT_ADAPTER: TypeAdapter[AnyBatchResult] = TypeAdapter(
     Annotated[AnyBatchResult, Field(discriminator="kind")]
 )
 """Validators of batch results, which travel as dictionaries."""
 
 
 class BatchLost(Exception):  # noqa: N818 - names what became of the batch
-    """Error for a batch without a result: its worker is gone, and starting it elsewhere did not help."""
+    """Error for a batch without a result: its worker was lost, and a retry on another node failed."""
 
 
-class Nodes(Protocol):
+class NodePool(Protocol):
     """Protocol of a cluster's machines. Handles are opaque to the engine."""
 
     def processor_count(self) -> int:
         """Return the number of processors of the machines that are available now."""
 
-    def survey(self, requirements: NodeRequirements) -> list[NodeInfo]:
+    def collect_node_infos(self, requirements: NodeRequirements) -> list[NodeInfo]:
         """Return the state of all available machines, for programs with these requirements."""
 
     def send(self, batch: AnyBatch) -> Any:
-        """Submit a batch, again elsewhere if its machine goes away; return a handle at once."""
+        """Submit a batch and return its handle at once; it is sent to another node if its node is lost."""
 
     def wait(self, handles: Sequence[Any], seconds: float) -> Any | None:
         """Return the handle of a completed batch, or None after ``seconds``."""

@@ -18,21 +18,21 @@ from caretbench.errors import DataError
 from caretbench.execution.bundles import installed_bundle
 from caretbench.execution.cache.result_cache import open_cache
 from caretbench.execution.cluster.node_messages import (
-    BATCHES,
+    BATCH_ADAPTER,
     AnyBatch,
     AnyBatchResult,
-    Batch,
-    BatchResult,
     NodeInfo,
     NodeRequirements,
+    ProgramBatch,
+    ProgramBatchResult,
     ProjectBatch,
     ProjectBatchResult,
 )
+from caretbench.execution.execution_types import ExecutionRequest, Toolchain
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.program_runner import ProgramRunner
 from caretbench.execution.sandbox.program_sandbox import Sandbox
 from caretbench.execution.toolchain_tables import toolchain_tables
-from caretbench.execution.types import ExecutionRequest, Toolchain
 from caretbench.execution.workspaces.snapshot_archive import unpack_snapshot
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
@@ -43,18 +43,20 @@ _Result = TypeVar("_Result")
 
 
 class NodeWorker:
-    """One process on a node.
+    """Worker process on a node: it describes the node and runs batches.
 
     Args:
-        programs: Programs in flight. A task of the cluster has one processor, and most programs wait now and then.
+        max_parallel_programs: Maximum of parallel programs, above the number of processors, as most programs wait.
     """
 
-    def __init__(self, programs: int) -> None:
+    def __init__(self, max_parallel_programs: int) -> None:
         self.name = socket.gethostname()
         self._held = contextlib.ExitStack()
         self._cache = self._held.enter_context(open_cache(None, use_cache=False))
         self._sandbox = Sandbox()
-        self._executor = LocalExecutor(programs, cache=self._cache, sandbox=self._sandbox, compilers=1)
+        self._executor = LocalExecutor(
+            max_parallel_programs, cache=self._cache, sandbox=self._sandbox, compilers=1
+        )
         self._runner = ProgramRunner(self._sandbox, self._cache, installed_bundle)
         self._spaces: WorkspaceRunner | None = None
         atexit.register(self.close)
@@ -82,15 +84,17 @@ class NodeWorker:
     def run_batch(self, batch: AnyBatch) -> AnyBatchResult:
         """Run a batch, unless this node is not in the expected state."""
         try:
-            return self._programs(batch) if isinstance(batch, Batch) else self._project(batch)
+            return self._programs(batch) if isinstance(batch, ProgramBatch) else self._project(batch)
         finally:
             self._cache.clear()
 
-    def _programs(self, batch: Batch) -> BatchResult:
+    def _programs(self, batch: ProgramBatch) -> ProgramBatchResult:
         node_info = self.node_info(batch.requirements)
         if node_info.environment_key != batch.node_info.environment_key:
-            return BatchResult(node=self.name, mismatch=node_info)
-        return BatchResult(node=self.name, results=self._results(self._executor.submit(batch.requests)))
+            return ProgramBatchResult(node=self.name, mismatch=node_info)
+        return ProgramBatchResult(
+            node=self.name, results=self._results(self._executor.submit(batch.requests))
+        )
 
     def _project(self, batch: ProjectBatch) -> ProjectBatchResult:
         for ground in batch.environments:
@@ -131,25 +135,27 @@ class NodeWorker:
 
 
 @cache
-def _worker(programs: int) -> NodeWorker:
-    return NodeWorker(programs)
+def _worker(max_parallel_programs: int) -> NodeWorker:
+    return NodeWorker(max_parallel_programs)
 
 
-def describe_node(requirements: tuple[str, str | None, tuple[str, ...]], programs: int) -> dict[str, Any]:
+def describe_node(
+    requirements: tuple[str, str | None, tuple[str, ...]], max_parallel_programs: int
+) -> dict[str, Any]:
     """Return this node's :class:`~caretbench.execution.cluster.node_messages.NodeInfo` as a dictionary."""
     try:
-        return _worker(programs).node_info(NodeRequirements(*requirements)).model_dump()
+        return _worker(max_parallel_programs).node_info(NodeRequirements(*requirements)).model_dump()
     except Exception as error:
         tools = Toolchain(language=requirements[0], available=False)
         return NodeInfo(node=socket.gethostname(), toolchain=tools, fault=_error_text(error)).model_dump()
 
 
-def run_batch(batch: Mapping[str, Any], programs: int) -> dict[str, Any]:
+def run_batch(batch: Mapping[str, Any], max_parallel_programs: int) -> dict[str, Any]:
     """Run a batch on this node; return its result (see ``node_messages``) as a dictionary."""
     try:
-        return _worker(programs).run_batch(BATCHES.validate_python(batch)).model_dump()
+        return _worker(max_parallel_programs).run_batch(BATCH_ADAPTER.validate_python(batch)).model_dump()
     except Exception as error:
-        return BatchResult(node=socket.gethostname(), fault=_error_text(error)).model_dump()
+        return ProgramBatchResult(node=socket.gethostname(), fault=_error_text(error)).model_dump()
 
 
 def _error_text(error: Exception) -> str:

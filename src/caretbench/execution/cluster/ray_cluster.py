@@ -17,15 +17,15 @@ from pydantic import ValidationError
 
 from caretbench.errors import MachineError
 from caretbench.execution.cluster.node_messages import (
-    BATCH_RESULTS,
+    BATCH_RESULT_ADAPTER,
     AnyBatch,
     AnyBatchResult,
     BatchLost,
-    BatchResult,
     NodeInfo,
     NodeRequirements,
+    ProgramBatchResult,
 )
-from caretbench.execution.types import Toolchain
+from caretbench.execution.execution_types import Toolchain
 
 PROGRAMS_PER_PROCESSOR = 8
 """Programs in flight on each processor of the cluster, as on one machine."""
@@ -35,7 +35,7 @@ _SURVEY_S = 120.0
 _OWN_STORE_BYTES = 256 << 20
 
 
-class RayNodes:
+class RayNodePool:
     """Machines of a Ray cluster that have this package and its tools installed.
 
     Args:
@@ -48,7 +48,7 @@ class RayNodes:
         MachineError: Ray is not installed, or the cluster does not answer.
     """
 
-    def __init__(self, address: str | None = None, programs: int | None = None) -> None:
+    def __init__(self, address: str | None = None, max_parallel_programs: int | None = None) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing of a run is told to anybody
         # Ray prints what befalls a machine on standard output, where results go. It is read when Ray is imported.
         os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
@@ -63,7 +63,7 @@ class RayNodes:
         self._ray: Any = ray
         self._exceptions: Any = exceptions
         self._on_node: Any = scheduling_strategies.NodeAffinitySchedulingStrategy
-        self._programs = programs or PROGRAMS_PER_PROCESSOR
+        self._programs = max_parallel_programs or PROGRAMS_PER_PROCESSOR
         _connect(ray, address)
         self._work: Any = ray.remote(num_cpus=1, max_retries=_RETRIES)(node_worker.run_batch)
         # Looking costs no processor: it must not wait behind batches.
@@ -73,7 +73,7 @@ class RayNodes:
         """Return the number of processors of the machines that are available now."""
         return int(self._ray.cluster_resources().get("CPU", 0))
 
-    def survey(self, requirements: NodeRequirements) -> list[NodeInfo]:
+    def collect_node_infos(self, requirements: NodeRequirements) -> list[NodeInfo]:
         """Return the state of all available machines that have a processor."""
         handles = {
             node: self._look.options(scheduling_strategy=self._on_node(node, soft=False)).remote(
@@ -110,9 +110,9 @@ class RayNodes:
     def fetch(self, handle: Any) -> AnyBatchResult:
         """Return the result of a batch (a task that could not start is a fault); raise BatchLost if Ray gave it up."""
         try:
-            return BATCH_RESULTS.validate_python(self._ray.get(handle))
+            return BATCH_RESULT_ADAPTER.validate_python(self._ray.get(handle))
         except (self._exceptions.RayTaskError, ValidationError) as error:
-            return BatchResult(fault=_error_text(error))
+            return ProgramBatchResult(fault=_error_text(error))
         except self._exceptions.RayError as error:
             raise BatchLost(_error_text(error)) from error
 

@@ -15,16 +15,22 @@ from caretbench.execution.cache.cache_keys import verdict_key
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.cluster.node_messages import (
     AnyBatchResult,
-    Batch,
-    BatchResult,
     NodeInfo,
+    NodePool,
     NodeRequirements,
-    Nodes,
+    ProgramBatch,
+    ProgramBatchResult,
 )
 from caretbench.execution.cluster.remote_jobs import RemoteJobRunner, RemoteRequestKind
+from caretbench.execution.execution_types import (
+    ExecutionRequest,
+    ExecutionResult,
+    Isolation,
+    Status,
+    Toolchain,
+)
 from caretbench.execution.submission import CachedExecutor, Submission
 from caretbench.execution.toolchains.base_runtime import BundleLookup
-from caretbench.execution.types import ExecutionRequest, ExecutionResult, Isolation, Status, Toolchain
 
 BATCH = 25
 """Programs per batch, as many as a compiler takes at a time."""
@@ -43,7 +49,7 @@ class RemoteExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
 
     def __init__(
         self,
-        nodes: Nodes,
+        nodes: NodePool,
         *,
         cache: ResultCache | None = None,
         use_cache: bool = True,
@@ -56,7 +62,7 @@ class RemoteExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
 
     def isolation(self) -> Isolation:
         """Return the isolation of all machines; a field that differs is ``mixed``. Each result contains its own."""
-        node_infos = usable_nodes(self.nodes.survey(NodeRequirements("python")))
+        node_infos = usable_nodes(self.nodes.collect_node_infos(NodeRequirements("python")))
         walls = [
             node_info.isolation.model_dump() for node_info in node_infos if node_info.isolation is not None
         ]
@@ -77,7 +83,7 @@ class RemoteExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
     def node_info(self, requirements: NodeRequirements) -> NodeInfo:
         """Return the common state of the machines, cached; raise MachineError if they differ or cannot run programs."""
         if requirements not in self._node_infos:
-            node_info, *others = usable_nodes(self.nodes.survey(requirements))
+            node_info, *others = usable_nodes(self.nodes.collect_node_infos(requirements))
             for other in others:
                 check_same_environment(node_info, other, requirements)
             if (
@@ -94,7 +100,7 @@ class RemoteExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
 
 
 def usable_nodes(node_infos: Sequence[NodeInfo]) -> Sequence[NodeInfo]:
-    """Return machines that can run programs, or raise MachineError where there is none, or one cannot."""
+    """Return the nodes that can run programs; MachineError if there is none, or one has a fault."""
     if not node_infos:
         raise MachineError(
             "the cluster has no machine with a processor; add one: ray start --address=HEAD:PORT"
@@ -154,9 +160,9 @@ class _RemotePrograms(RemoteRequestKind[ExecutionRequest, ExecutionResult]):
     def character_count(self, request: ExecutionRequest) -> int:
         return len(request.source)
 
-    def batch(self, requests: tuple[ExecutionRequest, ...], *, with_archive: bool) -> Batch:
+    def batch(self, requests: tuple[ExecutionRequest, ...], *, with_archive: bool) -> ProgramBatch:
         del with_archive  # a program is all there in its text
-        return Batch(
+        return ProgramBatch(
             requirements=NodeRequirements.for_request(requests[0]),
             node_info=self._node_info(requests[0]),
             requests=requests,
@@ -169,7 +175,7 @@ class _RemotePrograms(RemoteRequestKind[ExecutionRequest, ExecutionResult]):
             )
 
     def results(self, result: AnyBatchResult) -> tuple[ExecutionResult, ...]:
-        return result.results if isinstance(result, BatchResult) else ()
+        return result.results if isinstance(result, ProgramBatchResult) else ()
 
     def _node_info(self, request: ExecutionRequest) -> NodeInfo:
         return self._executor.node_info(NodeRequirements.for_request(request))

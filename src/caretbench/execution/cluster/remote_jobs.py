@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any, Generic
 
 from caretbench.errors import MachineError
-from caretbench.execution.cluster.node_messages import AnyBatch, AnyBatchResult, BatchLost, Nodes
+from caretbench.execution.cluster.node_messages import AnyBatch, AnyBatchResult, BatchLost, NodePool
+from caretbench.execution.execution_types import Status
 from caretbench.execution.submission import Job, Request, RequestKind, Result
-from caretbench.execution.types import Status
 
 _BATCHES_PER_PROCESSOR = 2  # one that runs, one that waits behind it
 _LEAST_BATCHES = 4
@@ -46,13 +46,13 @@ class RemoteRequestKind(RequestKind[Request, Result]):
         return self.result_type(id=request.id, status=status, reason=reason)
 
     def is_reusable(self, result: Result) -> bool:
-        """Return True: a request that took a machine down is not sent again."""
+        """Return True, so that a request that crashed a node is not sent again."""
         del result
         return True
 
     @abstractmethod
     def batch(self, requests: tuple[Request, ...], *, with_archive: bool) -> AnyBatch:
-        """Return a batch as it is sent; ``with_archive``: with the parts that the node reported as missing."""
+        """Return a batch to send; ``with_archive`` adds the project's archive, which the node lacks."""
 
     @abstractmethod
     def check_node(self, request: Request, result: AnyBatchResult) -> None:
@@ -76,7 +76,7 @@ class _Filling(Generic[Request]):
 class RemoteJobRunner(Generic[Request, Result]):
     """Runner of jobs on other machines, as :class:`caretbench.execution.submission.JobRunner`."""
 
-    def __init__(self, nodes: Nodes, kind: RemoteRequestKind[Request, Result]) -> None:
+    def __init__(self, nodes: NodePool, kind: RemoteRequestKind[Request, Result]) -> None:
         self._nodes = nodes
         self._kind: RemoteRequestKind[Request, Result] = kind
         self._out: dict[Any, _Filling[Request]] = {}
@@ -111,7 +111,7 @@ class RemoteJobRunner(Generic[Request, Result]):
             self._send(self._filling.pop(group))
 
     def completed(self) -> Iterator[tuple[Job[Request], Result]]:
-        """Yield completed jobs, now and then."""
+        """Yield completed jobs; results are collected at intervals, not at every call."""
         if time.monotonic() - self._looked > _LOOK_S:
             yield from self._collect(0.0)
 

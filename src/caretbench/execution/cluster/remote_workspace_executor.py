@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from pathlib import PurePosixPath
 
-from caretbench.execution.cache.cache_keys import remote_project_key
+from caretbench.execution.cache.cache_keys import remote_project_command_key
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.cluster.node_messages import (
     AnyBatchResult,
@@ -22,9 +22,9 @@ from caretbench.execution.cluster.node_messages import (
 )
 from caretbench.execution.cluster.remote_executor import RemoteExecutor, check_same_environment
 from caretbench.execution.cluster.remote_jobs import RemoteJobRunner, RemoteRequestKind
+from caretbench.execution.execution_types import Isolation, Status
 from caretbench.execution.submission import CachedExecutor, Submission
 from caretbench.execution.toolchain_tables import toolchain_tables
-from caretbench.execution.types import Isolation, Status
 from caretbench.execution.workspaces.snapshot_archive import pack_snapshot
 from caretbench.execution.workspaces.workspace_runner import (
     WorkspaceRequest,
@@ -99,7 +99,7 @@ class _RemoteProjects(RemoteRequestKind[WorkspaceRequest, WorkspaceResult]):
         return self.unrun_result(request, Status.SKIPPED, obstacle) if obstacle else None
 
     def key(self, request: WorkspaceRequest) -> str:
-        return remote_project_key(
+        return remote_project_command_key(
             request,
             [
                 (requirements, node_info.environment_key)

@@ -49,9 +49,9 @@ class _Stage:
         """Call a function in the thread."""
         return self._pool.submit(function, *arguments, **options).result()
 
-    def place(self, path: str, user: int, binary: str, *, writable: bool) -> str:
+    def place(self, path: str, user: int, bubblewrap_path: str, *, writable: bool) -> str:
         """Return where this user reaches ``path`` in the thread's mounts."""
-        descriptor = open_mount(path, user, binary, writable=writable)
+        descriptor = open_mount(path, user, bubblewrap_path, writable=writable)
         try:
             place = f"{_STAGE}/{next(self._numbers)}"
             self.call(self._put, descriptor, Path(place), folder=Path(path).is_dir())
@@ -89,26 +89,26 @@ def _stage() -> _Stage:
 class ReachableBinds(NamedTuple):
     """Paths of bubblewrap and of all binds that the sandbox's user can reach."""
 
-    binary: str
+    bubblewrap_path: str
     read_only: Mapping[str, str]
     writable: Mapping[str, str]
     user: int | None
-    stage: _Stage | None
+    mount_thread: _Stage | None
 
     def start(self, arguments: list[str], **options: Any) -> subprocess.Popen[bytes]:
-        """Start bubblewrap as the user, in a group of its own."""
+        """Start bubblewrap as ``user``, in its own process group."""
         groups = () if self.user is not None else None
         popen: Callable[..., subprocess.Popen[bytes]] = subprocess.Popen
-        start = popen if self.stage is None else partial(self.stage.call, popen)
+        start = popen if self.mount_thread is None else partial(self.mount_thread.call, popen)
         return start(
-            [self.binary, *arguments], env={"PATH": "/usr/bin:/bin"}, cwd="/", process_group=0, user=self.user,
+            [self.bubblewrap_path, *arguments], env={"PATH": "/usr/bin:/bin"}, cwd="/", process_group=0, user=self.user,
             group=self.user, extra_groups=groups, **options,
         )  # fmt: skip
 
 
 @contextlib.contextmanager
 def reachable_binds(
-    binary: str, read_only: Mapping[str, str], writable: Mapping[str, str], user: int | None
+    bubblewrap_path: str, read_only: Mapping[str, str], writable: Mapping[str, str], user: int | None
 ) -> Iterator[ReachableBinds]:
     """Make all bound paths reachable while bubblewrap starts.
 
@@ -118,13 +118,13 @@ def reachable_binds(
         CannotReach: something of it cannot be reached by this user.
     """
     closed = unreachable_paths(
-        [binary, *read_only.values(), *(str(Path(path).parent) for path in writable.values())]
+        [bubblewrap_path, *read_only.values(), *(str(Path(path).parent) for path in writable.values())]
     )
     if user is None or not closed:
-        yield ReachableBinds(binary, read_only, writable, user, None)
+        yield ReachableBinds(bubblewrap_path, read_only, writable, user, None)
         return
     try:
-        stage = _stage()
+        mount_thread = _stage()
     except OSError as error:
         raise bind_unreachable(closed[0], error) from None
     with contextlib.ExitStack() as stack:
@@ -133,24 +133,24 @@ def reachable_binds(
             if reachable_by_others(Path(path).parent if written else path):
                 return path
             try:
-                lies = stage.place(path, user, binary, writable=written)
+                lies = mount_thread.place(path, user, bubblewrap_path, writable=written)
             except OSError as error:
                 raise bind_unreachable(path, error) from None
-            stack.callback(stage.take_away, lies)
+            stack.callback(mount_thread.take_away, lies)
             return lies
 
         # An error of the caller's own while it is reached is the caller's: nothing here may rename it.
         yield ReachableBinds(
-            place(binary),
+            place(bubblewrap_path),
             {inside: place(path) for inside, path in read_only.items()},
             {inside: place(path, written=True) for inside, path in writable.items()},
             user,
-            stage,
+            mount_thread,
         )
 
 
 @contextlib.contextmanager
-def open_mounts(user_binds: Mapping[str, str], user: int | None, binary: str) -> Iterator[list[int]]:
+def open_mounts(user_binds: Mapping[str, str], user: int | None, bubblewrap_path: str) -> Iterator[list[int]]:
     """Yield descriptors of mounts for this user, in the order of ``user_binds``.
 
     Raises:
@@ -160,7 +160,7 @@ def open_mounts(user_binds: Mapping[str, str], user: int | None, binary: str) ->
     try:
         for path in user_binds.values() if user is not None else ():
             try:
-                mounts.append(open_mount(path, user or 0, binary))
+                mounts.append(open_mount(path, user or 0, bubblewrap_path))
             except OSError as error:
                 raise bind_unreachable(path, error) from None
         yield mounts

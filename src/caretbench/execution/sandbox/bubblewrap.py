@@ -48,14 +48,14 @@ _PUBLIC_ETC = (
     "matplotlibrc", "python3*",
 )  # fmt: skip
 
-STUBS: Mapping[str, str] = {
+ETC_FILES: Mapping[str, str] = {
     "/etc/passwd": f"runner:x:{INSIDE_USER}:{INSIDE_USER}:runner:{HOME}:/bin/sh\n",
     "/etc/group": f"runner:x:{INSIDE_USER}:\n",
     "/etc/hosts": "127.0.0.1 localhost\n::1 localhost\n",
     "/etc/hostname": "sandbox\n",
     "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
 }
-"""Files of the sandbox's own ``/etc``."""
+"""Contents of the files in the sandbox's own ``/etc``, by path."""
 
 DEFAULT_ENVIRONMENT: Mapping[str, str] = {
     "PATH": PATH, "HOME": HOME, "TMPDIR": "/tmp", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TZ": "UTC",
@@ -107,7 +107,7 @@ def find_bubblewrap() -> str | None:
 
 @cache
 def launcher_interpreter() -> tuple[str, Mapping[str, str]]:
-    """Return an interpreter that exists inside, with the read-only binds it needs: the system's, else this one's."""
+    """Return a Python interpreter for the sandbox and its read-only binds: the system's, else this process's."""
     for path in ("/usr/bin/python3", "/usr/local/bin/python3"):
         if Path(path).exists() and Path(path).resolve().is_relative_to("/usr"):
             return path, {}
@@ -175,7 +175,7 @@ def sandbox_files(*scripts: str) -> dict[str, bytes]:
     """Return the sandbox's own files by path: our scripts, its ``/etc``, and replacements for parts of ``/proc``."""
     copies = {f"{COVERS}/sys/{name}": value for name, value in kernel_settings().items()}
     ours = {f"/run/caretbench/{name}": script_text(name) for name in scripts}
-    stubs = {path: text.encode() for path, text in STUBS.items()}
+    stubs = {path: text.encode() for path, text in ETC_FILES.items()}
     return {**ours, **stubs, **copies, f"{COVERS}/file": b""}
 
 

@@ -12,38 +12,40 @@ _PATH_ONLY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def remove_folder(place: str, held: int) -> None:
-    """Remove the folder of descriptor ``held`` as far as possible; targets of links are never touched.
+def remove_folder(place: str, descriptor: int) -> None:
+    """Remove the folder of descriptor ``descriptor`` as far as possible; targets of links are never touched.
 
     If ``place`` is another file by now, it stays. Each folder below is moved to the top before it is emptied, so that
     a few descriptors suffice at any depth.
     """
     above, name = os.path.split(place)
     try:
-        around = os.open(above, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        parent_descriptor = os.open(above, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:
         return
     try:
-        top = open_folder(".", held)
+        top = open_folder(".", descriptor)
         try:
             _empty(top)
         finally:
             os.close(top)
-        if os.path.samestat(os.fstat(held), os.stat(name, dir_fd=around, follow_symlinks=False)):
-            os.rmdir(name, dir_fd=around)
+        if os.path.samestat(
+            os.fstat(descriptor), os.stat(name, dir_fd=parent_descriptor, follow_symlinks=False)
+        ):
+            os.rmdir(name, dir_fd=parent_descriptor)
     except OSError:
         return
     finally:
-        os.close(around)
+        os.close(parent_descriptor)
 
 
-def open_folder(name: str, around: int) -> int:
-    """Return a descriptor of a folder in ``around``, which is opened to its owner first if it was closed.
+def open_folder(name: str, parent_descriptor: int) -> int:
+    """Return a descriptor of a folder in ``parent_descriptor``, which is opened to its owner first if it was closed.
 
     Raises:
         OSError: it is gone, it is no folder (a link to one is none), or it is another user's and closed.
     """
-    found = os.open(name, _PATH_ONLY, dir_fd=around)
+    found = os.open(name, _PATH_ONLY, dir_fd=parent_descriptor)
     try:
         mode = stat.S_IMODE(os.fstat(found).st_mode)
         if mode & 0o700 != 0o700:

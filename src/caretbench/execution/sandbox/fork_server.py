@@ -57,7 +57,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def mount(source: bytes, target: bytes, kind: bytes | None, flags: int, options: bytes | None = None) -> None:
-    """Mount in this process's own namespace."""
+    """Mount a file system in this process's mount namespace."""
     launcher.mount(source, target, kind, flags, options)
 
 
@@ -106,7 +106,7 @@ def switch_loopback(flags: int) -> None:
         fcntl.ioctl(handle, INTERFACE_FLAGS, struct.pack("16sH14s", b"lo", flags, b""))
 
 
-def mount_overlay(memory: str) -> None:
+def mount_overlay(tmpfs_options: str) -> None:
     """Mount an overlay of the snapshot as the work folder; changes are kept in memory.
 
     Needs a memory-backed file system with user attributes (Linux 6.6): without them a folder that is deleted and made
@@ -116,7 +116,7 @@ def mount_overlay(memory: str) -> None:
         raise OSError("no overlay: the snapshot belongs to another user")
     step = "memory"
     try:
-        launcher.mount_memory(PROJECT.decode(), memory)
+        launcher.mount_memory(PROJECT.decode(), tmpfs_options)
         os.mkdir(PROJECT + b"/upper", 0o755)
         os.mkdir(PROJECT + b"/work", 0o700)
         step = "attributes"
@@ -130,17 +130,17 @@ def mount_overlay(memory: str) -> None:
     mount(b"tmpfs", SNAPSHOT, b"tmpfs", NO_SUID | NO_DEVICES | READ_ONLY, b"size=4k,mode=0555")
 
 
-def mount_shared_tmp(memory: str) -> None:
+def mount_shared_tmp(tmpfs_options: str) -> None:
     """Mount a /tmp in the fork server itself, which all programs of this sandbox share."""
     user, group = os.getuid(), os.getgid()
     launcher.check(libc.unshare(NEW_USER | NEW_MOUNTS), "unshare")
     map_user(user, group)
-    launcher.mount_files(memory)
+    launcher.mount_files(tmpfs_options)
 
 
-def attach_mounts(given: list[tuple[int, str]], *, below_tmp: bool) -> None:
+def attach_mounts(mounts_with_targets: list[tuple[int, str]], *, below_tmp: bool) -> None:
     """Attach the mounts that root opened for this program's user at their targets."""
-    for descriptor, target in given:
+    for descriptor, target in mounts_with_targets:
         if target.startswith("/tmp/") is below_tmp:
             if below_tmp:
                 os.makedirs(target, exist_ok=True)
@@ -151,8 +151,8 @@ def attach_mounts(given: list[tuple[int, str]], *, below_tmp: bool) -> None:
 
 def mount_job_files(job: dict[str, Any], mounts: list[int]) -> None:
     """Mount an empty /tmp and /dev/shm, the compiled program, and the project of a job."""
-    given = list(zip(mounts, job.get("given", []), strict=True))
-    attach_mounts(given, below_tmp=False)
+    mounts_with_targets = list(zip(mounts, job.get("given", []), strict=True))
+    attach_mounts(mounts_with_targets, below_tmp=False)
     if job["artefact"]:
         mount(ARTEFACTS + b"/" + job["artefact"].encode(), ARTEFACT, None, BIND | RECURSIVE)
     mount(b"tmpfs", ARTEFACTS, b"tmpfs", NO_SUID | NO_DEVICES | READ_ONLY, b"size=4k,mode=0555")
@@ -168,7 +168,7 @@ def mount_job_files(job: dict[str, Any], mounts: list[int]) -> None:
     for source, target in job["aside"]:
         os.makedirs(target, exist_ok=True)
         mount(source.encode(), target.encode(), None, BIND | RECURSIVE)
-    attach_mounts(given, below_tmp=True)
+    attach_mounts(mounts_with_targets, below_tmp=True)
 
 
 def drop_privileges(program: bytes) -> None:
@@ -180,13 +180,13 @@ def drop_privileges(program: bytes) -> None:
 
 def serve_program(
     channel: int,
-    door: int | None,
+    listener_channel: int | None,
     mounts: list[int],
     user: int,
-    hidden: tuple[str, list[str]],
+    proc_covers: tuple[str, list[str]],
     filter_program: bytes,
 ) -> dict[str, Any]:
-    """Become the first process of new namespaces and run one job; return it in a program that runs in this process."""
+    """Enter new namespaces and run one job there; return the job if it is to run in this process."""
     try:
         if user:
             switch_user(user)
@@ -198,11 +198,11 @@ def serve_program(
         launcher.check(libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl")
         mount(b"proc", b"/proc", b"proc", NO_SUID | NO_DEVICES)
         limit_namespace_resources()  # it writes below /proc/sys, which is covered then
-        launcher.cover_proc_files(*hidden)
+        launcher.cover_proc_files(*proc_covers)
         # By the credentials of this message the supervisor finds the process.
         os.write(channel, b'{"here": true}\n')
         job: dict[str, Any] = launcher.read_job(channel)
-        job["door"] = door
+        job["door"] = listener_channel
         mount_job_files(job, mounts)
     except OSError as error:
         os.write(
@@ -218,8 +218,10 @@ def serve_program(
     return job
 
 
-def serve(control: socket.socket, hidden: tuple[str, list[str]], filter_program: bytes) -> dict[str, Any]:
-    """Fork for every message until the supervisor ends; return the job in a program that runs in this process."""
+def serve_programs(
+    control: socket.socket, proc_covers: tuple[str, list[str]], filter_program: bytes
+) -> dict[str, Any]:
+    """Fork for every message until the supervisor ends; in the child, return a job to run in this process."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies; who waits for a child sets the default again
     room = socket.CMSG_SPACE(MOST_DESCRIPTORS * 4)
     while True:
@@ -240,9 +242,9 @@ def serve(control: socket.socket, hidden: tuple[str, list[str]], filter_program:
             for number, stream in enumerate((output, errors), start=1):
                 os.dup2(stream, number)
                 os.close(stream)
-            door = others[0] if doors else None
+            listener_channel = others[0] if doors else None
             mounts = others[doors : doors + count]
-            return serve_program(channel, door, mounts, user, hidden, filter_program)
+            return serve_program(channel, listener_channel, mounts, user, proc_covers, filter_program)
         for descriptor in handed:
             os.close(descriptor)
 
@@ -275,7 +277,7 @@ def main() -> None:
         mount_shared_tmp(shared_tmp)
     gc.freeze()
     control.send(b"r")
-    job = serve(control, (covers, kept.split(",")), filter_program)
+    job = serve_programs(control, (covers, kept.split(",")), filter_program)
     exec(compile(job["forked"], "<harness>", "exec", dont_inherit=True), {"__name__": "harness"})
 
 

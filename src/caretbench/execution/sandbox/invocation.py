@@ -11,6 +11,7 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
+from caretbench.execution.execution_types import Limits, ProjectTree, WarmSettings
 from caretbench.execution.sandbox.bubblewrap import (
     DEFAULT_ENVIRONMENT,
     WORK,
@@ -18,7 +19,6 @@ from caretbench.execution.sandbox.bubblewrap import (
     script_text,
 )
 from caretbench.execution.sandbox.package_index.index_policy import PROXY_PORT
-from caretbench.execution.types import Limits, ProjectTree, WarmSettings
 
 if TYPE_CHECKING:
     from caretbench.execution.sandbox.package_index.index_proxy import IndexProxy
@@ -52,7 +52,7 @@ class OutputHandler(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """One program to run in a sandbox: by its path inside, with its arguments."""
+    """Program to run in a sandbox: command (with its path inside), limits, files and binds."""
 
     argv: Sequence[str]
     _: KW_ONLY
@@ -64,9 +64,9 @@ class Invocation:
     """Path inside -> writable folder on the host: for compilers only. If root starts the program, the folder's owner is
     changed to the unprivileged user."""
     environment: Mapping[str, str] | None = None
-    """Added to a small default environment; nothing of the host's is passed on."""
+    """Environment variables added to a small default; none of the host's are passed."""
     address_space_limit: bool = True
-    """Bound the address space; else data memory only (for runtimes that reserve much)."""
+    """Limit the address space; otherwise only data memory, for runtimes that reserve much address space."""
     wall_s: float | None = None  # wall time in seconds, ``limits.wall_s`` by default
     sentinel: bool = False
     """Open the private channel: ``CARETBENCH_SENTINEL=<in>:<out>`` contains the descriptor numbers of two pipes. A
@@ -79,7 +79,7 @@ class Invocation:
     display: bool = False  # start an X server inside first
     directory: str = WORK
     warm: WarmSettings | None = None
-    """Build the program's sandbox inside one that exists already, where this machine can; nothing may be writable."""
+    """Run in a warm sandbox if this machine supports it; not with ``writable`` folders."""
     tree: ProjectTree | None = None
     """Make the work folder a project's. With a snapshot, and without loopback, this is done in a warm sandbox or not
     at all: elsewhere the result's error begins with :data:`NO_OVERLAY`."""
@@ -103,7 +103,7 @@ class Invocation:
         return self.tree is not None and self.tree.snapshot is not None
 
     @property
-    def standard_input(self) -> int:
+    def stdin_descriptor(self) -> int:
         """Descriptor of the sandbox's standard input."""
         return self.stdin if isinstance(self.stdin, int) else subprocess.DEVNULL
 
@@ -113,25 +113,25 @@ class ResolvedInvocation(NamedTuple):
 
     invocation: Invocation
     job: dict[str, object]  # what the launcher reads
-    binds: Mapping[str, str]  # path inside -> path on the host, to be read
+    read_only_binds: Mapping[str, str]  # path inside -> path on the host, to be read
     writable: Mapping[str, str]  # path inside -> folder on the host, to be written
 
 
 def resolve_invocation(invocation: Invocation, display: str | None) -> ResolvedInvocation:
-    """Resolve an invocation; ``display`` is the X server to start, if any.
+    """Return an invocation with its job and host paths; ``display`` is the X server to start, if any.
 
     Raises:
         ValueError: a file lies outside the work folder.
     """
     tree = invocation.tree
-    binds = {
+    read_only_binds = {
         inside: str(Path(path).resolve())
         for inside, path in {**launcher_interpreter()[1], **(invocation.read_only or {})}.items()
     }
     if tree is not None and tree.snapshot is not None:
-        binds[SNAPSHOT] = str(tree.snapshot.resolve())
+        read_only_binds[SNAPSHOT] = str(tree.snapshot.resolve())
     writable = {inside: str(path.resolve()) for inside, path in (invocation.writable or {}).items()}
-    return ResolvedInvocation(invocation, _job(invocation, display), binds, writable)
+    return ResolvedInvocation(invocation, _job(invocation, display), read_only_binds, writable)
 
 
 def _job(invocation: Invocation, display: str | None) -> dict[str, object]:
@@ -189,7 +189,7 @@ def _random_descriptors(nofile: int) -> list[int]:
     return [first, second]
 
 
-def memory_options(size_mb: int) -> str:
+def tmpfs_options(size_mb: int) -> str:
     """Return the mount options of a file system in memory that a program may write to."""
     return f"size={size_mb << 20},nr_inodes={MOST_FILES}"
 

@@ -10,7 +10,7 @@ from typing import Literal, cast, get_args
 from caretbench.errors import MachineError
 
 IsolationLevel = Literal["namespaces", "landlock"]
-"""From the stronger to the weaker; :class:`caretbench.execution.types.Isolation` records the one in force."""
+"""From the stronger to the weaker; :class:`caretbench.execution.execution_types.Isolation` records the one in force."""
 LevelSetting = Literal["auto", "namespaces", "landlock"]
 """``auto``: namespaces, and Landlock where they are forbidden."""
 
@@ -21,9 +21,9 @@ class SandboxUnavailable(MachineError):  # noqa: N818 - a state of the machine
     """Error: no sandbox can be built here; the message contains the remedy."""
 
 
-def accepted_levels(wanted: str | None = None) -> tuple[IsolationLevel, ...]:
+def accepted_levels(requested: str | None = None) -> tuple[IsolationLevel, ...]:
     """Return the levels to try, in this order, or raise ValueError where one is not known."""
-    word = wanted or os.environ.get(SETTING) or "auto"
+    word = requested or os.environ.get(SETTING) or "auto"
     if word not in get_args(LevelSetting):
         raise ValueError(f"{SETTING}={word!r}: expected {', '.join(get_args(LevelSetting))}")
     return ("namespaces", "landlock") if word == "auto" else (cast("IsolationLevel", word),)

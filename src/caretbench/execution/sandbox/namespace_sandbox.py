@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+from caretbench.execution.execution_types import Isolation, WarmSettings
 from caretbench.execution.sandbox.bind_access import ReachableBinds, open_mounts, reachable_binds
 from caretbench.execution.sandbox.bubblewrap import (
     COVERS,
@@ -24,18 +25,17 @@ from caretbench.execution.sandbox.bubblewrap import (
 )
 from caretbench.execution.sandbox.host.failure_reasons import NO_FILTER, NO_NESTING
 from caretbench.execution.sandbox.host.program_users import leased_user, program_users, unprivileged_user
-from caretbench.execution.sandbox.invocation import NO_OVERLAY, Invocation, ResolvedInvocation, memory_options
+from caretbench.execution.sandbox.invocation import NO_OVERLAY, Invocation, ResolvedInvocation, tmpfs_options
 from caretbench.execution.sandbox.kernel.cgroups import MemoryGroups, memory_group, memory_mechanism
 from caretbench.execution.sandbox.supervisor import SandboxResult, Supervisor
 from caretbench.execution.sandbox.warm_sandbox import WarmWorkerPool
-from caretbench.execution.types import Isolation, WarmSettings
 
 
 @dataclass(frozen=True)
 class NamespaceSandbox:
     """Runner of programs with bubblewrap, our own arguments, system call filter and launcher."""
 
-    binary: str
+    bubblewrap_path: str
     filter_program: bytes | None  # None where this processor's calls are not known
     workers: WarmWorkerPool
     groups: MemoryGroups | None
@@ -59,11 +59,13 @@ class NamespaceSandbox:
         invocation = resolved.invocation
         with ExitStack() as stack:
             user = stack.enter_context(_user(resolved.writable))
-            binds = stack.enter_context(reachable_binds(self.binary, resolved.binds, resolved.writable, user))
+            read_only_binds = stack.enter_context(
+                reachable_binds(self.bubblewrap_path, resolved.read_only_binds, resolved.writable, user)
+            )
             ours, theirs = socket.socketpair()
             stack.callback(ours.close)
             stack.callback(theirs.close)
-            begin, process = self._started(binds, invocation, theirs, stack)
+            begin, process = self._started(read_only_binds, invocation, theirs, stack)
             theirs.close()
             group = stack.enter_context(memory_group(self.groups, invocation.limits))
             supervisor = Supervisor(process, ours, invocation, self.interrupted, group=group)
@@ -71,7 +73,7 @@ class NamespaceSandbox:
             return supervisor.result(begin, self._isolation(invocation))
 
     def _started(
-        self, binds: ReachableBinds, invocation: Invocation, theirs: socket.socket, stack: ExitStack
+        self, read_only_binds: ReachableBinds, invocation: Invocation, theirs: socket.socket, stack: ExitStack
     ) -> tuple[float, subprocess.Popen[bytes]]:
         """Start bubblewrap with the launcher; ``stack`` keeps the files that they read."""
         opened: list[int] = []
@@ -83,8 +85,8 @@ class NamespaceSandbox:
             return descriptor
 
         arguments = bubblewrap_arguments(
-            read_only=binds.read_only,
-            writable=binds.writable,
+            read_only=read_only_binds.read_only,
+            writable=read_only_binds.writable,
             descriptors={path: held(content) for path, content in sandbox_files("launcher.py").items()},
             capabilities=("CAP_SYS_ADMIN", "CAP_SETPCAP"),
         )
@@ -92,13 +94,13 @@ class NamespaceSandbox:
         rules = held(self.filter_program or b"")
         index = invocation.index
         begin = time.monotonic()
-        process = binds.start(
+        process = read_only_binds.start(
             [
                 "--args", str(arguments_fd), "--", launcher_interpreter()[0], "-I", "-S", "-B", LAUNCHER,
-                str(theirs.fileno()), str(rules), memory_options(invocation.limits.tmp_mb), COVERS, *KEPT_OF_PROC,
+                str(theirs.fileno()), str(rules), tmpfs_options(invocation.limits.tmp_mb), COVERS, *KEPT_OF_PROC,
             ],
             pass_fds=[*opened, theirs.fileno(), *([index.listener_channel.fileno()] if index is not None else [])],
-            stdin=invocation.standard_input,
+            stdin=invocation.stdin_descriptor,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )  # fmt: skip
@@ -109,13 +111,17 @@ class NamespaceSandbox:
         if self.filter_program is None:
             return None
         invocation = resolved.invocation
-        ready = self.workers.prepare_job(warm, resolved.job, resolved.binds, tmp_mb=invocation.limits.tmp_mb)
+        ready = self.workers.prepare_job(
+            warm, resolved.job, resolved.read_only_binds, tmp_mb=invocation.limits.tmp_mb
+        )
         with ExitStack() as stack:
-            worker = stack.enter_context(self.workers.lease(ready.key, self.binary, self.filter_program))
+            worker = stack.enter_context(
+                self.workers.lease(ready.key, self.bubblewrap_path, self.filter_program)
+            )
             if worker is None:
                 return None
             user = stack.enter_context(leased_user())[0] if ready.key.separate_users else None
-            with open_mounts(ready.user_binds, user, self.binary) as mounts:
+            with open_mounts(ready.user_binds, user, self.bubblewrap_path) as mounts:
                 listener_channel = invocation.index.listener_channel if invocation.index is not None else None
                 program = worker.start(listener_channel, user, mounts)
             if program is None:

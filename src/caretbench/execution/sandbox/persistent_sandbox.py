@@ -19,6 +19,7 @@ from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 
+from caretbench.execution.execution_types import Isolation, Limits
 from caretbench.execution.sandbox.bubblewrap import (
     DEFAULT_ENVIRONMENT,
     WORK,
@@ -28,12 +29,11 @@ from caretbench.execution.sandbox.bubblewrap import (
 )
 from caretbench.execution.sandbox.host.failure_reasons import NO_NESTING
 from caretbench.execution.sandbox.host.program_users import leased_user, program_users
-from caretbench.execution.sandbox.invocation import Invocation, memory_options, resource_limits
+from caretbench.execution.sandbox.invocation import Invocation, resource_limits, tmpfs_options
 from caretbench.execution.sandbox.isolation_levels import SandboxUnavailable
 from caretbench.execution.sandbox.kernel.seccomp import seccomp_filter
 from caretbench.execution.sandbox.supervisor import SandboxResult, Supervisor
 from caretbench.execution.sandbox.warm_sandbox import WarmWorker, WarmWorkerKey
-from caretbench.execution.types import Isolation, Limits
 
 FILE_S = 120.0
 """Maximum wall time in seconds to read or write a file."""
@@ -66,8 +66,8 @@ class PersistentSandbox:
         read_only: Mapping[str, str] | None = None,
     ) -> None:
         """Build it, or raise SandboxUnavailable where it cannot be built here."""
-        binary, program = find_bubblewrap(), seccomp_filter()
-        if binary is None or program is None:
+        bubblewrap_path, program = find_bubblewrap(), seccomp_filter()
+        if bubblewrap_path is None or program is None:
             raise SandboxUnavailable(
                 "a sandbox whose files last needs bubblewrap (`apt-get install bubblewrap`), on a processor whose "
                 "system calls are known here (x86-64, AArch64)"
@@ -89,10 +89,10 @@ class PersistentSandbox:
             user="caller" if user is None else "unprivileged",
         )
         key = WarmWorkerKey(
-            tuple(sorted(binds.items())), (), (), "system", user, memory_options(limits.tmp_mb)
+            tuple(sorted(binds.items())), (), (), "system", user, tmpfs_options(limits.tmp_mb)
         )
         try:
-            self._worker = _starter().submit(WarmWorker, key, binary, program).result()
+            self._worker = _starter().submit(WarmWorker, key, bubblewrap_path, program).result()
         except SandboxUnavailable:
             self._stack.close()
             raise
@@ -111,7 +111,7 @@ class PersistentSandbox:
         wall_s: float | None = None,
         stop: threading.Event | None = None,
     ) -> SandboxResult:
-        """Run one command and wait for its end, and that of all it started.
+        """Run one command and wait until it and all processes that it started have ended.
 
         Args:
             argv: The program, searched in the environment's ``PATH``, and its arguments.
@@ -217,7 +217,7 @@ class PersistentSandbox:
             **what,
             "environment": dict(environment),
             "rlimits": resource_limits(limits, address_space_limit=False),
-            "memory": memory_options(limits.tmp_mb),
+            "memory": tmpfs_options(limits.tmp_mb),
             **_OF_ALL,
         }
         invocation = Invocation((), limits=limits, wall_s=wall_s)

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from caretbench.execution.cache.cache_folders import BOUND
+from caretbench.execution.execution_types import Isolation, Limits
 from caretbench.execution.sandbox.bubblewrap import HOME, WORK, find_bubblewrap
 from caretbench.execution.sandbox.host.failure_reasons import NO_BUBBLEWRAP, sandbox_failure
 from caretbench.execution.sandbox.host.idmapped_mounts import close_id_maps
@@ -37,7 +38,6 @@ from caretbench.execution.sandbox.kernel.seccomp import seccomp_filter
 from caretbench.execution.sandbox.namespace_sandbox import NamespaceSandbox
 from caretbench.execution.sandbox.supervisor import START_S, SandboxResult
 from caretbench.execution.sandbox.warm_sandbox import WarmWorkerPool
-from caretbench.execution.types import Isolation, Limits
 from caretbench.files import cache_folder
 
 __all__ = [
@@ -57,14 +57,18 @@ class Sandbox:
     """
 
     def __init__(
-        self, binary: str | None = None, *, level: str | None = None, groups: MemoryGroups | None = None
+        self,
+        bubblewrap_path: str | None = None,
+        *,
+        level: str | None = None,
+        groups: MemoryGroups | None = None,
     ) -> None:
         """``level``: accepted isolation (``auto``, ``namespaces``, ``landlock``); default: ``CARETBENCH_SANDBOX``.
 
         ``groups``: control groups that bound the memory; those of the second version by default, where there are any.
         """
         self._groups = groups or find_memory_groups()
-        binary = binary or find_bubblewrap()
+        bubblewrap_path = bubblewrap_path or find_bubblewrap()
         self._levels = accepted_levels(level)
         self._confined: LandlockSandbox | None = None
         self.fallback_reason = ""
@@ -75,15 +79,17 @@ class Sandbox:
         self._interrupted = threading.Event()
         self._workers = WarmWorkerPool()
         self._namespaces = (
-            NamespaceSandbox(binary, seccomp_filter(), self._workers, self._groups, self._interrupted)
-            if binary is not None
+            NamespaceSandbox(
+                bubblewrap_path, seccomp_filter(), self._workers, self._groups, self._interrupted
+            )
+            if bubblewrap_path is not None
             else None
         )
         self._closing: list[Callable[[], None]] = []
         weakref.finalize(self, self._workers.close)
 
     def probe(self) -> Isolation:
-        """Really run a program, once per object, and return its isolation.
+        """Run a test program, once per object, and return the isolation that it ran in.
 
         Raises:
             SandboxUnavailable: with what to install or to set.

@@ -44,13 +44,13 @@ def name_matches(name: str, pattern: str) -> bool:
     return not pattern[mark:].strip("*")
 
 
-class FolderWalk:
+class FilePatternSearch:
     """Search for files below a folder, with a bounded number of names."""
 
     def __init__(self) -> None:
         self.left = MOST_NAMES
 
-    def names(self, folder: int, pattern: str) -> list[str]:
+    def matching_names(self, folder: int, pattern: str) -> list[str]:
         """Return the names in a folder that match one part of a pattern."""
         if "*" not in pattern and "?" not in pattern:
             return [pattern]
@@ -64,27 +64,29 @@ class FolderWalk:
                     found.append(entry.name)
         return sorted(found)
 
-    def find(
-        self, folder: int, parts: list[str], above: str = "", depth: int = 0
+    def find_files(
+        self, folder: int, pattern_parts: list[str], parent_path: str = "", depth: int = 0
     ) -> Iterator[tuple[int, str, str]]:
         """Yield folder descriptor, name and path of each match; the folder is open until the next one."""
-        head, rest = parts[0], parts[1:]
+        head, rest = pattern_parts[0], pattern_parts[1:]
         anywhere = head == "**" and bool(rest)
         if anywhere:
-            yield from self.find(folder, rest, above, depth)
+            yield from self.find_files(folder, rest, parent_path, depth)
         elif not rest:
-            for name in self.names(folder, head):
-                yield folder, name, above + name
+            for name in self.matching_names(folder, head):
+                yield folder, name, parent_path + name
             return
         if depth >= DEEPEST:
             return
-        for name in self.names(folder, "*" if anywhere else head):
+        for name in self.matching_names(folder, "*" if anywhere else head):
             try:
                 inner = os.open(name, FOLDER, dir_fd=folder)
             except OSError:
                 continue
             try:
-                yield from self.find(inner, parts if anywhere else rest, above + name + "/", depth + 1)
+                yield from self.find_files(
+                    inner, pattern_parts if anywhere else rest, parent_path + name + "/", depth + 1
+                )
             finally:
                 os.close(inner)
 
@@ -153,8 +155,8 @@ def read_out(channel: int, tree: dict[str, Any]) -> None:
     except OSError:
         return
     for pattern in tree["results"]:
-        walk = FolderWalk()
-        for folder, name, path in walk.find(root, pattern.split("/")):
+        walk = FilePatternSearch()
+        for folder, name, path in walk.find_files(root, pattern.split("/")):
             if path in seen or len(seen) >= MOST_FILES:
                 continue
             found = read_file(folder, name, min(tree["file_bytes"], left))

@@ -17,10 +17,10 @@ from typing import IO, Any, Protocol
 
 from pydantic import Field
 
+from caretbench.execution.execution_types import CapturedOutput, FrozenModel, Isolation, ResultFile
 from caretbench.execution.sandbox.invocation import Invocation, KillReason
 from caretbench.execution.sandbox.kernel.cgroups import MemoryGroup
 from caretbench.execution.sandbox.kernel.watchdog import tree_usage
-from caretbench.execution.types import Frozen, Isolation, Output, ResultFile
 
 POLL_S = 0.2
 START_S = 60.0
@@ -29,7 +29,7 @@ _REPORT_BYTES = 65_536
 _NAMES_BYTES = 4 << 20
 
 
-class SandboxResult(Frozen):
+class SandboxResult(FrozenModel):
     """Result of one sandboxed program.
 
     ``error`` is set only where the program was never started: our fault, not its. ``exit_code`` and
@@ -42,8 +42,8 @@ class SandboxResult(Frozen):
     waits: bool = False
     """True if it ended in order while one of its checks waited for a promise that never settled."""
     killed: KillReason | None = None
-    stdout: Output = Field(default_factory=Output)
-    stderr: Output = Field(default_factory=Output)
+    stdout: CapturedOutput = Field(default_factory=CapturedOutput)
+    stderr: CapturedOutput = Field(default_factory=CapturedOutput)
     wall_s: float = 0.0
     cpu_s: float = 0.0
     memory_mb: float = 0.0
@@ -83,7 +83,7 @@ class _Capture:
         if len(self._tail) > 2 * self._half:
             del self._tail[: -self._half]
 
-    def output(self) -> Output:
+    def output(self) -> CapturedOutput:
         tail = self._tail[-self._half :]
         truncated = self.total > len(self._head) + len(tail)
         gap = f"\n[... {self.total - len(self._head) - len(tail)} bytes left out ...]\n" if truncated else ""
@@ -92,7 +92,7 @@ class _Capture:
             text = head_text + gap + tail.decode("utf-8", "replace")
         else:
             text = (self._head + tail).decode("utf-8", "replace")
-        return Output(text=text, bytes_total=self.total, truncated=truncated)
+        return CapturedOutput(text=text, bytes_total=self.total, truncated=truncated)
 
 
 class SandboxedProcess(Protocol):
@@ -106,7 +106,7 @@ class SandboxedProcess(Protocol):
         """Kill everything inside the sandbox."""
 
     def wait(self) -> int:
-        """Wait until it is gone."""
+        """Wait until the process has ended."""
 
 
 class Supervisor:

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from caretbench.execution.execution_types import WarmSettings
 from caretbench.execution.sandbox.bind_access import reachable_binds, unreachable_paths
 from caretbench.execution.sandbox.bubblewrap import (
     COVERS,
@@ -40,8 +41,7 @@ from caretbench.execution.sandbox.host.idmapped_mounts import (
     write_user_maps,
 )
 from caretbench.execution.sandbox.host.program_users import program_users, unprivileged_user
-from caretbench.execution.sandbox.invocation import SNAPSHOT, memory_options
-from caretbench.execution.types import WarmSettings
+from caretbench.execution.sandbox.invocation import SNAPSHOT, tmpfs_options
 
 PROGRAMS_PER_WORKER = 1000
 """Number of programs after which a worker is replaced by a fresh one."""
@@ -64,8 +64,8 @@ class WarmWorkerKey(NamedTuple):
 
     binds: tuple[tuple[str, str], ...]
     environment: tuple[tuple[str, str], ...]
-    modules: tuple[str, ...]
-    packages: str
+    preloaded_modules: tuple[str, ...]
+    package_source: str
     user: int | None
     """User id that root starts it as; None if an ordinary user starts it."""
     shared_tmp: str = ""
@@ -78,7 +78,7 @@ class WarmWorkerKey(NamedTuple):
 
 
 class WarmJob(NamedTuple):
-    """Job with the worker that it needs."""
+    """Job for a warm sandbox, with the key of the worker that it needs."""
 
     key: WarmWorkerKey
     job: dict[str, object]
@@ -88,7 +88,7 @@ class WarmJob(NamedTuple):
 
 @dataclass
 class WarmProgram:
-    """Program in a warm sandbox, as its supervisor holds it: the first process of its own isolation."""
+    """Running program in a warm sandbox: the first process of its own namespaces."""
 
     pid: int
     descriptor: int
@@ -117,7 +117,7 @@ class WarmProgram:
 class WarmWorker:
     """Warm sandbox for many programs."""
 
-    def __init__(self, key: WarmWorkerKey, binary: str, filter_program: bytes) -> None:
+    def __init__(self, key: WarmWorkerKey, bubblewrap_path: str, filter_program: bytes) -> None:
         """Start the sandbox and wait until it accepts programs, or raise OSError if it does not start."""
         self.served = 0
         self.running_programs = 0
@@ -129,7 +129,7 @@ class WarmWorker:
         self._control, theirs = socket.socketpair()
         try:
             with contextlib.ExitStack() as stack:
-                self._process = self._started(key, binary, filter_program, theirs, stack)
+                self._process = self._started(key, bubblewrap_path, filter_program, theirs, stack)
                 theirs.close()
                 self._await_ready()
         except BaseException:
@@ -140,14 +140,14 @@ class WarmWorker:
     def _started(
         self,
         key: WarmWorkerKey,
-        binary: str,
+        bubblewrap_path: str,
         filter_program: bytes,
         theirs: socket.socket,
         stack: contextlib.ExitStack,
     ) -> subprocess.Popen[bytes]:
         """Return bubblewrap with the fork_server; ``stack`` keeps its resources until it has started."""
         interpreter, interpreter_binds = launcher_interpreter()
-        flags = [] if key.modules else ["-I", "-S", "-B"]
+        flags = [] if key.preloaded_modules else ["-I", "-S", "-B"]
         opened: list[int] = []
 
         def held(content: bytes) -> int:
@@ -156,7 +156,7 @@ class WarmWorker:
             return descriptor
 
         binds = {**interpreter_binds, **dict(key.binds)}
-        reachable = stack.enter_context(reachable_binds(binary, binds, {}, key.user))
+        reachable = stack.enter_context(reachable_binds(bubblewrap_path, binds, {}, key.user))
         options = bubblewrap_arguments(
             read_only=reachable.read_only,
             writable={},
@@ -172,8 +172,8 @@ class WarmWorker:
         maps = stack.enter_context(_Maps()) if key.separate_users else None
         options += maps.arguments if maps is not None else []
         words = [
-            interpreter, *flags, _ZYGOTE, str(theirs.fileno()), str(held(filter_program)), LAUNCHER, key.packages,
-            key.shared_tmp, COVERS, ",".join(KEPT_OF_PROC), *key.modules,
+            interpreter, *flags, _ZYGOTE, str(theirs.fileno()), str(held(filter_program)), LAUNCHER, key.package_source,
+            key.shared_tmp, COVERS, ",".join(KEPT_OF_PROC), *key.preloaded_modules,
         ]  # fmt: skip
         process = reachable.start(
             ["--args", str(held(b"".join(word.encode() + b"\0" for word in options))), "--", *words],
@@ -217,7 +217,7 @@ class WarmWorker:
         user: int | None = None,
         mounts: Sequence[int] = (),
     ) -> WarmProgram | None:
-        """Start the isolation of a program, which waits for its job; None if the sandbox is gone or cannot build it.
+        """Start a process in new namespaces that waits for its job; None if the sandbox has ended or cannot.
 
         ``listener_channel``: socket over which the launcher passes its listening socket to the proxy. ``user``: the
         program's user on the host, where each program has its own. ``mounts``: mounts that root opened for this user.
@@ -332,7 +332,7 @@ class WarmWorkerPool:
     def prepare_job(
         self, warm: WarmSettings, job: Mapping[str, object], binds: Mapping[str, str], *, tmp_mb: int
     ) -> WarmJob:
-        """Return the job in the form of the fork server, with the key of its worker."""
+        """Return the job in the format of the fork server, with the key of the worker that it needs."""
         kept = dict(binds)
         artefact = ""
         root = self.artefacts.resolve() if self.artefacts is not None else None
@@ -347,35 +347,37 @@ class WarmWorkerPool:
             for number, inside in enumerate(sorted(place for place in kept if place.startswith("/tmp/")))  # noqa: S108
         }
         kept |= {place: kept.pop(inside) for place, inside in aside.items()}
-        environment = job["environment"] if warm.harness else {}
+        environment = job["environment"] if warm.harness_code else {}
         assert isinstance(environment, dict)  # noqa: S101  ours
         key = WarmWorkerKey(
             tuple(sorted(kept.items())),
             tuple(sorted(environment.items())),
-            warm.modules,
-            warm.packages,
+            warm.preloaded_modules,
+            warm.package_source,
             unprivileged_user() if program_users() is not None else None,
         )
         user_binds = _for_one_user(binds) if key.separate_users else {}
         extra: dict[str, object] = {
-            "forked": warm.harness,
+            "forked": warm.harness_code,
             "artefact": artefact,
-            "memory": memory_options(tmp_mb),
+            "memory": tmpfs_options(tmp_mb),
             "aside": [(place, inside) for place, inside in aside.items() if inside not in user_binds],
             "given": list(user_binds),
         }
         if _ARTEFACT in user_binds:
             extra["artefact"] = ""
-        if warm.harness:  # as an interpreter sees its arguments that is started with `-c TEXT`
+        if warm.harness_code:  # as an interpreter sees its arguments that is started with `-c TEXT`
             argv = job["argv"]
             assert isinstance(argv, list)  # noqa: S101  ours
             extra["argv"] = ["-c", *argv[3:]]
         return WarmJob(key, {**job, **extra}, user_binds)
 
     @contextlib.contextmanager
-    def lease(self, key: WarmWorkerKey, binary: str, filter_program: bytes) -> Iterator[WarmWorker | None]:
+    def lease(
+        self, key: WarmWorkerKey, bubblewrap_path: str, filter_program: bytes
+    ) -> Iterator[WarmWorker | None]:
         """Provide a worker for one program; None if none can be built on this machine."""
-        worker = self._take(key, binary, filter_program)
+        worker = self._take(key, bubblewrap_path, filter_program)
         try:
             yield worker
         finally:
@@ -399,7 +401,7 @@ class WarmWorkerPool:
             if self._workers.get(key) is worker:
                 self._retired.append(self._workers.pop(key))
 
-    def _take(self, key: WarmWorkerKey, binary: str, filter_program: bytes) -> WarmWorker | None:
+    def _take(self, key: WarmWorkerKey, bubblewrap_path: str, filter_program: bytes) -> WarmWorker | None:
         with self._lock:
             if self._failures[key] >= _MOST_FAILURES:
                 return None
@@ -412,7 +414,7 @@ class WarmWorkerPool:
             if worker is None:
                 self._starter = self._starter or ThreadPoolExecutor(1, thread_name_prefix="warm-sandboxes")
                 try:
-                    worker = self._starter.submit(WarmWorker, key, binary, filter_program).result()
+                    worker = self._starter.submit(WarmWorker, key, bubblewrap_path, filter_program).result()
                 except OSError as error:
                     self._failures[key] += 1
                     self.failure_reason = str(error)

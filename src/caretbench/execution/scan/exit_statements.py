@@ -64,11 +64,11 @@ class ExitCertainty(IntEnum):
 
 
 def exits_before(
-    node: tree_sitter.Node, begin: int, end: int, known: dict[int, tuple[ExitCertainty, ExitCertainty]]
+    node: tree_sitter.Node, begin: int, end: int, memo: dict[int, tuple[ExitCertainty, ExitCertainty]]
 ) -> tuple[ExitCertainty, ExitCertainty]:
     """Return the certainty that statements before a node leave its block, and that they throw.
 
-    The answer's statements count, from byte ``begin`` up to ``end``; ``known`` caches results by node.
+    The answer's statements count, from byte ``begin`` up to ``end``; ``memo`` caches results by node.
     """
     leaving = throwing = ExitCertainty.NO
     sibling = node.prev_named_sibling
@@ -76,9 +76,9 @@ def exits_before(
         if sibling is None or sibling.start_byte < begin:
             break
         if sibling.start_byte < end:
-            if sibling.id not in known:
-                known[sibling.id] = _leaves(sibling)
-            left, thrown = known[sibling.id]
+            if sibling.id not in memo:
+                memo[sibling.id] = _leaves(sibling)
+            left, thrown = memo[sibling.id]
             leaving, throwing = max(leaving, left), max(throwing, thrown)
         sibling = sibling.prev_named_sibling
     return leaving, throwing

@@ -5,10 +5,10 @@ from __future__ import annotations
 from importlib import import_module
 
 from caretbench.execution.bundles import installed_bundle
+from caretbench.execution.execution_types import LanguageRuntime
 from caretbench.execution.sandbox.program_sandbox import Sandbox
 from caretbench.execution.toolchain_tables import toolchain_tables
 from caretbench.execution.toolchains.base_runtime import BaseRuntime, BundleLookup
-from caretbench.execution.types import LanguageRuntime
 
 __all__ = ["load_runtime"]
 

@@ -10,9 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from caretbench.execution.bundles import Bundle, installed_bundle
-from caretbench.execution.sandbox.program_sandbox import HOME, Sandbox
-from caretbench.execution.toolchain_tables import toolchain_table
-from caretbench.execution.types import (
+from caretbench.execution.execution_types import (
     CompileResult,
     ExecutionRequest,
     ExecutionResult,
@@ -21,6 +19,8 @@ from caretbench.execution.types import (
     Status,
     Toolchain,
 )
+from caretbench.execution.sandbox.program_sandbox import HOME, Sandbox
+from caretbench.execution.toolchain_tables import toolchain_table
 from caretbench.files import sha256_text
 from caretbench.languages.table_reader import language_file
 
@@ -84,7 +84,7 @@ class BaseRuntime(ABC):
         """Return the plan to run the program."""
 
     def merge_compile_result(self, artefact: Path, result: ExecutionResult) -> ExecutionResult:
-        """Return the run's own result; there was no compiling."""
+        """Return the result of the run unchanged, because nothing was compiled."""
         del artefact
         return result
 
@@ -101,9 +101,9 @@ class BaseRuntime(ABC):
         return next(found, Status.RUNTIME_ERROR)
 
 
-def compile_limits(limits: Limits, programs: int = 1) -> Limits:
-    """Return the limits of a compiler of ``programs`` programs: 2 GB, and the request's wall time for each."""
-    seconds = limits.compile_wall_s * max(1, programs)
+def compile_limits(limits: Limits, program_count: int = 1) -> Limits:
+    """Return the limits of a compiler of ``program_count`` programs: 2 GB, and the request's wall time for each."""
+    seconds = limits.compile_wall_s * max(1, program_count)
     return Limits(
         wall_s=seconds, compile_wall_s=seconds, cpu_s=seconds, memory_mb=2048, pids=256, fsize_mb=256, tmp_mb=512,
         nofile=1024, output_kb=256, output_kill_mb=16,

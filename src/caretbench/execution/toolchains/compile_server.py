@@ -27,11 +27,11 @@ from typing import NamedTuple
 
 from pydantic import Base64Bytes, BaseModel, ValidationError
 
+from caretbench.execution.execution_types import CompileResult, ExecutionRequest, Limits, Status
 from caretbench.execution.sandbox.invocation import Invocation, KillReason
 from caretbench.execution.sandbox.program_sandbox import Sandbox
 from caretbench.execution.sandbox.supervisor import START_S, SandboxResult
 from caretbench.execution.toolchains.base_runtime import compile_limits, shorten_diagnostics
-from caretbench.execution.types import CompileResult, ExecutionRequest, Limits, Status
 
 COMPILE_BATCH = 10
 """Programs per call of the compile servers."""
@@ -78,7 +78,7 @@ class CompilerSettings(NamedTuple):
     read_only: Mapping[str, str]
     environment: Mapping[str, str]
     max_memory_mb: float
-    """A server that uses more after a program is replaced by a fresh one."""
+    """Memory limit in MB; a server that uses more after a program is replaced by a new one."""
     file_mode: int = 0o644
 
     @property
@@ -218,7 +218,7 @@ class CompileServer:
         return not self._thread.is_alive()
 
     def join(self, timeout_s: float | None = None) -> None:
-        """Wait until it has ended; the sandbox may have been let go on its own thread, which does not wait."""
+        """Wait until the server has ended, at most ``timeout_s``."""
         if self._thread is not threading.current_thread():
             self._thread.join(timeout_s)
 

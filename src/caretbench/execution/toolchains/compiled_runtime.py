@@ -13,6 +13,16 @@ from pathlib import Path
 from typing import ClassVar
 
 from caretbench.execution.classification import missing_module
+from caretbench.execution.execution_types import (
+    CompileResult,
+    ExecutionRequest,
+    Limits,
+    ProjectTree,
+    RunPlan,
+    Status,
+    Toolchain,
+    WarmSettings,
+)
 from caretbench.execution.sandbox.invocation import Invocation
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.toolchain_tables import CompilerTable, ToolchainTable, toolchain_tables
@@ -25,16 +35,6 @@ from caretbench.execution.toolchains.base_runtime import (
     harness_file,
     shorten_diagnostics,
     tool_version,
-)
-from caretbench.execution.types import (
-    CompileResult,
-    ExecutionRequest,
-    Limits,
-    ProjectTree,
-    RunPlan,
-    Status,
-    Toolchain,
-    WarmSettings,
 )
 
 EXECUTABLE = "program"
@@ -85,7 +85,7 @@ def write_program(folder: Path, content: bytes) -> None:
 
 
 def compile_result(result: SandboxResult, artefact: Path | None, module: str | None) -> CompileResult:
-    """Return the result of a compiler's end: its failures are machine faults only if it never started.
+    """Return the compile result from a compiler's run; it is a machine fault only if it never started.
 
     Args:
         result: The compiler's run.

@@ -10,6 +10,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from caretbench.execution.cache.cache_folders import TOOLS
 from caretbench.execution.classification import missing_module
+from caretbench.execution.execution_types import (
+    CompileResult,
+    ExecutionRequest,
+    Limits,
+    ProjectTree,
+    Toolchain,
+    WarmSettings,
+)
 from caretbench.execution.sandbox.invocation import Invocation
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from caretbench.execution.toolchains.base_runtime import (
@@ -32,14 +40,6 @@ from caretbench.execution.toolchains.precompiled_headers import (
     CompilerFlags,
     HeaderEntry,
     PrecompiledHeaderStore,
-)
-from caretbench.execution.types import (
-    CompileResult,
-    ExecutionRequest,
-    Limits,
-    ProjectTree,
-    Toolchain,
-    WarmSettings,
 )
 from caretbench.files import cache_folder
 
@@ -67,7 +67,7 @@ _HARNESS_FILES = ("assert.h", "common_headers.hpp", "sentinel.cpp")
 
 
 class CppRuntime(ExecutableRuntime):
-    """g++. ``paper``: the released flags, exit status only; ``default``: -O0, assertions that NDEBUG cannot silence."""
+    """C++ runtime with g++. ``paper``: released flags, exit status only; ``default``: -O0, assertions always on."""
 
     language = "cpp"
     variants = (COMMON_HEADERS,)

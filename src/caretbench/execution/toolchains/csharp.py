@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from caretbench.execution.cache.cache_folders import DOTNET
+from caretbench.execution.execution_types import CompileResult, ExecutionRequest, RunPlan, Toolchain
 from caretbench.execution.toolchains.base_runtime import ARTEFACT, BaseRuntime, fingerprint, harness_file
 from caretbench.execution.toolchains.compile_server import (
     COMPILE_BATCH,
@@ -27,8 +28,7 @@ from caretbench.execution.toolchains.compile_server import (
     compile_programs,
     default_verdict,
 )
-from caretbench.execution.toolchains.host_tools import binds_outside_usr, tool_folder
-from caretbench.execution.types import CompileResult, ExecutionRequest, RunPlan, Toolchain
+from caretbench.execution.toolchains.host_tools import binds_outside_usr, cached_tool_folder
 from caretbench.files import cache_folder
 
 REMEDY = "apt-get install dotnet-sdk-8.0, or set DOTNET_ROOT to an SDK, or on x86-64 run .ci/dotnet.sh"
@@ -97,7 +97,7 @@ class CsharpRuntime(BaseRuntime):
     @cached_property
     def _tools(self) -> Path:
         """Our own assemblies, compiled once for this SDK, with the compiler's next to them so that they are found."""
-        with tool_folder(f"csharp-{self.toolchain().fingerprint}") as (folder, empty):
+        with cached_tool_folder(f"csharp-{self.toolchain().fingerprint}") as (folder, empty):
             if empty:
                 for path in self._sdk.compiler.glob("*.dll"):
                     shutil.copyfile(path, folder / path.name)
@@ -144,7 +144,7 @@ class CsharpRuntime(BaseRuntime):
         return compile_programs(self.sandbox, self._compiler, programs)
 
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
-        """Run the assembly; under ``default`` by our host."""
+        """Return a plan that runs the assembly; under ``default`` by CaretBench's host program."""
         host = f"{_TOOLS}/CsharpHost.dll"
         run: tuple[str, ...] = (host,)
         if not request.rules.sentinel:
@@ -164,7 +164,7 @@ def build_configuration(request: ExecutionRequest) -> str:
 
 
 def managed_assemblies(references: Path, compiler: Path) -> Iterator[Path]:
-    """Yield the framework's assemblies but for those of which the compiler brings a version of its own."""
+    """Yield the framework's assemblies, except those that the compiler's folder contains."""
     return (path for path in sorted(references.glob("*.dll")) if not (compiler / path.name).exists())
 
 

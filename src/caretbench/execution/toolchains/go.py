@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
+from caretbench.execution.execution_types import CompileResult, ExecutionRequest, RunPlan, Toolchain
 from caretbench.execution.toolchains.base_runtime import (
     ARTEFACT,
     BaseRuntime,
@@ -33,8 +34,7 @@ from caretbench.execution.toolchains.compile_server import (
     compile_programs,
     default_verdict,
 )
-from caretbench.execution.toolchains.host_tools import binds_outside_usr, tool_folder
-from caretbench.execution.types import CompileResult, ExecutionRequest, RunPlan, Toolchain
+from caretbench.execution.toolchains.host_tools import binds_outside_usr, cached_tool_folder
 
 _TOOLS = "/caretbench/go"
 _SOURCES = ("GoCompile.go", "go_main.go", "sentinel.go")
@@ -67,7 +67,7 @@ class GoRuntime(BaseRuntime):
     @cached_property
     def _tools(self) -> Path:
         """Our own program, the sentinel's package and the standard library, compiled once per toolchain."""
-        with tool_folder(f"go-{self.toolchain().fingerprint}") as (folder, empty):
+        with cached_tool_folder(f"go-{self.toolchain().fingerprint}") as (folder, empty):
             if empty:
                 for name in _SOURCES:
                     (folder / name).write_text(harness_file(self.language, name))

@@ -22,13 +22,13 @@ def read_artefact(path: Path) -> str:
 
 
 def binds_outside_usr(*folders: Path) -> dict[str, str]:
-    """Read-only binds for the folders of tools that the sandbox does not hold anyway."""
+    """Return read-only binds for tool folders outside ``/usr``, which the sandbox lacks."""
     return {str(folder): str(folder) for folder in folders if not folder.is_relative_to("/usr")}
 
 
 @contextmanager
-def tool_folder(name: str) -> Iterator[tuple[Path, bool]]:
-    """Provide a folder of the cache for our own compiled tools, and whether it is still to be filled.
+def cached_tool_folder(name: str) -> Iterator[tuple[Path, bool]]:
+    """Yield a cache folder for compiled helper tools, and whether it must still be filled.
 
     One process fills it at a time; it counts as filled once the block has ended without an exception.
     """

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
+from caretbench.execution.execution_types import CompileResult, ExecutionRequest, RunPlan, Toolchain
 from caretbench.execution.sandbox.program_sandbox import HOME
 from caretbench.execution.toolchains.base_runtime import (
     ARTEFACT,
@@ -32,8 +33,7 @@ from caretbench.execution.toolchains.compile_server import (
     compile_programs,
     default_verdict,
 )
-from caretbench.execution.toolchains.host_tools import binds_outside_usr, tool_folder
-from caretbench.execution.types import CompileResult, ExecutionRequest, RunPlan, Toolchain
+from caretbench.execution.toolchains.host_tools import binds_outside_usr, cached_tool_folder
 
 OLDEST_JDK = 17
 
@@ -100,7 +100,7 @@ class JavaRuntime(BaseRuntime):
     @cached_property
     def _tools(self) -> Path:
         """Our own classes, compiled once for this JDK."""
-        with tool_folder(f"java-{self.toolchain().fingerprint}") as (folder, empty):
+        with cached_tool_folder(f"java-{self.toolchain().fingerprint}") as (folder, empty):
             if empty:
                 for name in _SOURCES:
                     (folder / name).write_text(harness_file(self.language, name))
@@ -170,7 +170,7 @@ class JavaRuntime(BaseRuntime):
         return compile_programs(self.sandbox, self._compiler, programs)
 
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
-        """Run the main class; under ``default`` by our launcher."""
+        """Return a plan that runs the main class; under ``default`` by CaretBench's launcher."""
         bundle = self.bundle(request)
         class_path = [ARTEFACT, *self._jars(request)]
         run: tuple[str, ...]

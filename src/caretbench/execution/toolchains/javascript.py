@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from caretbench.execution.execution_types import ExecutionRequest, RunPlan, Status, Toolchain
 from caretbench.execution.toolchains.base_runtime import (
     HARNESS,
     BaseRuntime,
@@ -11,7 +12,6 @@ from caretbench.execution.toolchains.base_runtime import (
     harness_file,
     tool_version,
 )
-from caretbench.execution.types import ExecutionRequest, RunPlan, Status, Toolchain
 
 PROGRAM = "test.js"
 NODE = "/usr/bin/node"

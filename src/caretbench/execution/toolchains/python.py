@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from caretbench.execution.bundles import Bundle
+from caretbench.execution.execution_types import ExecutionRequest, Limits, RunPlan, Toolchain, WarmSettings
 from caretbench.execution.sandbox.bubblewrap import launcher_interpreter
 from caretbench.execution.sandbox.program_sandbox import HOME, WORK, Invocation
 from caretbench.execution.toolchains.base_runtime import BaseRuntime, fingerprint, harness_file, tool_version
-from caretbench.execution.types import ExecutionRequest, Limits, RunPlan, Toolchain, WarmSettings
 
 PROGRAM = "main.py"
 
@@ -78,14 +78,16 @@ class PythonRuntime(BaseRuntime):
         del artefact
         interpreter, binds = launcher_interpreter()
         bundle = self.bundle(request)
-        harness = harness_file(self.language, "python_harness.py")
-        packages = "bundled" if bundle is not None else "system"
+        harness_code = harness_file(self.language, "python_harness.py")
+        package_source = "bundled" if bundle is not None else "system"
         alone = not request.rules.sentinel
         return RunPlan(
             argv=(interpreter, PROGRAM)
             if alone
-            else (interpreter, "-c", harness, f"{WORK}/{PROGRAM}", packages),
-            warm=WarmSettings() if alone else WarmSettings(harness, _modules(request.source), packages),
+            else (interpreter, "-c", harness_code, f"{WORK}/{PROGRAM}", package_source),
+            warm=WarmSettings()
+            if alone
+            else WarmSettings(harness_code, _modules(request.source), package_source),
             environment={**ENVIRONMENT, **(bundle.environment if bundle else {})},
             read_only={**binds, **(bundle.read_only if bundle else {})},
             files={PROGRAM: request.source, **self._fonts(request, bundle)},

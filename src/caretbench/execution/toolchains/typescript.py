@@ -16,6 +16,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from caretbench.execution.bundles import INSIDE, Bundle, bundle_specs
+from caretbench.execution.execution_types import (
+    CompileResult,
+    ExecutionRequest,
+    ExecutionResult,
+    RunPlan,
+    Status,
+    Toolchain,
+)
 from caretbench.execution.toolchains.base_runtime import (
     fingerprint,
     harness_file,
@@ -32,14 +40,6 @@ from caretbench.execution.toolchains.compile_server import (
 )
 from caretbench.execution.toolchains.host_tools import read_artefact
 from caretbench.execution.toolchains.javascript import HARNESS_FILES, NODE, OWNER, JavaScriptRuntime
-from caretbench.execution.types import (
-    CompileResult,
-    ExecutionRequest,
-    ExecutionResult,
-    RunPlan,
-    Status,
-    Toolchain,
-)
 
 COMPILER_BUNDLE = "tools/typescript"
 """The compiler alone, for programs without a suite's bundle."""
@@ -127,14 +127,14 @@ class TypeScriptRuntime(JavaScriptRuntime):
             return compile_programs(self.sandbox, self._compiler, programs)
 
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
-        """Run the JavaScript as a JavaScript program is run."""
+        """Return the plan for the compiled JavaScript, as for any JavaScript program."""
         javascript = read_artefact(artefact / "program.js")
         lines = _lines_in_javascript(request.answer_lines, artefact) if request.rules.sentinel else None
         update = {"source": javascript, "answer_lines": lines}
         return super().plan(request.model_copy(update=update), artefact)
 
     def merge_compile_result(self, artefact: Path, result: ExecutionResult) -> ExecutionResult:
-        """Return both verdicts; the type check's decides, unless modules are missing."""
+        """Return the run's result with the type checker's verdict, which decides unless modules are missing."""
         if result.status is Status.SANDBOX_ERROR:
             return result
         if not (artefact / _OBJECTIONS).exists():

@@ -8,8 +8,8 @@ from itertools import zip_longest
 
 from caretbench.errors import DataError
 from caretbench.execution.classification import classify, missing_module, reports_compile_error
+from caretbench.execution.execution_types import CapturedOutput, Status, run_fields
 from caretbench.execution.sandbox.supervisor import SandboxResult
-from caretbench.execution.types import Output, Status, run_fields
 from caretbench.execution.workspaces.runner_reports import TestOutcome, parse_report
 from caretbench.execution.workspaces.workspace_request import PlacementMode, WorkspaceRequest, WorkspaceResult
 from caretbench.problem import ExpectedOutput
@@ -86,7 +86,9 @@ def _of_reports(
     return Status.PASSED, ""
 
 
-def _of_output(request: WorkspaceRequest, expected: ExpectedOutput, stdout: Output) -> tuple[Status, str]:
+def _of_output(
+    request: WorkspaceRequest, expected: ExpectedOutput, stdout: CapturedOutput
+) -> tuple[Status, str]:
     """Return the status of a command that passed all other rules."""
     if stdout.truncated:
         kept = request.limits.output_kb

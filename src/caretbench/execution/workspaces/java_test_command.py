@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from caretbench.execution.toolchains.base_runtime import fingerprint, harness_file
-from caretbench.execution.toolchains.host_tools import binds_outside_usr, tool_folder
+from caretbench.execution.toolchains.host_tools import binds_outside_usr, cached_tool_folder
 from caretbench.execution.toolchains.java import OLDEST_JDK, usable_jdk
 
 FOLDER: Final = "/caretbench/java"
@@ -56,7 +56,7 @@ def uses_java_tools(command: Sequence[str]) -> bool:
 
 
 def has_default_compiler_options(command: Sequence[str]) -> bool:
-    """Return whether a command is that of our tools, in the project's root, with the compiler's usual options."""
+    """Return whether a command is the Java test command with default compiler options."""
     return command[0] == f"{FOLDER}/test" and not any(word.startswith("--javac") for word in command)
 
 
@@ -75,13 +75,13 @@ def java_project_tools() -> JavaProjectTools | None:
     home, version = jdk
     texts = [harness_file("java", name) for name in (*(f"{name}.java" for name in _PROGRAMS), *_REHEARSED)]
     mark = fingerprint(version, str(home), *texts, _SCRIPT, flags=(*_JVM, *_ARCHIVED))
-    with tool_folder(f"java-projects-{mark}") as (folder, empty):
+    with cached_tool_folder(f"java-projects-{mark}") as (folder, empty):
         if empty:
             _make(folder, home)
     return JavaProjectTools({FOLDER: str(folder), **binds_outside_usr(home)}, mark)
 
 
-REMEDY: Final = (
+INSTALL_JDK: Final = (
     f"/caretbench/java needs a JDK: apt-get install openjdk-{OLDEST_JDK}-jdk-headless (or set JAVA_HOME)"
 )
 

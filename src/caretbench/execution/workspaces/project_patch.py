@@ -15,7 +15,7 @@ Patch = Mapping[str, str | bytes | None]
 
 
 def checked_path(path: str) -> str:
-    """Return a relative path in its shortest form, so that each has one name, or raise DataError where it is not."""
+    """Return the normalised form of a relative path, or raise DataError if it is not relative."""
     if not path or "\0" in path or path.startswith("/") or posixpath.normpath(path) != path:
         raise DataError(f"{path!r} is not a plain path relative to the project")
     if path.split("/")[0] in ("..", "."):
@@ -76,15 +76,15 @@ class PatchChanges:
         return kept | self.written
 
     def folders(self) -> tuple[str, ...]:
-        """Return all its folders."""
+        """Return all folders of the patched project."""
         return tuple(self._kept("folder"))
 
     def links(self) -> tuple[tuple[str, str], ...]:
-        """Return all its links."""
+        """Return all links of the patched project, as pairs of path and target."""
         return tuple((path, self._snapshot.entries[path].content) for path in self._kept("link"))
 
     def executable(self) -> tuple[str, ...]:
-        """Return all its executable files."""
+        """Return the paths of all executable files of the patched project."""
         return tuple(path for path in self._kept("file") if self._snapshot.entries[path].executable)
 
 

@@ -13,11 +13,11 @@ from threading import Lock
 from typing import Final
 
 from caretbench.errors import DataError
-from caretbench.execution.cache.cache_keys import prepared_key
-from caretbench.execution.types import Status
+from caretbench.execution.cache.cache_keys import prepared_project_key
+from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.snapshot_archive import (
-    PART_BYTES,
-    RESULTS,
+    MAX_PART_BYTES,
+    PART_PATTERNS,
     add_command_outputs,
     packing_command,
 )
@@ -49,7 +49,7 @@ class ProjectPreparer:
         Raises:
             DataError: the project is not in the store.
         """
-        key = prepared_key(request, bundle=lock_hash)
+        key = prepared_project_key(request, bundle=lock_hash)
         with self._lock:
             if key not in self._known:
                 found = self._kept_or_made(key, request)
@@ -77,7 +77,7 @@ class ProjectPreparer:
                 update={
                     "id": "prepare", "command": packing_command(request.prepare, request.directory), "directory": ".",
                     "prepare": (), "patch": {}, "stdin": None, "junit": (), "minimum_tests": 0, "expected": None,
-                    "results": RESULTS, "result_bytes": PART_BYTES,
+                    "results": PART_PATTERNS, "result_bytes": MAX_PART_BYTES,
                     "limits": request.limits.model_copy(update=_AMPLE),
                 }
             )

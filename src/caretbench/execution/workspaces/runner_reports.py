@@ -13,7 +13,7 @@ from typing import Any, Literal
 from xml.parsers import expat
 
 from caretbench.errors import DataError
-from caretbench.execution.types import Frozen
+from caretbench.execution.execution_types import FrozenModel
 
 MOST_BYTES = 16 << 20
 MOST_TESTS = 100_000
@@ -31,7 +31,7 @@ _SAID: Mapping[str, _Outcome] = {
 _WEIGHT: Mapping[_Outcome, int] = {"passed": 0, "skipped": 1, "failed": 2, "error": 3}
 
 
-class TestOutcome(Frozen):
+class TestOutcome(FrozenModel):
     """One test: ``CLASS::NAME``, its outcome, seconds, and the head of its message."""
 
     __test__ = False  # not a test itself
@@ -42,7 +42,7 @@ class TestOutcome(Frozen):
     message: str = ""
 
 
-class TestCounts(Frozen):
+class TestCounts(FrozenModel):
     """Counts of tests by outcome, and all tests by name."""
 
     __test__ = False  # not a test itself
@@ -51,35 +51,35 @@ class TestCounts(Frozen):
     failed: int = 0
     errors: int = 0
     skipped: int = 0
-    cases: Mapping[str, TestOutcome] = {}
+    outcomes_by_name: Mapping[str, TestOutcome] = {}
     """Outcomes by name; the worst one if a name occurs several times."""
 
     @classmethod
-    def of(cls, tests: Iterable[TestOutcome]) -> TestCounts:
+    def from_outcomes(cls, tests: Iterable[TestOutcome]) -> TestCounts:
         """Return the counts of these tests; tests of one name are counted each."""
         found = Counter[str]()
-        cases: dict[str, TestOutcome] = {}
+        outcomes_by_name: dict[str, TestOutcome] = {}
         for test in tests:
             found[test.outcome] += 1
-            known = cases.get(test.name)
+            known = outcomes_by_name.get(test.name)
             if known is None or _WEIGHT[test.outcome] > _WEIGHT[known.outcome]:
-                cases[test.name] = test
+                outcomes_by_name[test.name] = test
         return cls(
             passed=found["passed"],
             failed=found["failed"],
             errors=found["error"],
             skipped=found["skipped"],
-            cases=cases,
+            outcomes_by_name=outcomes_by_name,
         )
 
     @property
-    def ran(self) -> int:
+    def executed_count(self) -> int:
         """Tests that were not skipped."""
         return self.passed + self.failed + self.errors
 
     def names(self, outcome: _Outcome) -> tuple[str, ...]:
         """Return the names of the tests with this outcome, sorted."""
-        return tuple(sorted(name for name, test in self.cases.items() if test.outcome == outcome))
+        return tuple(sorted(name for name, test in self.outcomes_by_name.items() if test.outcome == outcome))
 
 
 class _Reader:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from caretbench.errors import DataError
-from caretbench.execution.types import ResultFile
+from caretbench.execution.execution_types import ResultFile
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
 
 MOST_BYTES = 512 << 20
@@ -24,11 +24,11 @@ MOST_BYTES = 512 << 20
 
 _KINDS = {"file": tarfile.REGTYPE, "link": tarfile.SYMTYPE, "folder": tarfile.DIRTYPE}
 PART_MB: Final = 15
-PART_BYTES: Final = (PART_MB + 1) << 20
-MOST_PARTS: Final = 4
+MAX_PART_BYTES: Final = (PART_MB + 1) << 20
+MAX_PARTS: Final = 4
 _PARTS: Final = ".caretbench-left."
-RESULTS: Final = (f"{_PARTS}*",)
-"""The files in which a packing command leaves it."""
+PART_PATTERNS: Final = (f"{_PARTS}*",)
+"""Patterns of the archive parts that a packing command writes."""
 _SCRIPT: Final = f"""
 set -e
 touch /tmp/.caretbench-begun

@@ -26,9 +26,9 @@ from pydantic import ValidationError
 from caretbench.errors import DataError
 from caretbench.execution.cache.cache_folders import SNAPSHOTS, unusable_cache
 from caretbench.execution.cache.staging_folders import remove_abandoned, staging_folder
+from caretbench.execution.execution_types import FrozenModel
 from caretbench.execution.sandbox.bubblewrap import reachable_by_others
 from caretbench.execution.sandbox.host.program_users import program_users, unprivileged_user
-from caretbench.execution.types import Frozen
 from caretbench.files import cache_folder, sha256_json
 
 IGNORED = (
@@ -42,7 +42,7 @@ MOST_BYTES = 2 << 30
 _TIME = 315_532_800  # 1980-01-01, the oldest that archives can hold: a patched file is newer than all others
 
 
-class SnapshotEntry(Frozen):
+class SnapshotEntry(FrozenModel):
     """One file, link or folder of a snapshot. ``content`` is a file's hash or a link's target."""
 
     kind: Literal["file", "link", "folder"]
@@ -51,7 +51,7 @@ class SnapshotEntry(Frozen):
     size: int = 0
 
 
-class Snapshot(Frozen):
+class Snapshot(FrozenModel):
     """Stored project: ``entries`` by relative path, and ``tree``, the folder that holds them."""
 
     id: str
@@ -71,7 +71,7 @@ class Snapshot(Frozen):
         return (self.tree / path).read_bytes()
 
 
-class SnapshotUse(Frozen):
+class SnapshotUse(FrozenModel):
     """Entry of a list of snapshots; ``used`` in seconds since 1970."""
 
     id: str
@@ -80,7 +80,7 @@ class SnapshotUse(Frozen):
     used: float
 
 
-class _Manifest(Frozen):
+class _Manifest(FrozenModel):
     id: str
     entries: dict[str, SnapshotEntry]
 
@@ -256,7 +256,7 @@ class SnapshotStore:
     # --- keeping ----------------------------------------------------------------------------------------------
 
     def verify(self, identity: str) -> list[str]:
-        """Compare a tree with its list, byte by byte; return the differences, one line each."""
+        """Compare a snapshot's files with its list of entries, byte by byte; return one line per difference."""
         snapshot = self.get(identity)
         found = dict(_read_entries(snapshot.tree))
         wrong = [f"{path}: missing" for path in snapshot.entries.keys() - found.keys()]

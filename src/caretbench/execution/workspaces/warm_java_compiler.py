@@ -18,10 +18,10 @@ import tree_sitter
 
 from caretbench.errors import DataError
 from caretbench.execution.bundles import Bundle
+from caretbench.execution.execution_types import ExecutionRequest, Status
 from caretbench.execution.sandbox.program_sandbox import Sandbox
 from caretbench.execution.toolchains.compile_server import CompileJob, compile_programs
 from caretbench.execution.toolchains.java import JavaRuntime
-from caretbench.execution.types import ExecutionRequest, Status
 from caretbench.execution.workspaces.java_test_command import has_default_compiler_options
 from caretbench.execution.workspaces.project_patch import Patch
 from caretbench.execution.workspaces.snapshot_store import Snapshot

@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 
 from caretbench.errors import DataError
-from caretbench.execution.cache.cache_keys import PathFingerprints, project_key
+from caretbench.execution.cache.cache_keys import PathFingerprints, project_command_key
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.classification import delayed_by_load, hit_shared_limit
+from caretbench.execution.execution_types import Engine, Isolation, Limits, Status
 from caretbench.execution.local_jobs import LocalJobRunner, LocalRequestKind
 from caretbench.execution.sandbox.host.program_users import NoProgramUsers
 from caretbench.execution.submission import CachedExecutor, Job, Submission
-from caretbench.execution.types import Engine, Isolation, Limits, Status
 from caretbench.execution.workspaces.workspace_runner import (
     WORKSPACE_LIMITS,
     WorkspaceRequest,
@@ -33,30 +33,30 @@ WorkspaceEngine = Engine[WorkspaceRequest, WorkspaceResult]
 
 
 def limits_from_reference(
-    reference: WorkspaceResult, *, factor: float = 5.0, floor: Limits = WORKSPACE_LIMITS
+    reference: WorkspaceResult, *, factor: float = 5.0, min_limits: Limits = WORKSPACE_LIMITS
 ) -> Limits:
-    """Return limits by the reference's time in seconds: ``factor`` times that, at least ``floor``.
+    """Return limits by the reference's time in seconds: ``factor`` times that, at least ``min_limits``.
 
     Times are rounded up to whole steps (10, 15, 20, 30 s and so on, an hour at most), so that the same bounds, which
-    are a part of a verdict's key, come out of two measurements. Memory and the like are those of ``floor``.
+    are a part of a verdict's key, come out of two measurements. Memory and the like are those of ``min_limits``.
     """
-    return floor.model_copy(
+    return min_limits.model_copy(
         update={
-            "wall_s": _bound(factor * reference.wall_s, floor.wall_s),
-            "cpu_s": _bound(factor * reference.cpu_s, floor.cpu_s),
+            "wall_s": _bound(factor * reference.wall_s, min_limits.wall_s),
+            "cpu_s": _bound(factor * reference.cpu_s, min_limits.cpu_s),
         }
     )
 
 
 def limits_from_cpu_time(
-    reference_cpu_s: float, *, factor: float = 5.0, least_s: float = 10.0, floor: Limits = WORKSPACE_LIMITS
+    reference_cpu_s: float, *, factor: float = 5.0, min_s: float = 10.0, min_limits: Limits = WORKSPACE_LIMITS
 ) -> Limits:
-    """Return limits by the reference's CPU time alone, in the same steps; at least ``least_s``.
+    """Return limits by the reference's CPU time alone, in the same steps; at least ``min_s``.
 
     An answer that loops is ended soon, then; the wall time, which a busy machine stretches, is six times the CPU time.
     """
-    cpu_s = _bound(factor * reference_cpu_s, least_s)
-    return floor.model_copy(update={"wall_s": max(_WALL_S, _WALLS_PER_CPU * cpu_s), "cpu_s": cpu_s})
+    cpu_s = _bound(factor * reference_cpu_s, min_s)
+    return min_limits.model_copy(update={"wall_s": max(_WALL_S, _WALLS_PER_CPU * cpu_s), "cpu_s": cpu_s})
 
 
 def _bound(wanted: float, least: float) -> float:
@@ -104,7 +104,7 @@ class WorkspaceExecutor(CachedExecutor[WorkspaceRequest, WorkspaceResult]):
 
 
 class WorkspaceRequestKind(LocalRequestKind[WorkspaceRequest, WorkspaceResult]):
-    """Commands in projects as a kind of request, and as work on this machine."""
+    """Kind of request for commands in projects on this machine."""
 
     result_type = WorkspaceResult
 
@@ -114,7 +114,7 @@ class WorkspaceRequestKind(LocalRequestKind[WorkspaceRequest, WorkspaceResult]):
         self._marks = PathFingerprints()
 
     def rejection(self, request: WorkspaceRequest) -> WorkspaceResult | None:
-        """Return None: whether a command runs is known when it is run, but without its snapshot nothing can.
+        """Return None, or raise DataError if the request's snapshot is missing or damaged.
 
         Raises:
             DataError: the snapshot is not here, or damaged.
@@ -123,9 +123,9 @@ class WorkspaceRequestKind(LocalRequestKind[WorkspaceRequest, WorkspaceResult]):
         return None
 
     def key(self, request: WorkspaceRequest) -> str:
-        """Return the hash of the inputs of its result."""
+        """Return the cache key of a request: the hash of its result's inputs."""
         bundle = self._spaces.bundle(request.bundle)
-        return project_key(
+        return project_command_key(
             request,
             bundle=bundle.lock_hash if bundle is not None else "",
             overlay=self._spaces.overlay,

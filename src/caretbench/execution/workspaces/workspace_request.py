@@ -7,7 +7,14 @@ from typing import Literal
 
 from pydantic import Field
 
-from caretbench.execution.types import Frozen, Isolation, Limits, Output, ResultFile, Status
+from caretbench.execution.execution_types import (
+    CapturedOutput,
+    FrozenModel,
+    Isolation,
+    Limits,
+    ResultFile,
+    Status,
+)
 from caretbench.execution.workspaces.project_patch import Patch
 from caretbench.execution.workspaces.runner_reports import TestCounts, TestOutcome
 from caretbench.problem import ExpectedOutput
@@ -20,7 +27,7 @@ WORKSPACE_LIMITS = Limits(
 PlacementMode = Literal["", "overlay", "copy"]
 
 
-class WorkspaceRequest(Frozen):
+class WorkspaceRequest(FrozenModel):
     """Request to run a command in a project."""
 
     id: str
@@ -32,7 +39,7 @@ class WorkspaceRequest(Frozen):
     from its files. They are older than the patched files."""
     patch: Patch = Field(default_factory=dict)
     environment: Mapping[str, str] = Field(default_factory=dict)
-    """Added to a small environment; nothing of the host's is passed on."""
+    """Environment variables added to a small default; none of the host's are passed."""
     directory: str = "."  # where the command starts, relative to the project
     stdin: bytes | None = None  # None: ``/dev/null``
     python_path: tuple[str, ...] = ()
@@ -58,20 +65,20 @@ class WorkspaceRequest(Frozen):
     indexes too, to set an environment up. Nothing is judged by such a command: it has no reports."""
     limits: Limits = WORKSPACE_LIMITS
     address_space_limit: bool = False
-    """Bound the address space rather than data memory: for programs that reserve little."""
+    """Limit the address space instead of data memory, for programs that reserve little of it."""
     result_bytes: int = Field(default=4 << 20, gt=0, le=16 << 20)
-    """Bound of one result file; all together may have four times as much."""
+    """Maximum bytes of one result file; four times as many for all result files."""
 
 
-class WorkspaceResult(Frozen):
+class WorkspaceResult(FrozenModel):
     """Result of the command. ``files`` contains the requested files; ``tests`` those of its reports."""
 
     id: str
     status: Status
     exit_code: int | None = None
     signal: int | None = None
-    stdout: Output = Field(default_factory=Output)
-    stderr: Output = Field(default_factory=Output)
+    stdout: CapturedOutput = Field(default_factory=CapturedOutput)
+    stderr: CapturedOutput = Field(default_factory=CapturedOutput)
     files: tuple[ResultFile, ...] = ()
     tests: tuple[TestOutcome, ...] = ()
     missing_module: str | None = None
@@ -89,11 +96,11 @@ class WorkspaceResult(Frozen):
 
     @property
     def test_counts(self) -> TestCounts:
-        """Tests of all reports, counted, and by name."""
-        return TestCounts.of(self.tests)
+        """Counts of the tests in all reports, and their outcomes by name."""
+        return TestCounts.from_outcomes(self.tests)
 
     @property
-    def no_tests(self) -> bool:
+    def has_no_tests(self) -> bool:
         """Return whether no report contains a test that ran."""
         return not any(test.outcome in ("passed", "failed", "error") for test in self.tests)
 

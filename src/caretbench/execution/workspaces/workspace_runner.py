@@ -17,6 +17,7 @@ from pathlib import Path
 
 from caretbench.errors import DataError
 from caretbench.execution.bundles import Bundle, installed_bundle
+from caretbench.execution.execution_types import ProjectTree, Status, WarmSettings
 from caretbench.execution.program_runner import unmet_need
 from caretbench.execution.sandbox.host.program_users import NoProgramUsers
 from caretbench.execution.sandbox.package_index.index_policy import IndexPolicy
@@ -30,9 +31,8 @@ from caretbench.execution.sandbox.program_sandbox import (
     SandboxUnavailable,
 )
 from caretbench.execution.toolchains.base_runtime import BundleLookup
-from caretbench.execution.types import ProjectTree, Status, WarmSettings
 from caretbench.execution.workspaces.command_results import command_result
-from caretbench.execution.workspaces.java_test_command import REMEDY, java_project_tools, uses_java_tools
+from caretbench.execution.workspaces.java_test_command import INSTALL_JDK, java_project_tools, uses_java_tools
 from caretbench.execution.workspaces.project_patch import PatchChanges, checked_path
 from caretbench.execution.workspaces.project_preparation import ProjectPreparer
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
@@ -140,7 +140,7 @@ class WorkspaceRunner:
             return unmet
         if request.bundle is not None and self.bundle(request.bundle) is None:
             return f"the bundle {request.bundle} is not built: caretbench deps build {request.bundle}"
-        return REMEDY if uses_java_tools(request.command) and java_project_tools() is None else ""
+        return INSTALL_JDK if uses_java_tools(request.command) and java_project_tools() is None else ""
 
     def _run_once(
         self, request: WorkspaceRequest, snapshot: Snapshot, changes: PatchChanges, invocation: Invocation

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from caretbench.execution.dispatcher import AnyRequest, open_executor
-from caretbench.execution.types import ExecutionResult, Status
+from caretbench.execution.execution_types import ExecutionResult, Status
 from caretbench.extraction.policies import Policy
 from caretbench.extraction.policies import policy as find_policy
 from caretbench.inspect.tasks.program_batches import ProgramBatcher

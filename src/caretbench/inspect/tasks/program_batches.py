@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 
 from caretbench.execution.dispatcher import AnyExecutor, AnyRequest
-from caretbench.execution.types import ExecutionResult
+from caretbench.execution.execution_types import ExecutionResult
 from caretbench.files import sha256_text
 
 LANES = 2

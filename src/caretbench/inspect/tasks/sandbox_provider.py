@@ -34,10 +34,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from typing_extensions import override
 
 from caretbench.errors import DataError
+from caretbench.execution.execution_types import Limits
 from caretbench.execution.sandbox.persistent_sandbox import PersistentSandbox
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.sandbox.supervisor import SandboxResult
-from caretbench.execution.types import Limits
 
 CONFIG_FILE = "caretbench-sandbox.toml"
 _USERS = ("runner", "1000")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from inspect_ai.scorer import Score, Scorer, Target, scorer
 from inspect_ai.solver import TaskState
 
-from caretbench.execution.types import ExecutionResult
+from caretbench.execution.execution_types import ExecutionResult
 from caretbench.inspect.client.background_loop import await_future, run_in_thread
 from caretbench.inspect.tasks.metrics import PASSED, VERDICT, numbers
 from caretbench.inspect.tasks.solver import STAMP

@@ -22,7 +22,7 @@ Marks = dict[int, set[int]]
 
 
 class Watch:
-    """What the tests reach, by test; ``shared`` is what belongs to none alone."""
+    """Recorder of the marks that tests reach; ``shared`` marks belong to no single test."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -30,7 +30,7 @@ class Watch:
         self.own: Marks = {}
 
     def take(self, into: Marks) -> None:
-        """Move what was marked since the last time."""
+        """Move the marks since the last call to ``into``."""
         for file, now in getattr(sys, "caretbench_marks", ()):
             if now:
                 into.setdefault(file, set()).update(now)
@@ -54,7 +54,7 @@ def _wanted() -> set[str] | None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
-    """Leave out what is not wanted, and turn the order round."""
+    """Deselect the tests that are not to run, and reverse the order if requested."""
     wanted = _wanted()
     if wanted is not None:
         left_out = [item for item in items if item.nodeid not in wanted]
@@ -69,7 +69,7 @@ def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_protocol(item: Any) -> Generator[None, Any, None]:
-    """What a test reaches is what is marked from here on."""
+    """Attribute the marks from here on to this test."""
     _watch.take(_watch.shared)
     _watch.own = {}
     yield
@@ -79,7 +79,7 @@ def pytest_runtest_protocol(item: Any) -> Generator[None, Any, None]:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_teardown() -> Generator[None, Any, None]:
-    """What is torn down may have been set up for several tests."""
+    """Count marks of teardown as shared: fixtures may belong to several tests."""
     _watch.take(_watch.own)
     yield
     _watch.take(_watch.shared)
@@ -87,7 +87,7 @@ def pytest_runtest_teardown() -> Generator[None, Any, None]:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_fixture_setup(fixturedef: Any) -> Generator[None, Any, None]:
-    """A fixture that several tests share runs in the first of them."""
+    """Count marks of fixtures with a wider scope than one test as shared."""
     _watch.take(_watch.own)
     yield
     _watch.take(_watch.own if fixturedef.scope == "function" else _watch.shared)

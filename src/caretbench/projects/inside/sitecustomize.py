@@ -1,4 +1,4 @@
-"""Laid beside a project, in its sandbox alone, to run its unittest tests once in the reverse order.
+"""Module placed next to a project in its sandbox, to run its unittest tests in reverse order.
 
 Python imports it as it starts. Nothing of the house can be imported here.
 """

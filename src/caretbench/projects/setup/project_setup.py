@@ -11,12 +11,12 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from caretbench.errors import DataError
-from caretbench.execution.types import Status
+from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.snapshot_archive import (
-    MOST_PARTS,
-    PART_BYTES,
+    MAX_PART_BYTES,
+    MAX_PARTS,
     PART_MB,
-    RESULTS,
+    PART_PATTERNS,
     add_command_outputs,
     packing_command,
 )
@@ -147,8 +147,8 @@ def run_setup(
         environment={"HOME": "/tmp/home"},  # noqa: S108  a path inside the sandbox
         bundle=bundle,
         network="index",
-        results=RESULTS,
-        result_bytes=PART_BYTES,
+        results=PART_PATTERNS,
+        result_bytes=MAX_PART_BYTES,
         limits=_LIMITS,
     )
     [result] = engine.submit([request])
@@ -168,8 +168,8 @@ def _check(result: WorkspaceResult, command: str) -> None:
         why = result.reason or " | ".join(lines[-3:])
         raise DataError(f"setup {command!r}: {result.status.value}: {why}{refused}")
     problem = next((file.problem for file in result.files if file.problem), "")
-    if problem or len(result.files) > MOST_PARTS:
-        most = PART_MB * MOST_PARTS
+    if problem or len(result.files) > MAX_PARTS:
+        most = PART_MB * MAX_PARTS
         raise DataError(
             f"setup {command!r}: its files take more than {most} MB packed; build a bundle instead ({problem})"
         )

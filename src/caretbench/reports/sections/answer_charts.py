@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from caretbench.execution.types import Status
+from caretbench.execution.execution_types import Status
 from caretbench.reports.charts import BAD, GOOD, OURS, Spec, finished_spec, name_axis, stacked_shares
 from caretbench.reports.results.error_classes import class_title
 from caretbench.reports.results.errors import ErrorColumn, classes_present

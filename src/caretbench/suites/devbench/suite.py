@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from caretbench.execution.bundles import bundle_specs
-from caretbench.execution.types import ExecutionRequest, Limits
+from caretbench.execution.execution_types import ExecutionRequest, Limits
 from caretbench.files import DataError
 from caretbench.languages import language
 from caretbench.metrics.similarity import paper_similarity, similarities

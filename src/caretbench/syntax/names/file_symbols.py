@@ -11,6 +11,7 @@ from typing import Final, get_args
 
 import tree_sitter
 
+from caretbench.syntax.analysis_types import CLASS_SCOPES, FUNCTION_SCOPES, Binding, ScopeKind
 from caretbench.syntax.names.control_flow import ControlFlow
 from caretbench.syntax.names.node_roles import NodeRoles, file_imports
 from caretbench.syntax.names.scoping_rules import ScopingRules, scoping_rules_of
@@ -24,7 +25,6 @@ from caretbench.syntax.names.symbols import (
     type_name,
 )
 from caretbench.syntax.source import SourceFile
-from caretbench.syntax.types import CLASS_SCOPES, FUNCTION_SCOPES, Binding, ScopeKind
 
 # Below this depth, which only generated text reaches, a subtree is read as a flat list of names.
 MAX_DEPTH = 300

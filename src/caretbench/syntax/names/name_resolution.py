@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from caretbench.syntax.analysis_types import CLASS_SCOPES, FUNCTION_SCOPES, Binding
 from caretbench.syntax.names.file_symbols import FileSymbols
 from caretbench.syntax.names.reaching_definitions import solve_reaching_definitions
 from caretbench.syntax.names.symbols import (
@@ -14,7 +15,6 @@ from caretbench.syntax.names.symbols import (
     NameUse,
     Variable,
 )
-from caretbench.syntax.types import CLASS_SCOPES, FUNCTION_SCOPES, Binding
 
 _BINDING_BY_SCOPE: Final[dict[str, Binding]] = {
     "file": "global",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from caretbench.syntax.analysis_types import CLASS_SCOPES
 from caretbench.syntax.names.file_symbols import FileSymbols
 from caretbench.syntax.names.module_index import ModuleIndex
 from caretbench.syntax.names.symbols import ImportTarget, NameScope, NameUse, Variable
-from caretbench.syntax.types import CLASS_SCOPES
 
 _MAX_HOPS = 8
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from caretbench.syntax.names.file_symbols import FileSymbols
-from caretbench.syntax.names.project_names import ProjectNames, ResolvedName
-from caretbench.syntax.names.symbols import DefinitionSite, NameScope, NameUse, Variable
-from caretbench.syntax.types import (
+from caretbench.syntax.analysis_types import (
     CLASS_SCOPES,
     FUNCTION_SCOPES,
     Binding,
@@ -19,6 +16,9 @@ from caretbench.syntax.types import (
     Span,
     SpanIndex,
 )
+from caretbench.syntax.names.file_symbols import FileSymbols
+from caretbench.syntax.names.project_names import ProjectNames, ResolvedName
+from caretbench.syntax.names.symbols import DefinitionSite, NameScope, NameUse, Variable
 
 _BODIES: Final = frozenset({
     "function_body", "if_body", "elif_body", "else_body", "switch_case", "loop_body", "try_body", "handler",

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from caretbench.syntax.types import Binding, ScopeKind
+from caretbench.syntax.analysis_types import Binding, ScopeKind
 
 
 class ImportTarget(NamedTuple):

@@ -19,9 +19,9 @@ from typing import Final, NamedTuple
 
 import tree_sitter
 
+from caretbench.syntax.analysis_types import Span
 from caretbench.syntax.parser import encode, error_count, parse
 from caretbench.syntax.queries import captures
-from caretbench.syntax.types import Span
 
 _PLACES: Final = ("called", "member", "object", "key", "type")
 # Element names come in pairs, and attribute names cannot be exchanged with other names.

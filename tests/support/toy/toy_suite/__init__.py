@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import polars as pl
 
 from caretbench import Suite
-from caretbench.execution.types import ExecutionRequest
+from caretbench.execution.execution_types import ExecutionRequest
 from caretbench.files import DataError, read_rows, write_rows
 from caretbench.metrics.similarity import similarities
 from caretbench.models import Sampling

@@ -47,7 +47,7 @@ def enter_private_mounts(stage: str) -> None:
 
 
 def attach_mount(descriptor: int, place: str) -> None:
-    """Attach a detached mount at its place, in this thread's mounts."""
+    """Attach a detached mount at the path ``place`` in this thread's mount namespace."""
     _check(
         _libc.syscall(_MOVE_MOUNT, descriptor, b"", _HERE, place.encode(), _FROM_DESCRIPTOR), f"mount {place}"
     )
@@ -58,7 +58,7 @@ def detach_mount(place: str) -> None:
     _check(_libc.umount2(place.encode(), _DETACH), f"unmount {place}")
 
 
-def open_mount(path: str, user: int, binary: str, *, writable: bool = False) -> int:
+def open_mount(path: str, user: int, bubblewrap_path: str, *, writable: bool = False) -> int:
     """Return a descriptor of a detached mount of ``path`` in which its owner's files belong to ``user``.
 
     If the file system has no id-mapped mounts, the owners stay as they are, provided that all files can be read.
@@ -74,7 +74,11 @@ def open_mount(path: str, user: int, binary: str, *, writable: bool = False) -> 
     try:
         try:
             with _lock:  # nobody closes the map meanwhile
-                owner = _id_map(known.st_uid, known.st_gid, user, binary) if known.st_uid != user else None
+                owner = (
+                    _id_map(known.st_uid, known.st_gid, user, bubblewrap_path)
+                    if known.st_uid != user
+                    else None
+                )
                 _set(descriptor, attributes | (_ID_MAP if owner is not None else 0), owner or 0)
         except OSError:
             obstacle = _obstacle(path)
@@ -93,11 +97,11 @@ def _set(descriptor: int, attributes: int, owner: int) -> None:
     _check(done, "mount_setattr")
 
 
-def _id_map(owner: int, group: int, user: int, binary: str) -> int:
+def _id_map(owner: int, group: int, user: int, bubblewrap_path: str) -> int:
     """Return a descriptor of a user namespace that maps owner and group to user; cached for the next program."""
     key = (owner, group, user)
     if key not in _maps:
-        _maps[key] = _made_id_map(owner, group, user, binary)
+        _maps[key] = _made_id_map(owner, group, user, bubblewrap_path)
     _maps.move_to_end(key)
     if len(_maps) > _MOST_MAPS:
         os.close(_maps.popitem(last=False)[1])
@@ -111,11 +115,11 @@ def close_id_maps() -> None:
             os.close(_maps.popitem()[1])
 
 
-def _made_id_map(owner: int, group: int, user: int, binary: str) -> int:
+def _made_id_map(owner: int, group: int, user: int, bubblewrap_path: str) -> int:
     gate, go = os.pipe()
-    facts, info = os.pipe()
+    info_descriptor, info = os.pipe()
     command = [  # its command is never reached: it waits at the gate until it is killed
-        binary, "--unshare-user", "--userns-block-fd", str(gate), "--info-fd", str(info),
+        bubblewrap_path, "--unshare-user", "--userns-block-fd", str(gate), "--info-fd", str(info),
         "--die-with-parent", "--ro-bind", "/", "/", "/",
     ]  # fmt: skip
     process = subprocess.Popen(
@@ -125,17 +129,17 @@ def _made_id_map(owner: int, group: int, user: int, binary: str) -> int:
     os.close(gate)
     os.close(info)
     try:
-        child = read_child_pid(facts)
+        child = read_child_pid(info_descriptor)
         write_user_maps(child, f"{owner} {user} 1\n", f"{group} {user} 1\n")
         return os.open(f"/proc/{child}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
     finally:
         kill_process_group(process)
         os.close(go)
-        os.close(facts)
+        os.close(info_descriptor)
 
 
 def kill_process_group(process: subprocess.Popen[bytes]) -> None:
-    """End bubblewrap, which leads a process group, and its child, which does not end by itself while it waits for us.
+    """Kill bubblewrap's process group, with its child, which waits and would not end by itself.
 
     The child asks to die with its parent only after its users are known to it.
     """
@@ -145,7 +149,7 @@ def kill_process_group(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def read_child_pid(facts: int) -> int:
+def read_child_pid(info_descriptor: int) -> int:
     """Return the process id that bubblewrap writes to ``--info-fd``.
 
     Raises:
@@ -153,7 +157,7 @@ def read_child_pid(facts: int) -> int:
     """
     said = b""
     while b"," not in said and b"}" not in said:
-        more = os.read(facts, 4096)
+        more = os.read(info_descriptor, 4096)
         if not more:
             raise OSError("bubblewrap did not start")
         said += more

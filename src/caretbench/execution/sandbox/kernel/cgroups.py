@@ -24,8 +24,8 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from caretbench.execution.execution_types import Limits
 from caretbench.execution.sandbox.kernel.watchdog import descendants
-from caretbench.execution.types import Limits
 
 Version = Literal["cgroup-v2", "cgroup-v1"]
 
@@ -68,7 +68,7 @@ class MemoryGroup:
             (self._place / name).write_text(text)
 
     def prepare(self, memory_bytes: int) -> None:
-        """Set the bound and reset counters, or raise OSError if the bound does not hold."""
+        """Set the memory limit and reset counters, or raise OSError if the limit cannot be set."""
         # The two bounds of the first version must never cross, so the one above is lifted first.
         swap, most = self._files.swap
         if most is None:
@@ -193,20 +193,20 @@ def _remove_leftovers(parent: Path) -> None:
 
 
 def delegated_groups(
-    mounted: Path = Path("/sys/fs/cgroup"), memberships: str | None = None
+    mount_point: Path = Path("/sys/fs/cgroup"), proc_cgroup_text: str | None = None
 ) -> Iterator[Path]:
     """Yield version-2 groups in which this process may create groups: its own and its parents, the nearest first.
 
-    ``mounted`` is where control groups are mounted, ``memberships`` the text of ``/proc/self/cgroup``.
+    ``mount_point`` is where control groups are mounted, ``proc_cgroup_text`` the text of ``/proc/self/cgroup``.
     """
-    if memberships is None:
-        memberships = Path("/proc/self/cgroup").read_text()
-    own = next((line[3:] for line in memberships.splitlines() if line.startswith("0::")), None)
+    if proc_cgroup_text is None:
+        proc_cgroup_text = Path("/proc/self/cgroup").read_text()
+    own = next((line[3:] for line in proc_cgroup_text.splitlines() if line.startswith("0::")), None)
     if own is None or ".." in own.split("/"):
         return
-    place = mounted / own.strip("/")
+    place = mount_point / own.strip("/")
     for group in (place, *place.parents):
-        if not group.is_relative_to(mounted):
+        if not group.is_relative_to(mount_point):
             return
         try:
             controllers = (group / "cgroup.subtree_control").read_text().split()
@@ -218,16 +218,16 @@ def delegated_groups(
 
 
 def version_1_group(
-    mounted: Path = Path("/sys/fs/cgroup/memory"), memberships: str | None = None
+    mount_point: Path = Path("/sys/fs/cgroup/memory"), proc_cgroup_text: str | None = None
 ) -> Path | None:
     """Return this process's group of the version-1 memory controller, if it may create groups in it."""
-    if memberships is None:
-        memberships = Path("/proc/self/cgroup").read_text()
-    rows = (line.split(":", 2) for line in memberships.splitlines())
+    if proc_cgroup_text is None:
+        proc_cgroup_text = Path("/proc/self/cgroup").read_text()
+    rows = (line.split(":", 2) for line in proc_cgroup_text.splitlines())
     own = next((row[2] for row in rows if len(row) == 3 and "memory" in row[1].split(",")), None)
     if own is None:
         return None
-    place = mounted / own.strip("/")
+    place = mount_point / own.strip("/")
     return place if os.access(place, os.W_OK) and (place / "memory.limit_in_bytes").exists() else None
 
 
@@ -246,12 +246,12 @@ def find_memory_groups() -> MemoryGroups | None:
 
 
 def memory_group(groups: MemoryGroups | None, limits: Limits) -> AbstractContextManager[MemoryGroup | None]:
-    """Return a control group for one program, where there are groups; files in memory count there, too."""
+    """Return a context with one program's control group (None without groups); tmpfs files count as its memory."""
     if groups is None:
         return nullcontext()
     return groups.group((limits.memory_mb + 2 * limits.tmp_mb + ROOM_MB) << 20)
 
 
 def memory_mechanism(groups: MemoryGroups | None) -> str:
-    """Return the mechanism that bounds memory, as :class:`caretbench.execution.types.Isolation` names it."""
+    """Return the mechanism that bounds memory, as :class:`caretbench.execution.execution_types.Isolation` names it."""
     return groups.version if groups is not None else "watchdog"

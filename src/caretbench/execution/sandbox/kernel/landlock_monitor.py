@@ -40,16 +40,16 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def check(result: int, what: str) -> int:
-    """Raise where a call of the C library failed."""
+    """Return the result of a C library call, or raise OSError if it failed."""
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, "%s: %s" % (what, os.strerror(number)))
     return result
 
 
-def mount_memory(place: str, bounds: str, user: int, mode: int) -> None:
-    """Lay a bounded file system in memory over a folder of this process's own namespace."""
-    options = b"%s,mode=%o,uid=%d,gid=%d" % (bounds.encode(), mode, user, user)
+def mount_memory(place: str, size_options: str, user: int, mode: int) -> None:
+    """Mount a size-limited tmpfs over a folder in this process's mount namespace."""
+    options = b"%s,mode=%o,uid=%d,gid=%d" % (size_options.encode(), mode, user, user)
     flags = ctypes.c_ulong(NO_SUID | NO_DEVICES)
     check(libc.mount(b"tmpfs", place.encode(), b"tmpfs", flags, options), "mount")
 
@@ -90,10 +90,13 @@ def drop_bounding_set() -> None:
             return  # beyond the last one, or no right to
 
 
-def keep_capabilities(kept: int) -> None:
+def keep_capabilities(capability_mask: int) -> None:
     """Drop all capabilities except these."""
     header = struct.pack("Ii", CAPABILITY_VERSION, 0)
-    check(libc.capset(header, struct.pack("6I", kept, kept, kept, 0, 0, 0)), "capset")
+    check(
+        libc.capset(header, struct.pack("6I", capability_mask, capability_mask, capability_mask, 0, 0, 0)),
+        "capset",
+    )
 
 
 def create_links(confinement: dict[str, Any]) -> None:
@@ -183,7 +186,7 @@ def report_fault(channel: int, error: OSError) -> None:
 
 
 def descendants_of(pid: int) -> list[int]:
-    """Return all processes below one."""
+    """Return the ids of all descendants of a process."""
     found: list[int] = []
     waiting = [pid]
     while waiting:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO
 
 from caretbench.errors import MachineError
+from caretbench.execution.execution_types import Isolation, Limits
 from caretbench.execution.sandbox.bubblewrap import (
     FACTS,
     SETTINGS,
@@ -32,12 +33,11 @@ from caretbench.execution.sandbox.bubblewrap import (
 )
 from caretbench.execution.sandbox.folder_removal import remove_folder
 from caretbench.execution.sandbox.host.program_users import leased_user, program_users, unprivileged_user
-from caretbench.execution.sandbox.invocation import MOST_FILES, ResolvedInvocation, memory_options
+from caretbench.execution.sandbox.invocation import MOST_FILES, ResolvedInvocation, tmpfs_options
 from caretbench.execution.sandbox.kernel.cgroups import MemoryGroup
 from caretbench.execution.sandbox.kernel.landlock_seccomp import landlock_seccomp_filter
 from caretbench.execution.sandbox.kernel.path_mapping import PathMapping
 from caretbench.execution.sandbox.supervisor import SandboxResult, Supervisor
-from caretbench.execution.types import Isolation, Limits
 
 OLDEST_ABI = 3
 """Landlock's first version that keeps files from being truncated (Linux 6.2)."""
@@ -103,7 +103,7 @@ class LandlockProcess:
                 self._control = None
 
     def wait(self) -> int:
-        """Wait until it is gone."""
+        """Wait until the process has ended."""
         return self._process.wait()
 
 
@@ -126,11 +126,11 @@ class LandlockSandbox:
                 f"this kernel {has}; version {OLDEST_ABI} is needed (Linux 6.2, with `landlock` among the security "
                 "modules of /sys/kernel/security/lsm)"
             )
-        if landlock_seccomp_filter(own_files=True, scoped=False) is None:
+        if landlock_seccomp_filter(owns_other_files=True, signals_scoped=False) is None:
             raise LandlockUnavailable("the system call numbers of this processor are not known")
         self._root = program_users() is not None
         self._threads = (0.0, 0)
-        remove_leftovers()
+        remove_leftover_folders()
 
     def run(
         self,
@@ -144,17 +144,21 @@ class LandlockSandbox:
 
         ``group`` is the control group that bounds its memory; ``memory`` names the mechanism for the result.
         """
-        invocation, binds, writable = resolved.invocation, resolved.binds, resolved.writable
+        invocation, read_only_binds, writable = (
+            resolved.invocation,
+            resolved.read_only_binds,
+            resolved.writable,
+        )
         with ExitStack() as stack:
             user, name = stack.enter_context(leased_user()) if self._root else (None, None)
             root, folder_held = stack.enter_context(_private_folder())
             # The keeper holds them until its own end.
             held = [folder_held, *([name] if name is not None else [])]
             try:
-                path_mapping = PathMapping(root, {**binds, **writable})
+                path_mapping = PathMapping(root, {**read_only_binds, **writable})
             except ValueError as error:
                 return SandboxResult(error=str(error))
-            closed = _closed(binds, writable)
+            closed = _closed(read_only_binds, writable)
             reads_all = self._root and bool(closed)
             if reads_all and not _may_read_all():
                 return SandboxResult(
@@ -168,9 +172,9 @@ class LandlockSandbox:
             if not self._root:
                 translated["rlimits"] = self._rlimits(translated["rlimits"], invocation.limits)
             translated["walls"] = self._confinement(
-                path_mapping, binds, writable, invocation.limits, user, reads_all, held
+                path_mapping, read_only_binds, writable, invocation.limits, user, reads_all, held
             )
-            begin, process, ours = _started(stack, held, invocation.standard_input)
+            begin, process, ours = _started(stack, held, invocation.stdin_descriptor)
             full_bytes = invocation.limits.tmp_mb << 20
             supervisor = Supervisor(
                 process, ours, invocation, interrupted, group=group,
@@ -191,7 +195,7 @@ class LandlockSandbox:
     def _confinement(
         self,
         path_mapping: PathMapping,
-        binds: Mapping[str, str],
+        read_only_binds: Mapping[str, str],
         writable: Mapping[str, str],
         limits: Limits,
         user: int | None,
@@ -202,22 +206,24 @@ class LandlockSandbox:
         reading, running = _READ_FILE | _READ_FOLDER, _READ_FILE | _READ_FOLDER | _EXECUTE
         writing = rights & ~_DEVICES
         rules = [
-            *((path, running) for path in (*system_folders(), *sorted(set(binds.values())))),
+            *((path, running) for path in (*system_folders(), *sorted(set(read_only_binds.values())))),
             *((path, reading) for path in public_etc_files()),
             *((path, _READ_FILE | _WRITE) for path in _PUBLIC_DEVICES),
             *((f"/proc/{name}", reading) for name in _PUBLIC_FACTS),
             *((path, writing) for path in (path_mapping.root, *writable.values())),
         ]
-        scoped = self.abi >= SCOPES_ABI
+        signals_scoped = self.abi >= SCOPES_ABI
         # The caller's own files need more care, but a compiler must set the mode of what it makes.
-        own_files = user is None and not writable
+        owns_other_files = user is None and not writable
         return {
             "root": path_mapping.root, "folders": path_mapping.folders, "links": path_mapping.links,
-            "user": user, "reads_all": reads_all, "mount": user is not None, "memory": memory_options(limits.tmp_mb),
-            "handled": (rights, _NETWORK if self.abi >= NETWORK_ABI else 0, _SCOPES if scoped else 0),
-            "attribute_bytes": 24 if scoped else 16 if self.abi >= NETWORK_ABI else 8,
+            "user": user, "reads_all": reads_all, "mount": user is not None, "memory": tmpfs_options(limits.tmp_mb),
+            "handled": (rights, _NETWORK if self.abi >= NETWORK_ABI else 0, _SCOPES if signals_scoped else 0),
+            "attribute_bytes": 24 if signals_scoped else 16 if self.abi >= NETWORK_ABI else 8,
             "reading": reading, "writing": writing, "rules": rules, "held": held,
-            "filter": landlock_seccomp_filter(own_files=own_files, scoped=scoped or user is not None),
+            "filter": landlock_seccomp_filter(
+                owns_other_files=owns_other_files, signals_scoped=signals_scoped or user is not None
+            ),
         }  # fmt: skip
 
     def _rlimits(self, bounds: object, limits: Limits) -> list[tuple[str, int, int]]:
@@ -233,9 +239,9 @@ class LandlockSandbox:
         ]
 
 
-def _closed(binds: Mapping[str, str], writable: Mapping[str, str]) -> list[str]:
+def _closed(read_only_binds: Mapping[str, str], writable: Mapping[str, str]) -> list[str]:
     """Return the bound paths that an unprivileged user cannot reach."""
-    closed = [path for path in binds.values() if not reachable_by_others(path)]
+    closed = [path for path in read_only_binds.values() if not reachable_by_others(path)]
     return closed + [path for path in writable.values() if not reachable_by_others(Path(path).parent)]
 
 
@@ -310,7 +316,7 @@ def _private_folder() -> Iterator[tuple[str, int]]:
         os.close(held)
 
 
-def remove_leftovers() -> None:
+def remove_leftover_folders() -> None:
     """Remove private folders whose programs and supervisors were all killed.
 
     Other users may create folders of such names: only those of this user, or of root's program users, are removed.

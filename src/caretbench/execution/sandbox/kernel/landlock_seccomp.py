@@ -30,7 +30,7 @@ class SystemCallRule(NamedTuple):
     """
 
     calls: str
-    error: int = _EPERM
+    error_number: int = _EPERM
     argument: int = 0
     allowed: Sequence[int] = ()
     refused: Sequence[int] = ()
@@ -67,7 +67,7 @@ _SIGNALS_TO_ITSELF = (
 
 
 def _compiled(rule: SystemCallRule, numbers: Mapping[str, int]) -> Iterator[bytes]:
-    refuse = bpf_instruction(_RETURN, _ERRNO | rule.error)
+    refuse = bpf_instruction(_RETURN, _ERRNO | rule.error_number)
     values = rule.allowed or rule.refused
     body = [refuse]
     if values:
@@ -88,18 +88,24 @@ def _compiled(rule: SystemCallRule, numbers: Mapping[str, int]) -> Iterator[byte
             yield from body
 
 
-def landlock_seccomp_filter(*, own_files: bool, scoped: bool, machine: str | None = None) -> bytes | None:
+def landlock_seccomp_filter(
+    *, owns_other_files: bool, signals_scoped: bool, machine: str | None = None
+) -> bytes | None:
     """Return the filter for programs under Landlock; None if this machine's system call numbers are not known.
 
     Args:
-        own_files: True if the program's user owns other files, whose modes, owners and times must not change.
-        scoped: True if Landlock confines signals; otherwise the program may signal itself only.
+        owns_other_files: True if the program's user owns other files, whose modes, owners and times must not change.
+        signals_scoped: True if Landlock confines signals; otherwise the program may signal itself only.
         machine: The processor architecture, this one's by default.
     """
     usual = seccomp_filter(machine)
     table = system_calls_of(machine)
     if usual is None or table is None:
         return None
-    rules = (*_ALWAYS, *(_OF_THE_CALLERS_FILES if own_files else ()), *(() if scoped else _SIGNALS_TO_ITSELF))
+    rules = (
+        *_ALWAYS,
+        *(_OF_THE_CALLERS_FILES if owns_other_files else ()),
+        *(() if signals_scoped else _SIGNALS_TO_ITSELF),
+    )
     added = b"".join(part for rule in rules for part in _compiled(rule, table.calls))
     return usual[:_BEGIN_BYTES] + added + usual[_BEGIN_BYTES:]

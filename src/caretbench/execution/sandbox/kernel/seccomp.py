@@ -20,7 +20,7 @@ from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
-from caretbench.execution.types import Frozen
+from caretbench.execution.execution_types import FrozenModel
 
 _EPERM = 1
 _ENOSYS = 38
@@ -58,7 +58,7 @@ class SystemCallNumbers(NamedTuple):
     calls: Mapping[str, int]
 
 
-class _Table(Frozen):
+class _Table(FrozenModel):
     """Data file of system calls: for each call its number on each architecture that has it."""
 
     machines: tuple[str, ...]

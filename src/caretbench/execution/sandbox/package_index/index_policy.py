@@ -18,7 +18,7 @@ from urllib.parse import SplitResult, urlsplit
 from pydantic import Field
 
 from caretbench.errors import DataError
-from caretbench.execution.types import Frozen
+from caretbench.execution.execution_types import FrozenModel
 from caretbench.redaction import redact
 
 PROXY_PORT = 3128
@@ -40,7 +40,7 @@ _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
-class IndexHost(Frozen):
+class IndexHost(FrozenModel):
     """Host that may be reached. ``explicit``: the user named it, so its addresses may be private."""
 
     name: str = Field(pattern=r"^[a-z0-9]([a-z0-9.:-]*[a-z0-9])?$", max_length=253)
@@ -60,8 +60,8 @@ def public_index_hosts() -> tuple[IndexHost, ...]:
     return tuple(IndexHost.model_validate(entry) for entry in tomllib.loads(text)["hosts"])
 
 
-class IndexPolicy(Frozen):
-    """Hosts, bounds, and settings of the tools inside in addition to the proxy. Times are in seconds."""
+class IndexPolicy(FrozenModel):
+    """Hosts that may be reached, limits, and extra settings of the tools inside. Times are in seconds."""
 
     hosts: tuple[IndexHost, ...] = Field(default_factory=public_index_hosts)
     settings: Mapping[str, str] = Field(default_factory=dict)  # environment of the tools, without keys
@@ -83,7 +83,7 @@ class IndexPolicy(Frozen):
 
 
 def index_policy(settings: Mapping[str, str] | None = None, hosts: Iterable[str] = ()) -> IndexPolicy:
-    """Return the public indexes and those that ``settings`` name; the tools inside get the settings, too.
+    """Return the policy for the public indexes and those in ``settings``, which are passed to the tools inside.
 
     Args:
         settings: Any of :data:`INDEX_SETTINGS`; nothing is taken from this process's environment.
@@ -178,7 +178,7 @@ def address_refusal(text: str, *, explicit: bool) -> str:
     return ""
 
 
-def is_address(name: str) -> bool:
+def is_ip_address(name: str) -> bool:
     """Return whether a host is an IP address, in any notation that resolvers accept, rather than a name."""
     try:
         ipaddress.ip_address(name.strip("[]").partition("%")[0])

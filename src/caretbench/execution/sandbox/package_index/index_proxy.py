@@ -25,7 +25,7 @@ from caretbench.execution.sandbox.package_index.index_policy import (
     IndexHost,
     IndexPolicy,
     address_refusal,
-    is_address,
+    is_ip_address,
     proxy_environment,
 )
 from caretbench.execution.sandbox.package_index.tls_hello import (
@@ -244,7 +244,7 @@ class IndexProxy:
         port = int(digits)
         host = self.policy.find_host(name.strip("[]"))
         if host is None:
-            what = "an address, not the name of" if is_address(name) else "not"
+            what = "an address, not the name of" if is_ip_address(name) else "not"
             raise _Refused(f"{_shown(name)} is {what} a package index that may be reached")
         if port not in host.ports:
             raise _Refused(

@@ -40,7 +40,7 @@ class _Bytes:
 
 
 def record_length(header: bytes) -> int:
-    """Return the length of the record that these five bytes announce, or raise NoHello where they begin none."""
+    """Return the length of a TLS record from its five-byte header, or raise NotClientHello if it is not one."""
     length = int.from_bytes(header[3:5], "big")
     if (
         len(header) < HEADER_BYTES

@@ -15,9 +15,9 @@ import tree_sitter
 from caretbench.suites.efcb.edits.patch_edit import Occurrence
 from caretbench.suites.efcb.edits.patch_parts import OUTSIDE_PATCH, PatchPart
 from caretbench.suites.efcb.edits.tree_guards import ancestors
+from caretbench.syntax.analysis_types import Span
 from caretbench.syntax.parser import encode, parse
 from caretbench.syntax.parser import text_of as text
-from caretbench.syntax.types import Span
 from caretbench.syntax.uses.declarations import Declaration, DeclarationIndex
 from caretbench.syntax.uses.expression_contexts import (
     CLASS_NODES,

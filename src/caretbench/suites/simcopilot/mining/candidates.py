@@ -19,7 +19,7 @@ from caretbench.suites.simcopilot.mining.rules import CutKind, mining_rules
 from caretbench.suites.simcopilot.mining.token_search import TokenSearch, split_tokens
 from caretbench.suites.simcopilot.released.paper_rules import Mode
 from caretbench.syntax import Block, FileAnalysis, Span
-from caretbench.syntax.types import SpanIndex
+from caretbench.syntax.analysis_types import SpanIndex
 
 _FUNCTIONS: Final = frozenset({"function", "method", "lambda"})
 _DECLARES: Final = frozenset({"function", "method", "class", "interface", "namespace"})

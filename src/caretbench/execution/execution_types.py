@@ -13,8 +13,8 @@ from caretbench.problem import Profile
 from caretbench.profiles import ProfileRules, rules_of
 
 
-class Frozen(BaseModel):
-    """Base of the executor's values."""
+class FrozenModel(BaseModel):
+    """Base class of immutable values of execution."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -76,8 +76,8 @@ _LIMITS_HIT = frozenset({Status.TIMEOUT, Status.OUT_OF_MEMORY, Status.OUTPUT_LIM
 _REPEATABLE = _OWN_FAILURES | {Status.PASSED, Status.COMPILE_ERROR, Status.TYPE_ERROR, Status.OUTPUT_LIMIT}
 
 
-class Limits(Frozen):
-    """Bounds of one program. CPU time decides; wall time is a backstop."""
+class Limits(FrozenModel):
+    """Resource limits of one program. CPU time decides; the wall time limit is a second safeguard."""
 
     wall_s: float = 60.0
     compile_wall_s: float = 120.0
@@ -91,7 +91,7 @@ class Limits(Frozen):
     output_kill_mb: int = 4
 
 
-class ExecutionRequest(Frozen):
+class ExecutionRequest(FrozenModel):
     """One program to run.
 
     ``bundle`` names the dependency bundle (``devbench/python``, say) that is bound read-only; ``needs`` what
@@ -110,7 +110,7 @@ class ExecutionRequest(Frozen):
     answer_lines: tuple[int, int] | None = None
     """The first and last line of the answer in the program: an explicit exit behind it is the program's own end."""
     repeat: int = 0
-    """Part of the cache key: the same program with another number really runs again."""
+    """Number of the repetition, a part of the cache key: with another number the program runs again."""
     limits: Limits = Field(default_factory=Limits)
 
     @property
@@ -119,15 +119,15 @@ class ExecutionRequest(Frozen):
         return rules_of(self.profile)
 
 
-class Output(Frozen):
-    """A captured stream: head and tail, with the number of bytes that came."""
+class CapturedOutput(FrozenModel):
+    """Captured output stream: its head and tail, and the total number of bytes."""
 
     text: str = ""
     bytes_total: int = 0
     truncated: bool = False
 
 
-class Isolation(Frozen):
+class Isolation(FrozenModel):
     """Isolation that a program ran in."""
 
     backend: str
@@ -138,8 +138,8 @@ class Isolation(Frozen):
     user: str  # "unprivileged", "unprivileged-reader", "caller"
 
 
-class TestTally(Frozen):
-    """Counts of a project's tests by outcome; the first ``failing`` ones (errors count too) by name."""
+class TestTally(FrozenModel):
+    """Counts of a project's tests by outcome, and the names of the first ``failing`` tests (with errors)."""
 
     __test__ = False  # not a test itself
 
@@ -149,7 +149,7 @@ class TestTally(Frozen):
     failing: tuple[str, ...] = ()
 
 
-class ExecutionResult(Frozen):
+class ExecutionResult(FrozenModel):
     """Outcome of one request, with all that is needed to explain it."""
 
     id: str
@@ -158,12 +158,12 @@ class ExecutionResult(Frozen):
     exit_code: int | None = None
     signal: int | None = None
     sentinel: bool = False
-    stdout: Output = Field(default_factory=Output)
-    stderr: Output = Field(default_factory=Output)
+    stdout: CapturedOutput = Field(default_factory=CapturedOutput)
+    stderr: CapturedOutput = Field(default_factory=CapturedOutput)
     diagnostics: str = ""
     """Output of the compiler, the type checker or a project's tests, shortened."""
     type_check: Literal["passed", "failed"] | None = None
-    """Type checker's message on a program that can run in spite of it; None without a check."""
+    """Type checker's verdict on a program that runs in spite of type errors; None without a check."""
     run_status: Status | None = None
     """Outcome of the run itself, if ``status`` is the type checker's."""
     missing_module: str | None = None
@@ -180,10 +180,10 @@ class ExecutionResult(Frozen):
     waits: bool = False
     """The run is ``incomplete`` because a check waits for a promise that never settled."""
     tests: TestTally | None = None
-    """Tests of a project by its reports, if there are any."""
+    """Counts of a project's tests, from its reports; None without reports."""
 
     @property
-    def ran(self) -> bool:
+    def was_run(self) -> bool:
         """Return whether the program was run, whatever the type checker reported."""
         return self.stage == "run" or self.run_status is not None
 
@@ -193,13 +193,13 @@ class ExecutionResult(Frozen):
         return self.run_status or self.status
 
 
-def run_fields(result: Frozen) -> dict[str, Any]:
-    """Return the fields that a result has in common with those of every run, to make another one of them."""
+def run_fields(result: FrozenModel) -> dict[str, Any]:
+    """Return the fields that all results of runs share, as arguments for another result."""
     names = ("exit_code", "signal", "stdout", "stderr", "cpu_s", "memory_mb", "isolation")
     return {name: getattr(result, name) for name in names}
 
 
-class CompileResult(Frozen):
+class CompileResult(FrozenModel):
     """One compiled program: ``artefact`` is a folder of files to mount, or None where compiling failed."""
 
     artefact: Path | None
@@ -214,9 +214,9 @@ class CompileResult(Frozen):
 class WarmSettings(NamedTuple):
     """Settings of a program's run in a warm sandbox."""
 
-    harness: str = ""  # Python text that runs in the forked interpreter; empty: the program is executed
-    modules: tuple[str, ...] = ()  # what the interpreter imports beforehand
-    packages: str = "system"  # ``bundled`` where the bundle alone provides packages
+    harness_code: str = ""  # Python text that runs in the forked interpreter; empty: the program is executed
+    preloaded_modules: tuple[str, ...] = ()  # what the interpreter imports beforehand
+    package_source: str = "system"  # ``bundled`` where the bundle alone provides packages
 
 
 class ProjectTree(NamedTuple):
@@ -235,7 +235,7 @@ class ProjectTree(NamedTuple):
     loopback: bool = True  # the loopback interface is up
 
 
-class ResultFile(Frozen):
+class ResultFile(FrozenModel):
     """File that a program wrote: its content, or the reason why it was not read.
 
     ``path`` is relative to the work folder, ``pattern`` what it was found by. In JSON, ``data`` is in base64.
@@ -249,22 +249,22 @@ class ResultFile(Frozen):
     problem: str = ""
 
 
-class RunPlan(Frozen):
-    """Start of a compiled program inside the sandbox."""
+class RunPlan(FrozenModel):
+    """Plan of a program's run inside the sandbox: command, environment, binds and files."""
 
     argv: tuple[str, ...]
     bounded_argv: tuple[str, ...] = ()
-    """The command of a second run where the first ran out of memory: with bounds that cost every program time."""
+    """Command of a second run after the first ran out of memory, with memory options that slow programs down."""
     environment: Mapping[str, str] = Field(default_factory=dict)
     read_only: Mapping[str, str] = Field(default_factory=dict)  # path inside -> path on the host
     files: Mapping[str, str] = Field(default_factory=dict)  # name in the work folder -> text
     warm: WarmSettings = WarmSettings()
     answer_lines: tuple[int, int] | None = None
-    """The first and last line of the answer in the program as it runs, where a harness judges exits by their place."""
+    """First and last line of the answer in the executed program, for a harness that judges exits by line."""
     address_space_limit: bool = True  # RLIMIT_AS; runtimes that reserve address space get RLIMIT_DATA instead
 
 
-class Toolchain(Frozen):
+class Toolchain(FrozenModel):
     """Tools of a language on this machine, or how to get them."""
 
     language: str
