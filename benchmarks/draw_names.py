@@ -57,11 +57,7 @@ def _docstring(node: ast.AST, following: ast.AST | None) -> str | None:
     if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
         return ast.get_docstring(node)
     value = following.value if isinstance(following, ast.Expr) else None
-    return (
-        inspect.cleandoc(value.value)
-        if isinstance(value, ast.Constant) and isinstance(value.value, str)
-        else None
-    )
+    return inspect.cleandoc(value.value) if isinstance(value, ast.Constant) and isinstance(value.value, str) else None
 
 
 def names() -> list[Item]:
@@ -75,11 +71,7 @@ def _shown(name: str, node: ast.AST) -> str:
         return f"function {name}({ast.unparse(node.args)}){result}"
     if isinstance(node, ast.ClassDef):
         return f"class {name}({', '.join(map(ast.unparse, node.bases))})"
-    return (
-        f"field {name}: {ast.unparse(node.annotation)}"
-        if isinstance(node, ast.AnnAssign)
-        else f"module {name}"
-    )
+    return f"field {name}: {ast.unparse(node.annotation)}" if isinstance(node, ast.AnnAssign) else f"module {name}"
 
 
 def docstrings() -> list[Item]:

@@ -88,9 +88,7 @@ def others(asked: Asked, pulls: Sequence[PullRequest]) -> dict[str, list[str]]:
     }
 
 
-def by_grams(
-    asked: Asked, known: dict[str, list[str]], split: Callable[[str], Sequence[object]]
-) -> list[list[float]]:
+def by_grams(asked: Asked, known: dict[str, list[str]], split: Callable[[str], Sequence[object]]) -> list[list[float]]:
     """The likelihood of the lines that not all choices have, by text of other repositories."""
     models = {name: Grams(map(split, lines)) for name, lines in known.items()}
     return [
@@ -106,10 +104,7 @@ def by_lzma(asked: Asked) -> list[list[float]]:
     """The choice that LZMA makes smallest."""
     filters = [{"id": lzma.FILTER_LZMA2, "preset": 6}]
     return [
-        [
-            -float(len(lzma.compress(choice.encode(), lzma.FORMAT_RAW, filters=filters)))
-            for choice in question.choices
-        ]
+        [-float(len(lzma.compress(choice.encode(), lzma.FORMAT_RAW, filters=filters))) for choice in question.choices]
         for question, _ in asked
     ]
 
@@ -161,19 +156,13 @@ def printed(part: tuple[str, str, str], leaks: Sequence[Leak], features: int) ->
     shown = [leak for leak in leaks if leak.family != "feature"]
     many = sorted((leak for leak in leaks if leak.family == "feature"), key=lambda leak: -leak.accuracy)
     for leak in [*shown, *many[:features]]:
-        note = (
-            f"allowed z {leak.allowed:.2f}{'  EXCEEDED' if leak.exceeded else ''}"
-            if leak.kind == "limit"
-            else ""
-        )
+        note = f"allowed z {leak.allowed:.2f}{'  EXCEEDED' if leak.exceeded else ''}" if leak.kind == "limit" else ""
         print(line(leak.attack, leak.kind, leak.accuracy, count, note))  # noqa: T201 - a script
 
 
 def main() -> None:
     """Read the builds, attack, print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("builds", nargs="+", type=Path)
     parser.add_argument("--attackers", type=Path, help="other learned attackers than those that ship")
     parser.add_argument("--features", type=int, default=5, help="how many of a tier's features are printed")

@@ -97,9 +97,7 @@ def row(one: AttackerRound) -> RoundParameters:
     )
 
 
-def learned(
-    samples: Sequence[EditSample], unseen: Sequence[EditSample] = (), rounds: int = ROUNDS
-) -> LearnedAttackers:
+def learned(samples: Sequence[EditSample], unseen: Sequence[EditSample] = (), rounds: int = ROUNDS) -> LearnedAttackers:
     """Attackers from edits of several repositories.
 
     What a round lets pass, and how far its scores can be trusted, is told by learners of the same round that did not
@@ -137,9 +135,7 @@ def _next_round(
     return _learned(samples, weights, size)._replace(odds_factor=trust), after
 
 
-def _unseen_scores(
-    samples: Sequence[EditSample], weights: Sequence[FloatArray], size: Size
-) -> list[FloatArray]:
+def _unseen_scores(samples: Sequence[EditSample], weights: Sequence[FloatArray], size: Size) -> list[FloatArray]:
     """The scores of each sample's edits by learners that did not see the repository."""
     found: list[FloatArray] = [np.zeros(0)] * len(samples)
     for fold in range(min(_FOLDS, len(samples))):
@@ -176,9 +172,7 @@ def sample(name: str, clone: Path, folder: Path, changes: int, edits: int) -> Ed
         with SourceFilesByRepository({name: clone}) as trees:
             for number, pull in enumerate(newest):
                 patch = EditablePatch(render_patch(pull), trees.file_reader(pull))
-                drawn = patch.draw_edits(
-                    seeded_random(0, "learn attackers", f"{pull.repo} {pull.merge_sha}"), edits
-                )
+                drawn = patch.draw_edits(seeded_random(0, "learn attackers", f"{pull.repo} {pull.merge_sha}"), edits)
                 rows.append(edit_differences(patch, drawn, backgrounds.excluding(pull.repo, pull)))
                 numbers += [number] * len(drawn)
         np.savez(kept, differences=np.concatenate(rows), changes=np.array(numbers, dtype=np.int64))
@@ -188,9 +182,7 @@ def sample(name: str, clone: Path, folder: Path, changes: int, edits: int) -> Ed
 
 def main() -> None:
     """Learn and write."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("clones", nargs="+", metavar="OWNER/NAME=CLONE")
     parser.add_argument("-o", "--output", type=Path, help="without it, edits are only counted")
     parser.add_argument("--unseen", nargs="+", default=[], metavar="OWNER/NAME=CLONE")

@@ -110,14 +110,10 @@ def table(samples: list[Sample], count: int) -> Iterator[str]:
     yield f"{'programs':>15} {'seconds':>8} {'own MB':>8} {'below MB':>9} {'sum MB':>8} {'most MB':>8} {'processes':>9}"
     for tenth in range(10):
         low, high = count * tenth // 10, count * (tenth + 1) // 10
-        part = [
-            sample for sample in samples if low <= sample.finished < high or high == count == sample.finished
-        ]
+        part = [sample for sample in samples if low <= sample.finished < high or high == count == sample.finished]
         if not part:
             continue
-        own, below = (
-            sum(column) / len(part) for column in ([s.own_mb for s in part], [s.below_mb for s in part])
-        )
+        own, below = (sum(column) / len(part) for column in ([s.own_mb for s in part], [s.below_mb for s in part]))
         most = max(s.own_mb + s.below_mb for s in part)
         processes = sum(s.processes for s in part) / len(part)
         yield (
@@ -130,12 +126,8 @@ def main() -> None:
     """Run them, and print what was seen."""
     parser = argparse.ArgumentParser(description="Memory and rate over many distinct programs.")
     parser.add_argument("-n", "--number", type=int, default=20_000, help="programs (20,000)")
-    parser.add_argument(
-        "--language", action="append", choices=sorted(TEXTS), help="again for more; all by default"
-    )
-    parser.add_argument(
-        "--workers", type=int, help="programs in flight; the executor's own number by default"
-    )
+    parser.add_argument("--language", action="append", choices=sorted(TEXTS), help="again for more; all by default")
+    parser.add_argument("--workers", type=int, help="programs in flight; the executor's own number by default")
     parser.add_argument("--every", type=float, default=1.0, help="seconds between two looks (1)")
     chosen = parser.parse_args()
     wanted = chosen.language or sorted(TEXTS)

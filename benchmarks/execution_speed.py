@@ -85,10 +85,7 @@ class Ways:
             Invocation(
                 ["/bin/sh", "-c", script],
                 files={name: (lines.header if released else "") + request.source},
-                read_only={
-                    **{k: v for k, v in plan.read_only.items() if Path(v).exists()},
-                    **self._tools(request),
-                },
+                read_only={**{k: v for k, v in plan.read_only.items() if Path(v).exists()}, **self._tools(request)},
                 environment={**plan.environment, "PATH": self._path(plan.argv[0])},
                 limits=LIMITS,
                 address_space_limit=False,
@@ -98,10 +95,7 @@ class Ways:
 
     def _words(self, request: ExecutionRequest) -> Mapping[str, str]:
         bundle = installed_bundle(request.bundle) if request.bundle else None
-        words = {
-            "CLASS": main_class_name(request.source),
-            "JARS": ":".join(bundle.class_path) if bundle else "",
-        }
+        words = {"CLASS": main_class_name(request.source), "JARS": ":".join(bundle.class_path) if bundle else ""}
         words["COMPILE"] = " ".join(bundle.compile_flags) if bundle else ""
         words["LINK"] = " ".join(bundle.link_flags(request.source)) if bundle else ""
         own = bundle is not None and find_typescript(bundle.root) is not None

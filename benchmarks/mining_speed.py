@@ -26,20 +26,7 @@ from caretbench.sources.git_mining import MiningPeriod, mine_git
 
 FILES = 300
 LINES = 250
-WORDS = (
-    "buffer",
-    "client",
-    "count",
-    "delay",
-    "engine",
-    "filter",
-    "handle",
-    "index",
-    "limit",
-    "node",
-    "route",
-    "state",
-)
+WORDS = ("buffer", "client", "count", "delay", "engine", "filter", "handle", "index", "limit", "node", "route", "state")
 
 
 def spent() -> float:
@@ -70,9 +57,7 @@ def commits(count: int) -> Iterator[bytes]:
                 text[start : start + chance.randrange(8)] = [line() for _ in range(chance.randrange(9))]
         message = f"part: change {number} (#{number})\n\nThe {chance.choice(WORDS)} was too large for it.\n".encode()
         about = f"A <a@example.com> {1_600_000_000 + 3600 * number} +0000\n"
-        yield (
-            f"commit refs/heads/main\nauthor {about}committer {about}data {len(message)}\n".encode() + message
-        )
+        yield (f"commit refs/heads/main\nauthor {about}committer {about}data {len(message)}\n".encode() + message)
         for path in changed:
             data = "\n".join(texts[path]).encode()
             yield f"M 100644 inline {path}\ndata {len(data)}\n".encode() + data + b"\n"
@@ -118,9 +103,7 @@ def measure(clone: Path, count: int, folder: Path) -> None:
 
 def main() -> None:
     """Measure each clone, or a generated one."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("clones", nargs="*", type=Path)
     parser.add_argument("--commits", type=int, default=5000)
     arguments = parser.parse_args()

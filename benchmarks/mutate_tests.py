@@ -97,12 +97,8 @@ class Suite:
         self._imports = {name: imported(path) for name, path in self.modules.items()}
         for name, path in self.modules.items():  # programs within sandboxes are read as texts
             text = path.read_text("utf-8")
-            self._imports[name] |= {
-                other for other, file in self.modules.items() if f'("{file.name}")' in text
-            }
-        helpers = {
-            f"tests.support.{path.stem}": imported(path) for path in (root / "tests/support").glob("*.py")
-        }
+            self._imports[name] |= {other for other, file in self.modules.items() if f'("{file.name}")' in text}
+        helpers = {f"tests.support.{path.stem}": imported(path) for path in (root / "tests/support").glob("*.py")}
         self._tests: dict[Path, set[str]] = {}
         for path in sorted((root / "tests").rglob("test_*.py")):
             names = imported(path)
@@ -148,9 +144,7 @@ class Runner:
         with tempfile.TemporaryFile("w+") as output:
             pid = os.fork()
             if pid == 0:
-                self._work(
-                    ["-x", "-q", "-p", "no:cacheprovider", "--tb=no", *choice, *tests], output.fileno()
-                )
+                self._work(["-x", "-q", "-p", "no:cacheprovider", "--tb=no", *choice, *tests], output.fileno())
             try:
                 code = self._wait(pid, deadline)
             finally:
@@ -203,11 +197,7 @@ def attempt(suite: Suite, runner: Runner, module: str, mutation: Mutation, minut
     name = str(path.relative_to(suite.root))
     diff = "".join(
         difflib.unified_diff(
-            before.decode().splitlines(keepends=True),
-            after.decode().splitlines(keepends=True),
-            name,
-            name,
-            n=1,
+            before.decode().splitlines(keepends=True), after.decode().splitlines(keepends=True), name, name, n=1
         )
     )
     deadline = time.monotonic() + 60 * minutes
@@ -230,9 +220,7 @@ def _first_failure(suite: Suite, runner: Runner, module: str, after: bytes, dead
             continue
         # Another time of change: compiled files are recognised by whole seconds and by size.
         _write(path, after, 1)
-        failed = runner.first_failure(
-            [str(test.relative_to(suite.root)) for test in ring], deadline, "-m", choice
-        )
+        failed = runner.first_failure([str(test.relative_to(suite.root)) for test in ring], deadline, "-m", choice)
         _write(path, before, 2)
         if failed and runner.first_failure([failed], time.monotonic() + 600) is None:
             return failed
@@ -274,12 +262,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--seed", type=int, default=1, help="seed of the draw (default 1)")
     parser.add_argument("--count", type=int, default=20, help="number of modules (default 20)")
-    parser.add_argument(
-        "--minutes", type=float, default=10, help="time for the tests of one mutation (default 10)"
-    )
-    parser.add_argument(
-        "--only", type=int, nargs="*", help="run these of the drawn mutations, counted from 1"
-    )
+    parser.add_argument("--minutes", type=float, default=10, help="time for the tests of one mutation (default 10)")
+    parser.add_argument("--only", type=int, nargs="*", help="run these of the drawn mutations, counted from 1")
     chosen = parser.parse_args()
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _leave)
@@ -300,9 +284,7 @@ def main() -> None:
     for number, outcome in outcomes:
         place = f"`{outcome.module.removeprefix(PACKAGE + '.')}`:{outcome.mutation.line}"
         sys.stdout.write(f"| {number} | {place} | {outcome.mutation.kind} | {outcome.verdict} |\n")
-    sys.stdout.write(
-        f"{sum(one.test is not None for _, one in outcomes)} of {len(outcomes)} made a test fail\n"
-    )
+    sys.stdout.write(f"{sum(one.test is not None for _, one in outcomes)} of {len(outcomes)} made a test fail\n")
 
 
 if __name__ == "__main__":

@@ -61,9 +61,7 @@ class _Finder(ast.NodeVisitor):
 
     def _negate(self, test: ast.expr) -> None:
         if test.lineno == test.end_lineno and test.end_col_offset is not None:
-            self._replace(
-                "not added", test, f"(not ({self._text(test.lineno, test.col_offset, test.end_col_offset)}))"
-            )
+            self._replace("not added", test, f"(not ({self._text(test.lineno, test.col_offset, test.end_col_offset)}))")
 
     def visit_Compare(self, node: ast.Compare) -> None:
         self._between("comparison flipped", node.left, node.comparators[0], *_OPPOSITES[type(node.ops[0])])
@@ -134,12 +132,7 @@ class _Finder(ast.NodeVisitor):
         """Annotations of parameters hold no code that runs."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        for part in (
-            *node.decorator_list,
-            *node.args.defaults,
-            *filter(None, node.args.kw_defaults),
-            *node.body,
-        ):
+        for part in (*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults), *node.body):
             self.visit(part)
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:

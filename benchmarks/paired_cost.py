@@ -59,9 +59,7 @@ def costs(checkout: Path, folder: Path, data: Path, language: str, model: str) -
     chosen = ["--data", str(data), "--select", f"language={language}"]
     recorded = ["--completions", str(data / "completions"), "--model", model, "--baseline", "none"]
     return {
-        "references": cost(
-            checkout, cache, [*chosen, "--baseline", "reference", "--no-cache", "-o", "references"]
-        ),
+        "references": cost(checkout, cache, [*chosen, "--baseline", "reference", "--no-cache", "-o", "references"]),
         "empty cache": cost(checkout, cache, [*chosen, *recorded, "-o", "empty"]),
         "full cache": cost(checkout, cache, [*chosen, *recorded, "-o", "full"]),
     }
@@ -69,9 +67,7 @@ def costs(checkout: Path, folder: Path, data: Path, language: str, model: str) -
 
 def main() -> None:
     """Measure in turns and print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("before", type=Path)
     parser.add_argument("after", type=Path)
     parser.add_argument("--data", type=Path, required=True)
@@ -83,9 +79,7 @@ def main() -> None:
         names = ("before", "after") if number % 2 == 0 else ("after", "before")
         with tempfile.TemporaryDirectory() as scratch:
             found = {
-                name: costs(
-                    getattr(chosen, name).resolve(), Path(scratch, name), data, language, chosen.model
-                )
+                name: costs(getattr(chosen, name).resolve(), Path(scratch, name), data, language, chosen.model)
                 for name in names
             }
         ratios = {what: round(found["after"][what] / found["before"][what], 3) for what in found["before"]}

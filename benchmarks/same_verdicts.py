@@ -90,22 +90,16 @@ def run(name: str, requests: Sequence[ExecutionRequest], *, warm: bool) -> dict[
         chosen = [request for request in requests if request.language == language]
         results |= {result.id: result for result in executor.submit(chosen)}
         passed = sum(results[request.id].status is Status.PASSED for request in chosen)
-        sys.stdout.write(
-            f"{name}: {language}: {passed} of {len(chosen)} pass, {time.monotonic() - begin:.0f} s\n"
-        )
+        sys.stdout.write(f"{name}: {language}: {passed} of {len(chosen)} pass, {time.monotonic() - begin:.0f} s\n")
         sys.stdout.flush()
     return results
 
 
 def compare(name: str, one: dict[str, ExecutionResult], other: dict[str, ExecutionResult]) -> None:
     """Print what differs."""
-    verdicts = [
-        key for key in one if (one[key].status is Status.PASSED) != (other[key].status is Status.PASSED)
-    ]
+    verdicts = [key for key in one if (one[key].status is Status.PASSED) != (other[key].status is Status.PASSED)]
     statuses = [key for key in one if one[key].status != other[key].status]
-    sys.stdout.write(
-        f"{name}: {len(one)} programs, verdict differs for {len(verdicts)}, status for {len(statuses)}\n"
-    )
+    sys.stdout.write(f"{name}: {len(one)} programs, verdict differs for {len(verdicts)}, status for {len(statuses)}\n")
     for key in statuses:
         first, second = one[key], other[key]
         sys.stdout.write(

@@ -47,18 +47,14 @@ def main(data: Path, wanted: int) -> None:
                 yield row.model_copy(update={"sample": row.sample + 1000 * turn})
 
     with tempfile.TemporaryDirectory() as folder:
-        stage = ScoringStage(
-            house, problems, RunFolder(Path(folder)), policy("syntax"), "default", InstantExecutor()
-        )
+        stage = ScoringStage(house, problems, RunFolder(Path(folder)), policy("syntax"), "default", InstantExecutor())
         stage.add_completions(islice(completions(), wanted))
         begin = time.process_time()
         stage.run()
         spent = time.process_time() - begin
     rows = wanted + len(problems)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    sys.stdout.write(
-        f"{rows} completions: {1000 * spent / rows:.3f} ms CPU each, peak memory {memory:.0f} MB\n"
-    )
+    sys.stdout.write(f"{rows} completions: {1000 * spent / rows:.3f} ms CPU each, peak memory {memory:.0f} MB\n")
 
 
 if __name__ == "__main__":

@@ -141,9 +141,7 @@ def timed(
 
 def main() -> int:
     """Measure, print, judge."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--programs", type=int, default=400, help="programs in each pass")
     parser.add_argument("--disturbed", type=int, help="programs in the pass with a loss (as many)")
     options = parser.parse_args()
@@ -169,10 +167,7 @@ def main() -> int:
         figures[f"cluster{turn}"] = timed(executor, count, f"cluster{turn}")
 
     joined: list[subprocess.Popen[bytes]] = []
-    events = {
-        disturbed // 3: lambda: kill(nodes[0]),
-        disturbed // 2: lambda: joined.append(join(cluster.address)),
-    }
+    events = {disturbed // 3: lambda: kill(nodes[0]), disturbed // 2: lambda: joined.append(join(cluster.address))}
     figures["disturbed"] = timed(executor, disturbed, "disturbed", events)
     figures["driver_peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     figures["nodes_alive"] = sum(node["Alive"] for node in ray.nodes())

@@ -23,16 +23,7 @@ MOST_PARAMETERS = 8
 MOST_BRANCHES = 15
 PACKAGE = "caretbench"
 REASON = "# Long: "
-BRANCHES = (
-    ast.If,
-    ast.For,
-    ast.While,
-    ast.Try,
-    ast.IfExp,
-    ast.comprehension,
-    ast.ExceptHandler,
-    ast.match_case,
-)
+BRANCHES = (ast.If, ast.For, ast.While, ast.Try, ast.IfExp, ast.comprehension, ast.ExceptHandler, ast.match_case)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 Found = dict[str, list[str]]
@@ -152,9 +143,7 @@ def statuses_by_hand(module: Module) -> Iterator[str]:
             members = [
                 one
                 for one in node.elts
-                if isinstance(one, ast.Attribute)
-                and isinstance(one.value, ast.Name)
-                and one.value.id == "Status"
+                if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name) and one.value.id == "Status"
             ]
             if len(members) >= 2:
                 yield f"{module.path}:{node.lineno} {', '.join(one.attr for one in members)}"
@@ -209,9 +198,7 @@ def measure(modules: Iterable[Module]) -> Found:
 
 def main() -> None:
     """Count and print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     default = Path(__file__).parents[1] / "src" / PACKAGE
     parser.add_argument("source", nargs="?", type=Path, default=default)
     parser.add_argument("--list", action="store_true", help="name what is counted")

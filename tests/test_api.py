@@ -60,8 +60,7 @@ def test_recorded_completions_are_scored(tmp_path: Path) -> None:
     problem = caretbench.load_suite("devbench").load("starter").problems[0]
     path = tmp_path / "mine.jsonl"
     path.write_text(
-        caretbench.Completion(problem_id=problem.id, model="mine", text=problem.reference).model_dump_json()
-        + "\n"
+        caretbench.Completion(problem_id=problem.id, model="mine", text=problem.reference).model_dump_json() + "\n"
     )
     assert isinstance(problem.shown, Caret)
     suites = [{"name": "devbench", "select": f"id={problem.id}"}]

@@ -51,9 +51,7 @@ def test_the_table_fits_its_schema_and_names_what_there_is(fetching: ModuleType)
         assert all(not Path(path).is_absolute() and ".." not in path for path in project.files)
 
 
-def test_settings_come_back_from_the_file_as_they_are_in_the_table(
-    fetching: ModuleType, tmp_path: Path
-) -> None:
+def test_settings_come_back_from_the_file_as_they_are_in_the_table(fetching: ModuleType, tmp_path: Path) -> None:
     for project in fetching.projects():
         (tmp_path / SETTINGS_FILE).write_text(fetching.toml(project.settings))
         assert read_settings(tmp_path) == project.settings

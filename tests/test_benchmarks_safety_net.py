@@ -60,9 +60,7 @@ def test_a_changed_score_is_found_and_a_time_is_not_compared(
 def test_a_changed_text_is_found_by_its_hash(tmp_path: Path) -> None:
     one = of_run(run_folder(tmp_path / "one", SCORE))
     other = of_run(run_folder(tmp_path / "other", SCORE, "return 2"))
-    assert list(differences(one, other)) == [
-        ("completion/reference/a/0", digest("return 1"), digest("return 2")),
-    ]
+    assert list(differences(one, other)) == [("completion/reference/a/0", digest("return 1"), digest("return 2"))]
 
 
 def test_keys_that_one_side_lacks_differ() -> None:
@@ -94,12 +92,7 @@ def test_checks_are_hashed_without_times_and_empty_fields() -> None:
 
 
 def test_verdicts_of_the_gate_keep_the_names_of_reasons() -> None:
-    row = {
-        "problem_id": "a",
-        "verdict": "invalid",
-        "reasons": ["flaky: 1 of 3"],
-        "details": {"mutants_tried": "2"},
-    }
+    row = {"problem_id": "a", "verdict": "invalid", "reasons": ["flaky: 1 of 3"], "details": {"mutants_tried": "2"}}
     assert of_validity([row]) == {"validity/a": ["invalid", ["flaky"], False, "2"]}
 
 

@@ -49,20 +49,14 @@ def test_a_broken_compressed_file_is_named(tmp_path: Path, change: str) -> None:
     whole = gzip.compress(f"{row(0).model_dump_json()}\n".encode())
     middle = len(whole) // 2
     path.write_bytes(
-        {
-            "cut": whole[:middle],
-            "damaged": whole[:middle] + b"\xff" * 8 + whole[middle + 8 :],
-            "plain": b"{}\n",
-        }[change]
+        {"cut": whole[:middle], "damaged": whole[:middle] + b"\xff" * 8 + whole[middle + 8 :], "plain": b"{}\n"}[change]
     )
     with pytest.raises(DataError, match=r"rows\.jsonl\.gz: cannot be read"):
         list(read_lines(path))
 
 
 @given(cut=st.integers(min_value=0, max_value=400))
-def test_whatever_is_torn_off_only_whole_rows_remain(
-    tmp_path_factory: pytest.TempPathFactory, cut: int
-) -> None:
+def test_whatever_is_torn_off_only_whole_rows_remain(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
     path = tmp_path_factory.mktemp("torn") / "rows.jsonl"
     write_rows(path, [row(sample) for sample in range(3)])
     whole = path.read_bytes()
@@ -133,9 +127,7 @@ def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
     assert list(read_rows(path, Completion)) == [row(0)]
 
 
-def test_a_writer_does_not_write_to_a_file_that_was_replaced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_writer_does_not_write_to_a_file_that_was_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "rows.jsonl"
     write_rows(path, [row(0)])
     lock = fcntl.flock

@@ -18,10 +18,9 @@ _DATA = frozenset({"harness", "inside", "samples", "starter", "starter_set", "st
 _ORDINARY = frozenset({"asked", "chunk", "given", "house", "told", "trade", "wanted"})
 """Words with another ordinary meaning in sentences: only identifiers are checked."""
 
-_OPEN = frozenset({"asked", "given", "told", "wanted"})
-"""Words that the package still contains."""
-
 _ALLOWED = {
+    "asked": "field of a stored report of a build",
+    "samples_wanted": "key of the JSON of a dry run",
     "chunk": "bytes that were read from a stream",
     "left_out": "key of the manifest, and value of an outcome",
     "LEFT_OUT": "value of an outcome",
@@ -44,9 +43,7 @@ def glossary() -> list[Entry]:
     _, _, section = _PAGE.read_text("utf-8").partition("**Glossary**")
     rows = [line.strip("| ").split(" |") for line in section.split("\n") if line.startswith("| ")][2:]
     return [
-        Entry(
-            word.strip(), meaning.strip(), tuple(part.strip() for part in rest[0].split(",") if part.strip())
-        )
+        Entry(word.strip(), meaning.strip(), tuple(part.strip() for part in rest[0].split(",") if part.strip()))
         for word, meaning, *rest in ((*row, "", "")[:3] for row in rows)
     ]
 
@@ -101,7 +98,7 @@ def test_the_glossary_is_a_sorted_table_of_distinct_words() -> None:
 
 
 def test_no_identifier_contains_a_word_that_the_glossary_avoids() -> None:
-    avoided = [word for entry in glossary() for word in entry.avoided if word not in _OPEN]
+    avoided = [word for entry in glossary() for word in entry.avoided]
     pattern = re.compile(rf" (?:{'|'.join(map(re.escape, avoided))}) ")
     found = {
         f"{path}: {name}"
@@ -118,7 +115,7 @@ def test_exceptions_are_still_needed() -> None:
 
 
 def test_no_docstring_contains_a_word_that_the_glossary_avoids() -> None:
-    avoided = [word for entry in glossary() for word in entry.avoided if word not in _ORDINARY | _OPEN]
+    avoided = [word for entry in glossary() for word in entry.avoided if word not in _ORDINARY]
     pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, avoided))})\b", re.IGNORECASE)
     found = [
         f"{path}:{line} {hit[0]}"

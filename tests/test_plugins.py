@@ -37,9 +37,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
     before = set(sys.modules)
     monkeypatch.setattr(sys, "path", [*sys.path])
 
-    def put(
-        module: str, source: str, entry_points: str, name: str = "tiny-plugin", version: str = "1.2"
-    ) -> Path:
+    def put(module: str, source: str, entry_points: str, name: str = "tiny-plugin", version: str = "1.2") -> Path:
         site = tmp_path / name
         metadata = site / f"{name.replace('-', '_')}-{version}.dist-info"
         metadata.mkdir(parents=True)
@@ -206,18 +204,14 @@ def test_a_name_of_ours_is_an_error_whatever_is_asked_for(
     install: Install, group: str, name: str, find: Callable[[], object]
 ) -> None:
     install("tiny", UNVERSIONED, f"[{group}]\n{name} = tiny:bare\n")
-    with pytest.raises(
-        PluginError, match=rf"plug-in {name} \(tiny-plugin 1.2, tiny:bare\): caretbench has a"
-    ):
+    with pytest.raises(PluginError, match=rf"plug-in {name} \(tiny-plugin 1.2, tiny:bare\): caretbench has a"):
         find()
 
 
 def test_two_packages_with_one_name_are_an_error(install: Install) -> None:
     install("tiny", UNVERSIONED, "[caretbench.policies]\nhalf = tiny:half\n")
     install("tiny_too", UNVERSIONED, "[caretbench.policies]\nhalf = tiny_too:half\n", "tiny-too", "3")
-    with pytest.raises(
-        PluginError, match=r"plug-in half .*(tiny-plugin 1\.2|tiny-too 3) has a 'half' already"
-    ):
+    with pytest.raises(PluginError, match=r"plug-in half .*(tiny-plugin 1\.2|tiny-too 3) has a 'half' already"):
         policy("half")
 
 
@@ -238,15 +232,10 @@ def test_a_name_with_marks_in_it_is_an_error(install: Install, name: str) -> Non
         ("part = 3", "got 3"),
         ("class part:\n    def __init__(self):\n        1 / 0", "cannot be made: ZeroDivisionError"),
         ("def part():\n    return 'text'", "with `kind` and `render`, got 'text'"),
-        (
-            "class part:\n    kind = 'smoke'\n    def render(self, caret, budget): ...",
-            "its kind is 'smoke'; expected",
-        ),
+        ("class part:\n    kind = 'smoke'\n    def render(self, caret, budget): ...", "its kind is 'smoke'; expected"),
     ],
 )
-def test_what_is_no_prompt_is_one_line_that_names_the_package(
-    install: Install, source: str, message: str
-) -> None:
+def test_what_is_no_prompt_is_one_line_that_names_the_package(install: Install, source: str, message: str) -> None:
     install("tiny", source, "[caretbench.prompts]\nmine = tiny:part\n")
     with pytest.raises(PluginError, match=re.escape(message)) as caught:
         strategy("mine")
@@ -282,14 +271,8 @@ def failing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, install: Install) -
 @pytest.mark.parametrize(
     ("use", "message"),
     [
-        (
-            lambda: strategy("failing:failing").render(CARET, EVERYTHING),
-            "failed to render a prompt: IndexError",
-        ),
-        (
-            lambda: strategy("failing:wronging").render(CARET, EVERYTHING),
-            "gave 7 where a prompt of kind 'chat'",
-        ),
+        (lambda: strategy("failing:failing").render(CARET, EVERYTHING), "failed to render a prompt: IndexError"),
+        (lambda: strategy("failing:wronging").render(CARET, EVERYTHING), "gave 7 where a prompt of kind 'chat'"),
         (lambda: strategy("failing:texting").render(CARET, EVERYTHING), "where a prompt of kind 'chat'"),
         (lambda: preprocessor("failing:fail")(CARET), "failed on a caret: IndexError: string index"),
         (lambda: preprocessor("failing:wrong")(CARET), "gave 7 where a Caret is expected"),

@@ -7,15 +7,7 @@ from caretbench.redaction import REDACTED, is_secret_name, redact, secret_values
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "OPENAI_API_KEY",
-        "HF_TOKEN",
-        "AWS_SECRET_ACCESS_KEY",
-        "DB_PASSWORD",
-        "TOKEN",
-        "MY_SECRET",
-        "AZURE_CREDENTIALS",
-    ],
+    ["OPENAI_API_KEY", "HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "DB_PASSWORD", "TOKEN", "MY_SECRET", "AZURE_CREDENTIALS"],
 )
 def test_names_of_secrets(name):
     assert is_secret_name(name)
@@ -40,12 +32,7 @@ def test_a_value_within_another_leaves_nothing(monkeypatch):
 
 
 def test_short_values_and_paths_are_no_secrets():
-    environment = {
-        "A_KEY": "short",
-        "B_KEY": "/home/user/key.pem",
-        "C_KEY": "  12345678 ",
-        "HOME": "12345678901",
-    }
+    environment = {"A_KEY": "short", "B_KEY": "/home/user/key.pem", "C_KEY": "  12345678 ", "HOME": "12345678901"}
     assert secret_values(environment) == ("12345678",)
 
 

@@ -49,12 +49,7 @@ def test_functions_are_short_or_say_why() -> None:
 
 
 def test_exceptions_are_still_needed() -> None:
-    entries = [
-        entry
-        for name in found()
-        if name.startswith(("functions of", "folders of"))
-        for entry in found()[name]
-    ]
+    entries = [entry for name in found() if name.startswith(("functions of", "folders of")) for entry in found()[name]]
     for place in (*_LONG, *_LARGE_FOLDERS):
         assert any(entry.startswith(f"{place}:") for entry in entries), place
 

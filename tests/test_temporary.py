@@ -73,9 +73,7 @@ def test_a_verdict_cache_of_one_run_removes_what_another_left(shared: Path) -> N
     assert not [*shared.iterdir()]
 
 
-def test_links_files_and_folders_of_others_stay(
-    shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_links_files_and_folders_of_others_stay(shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     precious = tmp_path / "precious"
     precious.mkdir()
     (precious / "thesis").write_text("years of work")

@@ -81,9 +81,7 @@ def test_a_stored_run_with_the_former_word_is_resumed_reported_and_compared(tmp_
     caretbench.score(config(tmp_path / "run", baselines=["golden", "empty"]), [])
     again = content(folder)
     assert again["manifest.json"] == today["manifest.json"]
-    assert {name: again[name] for name in FILES[1:]} == {
-        name: former[name] for name in FILES[1:]
-    }  # not one row more
+    assert {name: again[name] for name in FILES[1:]} == {name: former[name] for name in FILES[1:]}  # not one row more
     run = load_run(folder, list(caretbench.load_suite("devbench").load("starter").problems))
     assert set(run.frame["model"]) == {"reference", "empty"}
     assert run.baselines[0] == "reference"

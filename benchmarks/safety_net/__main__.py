@@ -54,9 +54,7 @@ def compare(stored: Mapping[str, Any], found: Mapping[str, Any]) -> int:
 
 def main() -> None:
     """Record, or compare with a record."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("verb", choices=("record", "compare"))
     parser.add_argument("checkout", type=Path)
     parser.add_argument("--output", type=Path, default=RECORD, help="the record that is written")

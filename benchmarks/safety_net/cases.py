@@ -13,16 +13,7 @@ from pathlib import Path
 
 from benchmarks.safety_net.checkout import PROBLEMS, Net, git
 from benchmarks.safety_net.server import served
-from benchmarks.safety_net.values import (
-    Values,
-    digest,
-    flat,
-    of_build,
-    of_problems,
-    of_run,
-    of_validity,
-    rows,
-)
+from benchmarks.safety_net.values import Values, digest, flat, of_build, of_problems, of_run, of_validity, rows
 
 BASELINE = "a73c2c8"
 SUITES = ("devbench", "simcopilot", "efcb")
@@ -42,10 +33,7 @@ def recorded(net: Net, name: str) -> Path:
             letter = "ABCD"[int(digest(identity), 16) % 4]
             answers = {
                 "fenced": [f"Here is the code:\n```\n{reference}\n```\nI hope that it helps."],
-                "spoiled": [
-                    reference[: len(reference) * 2 // 3],
-                    f"The answer is {letter}." if number % 2 else other,
-                ],
+                "spoiled": [reference[: len(reference) * 2 // 3], f"The answer is {letter}." if number % 2 else other],
             }
             for model, texts in answers.items():
                 for sample, text in enumerate(texts):
@@ -85,9 +73,7 @@ def asked(net: Net, suite: str) -> Values:
             "--baseline", "none", "--no-html", "-o", str(folder), values=values,
         )  # fmt: skip
     values |= of_run(folder) | {f"report{key}": value for key, value in flat(report)}
-    compared = net.command(
-        "compare", str(net.folder / f"{suite}-default"), str(folder), "--every-pair", values=values
-    )
+    compared = net.command("compare", str(net.folder / f"{suite}-default"), str(folder), "--every-pair", values=values)
     return values | {f"compare{key}": value for key, value in flat(compared)}
 
 
@@ -98,14 +84,10 @@ def listed(net: Net, suite: str) -> Values:
     for profile in PROFILES:
         found = net.command("list", suite, "--statistics", "--profile", profile, values=values)
         values |= {f"statistics/{profile}{key}": value for key, value in flat(found)}
-    values |= {
-        f"labels/{row['id']}": digest(row["labels"]) for row in net.command("list", suite, values=values)
-    }
+    values |= {f"labels/{row['id']}": digest(row["labels"]) for row in net.command("list", suite, values=values)}
     if suite == "efcb":
         values["tables"] = digest(net.command("list", suite, "--tables", values=values))
-    return values | of_validity(
-        net.command("validate", suite, *net.select(suite, GATED[suite]), values=values)
-    )
+    return values | of_validity(net.command("validate", suite, *net.select(suite, GATED[suite]), values=values))
 
 
 def build(net: Net, suite: str, option: Sequence[str], source: str, *rest: str) -> Values:

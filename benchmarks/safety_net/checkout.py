@@ -50,9 +50,7 @@ class Net:
 
     def command(self, *arguments: str, values: Values | None = None) -> Any:
         """Return the JSON output of a command; its exit status joins ``values`` where it is not 0."""
-        environment = {
-            name: value for name, value in os.environ.items() if not name.startswith("CARETBENCH_")
-        }
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("CARETBENCH_")}
         environment |= {"CARETBENCH_CACHE": str(self.folder / "cache"), "HOME": str(self.folder / "home")}
         environment["OPENAI_API_KEY"] = "none"
         program = self.checkout / ".venv" / "bin" / "caretbench"
@@ -113,11 +111,7 @@ def choose(problems: Sequence[Mapping[str, Any]], *, released: bool) -> list[str
 @contextmanager
 def opened(checkout: Path, chosen: dict[str, list[str]]) -> Iterator[Net]:
     """Yield a net in a temporary folder that sandboxed users can read, with the machine's bundles."""
-    places = (
-        os.environ.get("CARETBENCH_CACHE"),
-        Path.home() / ".cache" / "caretbench",
-        "/var/cache/caretbench",
-    )
+    places = (os.environ.get("CARETBENCH_CACHE"), Path.home() / ".cache" / "caretbench", "/var/cache/caretbench")
     machine = next((Path(place) for place in places if place and (Path(place) / "bundles").exists()), Path())
     data = os.environ.get("CARETBENCH_TEST_DATA")
     with tempfile.TemporaryDirectory(prefix="safety-net-", ignore_cleanup_errors=True) as temporary:

@@ -99,11 +99,7 @@ def score(
 
 
 def judge(
-    folder: Path | str,
-    config: JudgingConfig,
-    *,
-    opener: ClientOpener | None = None,
-    progress: Progress | None = None,
+    folder: Path | str, config: JudgingConfig, *, opener: ClientOpener | None = None, progress: Progress | None = None
 ) -> Mapping[str, Mapping[str, JudgingResult]]:
     """Judge the completions of a run; return the results by judge and criterion.
 
@@ -149,13 +145,11 @@ def build(
     from caretbench.runs.building.build import resolve_build_options
     from caretbench.runs.building.config import BuildModelsConfig, models_by_role
 
-    house, progress = load_suite(suite), progress or Progress()
-    named = models_by_role(
-        suite, house.build_roles, [f"{role}={spec}" for role, spec in (models or {}).items()]
-    )
-    stated, values = resolve_build_options(house, sources, options, progress.note)
+    loaded_suite, progress = load_suite(suite), progress or Progress()
+    named = models_by_role(suite, loaded_suite.build_roles, [f"{role}={spec}" for role, spec in (models or {}).items()])
+    stated, values = resolve_build_options(loaded_suite, sources, options, progress.note)
     asked = replace(models_config or BuildModelsConfig(), models=named)
-    return carry_out(house, stated, Path(output), values, asked, opener or _opener(), progress)
+    return carry_out(loaded_suite, stated, Path(output), values, asked, opener or _opener(), progress)
 
 
 def report(folder: Path | str, *, by: Sequence[tuple[str, ...]] = ()) -> Summary:

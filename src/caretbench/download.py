@@ -111,9 +111,7 @@ def _download(client: object, url: str, part: Path, size: int, progress: Callabl
     with client.stream("GET", url, headers={"Range": f"bytes={there}-"} if there else {}) as response:
         response.raise_for_status()
         # A server that ignores the range sends the whole file: begin anew.
-        with part.open(
-            "ab" if there and response.status_code == httpx.codes.PARTIAL_CONTENT else "wb"
-        ) as stream:
+        with part.open("ab" if there and response.status_code == httpx.codes.PARTIAL_CONTENT else "wb") as stream:
             for block in response.iter_bytes():
                 stream.write(block)
                 progress(stream.tell())

@@ -117,9 +117,7 @@ def read_lines(path: Path, *, allow_partial_last_line: bool = False) -> Iterator
                 except (ValueError, RecursionError) as error:  # no JSON, too deep, too long a number
                     if allow_partial_last_line and not raw.endswith(b"\n"):
                         return
-                    raise DataError(
-                        f"{path}:{number}: not JSON ({error}); repair or remove this line"
-                    ) from None
+                    raise DataError(f"{path}:{number}: not JSON ({error}); repair or remove this line") from None
                 if not isinstance(value, dict):
                     raise DataError(f"{path}:{number}: expected a JSON object, found {type(value).__name__}")
                 yield number, _encodable(value) if _SURROGATE.search(raw) else value
@@ -158,14 +156,12 @@ def describe_validation_error(
         or not any(place[: len(fault["loc"])] == fault["loc"] != place for place in places)
     ]
 
-    def told(fault: ErrorDetails) -> str:
+    def message(fault: ErrorDetails) -> str:
         if fault["type"] not in message_templates:
             return fault["msg"].removeprefix("Value error, ")
-        return message_templates[fault["type"]].format(
-            input=repr(fault["input"])[:40], **fault.get("ctx", {})
-        )
+        return message_templates[fault["type"]].format(input=repr(fault["input"])[:40], **fault.get("ctx", {}))
 
-    shown = [f"{'.'.join(map(str, fault['loc'])) or 'row'}: {told(fault)}" for fault in faults[:3]]
+    shown = [f"{'.'.join(map(str, fault['loc'])) or 'row'}: {message(fault)}" for fault in faults[:3]]
     more = f" (and {len(faults) - 3} more)" if len(faults) > 3 else ""
     return "; ".join(shown) + more
 
@@ -216,9 +212,7 @@ class RowAppender:
                 fcntl.flock(self._stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 self._stream.close()
-                raise DataError(
-                    f"{path}: another caretbench is writing this file; wait for it or stop it"
-                ) from None
+                raise DataError(f"{path}: another caretbench is writing this file; wait for it or stop it") from None
             if path.exists() and os.path.samestat(os.fstat(self._stream.fileno()), path.stat()):
                 break
             self._stream.close()  # the file was replaced between opening and locking it

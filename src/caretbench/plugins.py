@@ -19,9 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-PluginGroup = Literal[
-    "caretbench.prompts", "caretbench.preprocess", "caretbench.policies", "caretbench.suites"
-]
+PluginGroup = Literal["caretbench.prompts", "caretbench.preprocess", "caretbench.policies", "caretbench.suites"]
 """The groups of entry points: prompt strategies, changes of a caret before it is rendered, policies, suites."""
 
 Version = int | str
@@ -64,11 +62,7 @@ class Plugin(NamedTuple):
         """
         given = getattr(value, "version", None)
         if given is not None:
-            if (
-                isinstance(given, bool)
-                or not isinstance(given, Version)
-                or not _VERSION.fullmatch(str(given))
-            ):
+            if isinstance(given, bool) or not isinstance(given, Version) or not _VERSION.fullmatch(str(given)):
                 raise self.error(f"its version is {given!r}; expected a number or a short word")
             return given
         defining = getattr(value, "__module__", None) or type(value).__module__
@@ -169,9 +163,7 @@ def _installed(
             )
         elif not _NAME.fullmatch(point.name):
             errors.append(
-                PluginError(
-                    f"plug-in {point.name!r} ({origin}): a name has letters, digits, '.', '_' and '-' only"
-                )
+                PluginError(f"plug-in {point.name!r} ({origin}): a name has letters, digits, '.', '_' and '-' only")
             )
         else:
             found[point.name] = point

@@ -238,9 +238,7 @@ class Problem(Row):
     def label(self, name: str) -> str:
         """Return the label ``name`` as text, or raise KeyError where there is none."""
         value = self.labels[name]
-        return (
-            value if isinstance(value, str) else ",".join(value) if isinstance(value, list) else f"{value:g}"
-        )
+        return value if isinstance(value, str) else ",".join(value) if isinstance(value, list) else f"{value:g}"
 
     @property
     def caret(self) -> Caret:

@@ -89,10 +89,7 @@ class ProfileRules:
         "What is a null answer?",
         paper=False,
         default=True,
-        said=(
-            "a failure without a run in compiled languages, the text `None` in the others",
-            "the empty text",
-        ),
+        said=("a failure without a run in compiled languages, the text `None` in the others", "the empty text"),
     )
     errors_are_answers = ProfileRule(
         "Is an error message that was stored in place of an answer scored and judged?",
@@ -130,10 +127,7 @@ class ProfileRules:
         "What of an answer to a question does a judge see?",
         paper=True,
         default=False,
-        said=(
-            "the answer as it came",
-            "the answer without the reasoning before it; in EFCB what was asked for alone",
-        ),
+        said=("the answer as it came", "the answer without the reasoning before it; in EFCB what was asked for alone"),
     )
     released_criterion = ProfileRule(
         "By which criterion is an answer to a question judged?",

@@ -8,9 +8,7 @@ from collections.abc import Mapping
 
 REDACTED = "[redacted]"
 
-_SECRET_NAME = re.compile(
-    r"(?:^|_)(?:API)?(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)(?:_|$)", re.IGNORECASE
-)
+_SECRET_NAME = re.compile(r"(?:^|_)(?:API)?(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)(?:_|$)", re.IGNORECASE)
 _SHORTEST = 8  # shorter values occur by chance in ordinary text
 
 # Each shape keeps the text before the secret (group 1), so that the message still shows what it was.

@@ -64,9 +64,7 @@ def test_help_imports_none_of_the_heavy_libraries() -> None:
         (("deps", "build", "nonsense"), "nonsense"),
     ],
 )
-def test_a_foreseeable_mistake_is_one_line(
-    arguments: tuple[str, ...], complaint: str, tmp_path: Path
-) -> None:
+def test_a_foreseeable_mistake_is_one_line(arguments: tuple[str, ...], complaint: str, tmp_path: Path) -> None:
     done = caretbench(*arguments, CARETBENCH_CACHE=str(tmp_path))
     assert done.returncode == 2, done.stderr
     assert complaint in done.stderr
@@ -92,11 +90,7 @@ def test_list_counts_and_names() -> None:
 def test_show_keeps_hidden_tests_apart() -> None:
     identity = "python/api_usage/latency-percentiles"
     shown = caretbench("show", "devbench", identity).stdout
-    assert (
-        shown.index("--- prefix (shown) ---")
-        < shown.index("--- reference ---")
-        < shown.index("--- hidden tests")
-    )
+    assert shown.index("--- prefix (shown) ---") < shown.index("--- reference ---") < shown.index("--- hidden tests")
     assert json.loads(caretbench("show", "devbench", identity, "--json").stdout)["id"] == identity
 
 
@@ -165,9 +159,7 @@ def test_answers_that_are_not_there_fail_the_run_and_are_counted(tmp_path: Path)
 def test_completions_of_other_problems_are_refused(tmp_path: Path) -> None:
     mine = tmp_path / "mine.jsonl"
     mine.write_text('{"problem_id": "python/low_context/none", "text": ""}\n')
-    done = caretbench(
-        "score", "devbench", "--completions", str(mine), "--no-execute", "-o", str(tmp_path / "run")
-    )
+    done = caretbench("score", "devbench", "--completions", str(mine), "--no-execute", "-o", str(tmp_path / "run"))
     assert done.returncode == 2
     assert "no completion belongs to the chosen problems" in done.stderr
 
@@ -205,9 +197,7 @@ def test_without_execution_there_are_similarities_and_no_rates(tmp_path: Path) -
 def test_one_process_at_a_time_and_nothing_written_by_a_command_that_fails(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     mine = tmp_path / "mine.jsonl"
-    mine.write_text(
-        '{"problem_id": "python/api_usage/latency-percentiles", "text": "a"}\n{"problem_id": 1}\n'
-    )
+    mine.write_text('{"problem_id": "python/api_usage/latency-percentiles", "text": "a"}\n{"problem_id": 1}\n')
     command = ("score", "devbench", "--per-cell", "1", "--no-execute", "--no-html", "-o", str(folder.path))
     done = in_own_process(*command, "--completions", str(mine))
     assert done.returncode == 2

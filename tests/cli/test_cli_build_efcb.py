@@ -31,9 +31,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Twelve ordinary changes, one of 20 MB, and one that is no UTF-8."""
     history = write_history(tmp_path_factory.mktemp("clones") / "widgets", 12)
     said = "\n\nThis is described in a whole sentence that says what it does and why it is done."
-    big = "".join(
-        f"value {number} of a table that somebody thought belongs here\n" for number in range(380_000)
-    )
+    big = "".join(f"value {number} of a table that somebody thought belongs here\n" for number in range(380_000))
     assert len(big) > 20_000_000
     history.commit(f"Add a table (#90){said}", {"data/table.py": big}, time=EPOCH + 90 * DAY)
     history.commit(f"Add prices (#91){said}", {"prices.py": LATIN}, time=EPOCH + 91 * DAY)
@@ -70,9 +68,7 @@ def test_a_clone_becomes_all_five_tasks(built: tuple[CommandRun, EfcbFolder]) ->
     assert all(len(line) < 150 for line in shown)
 
 
-def test_a_patch_of_20_mb_is_cut_and_left_out_and_the_rest_goes_on(
-    built: tuple[CommandRun, EfcbFolder],
-) -> None:
+def test_a_patch_of_20_mb_is_cut_and_left_out_and_the_rest_goes_on(built: tuple[CommandRun, EfcbFolder]) -> None:
     _, folder = built
     (big,) = [pull for pull in read_pull_requests([folder.pull_requests_path]) if pull.number == 90]
     assert big.files[0].truncated
@@ -169,9 +165,7 @@ def test_a_damaged_record_is_named_by_its_line(records: Path, tmp_path: Path) ->
     assert f"{records}:4" in done.err
 
 
-def test_a_limit_that_is_passed_fails_the_build(
-    records: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_limit_that_is_passed_fails_the_build(records: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def leaking(*arguments: Any) -> list[Any]:
         return [
             leak.model_copy(update={"accuracy": 1.0}) if leak.attack == "longest" else leak
@@ -205,9 +199,7 @@ def test_kill_during_mining_and_building_leaves_no_duplicate(tmp_path: Path) -> 
     folder = EfcbFolder(tmp_path / "tasks")
     for after in ("pull_requests.jsonl", "rejected.jsonl"):
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        while process.poll() is None and not (
-            (folder.path / after).exists() and (folder.path / after).stat().st_size
-        ):
+        while process.poll() is None and not ((folder.path / after).exists() and (folder.path / after).stat().st_size):
             time.sleep(0.01)
         if process.poll() is None:
             os.kill(process.pid, signal.SIGKILL)

@@ -120,9 +120,7 @@ def test_a_failed_build_leaves_nothing_new(tmp_path: Path) -> None:
     assert not (tmp_path / "new").exists()
 
 
-def test_a_failure_keeps_what_was_mined(
-    tmp_path: Path, records: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failure_keeps_what_was_mined(tmp_path: Path, records: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     history = write_history(tmp_path / "widgets", 3)
     history.write()
 
@@ -147,9 +145,7 @@ def test_the_name_of_the_repository_is_part_of_what_is_drawn(tmp_path: Path) -> 
         assert CommandRun(history.folder, "--task", "gmcq-easy", "-o", tasks).code == 0
         found.append([problem.model_dump_json() for problem in EfcbFolder(tasks).read_problems()])
     assert found[1] == found[2]
-    assert [json.loads(one)["reference"] for one in found[0]] != [
-        json.loads(one)["reference"] for one in found[1]
-    ]
+    assert [json.loads(one)["reference"] for one in found[0]] != [json.loads(one)["reference"] for one in found[1]]
 
 
 # --- causes of missing questions --------------------------------------------------------------------------------

@@ -130,17 +130,7 @@ def test_what_would_be_asked(folder: RunFolder, graders: Graders, tmp_path: Path
 def test_a_limit_of_the_cost(folder: RunFolder, graders: Graders, tmp_path: Path) -> None:
     prices = tmp_path / "prices.toml"
     prices.write_text('[models."fake/*"]\ninput_per_million = 0\noutput_per_million = 1000\n')
-    limited = (
-        "-m",
-        "fake/a",
-        "--no-controls",
-        "--max-tokens",
-        "1000",
-        "--prices",
-        str(prices),
-        "--max-cost",
-        "1.15",
-    )
+    limited = ("-m", "fake/a", "--no-controls", "--max-tokens", "1000", "--prices", str(prices), "--max-cost", "1.15")
     done = Done(folder, *limited)
     assert done.code == 1
     assert "were not asked for want of money" in done.err
@@ -178,9 +168,7 @@ def test_what_did_not_come_ends_with_one(folder: RunFolder, graders: Graders) ->
         (("-m", "fake/a", "--select", "language=cobol"), "cobol"),
     ],
 )
-def test_mistakes_are_named(
-    folder: RunFolder, graders: Graders, arguments: tuple[str, ...], complaint: str
-) -> None:
+def test_mistakes_are_named(folder: RunFolder, graders: Graders, arguments: tuple[str, ...], complaint: str) -> None:
     done = Done(folder, *arguments)
     assert isinstance(done.error, ValueError | KeyError | DataError)
     assert complaint in str(done.error)
@@ -225,10 +213,6 @@ def test_a_grader_behind_a_socket(folder: RunFolder, monkeypatch: pytest.MonkeyP
     assert sorted(row.attempts for row in rows) == [1, 1, 1, 2]
     assert {tuple(row.values.values()) for row in rows} == {(4.0, 3.0)}
     body = server.requests[0].body
-    assert body["response_format"]["json_schema"]["schema"]["required"] == [
-        "reasoning",
-        "relevance",
-        "helpfulness",
-    ]
+    assert body["response_format"]["json_schema"]["schema"]["required"] == ["reasoning", "relevance", "helpfulness"]
     for path in folder.path.iterdir():
         assert "sk-none" not in path.read_text()

@@ -167,9 +167,7 @@ def test_malformed_answers_are_asked_again(tmp_path: Path) -> None:
         text = prompt_of(request)
         seen[text] = seen.get(text, 0) + 1
         return (
-            answer(["Gladly: {", '{"claims": ["", 3], "verdict": "maybe"}'][seen[text] - 1])
-            if seen[text] < 3
-            else None
+            answer(["Gladly: {", '{"claims": ["", 3], "verdict": "maybe"}'][seen[text] - 1]) if seen[text] < 3 else None
         )
 
     with ModelServer(twice_wrong, answer=replying(agreeing)) as server:
@@ -270,10 +268,7 @@ def test_people_rate_answers(tmp_path: Path) -> None:
         assert Done(folder, server, *chosen, "--rating-sheet", str(path)).code == 0
         rows = list(read_rows(path, HumanRating))
         assert len(rows) == 12
-        assert {tuple(row.values) for row in rows} == {
-            ("intent", "scope", "key_facts", "title"),
-            ("hallucination",),
-        }
+        assert {tuple(row.values) for row in rows} == {("intent", "scope", "key_facts", "title"), ("hallucination",)}
         assert all(row.reference and "patch.diff" in row.question for row in rows)
         rated = [
             row.model_copy(
@@ -284,9 +279,7 @@ def test_people_rate_answers(tmp_path: Path) -> None:
             )
             for place, row in enumerate(rows)
         ]
-        (folder.path / "human_ratings.jsonl").write_text(
-            "".join(f"{row.model_dump_json()}\n" for row in rated)
-        )
+        (folder.path / "human_ratings.jsonl").write_text("".join(f"{row.model_dump_json()}\n" for row in rated))
         done = Done(folder, server, *chosen, "--json")
     for section in done.sections().values():
         [people] = section["people"]
@@ -311,13 +304,7 @@ def test_mistakes_are_named(tmp_path: Path, arguments: tuple[str, ...], complain
 def test_another_criterion_may_be_asked_for(tmp_path: Path) -> None:
     folder = make_folder(tmp_path / "run")
     with ModelServer(answer=replying(agreeing)) as server:
-        chosen = (
-            "--criterion",
-            "efcb-hallucination-paper",
-            "--select",
-            "task=reverse-qa-hallu",
-            "--no-controls",
-        )
+        chosen = ("--criterion", "efcb-hallucination-paper", "--select", "task=reverse-qa-hallu", "--no-controls")
         done = Done(folder, server, *chosen, "--json")
     assert done.code == 0, (done.err, done.error)
     [section] = done.sections().values()
@@ -354,9 +341,7 @@ def test_the_report_of_a_scored_run_shows_what_judges_said(tmp_path: Path) -> No
     shown = CliRunner().invoke(cli.app, ["report", str(folder.path), "--format", "csv"])
     assert shown.exit_code == 0, shown.exception
     lines = list(csv.DictReader(io.StringIO(shown.stdout)))
-    values = {
-        (line["scope"], line["metric"]): line["value"] for line in lines if line["metric"].startswith("efcb-")
-    }
+    values = {(line["scope"], line["metric"]): line["value"] for line in lines if line["metric"].startswith("efcb-")}
     assert float(values["all", f"{CLAIMS}:coverage"]) == 0.5
     assert float(values["controls", f"{CLAIMS}:recall"]) == 1.0
     assert float(values["task reverse-qa", SCORES]) == pytest.approx(6.0)

@@ -37,9 +37,7 @@ BAD: dict[str, Grader] = {
         lambda one, other, first: drawn(f"{one}{other}{first}", 11),
         lambda said, _: ("supported_by_text", "unsupported")[drawn(said, 2)],
     ),
-    "what is shown first": rating(
-        lambda _one, _other, first: 10 if first else 0, lambda *_: "supported_by_text"
-    ),
+    "what is shown first": rating(lambda _one, _other, first: 10 if first else 0, lambda *_: "supported_by_text"),
     "the longer the better": rating(
         lambda _one, other, _first: min(10, len(other) / LONG),
         lambda said, _: "supported_by_text" if len(said) > LONG else "unsupported",
@@ -61,18 +59,14 @@ def tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
         problem.model_copy(
             update={
                 "id": f"{task}/{problem.id}",
-                "shown": Question(
-                    text=f"{task}: which is {problem.id}?", choices=("one", "two", "three", "four")
-                ),
+                "shown": Question(text=f"{task}: which is {problem.id}?", choices=("one", "two", "three", "four")),
                 "checks": (ChoiceCheck(correct=place % 4),),
                 "reference": "ABCD"[place % 4],
                 "labels": {**problem.labels, "task": task, "tier": "matched"},
             }
         )
         for task in ("gmcq-easy", "gmcq-hard")
-        for place, problem in enumerate(
-            entry for entry in built.problems if entry.label("task") == "reverse-qa"
-        )
+        for place, problem in enumerate(entry for entry in built.problems if entry.label("task") == "reverse-qa")
     ]
     made = EfcbFolder(tmp_path_factory.mktemp("tasks"))
     problems = [*built.problems, *choices]
@@ -163,10 +157,7 @@ def test_too_few_controls_are_said(tasks: Path, tmp_path: Path) -> None:
 
 
 def run(tasks: Path, path: Path, grader: Grader) -> tuple[int, str, str]:
-    with (
-        ModelServer(answer="B") as model,
-        ModelServer(answer=lambda request, _: grader(prompt_of(request))) as server,
-    ):
+    with ModelServer(answer="B") as model, ModelServer(answer=lambda request, _: grader(prompt_of(request))) as server:
         return called(
             "run", "efcb", "--data", tasks, "-m", "m=openai/gpt-4o-mini", "--base-url", f"{model.url}/v1",
             "-m", "grader=openai/gpt-4.1-mini", "--grader-base-url", f"{server.url}/v1", "-o", path,
@@ -183,9 +174,7 @@ def test_a_score_with_a_grader_that_always_says_4_is_withheld_everywhere(tasks: 
     path = tmp_path / "run"
     code, out, err = run(tasks, path, constant(4))
     assert code == 1
-    reason = (
-        "openai/gpt-4.1-mini by efcb-description@1: fails its controls: reference judged correctly in 0 of"
-    )
+    reason = "openai/gpt-4.1-mini by efcb-description@1: fails its controls: reference judged correctly in 0 of"
     assert "the EFCB score is withheld" in err
     assert reason in err
     score = own(path, "efcb-score")
@@ -211,9 +200,7 @@ def test_a_score_with_a_grader_that_always_says_4_is_withheld_everywhere(tasks: 
         assert reason in shown
         assert "4.00 (!)" in shown
     _, shown, _ = called("report", path, "--format", "csv", "--no-html")
-    notes = {
-        row["note"] for row in csv.DictReader(io.StringIO(shown)) if row["metric"] == "efcb-description@1"
-    }
+    notes = {row["note"] for row in csv.DictReader(io.StringIO(shown)) if row["metric"] == "efcb-description@1"}
     assert notes
     assert all("fails its controls" in note for note in notes)
     page = (path / "report.html").read_text()

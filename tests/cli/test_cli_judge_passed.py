@@ -100,10 +100,7 @@ def test_judging_says_that_scores_are_missing(tmp_path: Path, judged: list[str],
     assert [(row["completions"], row["unscored"]) for row in rows] == [(0, 2)]
     done = call(*judge)
     assert done.exit_code == 1
-    assert (
-        "2 completions are not scored, and only those that passed are judged: score the run first"
-        in done.stderr
-    )
+    assert "2 completions are not scored, and only those that passed are judged: score the run first" in done.stderr
     assert judged == []
     assert call(*run).exit_code == 0
     assert call(*judge).exit_code == 0

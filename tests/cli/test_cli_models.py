@@ -31,15 +31,7 @@ def coder(tmp_path: Path) -> Path:
 def test_list_names_licences_and_what_is_here(tmp_path: Path) -> None:
     shown = models("list", CARETBENCH_CACHE=str(tmp_path))
     assert shown.returncode == 0, shown.stderr
-    for word in (
-        "gguf/smollm2",
-        "98 MB",
-        "Apache-2.0",
-        "gguf/gemma",
-        "Gemma Terms of Use",
-        "not pulled",
-        "openai/",
-    ):
+    for word in ("gguf/smollm2", "98 MB", "Apache-2.0", "gguf/gemma", "Gemma Terms of Use", "not pulled", "openai/"):
         assert word in shown.stdout
     rows = json.loads(models("list", "--json", CARETBENCH_CACHE=str(tmp_path)).stdout)
     assert [row["model"] for row in rows] == ["gguf/smollm2", "gguf/gemma"]
@@ -80,9 +72,7 @@ def test_a_makers_control_characters_do_not_reach_the_terminal(tmp_path: Path) -
         (("probe", "nonsense"), "names no model"),
     ],
 )
-def test_a_foreseeable_mistake_is_one_line(
-    arguments: tuple[str, ...], complaint: str, tmp_path: Path
-) -> None:
+def test_a_foreseeable_mistake_is_one_line(arguments: tuple[str, ...], complaint: str, tmp_path: Path) -> None:
     done = models(*arguments, CARETBENCH_CACHE=str(tmp_path), UV_DEFAULT_INDEX="http://127.0.0.1:1/simple")
     assert done.returncode == 2, done.stderr
     assert complaint in done.stderr

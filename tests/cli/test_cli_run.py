@@ -42,10 +42,7 @@ class Models:
         self.opened: list[FakeClient] = []
         self.options: list[ClientOptions] = []
         self.reply: Callable[[ModelRequest, int], Reply] = lambda _request, sample: f"answer {sample}"
-        self.fields: dict[str, Any] = {
-            "accepts": ["chat"],
-            "usage": Usage(input_tokens=100, output_tokens=10),
-        }
+        self.fields: dict[str, Any] = {"accepts": ["chat"], "usage": Usage(input_tokens=100, output_tokens=10)}
 
     def open(self, spec: str, options: ClientOptions) -> FakeClient:
         client = FakeClient(self.reply, name=spec, **self.fields)
@@ -88,9 +85,7 @@ def prices(tmp_path: Path) -> str:
 
 def test_a_run_asks_scores_and_reports(tmp_path: Path, models: Models, prices: str) -> None:
     folder = tmp_path / "run"
-    done = Done(
-        "devbench", "-m", "m=fake/a", "-n", "2", *ONE, "-o", str(folder), "--json", "--prices", prices
-    )
+    done = Done("devbench", "-m", "m=fake/a", "-n", "2", *ONE, "-o", str(folder), "--json", "--prices", prices)
     assert done.code == 0, done.err
     columns = json.loads(done.out)["columns"]
     assert [column["model"] for column in columns] == ["m", "reference", "empty", "stub", "copy-context"]
@@ -116,12 +111,7 @@ def test_the_options_reach_the_model(tmp_path: Path, models: Models) -> None:
     sampling = models.opened[-1].asked[0].sampling
     assert sampling == Sampling(max_tokens=1024, temperature=0, top_p=None, seed=3)
     assert models.options[-1] == ClientOptions(
-        connections=2,
-        timeout_s=9,
-        mode="fast",
-        threads=1,
-        base_url="http://localhost:1/v1",
-        per_request=False,
+        connections=2, timeout_s=9, mode="fast", threads=1, base_url="http://localhost:1/v1", per_request=False
     )
     assert not (tmp_path / "run" / "scores.jsonl").exists()
 
@@ -143,10 +133,7 @@ def test_two_models_stand_in_one_report_and_are_open_one_at_a_time(tmp_path: Pat
         (("devbench", "-m", "fake/a", "-m", "fake/a"), "two models are called 'fake/a'"),
         (("devbench", "-m", "reference=fake/a"), "is the name of a baseline"),
         (("devbench", "-m", "fake/a", "--temperature", "hot"), "--temperature 'hot': expected a number"),
-        (
-            ("devbench", "-m", "fake/a", "--temperature", "-1"),
-            "--temperature: -1.0 is too small; give 0 or more",
-        ),
+        (("devbench", "-m", "fake/a", "--temperature", "-1"), "--temperature: -1.0 is too small; give 0 or more"),
         (
             ("devbench", "-m", "fake/a", "--mode", "quick"),
             "--mode: 'quick' is not known; give 'reproducible' or 'fast'",
@@ -187,9 +174,7 @@ def test_what_is_missing_fails_the_run_in_one_line(tmp_path: Path, models: Model
     models.reply = lambda _request, sample: failure("busy") if sample else "fine"
     done = Done("devbench", "-m", "m=fake/a", "-n", "2", *ONE, "-o", str(tmp_path))
     assert done.code == 1
-    assert (
-        "m: 2 of 4 answers are missing (provider 2): busy; the same command asks for them again" in done.err
-    )
+    assert "m: 2 of 4 answers are missing (provider 2): busy; the same command asks for them again" in done.err
     assert "errors.jsonl" in done.err
     models.reply = lambda _request, _sample: "fine"
     assert Done("devbench", "-m", "m=fake/a", "-n", "2", *ONE, "-o", str(tmp_path)).code == 0
@@ -220,9 +205,7 @@ def test_graders_judge_before_the_scores_are_shown(tmp_path: Path, models: Model
     assert {row.values["relevance"] for row in judged} == {4.0}
     assert "fake/judge" in done.out
     asked = len(models.asked)
-    reached = {
-        client.name: options.base_url for client, options in zip(models.opened, models.options, strict=True)
-    }
+    reached = {client.name: options.base_url for client, options in zip(models.opened, models.options, strict=True)}
     assert reached == {"fake/a": "http://localhost:1/v1", "fake/judge": None}
     again = Done(
         "devbench", "-m", "m=fake/a", "-m", "grader=fake/judge", *ONE, "-o", str(tmp_path / "run"), "--grader-base-url",
@@ -262,17 +245,12 @@ def test_a_limit_of_the_cost_is_kept(tmp_path: Path, models: Models, prices: str
     done = Done(*common, "--max-cost", "1")
     assert done.code == 1
     assert models.asked == []
-    assert (
-        "m: 2 of 2 answers are missing (budget 2): the rest of --max-cost does not cover one more answer"
-        in done.err
-    )
+    assert "m: 2 of 2 answers are missing (budget 2): the rest of --max-cost does not cover one more answer" in done.err
     assert missing(tmp_path / "run") == ["budget", "budget"]
     assert Done(*common, "--max-cost", "40").code == 0
 
 
-def test_a_dry_run_says_what_it_would_cost_and_does_nothing(
-    tmp_path: Path, models: Models, prices: str
-) -> None:
+def test_a_dry_run_says_what_it_would_cost_and_does_nothing(tmp_path: Path, models: Models, prices: str) -> None:
     folder = tmp_path / "run"
     common = ("devbench", "-m", "m=fake/a", "-n", "2", *ONE, "-o", str(folder), "--prices", prices)
     done = Done(*common, "--dry-run", "--max-cost", "2")
@@ -399,10 +377,7 @@ def test_a_run_file_makes_a_folder_for_each_suite_and_profile(tmp_path: Path, mo
         (('spec = "fake/a"', 'spec = "a"'), "models.0.spec: 'a' names no model"),
         (('spec = "fake/a"', 'spec = "fake/a"\nspek = "b"'), "models.0.spek: there is no such key"),
         (("seed = 5", "seeds = 5"), "defaults.sampling.seeds: there is no such key"),
-        (
-            ("max_tokens = 50", "max_tokens = 0"),
-            "models.1.sampling.max_tokens: 0 is too small; give 1 or more",
-        ),
+        (("max_tokens = 50", "max_tokens = 0"), "models.1.sampling.max_tokens: 0 is too small; give 1 or more"),
         (("connections = 3", "connection = 3"), "models.0.options.connection: there is no such key"),
         (('preset = "devbench-paper"', 'preset = "x"'), "models.0.preset: unknown preset 'x'"),
         (('profile = "paper"', 'profile = "x"'), "suites.1: --profile 'x'"),
@@ -412,9 +387,7 @@ def test_a_run_file_makes_a_folder_for_each_suite_and_profile(tmp_path: Path, mo
         (("max_cost = 100.0", "max_cost = "), "not TOML"),
     ],
 )
-def test_a_faulty_run_file_names_itself_and_the_key(
-    tmp_path: Path, change: tuple[str, str], complaint: str
-) -> None:
+def test_a_faulty_run_file_names_itself_and_the_key(tmp_path: Path, change: tuple[str, str], complaint: str) -> None:
     path = tmp_path / "faulty.toml"
     assert change[0] in RUN_FILE
     path.write_text(RUN_FILE.replace(*change))

@@ -151,10 +151,7 @@ def lie(home: Path) -> Iterator[Callable[[int, bool], tuple[Path, Path]]]:
             top = Path(name) / "top"
             cache, tools = top / "cache", top / "tools"
             shutil.copytree(
-                home / "cache",
-                cache,
-                symlinks=True,
-                ignore=shutil.ignore_patterns("verdicts*", "bundles", "dotnet"),
+                home / "cache", cache, symlinks=True, ignore=shutil.ignore_patterns("verdicts*", "bundles", "dotnet")
             )
             tools.mkdir()
             shutil.copy(walls.find_bubblewrap() or "", tools / "bwrap")
@@ -218,11 +215,7 @@ class _Watch:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("starter", ["root", "ordinary"])
 def test_attacks_in_every_combination(
-    starter: str,
-    kind: str,
-    closed: bool,
-    lie: Callable[[int, bool], tuple[Path, Path]],
-    home: Path,
+    starter: str, kind: str, closed: bool, lie: Callable[[int, bool], tuple[Path, Path]], home: Path
 ) -> None:
     # One for each combination, as these run at a time: what the kernel counts for a user is shared by all of a user's.
     caller = 0 if starter == "root" else 64_130 + 2 * KINDS.index(kind) + closed

@@ -79,9 +79,7 @@ def _descriptors() -> set[str]:
     for path in Path("/proc/self/fd").iterdir():
         with contextlib.suppress(OSError):
             found.add(f"{path.name} {path.readlink()}")
-    return {
-        name for name in found if "/sys/fs/cgroup/" not in name and not name.endswith(f"/{os.getpid()}/fd")
-    }
+    return {name for name in found if "/sys/fs/cgroup/" not in name and not name.endswith(f"/{os.getpid()}/fd")}
 
 
 @pytest.mark.long

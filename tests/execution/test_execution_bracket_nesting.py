@@ -39,10 +39,7 @@ def test_the_status_is_the_same_at_every_try(language: str) -> None:
     }  # fmt: skip
     requests = [
         ExecutionRequest(
-            id=f"{name} {repeat}",
-            language=language,
-            source=_FRAMES[language].replace("@", text),
-            repeat=repeat,
+            id=f"{name} {repeat}", language=language, source=_FRAMES[language].replace("@", text), repeat=repeat
         )
         for repeat in range(3)
         for name, text in programs.items()
@@ -50,12 +47,7 @@ def test_the_status_is_the_same_at_every_try(language: str) -> None:
     results = {result.id: result for result in LocalExecutor(2, use_cache=False).submit(requests)}
     for identity, result in results.items():
         wanted = Status.PASSED if identity.startswith("good") else Status.COMPILE_ERROR
-        assert result.status is wanted, (
-            identity,
-            result.reason,
-            result.diagnostics,
-            result.stderr.text[-500:],
-        )
+        assert result.status is wanted, (identity, result.reason, result.diagnostics, result.stderr.text[-500:])
 
 
 @pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")

@@ -40,9 +40,7 @@ def specs_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def write_spec(
-    folder: Path, ecosystem: str, language: str, packages: list[str], **more: object
-) -> BundleSpec:
+def write_spec(folder: Path, ecosystem: str, language: str, packages: list[str], **more: object) -> BundleSpec:
     table: dict[str, object] = {"name": f"tests/{language}", "language": language, "ecosystem": ecosystem}
     table |= {"packages": packages, **more}
     path = folder / f"{language}.toml"
@@ -58,9 +56,7 @@ def test_devbench_and_the_compiler_have_their_bundles() -> None:
     assert wanted | {"tools/typescript"} <= set(SPECS)
 
 
-@pytest.mark.parametrize(
-    "spec", [spec for spec in SPECS.values() if spec.ecosystem == "pip"], ids=lambda s: s.name
-)
+@pytest.mark.parametrize("spec", [spec for spec in SPECS.values() if spec.ecosystem == "pip"], ids=lambda s: s.name)
 def test_pip_lock_pins_every_package_with_hashes(spec: BundleSpec) -> None:
     assert spec.lock_path is not None
     text = spec.lock_path.read_text()
@@ -71,9 +67,7 @@ def test_pip_lock_pins_every_package_with_hashes(spec: BundleSpec) -> None:
     assert "://" not in text
 
 
-@pytest.mark.parametrize(
-    "spec", [spec for spec in SPECS.values() if spec.ecosystem == "npm"], ids=lambda s: s.name
-)
+@pytest.mark.parametrize("spec", [spec for spec in SPECS.values() if spec.ecosystem == "npm"], ids=lambda s: s.name)
 def test_npm_lock_was_made_for_the_packages_and_names_no_registry(spec: BundleSpec) -> None:
     assert spec.lock_path is not None
     places = json.loads(spec.lock_path.read_text())["packages"]
@@ -106,20 +100,10 @@ def test_unknown_bundle_lists_the_known_ones() -> None:
         ({"typo": 1}, "typo"),
     ],
 )
-def test_wrong_specification_names_file_and_field(
-    tmp_path: Path, change: dict[str, object], said: str
-) -> None:
-    table = {
-        "name": "tests/python",
-        "language": "python",
-        "ecosystem": "pip",
-        "packages": ["a"],
-        "lock": "a.lock",
-    }
+def test_wrong_specification_names_file_and_field(tmp_path: Path, change: dict[str, object], said: str) -> None:
+    table = {"name": "tests/python", "language": "python", "ecosystem": "pip", "packages": ["a"], "lock": "a.lock"}
     path = tmp_path / "wrong.toml"
-    lines = [
-        f"{key} = {json.dumps(value)}\n" for key, value in {**table, **change}.items() if value is not None
-    ]
+    lines = [f"{key} = {json.dumps(value)}\n" for key, value in {**table, **change}.items() if value is not None]
     path.write_text("".join(lines))
     with pytest.raises(BundleError, match=said) as caught:
         load_spec(path)
@@ -141,11 +125,7 @@ def test_npm_packages_are_split_at_the_version(package: str, parts: tuple[str, s
 
 
 def test_requirement_names_are_compared_as_indexes_do() -> None:
-    assert [normalised_name(name) for name in ("moto[all]", "slack_sdk", "A.b-C>=2")] == [
-        "moto",
-        "slack-sdk",
-        "a-b-c",
-    ]
+    assert [normalised_name(name) for name in ("moto[all]", "slack_sdk", "A.b-C>=2")] == ["moto", "slack-sdk", "a-b-c"]
 
 
 # --- building without a network -----------------------------------------------------------------------------
@@ -172,9 +152,7 @@ def make_wheel(folder: Path, name: str, version: str, text: str) -> str:
 
 
 @pytest.fixture
-def wheel_spec(
-    tmp_path: Path, specs_folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> BundleSpec:
+def wheel_spec(tmp_path: Path, specs_folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> BundleSpec:
     wheels = tmp_path / "wheels"
     wheels.mkdir()
     digest = make_wheel(wheels, "tiny_caret", "1.0", "ANSWER = 42\n")
@@ -231,9 +209,7 @@ def test_without_uv_and_pip_the_line_that_brings_one_is_said(
         bundles.build_bundle(wheel_spec)
 
 
-def test_interpreter_that_is_too_old_is_named(
-    wheel_spec: BundleSpec, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_interpreter_that_is_too_old_is_named(wheel_spec: BundleSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pip, "_version", lambda _python: (3, 9))
     with pytest.raises(BundleError, match=r"3\.11 or later, and programs run with .*python3"):
         bundles.build_bundle(wheel_spec)
@@ -256,9 +232,7 @@ def test_changed_lock_is_another_bundle(wheel_spec: BundleSpec) -> None:
     assert second.lock_hash != first.lock_hash
 
 
-def test_killed_build_leaves_no_bundle_and_is_cleaned_by_the_next(
-    wheel_spec: BundleSpec, cache: Path
-) -> None:
+def test_killed_build_leaves_no_bundle_and_is_cleaned_by_the_next(wheel_spec: BundleSpec, cache: Path) -> None:
     script = (
         "import os, signal\n"
         "from caretbench.execution import bundles\n"
@@ -275,9 +249,7 @@ def test_killed_build_leaves_no_bundle_and_is_cleaned_by_the_next(
 
 
 @pytest.fixture
-def npm_spec(
-    tmp_path: Path, specs_folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[BundleSpec]:
+def npm_spec(tmp_path: Path, specs_folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BundleSpec]:
     if shutil.which("npm") is None:
         pytest.skip("npm is not installed")
     package = tmp_path / "tiny-caret"
@@ -290,9 +262,7 @@ def npm_spec(
     )
     (package / "index.js").write_text("module.exports = 42\n")
     pack = ["npm", "pack", "--silent", "--pack-destination", str(tmp_path), str(package)]
-    subprocess.run(
-        pack, check=True, capture_output=True, env={**os.environ, "npm_config_ignore_scripts": "true"}
-    )
+    subprocess.run(pack, check=True, capture_output=True, env={**os.environ, "npm_config_ignore_scripts": "true"})
     archive = tmp_path / "tiny-caret-1.2.0.tgz"
     digest = base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
     places = {
@@ -305,9 +275,7 @@ def npm_spec(
     lock = {"name": "bundle", "lockfileVersion": 3, "requires": True, "packages": places}
     (specs_folder / "tiny.lock.json").write_text(json.dumps(lock))
     packages = [f"tiny-caret@file:{archive}"]
-    yield write_spec(
-        specs_folder, "npm", "javascript", packages, lock="tiny.lock.json", verify=["tiny-caret"]
-    )
+    yield write_spec(specs_folder, "npm", "javascript", packages, lock="tiny.lock.json", verify=["tiny-caret"])
     assert not marker.exists()
 
 
@@ -355,12 +323,7 @@ def test_maven_bundle_resolves_pinned_artefacts_offline(
     (tools / "mvn").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
     spec = write_spec(
-        specs_folder,
-        "maven",
-        "java",
-        ["org.tiny:tiny:1"],
-        verify=["tiny.Caret"],
-        offline_repository=str(tmp_path),
+        specs_folder, "maven", "java", ["org.tiny:tiny:1"], verify=["tiny.Caret"], offline_repository=str(tmp_path)
     )
     bundle = bundles.build_bundle(spec)
     assert bundle.class_path == ("/bundle/jars/tiny-1.jar",)
@@ -441,7 +404,5 @@ def test_folder_of_bundles_follows_the_environment(tmp_path: Path, monkeypatch: 
     tmp_path.chmod(0o755)
     assert bundles.bundles_folder() == tmp_path / ".cache" / "caretbench" / "bundles"
     tmp_path.chmod(0o700)
-    closed = (
-        Path("/var/cache/caretbench/bundles") if os.geteuid() == 0 else tmp_path / ".cache/caretbench/bundles"
-    )
+    closed = Path("/var/cache/caretbench/bundles") if os.geteuid() == 0 else tmp_path / ".cache/caretbench/bundles"
     assert bundles.bundles_folder() == closed

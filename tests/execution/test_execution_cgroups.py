@@ -16,12 +16,7 @@ import pytest
 from caretbench.execution.execution_types import Limits, WarmSettings
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.kernel import cgroups
-from caretbench.execution.sandbox.kernel.cgroups import (
-    MemoryGroup,
-    MemoryGroups,
-    delegated_groups,
-    version_1_group,
-)
+from caretbench.execution.sandbox.kernel.cgroups import MemoryGroup, MemoryGroups, delegated_groups, version_1_group
 from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, SandboxUnavailable
 
 PYTHON = walls.launcher_interpreter()[0]
@@ -118,9 +113,7 @@ def groups() -> Iterator[MemoryGroups]:
     assert not root.exists()
 
 
-@pytest.mark.parametrize(
-    ("level", "warm"), [("namespaces", None), ("namespaces", WarmSettings()), ("landlock", None)]
-)
+@pytest.mark.parametrize(("level", "warm"), [("namespaces", None), ("namespaces", WarmSettings()), ("landlock", None)])
 def test_the_kernel_ends_what_takes_too_much(
     groups: MemoryGroups, monkeypatch: pytest.MonkeyPatch, level: str, warm: WarmSettings | None
 ) -> None:
@@ -133,9 +126,7 @@ def test_the_kernel_ends_what_takes_too_much(
         pytest.skip(str(error))
     result = sandbox.run(Invocation([PYTHON, "-c", LEAP], limits=SMALL, warm=warm, address_space_limit=False))
     assert result.killed == "memory"
-    assert sandbox.run(
-        Invocation([PYTHON, "-c", "print(1)"], limits=SMALL, warm=warm)
-    ).ok  # the group serves again
+    assert sandbox.run(Invocation([PYTHON, "-c", "print(1)"], limits=SMALL, warm=warm)).ok  # the group serves again
     sandbox.close()
     assert len(list(groups._root.glob("*/"))) <= 2
 

@@ -13,12 +13,7 @@ LIMITS = Limits(cpu_s=5)
 
 
 def judge(result: SandboxResult, failure: Status = Status.RUNTIME_ERROR, *, paper: bool = False) -> Status:
-    return classify(
-        result,
-        sentinel=not paper,
-        limits=LIMITS,
-        failure_status=lambda _text, _code: failure,
-    )[0]
+    return classify(result, sentinel=not paper, limits=LIMITS, failure_status=lambda _text, _code: failure)[0]
 
 
 @pytest.mark.parametrize(
@@ -56,9 +51,7 @@ def test_a_sandbox_that_ended_with_its_program_is_the_programs_failure() -> None
 
 @pytest.mark.parametrize("claim", [Status.SANDBOX_ERROR, Status.SKIPPED, Status.PASSED])
 def test_a_failure_can_only_be_a_failure_of_the_program(claim: Status) -> None:
-    forged = SandboxResult(
-        exit_code=126, stderr=CapturedOutput(text="bwrap: setting up uid map: Permission denied")
-    )
+    forged = SandboxResult(exit_code=126, stderr=CapturedOutput(text="bwrap: setting up uid map: Permission denied"))
     assert judge(forged, claim) is Status.RUNTIME_ERROR
 
 

@@ -38,9 +38,7 @@ def test_outputs_are_compared_as_loosely_as_is_said(comparison: str, printed: st
 
 @given(st.text(), st.sampled_from(["exact", "whitespace", "last_line", "numeric"]))
 def test_every_text_is_like_itself(text: str, comparison: str) -> None:
-    assert (
-        output_difference(ExpectedOutput.model_validate({"text": text, "comparison": comparison}), text) == ""
-    )
+    assert output_difference(ExpectedOutput.model_validate({"text": text, "comparison": comparison}), text) == ""
 
 
 @given(st.floats(-1e6, 1e6), st.floats(-1, 1))

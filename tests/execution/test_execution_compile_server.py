@@ -14,12 +14,7 @@ from caretbench.execution.sandbox.bubblewrap import launcher_interpreter
 from caretbench.execution.sandbox.kernel.watchdog import descendants
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.toolchains import compile_server
-from caretbench.execution.toolchains.compile_server import (
-    CompileJob,
-    CompilerSettings,
-    ServerAnswer,
-    compile_programs,
-)
+from caretbench.execution.toolchains.compile_server import CompileJob, CompilerSettings, ServerAnswer, compile_programs
 from caretbench.execution.toolchains.host_tools import read_artefact
 
 # A compiler that copies its programs, says which process it is, and does to itself what they say.
@@ -68,12 +63,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 def compile_texts(
-    sandbox: Sandbox,
-    folder: Path,
-    *texts: str,
-    wall_s: float = 60,
-    start: str = "",
-    bundle: str | None = None,
+    sandbox: Sandbox, folder: Path, *texts: str, wall_s: float = 60, start: str = "", bundle: str | None = None
 ) -> list[CompileResult]:
     interpreter, binds = launcher_interpreter()
 
@@ -98,9 +88,7 @@ def made(results: list[CompileResult], name: str) -> list[str | None]:
     return [read_artefact(result.artefact / name) if result.artefact else None for result in results]
 
 
-def test_one_server_compiles_all_programs_each_with_its_folder_and_option(
-    sandbox: Sandbox, tmp_path: Path
-) -> None:
+def test_one_server_compiles_all_programs_each_with_its_folder_and_option(sandbox: Sandbox, tmp_path: Path) -> None:
     results = compile_texts(sandbox, tmp_path, "a", "b") + compile_texts(sandbox, tmp_path, "c")
     assert [result.status for result in results] == [None, None, None]
     assert made(results, "program") == ["a-0", "b-1", "c-0"]
@@ -237,9 +225,7 @@ def test_files_come_in_folders(sandbox: Sandbox, tmp_path: Path) -> None:
     assert made(compile_texts(sandbox, tmp_path, "deep"), "a/b/c") == ["deep"]
 
 
-def test_files_that_cannot_be_side_by_side_are_the_program_s_failure(
-    sandbox: Sandbox, tmp_path: Path
-) -> None:
+def test_files_that_cannot_be_side_by_side_are_the_program_s_failure(sandbox: Sandbox, tmp_path: Path) -> None:
     results = compile_texts(sandbox, tmp_path, "both", "a")
     assert [result.status for result in results] == [Status.COMPILE_ERROR, None]
 

@@ -71,9 +71,7 @@ def _compiled(language: str, names: Sequence[str], place: Path) -> list[tuple[ob
     folders = [place / str(number) for number in range(len(names))]
     for folder in folders:
         folder.mkdir(parents=True)
-    requests = [
-        ExecutionRequest(id=name, language=language, source=PROGRAMS[language][name]) for name in names
-    ]
+    requests = [ExecutionRequest(id=name, language=language, source=PROGRAMS[language][name]) for name in names]
     results = load_runtime(language, sandbox, installed_bundle).compile(requests, folders)
     sandbox.close()
     return [
@@ -83,8 +81,4 @@ def _compiled(language: str, names: Sequence[str], place: Path) -> list[tuple[ob
 
 
 def _files(folder: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}

@@ -8,8 +8,7 @@ from caretbench.execution.scan.constant_conditions import is_always_false, is_al
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["true", "(1)", "x == x", "(a.b === a.b)", "1 < 2", "not False", "!0", "x.equals(x)", "x <= x", "7"],
+    "text", ["true", "(1)", "x == x", "(a.b === a.b)", "1 < 2", "not False", "!0", "x.equals(x)", "x <= x", "7"]
 )
 def test_what_always_holds(text: str) -> None:
     assert is_always_true(text)
@@ -22,9 +21,7 @@ def test_what_never_holds(text: str) -> None:
     assert not is_always_true(text)
 
 
-@pytest.mark.parametrize(
-    "text", ["x", "x == y", "f() == f()", "x == x or y", "a && 1 == 1", "", "(x) == (y)", "x < 2"]
-)
+@pytest.mark.parametrize("text", ["x", "x == y", "f() == f()", "x == x or y", "a && 1 == 1", "", "(x) == (y)", "x < 2"])
 def test_what_the_text_does_not_decide(text: str) -> None:
     assert not is_always_true(text)
     assert not is_always_false(text)

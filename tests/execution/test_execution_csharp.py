@@ -86,9 +86,7 @@ def test_outcome(results: Mapping[str, ExecutionResult], name: str, status: Stat
     assert results[name].status is status, results[name]
 
 
-def test_a_missing_package_is_named_and_lines_are_the_programs(
-    results: Mapping[str, ExecutionResult],
-) -> None:
+def test_a_missing_package_is_named_and_lines_are_the_programs(results: Mapping[str, ExecutionResult]) -> None:
     assert results["missing package"].missing_module == "No.Such.Package"
     assert "program.cs(6," in results["type"].diagnostics
 
@@ -118,11 +116,7 @@ def test_a_program_that_hangs_the_compiler_harms_no_other(monkeypatch: pytest.Mo
     nested = "M(x => " * 14 + "x.Nothing" + ")" * 14
     hang = f"class Program\n{{\n{overloads}    static void Main() {{ {nested}; }}\n}}\n"
     results = run_programs("csharp", {"a": PROGRAMS["passed"], "hang": hang, "b": PROGRAMS["passed"]})
-    assert [results[name].status for name in ("a", "hang", "b")] == [
-        Status.PASSED,
-        Status.TIMEOUT,
-        Status.PASSED,
-    ]
+    assert [results[name].status for name in ("a", "hang", "b")] == [Status.PASSED, Status.TIMEOUT, Status.PASSED]
 
 
 @pytest.mark.long

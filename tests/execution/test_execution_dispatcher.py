@@ -69,10 +69,7 @@ def test_results_of_projects_tell_of_their_tests() -> None:
     assert (failed.stage, failed.diagnostics, failed.cpu_s) == ("run", "E", 2)
     broken = as_execution_result(
         WorkspaceResult(
-            id="x",
-            status=Status.COMPILE_ERROR,
-            isolation=ISOLATION,
-            stderr=CapturedOutput(text="A.java:1: error:"),
+            id="x", status=Status.COMPILE_ERROR, isolation=ISOLATION, stderr=CapturedOutput(text="A.java:1: error:")
         )
     )
     assert (broken.stage, broken.diagnostics, broken.tests) == ("compile", "A.java:1: error:", None)

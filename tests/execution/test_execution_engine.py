@@ -198,9 +198,7 @@ def test_common_headers_are_a_variant(cache: ResultCache) -> None:
     assert execute(forged, "cpp", cache, variant="common_headers").status is Status.FAILED
 
 
-def test_a_python_bundle_is_found_and_the_distributions_packages_are_not(
-    tmp_path: Path, cache: ResultCache
-) -> None:
+def test_a_python_bundle_is_found_and_the_distributions_packages_are_not(tmp_path: Path, cache: ResultCache) -> None:
     packages = tmp_path / "bundle" / "packages"
     packages.mkdir(parents=True)
     (packages / "bundled_module.py").write_text("ANSWER = 42\n")
@@ -208,12 +206,8 @@ def test_a_python_bundle_is_found_and_the_distributions_packages_are_not(
         name="t/python", language="python", lock_hash="h", root=packages.parent,
         read_only={"/bundle": str(packages.parent)}, environment={"PYTHONPATH": "/bundle/packages"},
     )  # fmt: skip
-    source = (
-        "import sys, bundled_module\nassert not any('dist-packages' in place for place in sys.path), sys.path"
-    )
-    assert (
-        execute(source, "python", cache, bundle="t/python", bundles=lambda _: bundle).status is Status.PASSED
-    )
+    source = "import sys, bundled_module\nassert not any('dist-packages' in place for place in sys.path), sys.path"
+    assert execute(source, "python", cache, bundle="t/python", bundles=lambda _: bundle).status is Status.PASSED
 
 
 def test_a_javascript_bundle_serves_require_and_import(tmp_path: Path, cache: ResultCache) -> None:
@@ -325,9 +319,7 @@ def test_a_text_too_long_for_any_sandbox_is_the_programs_failure(cache: ResultCa
     assert (result.status, len(box.started)) == (Status.COMPILE_ERROR, 1)
 
 
-def test_an_artefact_that_was_pruned_away_is_our_fault(
-    cache: ResultCache, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_artefact_that_was_pruned_away_is_our_fault(cache: ResultCache, monkeypatch: pytest.MonkeyPatch) -> None:
     def plan(*_arguments: object) -> None:
         raise FileNotFoundError("program.js")
 
@@ -358,9 +350,7 @@ def test_a_program_whose_compiler_was_held_up_is_compiled_again(
     compilations: list[str] = []
     real = program_runner.ProgramRunner.compile
 
-    def compile_late(
-        runner: program_runner.ProgramRunner, requests: Sequence[ExecutionRequest]
-    ) -> list[CompileResult]:
+    def compile_late(runner: program_runner.ProgramRunner, requests: Sequence[ExecutionRequest]) -> list[CompileResult]:
         compilations.extend(one.id for one in requests)
         return real(runner, requests) if mended and len(compilations) > 1 else [late] * len(requests)
 
@@ -386,10 +376,7 @@ def test_what_this_machine_lacks_is_skipped_with_the_remedy(
     absent = Toolchain(language="python", available=False, remedy="apt-get install python3")
     monkeypatch.setattr(program_runner.ProgramRunner, "toolchain", lambda *_: absent)
     [result] = executor.submit([request("pass")])
-    assert (result.status, result.reason) == (
-        Status.SKIPPED,
-        "no toolchain for python: apt-get install python3",
-    )
+    assert (result.status, result.reason) == (Status.SKIPPED, "no toolchain for python: apt-get install python3")
 
 
 def test_closing_the_results_early_ends_what_runs(cache: ResultCache) -> None:

@@ -152,9 +152,7 @@ def test_a_scoring_run_is_killed_twenty_times(place: Path) -> None:
 class Killer:
     """Kills what ``victims`` names, so many times at random moments, while the block runs."""
 
-    def __init__(
-        self, times: int, victims: Callable[[], Sequence[int]], pause_s: tuple[float, float]
-    ) -> None:
+    def __init__(self, times: int, victims: Callable[[], Sequence[int]], pause_s: tuple[float, float]) -> None:
         self.kills = 0
         self._times = times
         self._victims = victims
@@ -295,9 +293,7 @@ def test_the_caches_disk_is_full(disk: SmallDisk) -> None:
             assert re.search(r"No space left|disk is full|disk I/O|unable to open", said), said
         finally:
             sandbox.close()
-        wrong = [
-            result for result in given if result.status.value not in (wanted(result.id), "sandbox_error")
-        ]
+        wrong = [result for result in given if result.status.value not in (wanted(result.id), "sandbox_error")]
         assert not wrong, (kilobytes, wrong[:2])
         disk.free()
         shutil.rmtree(folder / "artefacts", ignore_errors=True)
@@ -341,11 +337,7 @@ def _flip_rows(folder: Path) -> None:
     """A byte in each verdict's text."""
     with contextlib.closing(sqlite3.connect(_verdicts(folder), isolation_level=None)) as connection:
         for key, data in connection.execute("SELECT key, CAST(result AS BLOB) FROM verdicts").fetchall():
-            changed = (
-                bytes(data).replace(b"passed", b"failed")
-                if b"passed" in bytes(data)
-                else b"!" + bytes(data)[1:]
-            )
+            changed = bytes(data).replace(b"passed", b"failed") if b"passed" in bytes(data) else b"!" + bytes(data)[1:]
             connection.execute("UPDATE verdicts SET result = ? WHERE key = ?", (changed, key))
 
 
@@ -440,8 +432,6 @@ def test_no_bound_of_time_looks_at_the_clock_of_the_day() -> None:
     found = {
         path.name
         for path in room.rglob("*")
-        if path.is_file()
-        and path.suffix not in (".pyc", ".toml")
-        and clocks.search(path.read_text("utf-8", "replace"))
+        if path.is_file() and path.suffix not in (".pyc", ".toml") and clocks.search(path.read_text("utf-8", "replace"))
     }
     assert found <= known, found - known

@@ -53,9 +53,7 @@ def _results(language: str) -> Mapping[str, ExecutionResult]:
         table = TABLES[language]
         answers = {f"reference-{name}": (frame, frame.reference) for name, frame in table.frames.items()}
         for kind, entries in (("forged", table.forgeries), ("honest", table.honest)):
-            answers |= {
-                f"{kind}-{name}": (table.frames[one.frame], one.answer) for name, one in entries.items()
-            }
+            answers |= {f"{kind}-{name}": (table.frames[one.frame], one.answer) for name, one in entries.items()}
         requests = (
             ExecutionRequest(
                 id=name,
@@ -75,10 +73,7 @@ def _results(language: str) -> Mapping[str, ExecutionResult]:
 def test_forgeries_pass_as_references_and_honest_answers_do(language: str) -> None:
     expected = {f"forged-{name}": one.passes for name, one in TABLES[language].forgeries.items()}
     found = {
-        name: (result.status, result.diagnostics, result.stderr.text)
-        for name, result in _results(language).items()
+        name: (result.status, result.diagnostics, result.stderr.text) for name, result in _results(language).items()
     }
-    wrong = {
-        name: said for name, said in found.items() if (said[0] is Status.PASSED) != expected.get(name, True)
-    }
+    wrong = {name: said for name, said in found.items() if (said[0] is Status.PASSED) != expected.get(name, True)}
     assert not wrong

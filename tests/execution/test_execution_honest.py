@@ -29,9 +29,7 @@ def _identity(value: object) -> str:
 def _result(language: str, program: HonestProgram, profile: Literal["default", "paper"]) -> ExecutionResult:
     need_toolchain(language)
     if (language, profile) not in _results:
-        wanted = [
-            each for each in TABLES[language].programs if profile == "default" or each.status == "passed"
-        ]
+        wanted = [each for each in TABLES[language].programs if profile == "default" or each.status == "passed"]
         _results[language, profile] = run_honest(TABLES[language], profile, wanted)
     return _results[language, profile][program.name]
 

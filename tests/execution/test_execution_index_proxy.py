@@ -187,9 +187,7 @@ def test_a_plain_request_reaches_the_index_without_what_is_the_proxys(index: htt
         ("nonsense", "no HTTP request"),
     ],
 )
-def test_what_is_refused_says_why_once(
-    request_line: str, said: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_is_refused_says_why_once(request_line: str, said: str, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING), Open(policy()) as opened:
         answer = opened.ask(request_line)
     assert answer.startswith("HTTP/1.1 403 ")
@@ -431,9 +429,7 @@ print("then", answer)
 
 
 @pytest.mark.parametrize("overlay", [True, False])
-def test_a_command_in_a_project_reaches_the_index(
-    box: Sandbox, index: http.server.HTTPServer, overlay: bool
-) -> None:
+def test_a_command_in_a_project_reaches_the_index(box: Sandbox, index: http.server.HTTPServer, overlay: bool) -> None:
     rules = IndexPolicy(
         hosts=(IndexHost(name="localhost", ports=(index.server_port,), explicit=True),),
         settings={"PIP_INDEX_URL": f"http://localhost:{index.server_port}/simple"},
@@ -476,9 +472,7 @@ def test_pip_downloads_a_package_from_the_real_index(box: Sandbox) -> None:
         pytest.skip("the public index cannot be reached from here")
     # Explicit: a mirror may stand in for it, at an address that is not public.
     rules = IndexPolicy(hosts=tuple(IndexHost(name=name, explicit=True) for name in names))
-    command = (
-        f"{PYTHON} -m pip --version >&2 || exit 3; {PYTHON} -m pip download -q --no-deps six==1.17.0 && ls"
-    )
+    command = f"{PYTHON} -m pip --version >&2 || exit 3; {PYTHON} -m pip download -q --no-deps six==1.17.0 && ls"
     with IndexProxy(rules) as proxy:
         ran = box.run(Invocation(["/bin/sh", "-c", command], limits=LIMITS, index=proxy))
     if ran.exit_code == 3:

@@ -32,10 +32,8 @@ PROGRAMS = {
     "thread fails": main("new Thread(() -> { assert false; }).start();"),
     "memory": main("var all = new java.util.ArrayList<long[]>(); while (true) all.add(new long[1 << 20]);"),
     "package": "package a.b;\n" + main('assert Main.class.getName().equals("a.b.Main");'),
-    "second class": "class Helper { static int one() { return 1; } }\n"
-    + main("assert Helper.one() == 1;", "Other"),
-    "main in a class that is not public": "public interface Shape {}\n"
-    + main("", "Main").removeprefix("public "),
+    "second class": "class Helper { static int one() { return 1; } }\n" + main("assert Helper.one() == 1;", "Other"),
+    "main in a class that is not public": "public interface Shape {}\n" + main("", "Main").removeprefix("public "),
     "two public classes": "public class A {}\n" + main("", "B"),
     "a class named Launch": "class Launch {}\n" + main("new Launch();"),
     "no main": "public class Main { }\n",
@@ -115,8 +113,4 @@ def test_a_program_that_hangs_the_compiler_harms_no_other(monkeypatch: pytest.Mo
     body = "var a0 = d(1);" + "".join(f"var a{n} = d(a{n - 1});" for n in range(1, 40))
     hang = f"public class Main {{ {doubling} public static void main(String[] a) {{ {body} }} }}"
     results = run_programs("java", {"a": PROGRAMS["passed"], "hang": hang, "b": PROGRAMS["passed"]})
-    assert [results[name].status for name in ("a", "hang", "b")] == [
-        Status.PASSED,
-        Status.TIMEOUT,
-        Status.PASSED,
-    ]
+    assert [results[name].status for name in ("a", "hang", "b")] == [Status.PASSED, Status.TIMEOUT, Status.PASSED]

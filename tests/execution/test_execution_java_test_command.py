@@ -134,9 +134,7 @@ def test_verdicts_are_the_same_whatever_is_compiled_again(
 
 
 @sandboxed
-def test_the_usual_answer_is_compiled_beforehand_and_leaves_no_old_class(
-    workspace_runner: WorkspaceRunner,
-) -> None:
+def test_the_usual_answer_is_compiled_beforehand_and_leaves_no_old_class(workspace_runner: WorkspaceRunner) -> None:
     snapshot = taken(workspace_runner, FILES)
     patch, _ = CHANGES["a class fewer"]
     request = WorkspaceRequest(id="", snapshot=snapshot, command=TEST, prepare=PREPARE, patch=patch)
@@ -159,14 +157,10 @@ def test_what_was_there_before_is_nothing_for_tests_to_find(
         "new String(java.nio.file.Files.readAllBytes(one), java.nio.charset.StandardCharsets.ISO_8859_1));\n"
         "} catch (java.io.IOException error) { throw new IllegalStateException(error); }\nsum = sum + price;"
     )
-    text = SHOP.replace("sum += price;", looking).replace(
-        "    static int price", f"    {other}\n    static int price"
-    )
+    text = SHOP.replace("sum += price;", looking).replace("    static int price", f"    {other}\n    static int price")
     snapshot = taken(workspace_runner, FILES)
     for warm in (not other, False):
-        monkeypatch.setattr(
-            warm_java_compiler, "has_default_compiler_options", lambda _command, usual=warm: usual
-        )
+        monkeypatch.setattr(warm_java_compiler, "has_default_compiler_options", lambda _command, usual=warm: usual)
         result = run(workspace_runner, snapshot, patch={"src/shop/Shop.java": text}, prepare=PREPARE)
         assert (result.status, "shop/Shop.java" in result.stdout.text) == (Status.PASSED, True)
         assert "sum += price" not in result.stdout.text
@@ -174,9 +168,7 @@ def test_what_was_there_before_is_nothing_for_tests_to_find(
 
 @sandboxed
 @pytest.mark.skipif(not all(jar.exists() for jar in _JARS), reason="JUnit 4 is not installed")
-def test_junit_stops_at_the_first_class_with_a_failure_and_counts_tests(
-    workspace_runner: WorkspaceRunner,
-) -> None:
+def test_junit_stops_at_the_first_class_with_a_failure_and_counts_tests(workspace_runner: WorkspaceRunner) -> None:
     tests = "package shop;\nimport org.junit.Test;\npublic class {name} {{\n    @Test public void total() {{ "
     tests += "System.out.close(); org.junit.Assert.assertEquals({wanted}, Shop.total(1, 2)); }}\n}}\n"
     files = {"src/shop/Shop.java": SHOP} | {
@@ -193,10 +185,7 @@ def test_junit_stops_at_the_first_class_with_a_failure_and_counts_tests(
     good = run(workspace_runner, snapshot, **options)
     assert (good.status, good.stdout.text.splitlines()[-1]) == (Status.PASSED, "OK (2 tests)")
     bad = run(
-        workspace_runner,
-        snapshot,
-        patch={"test/shop/ATest.java": tests.format(name="ATest", wanted=6)},
-        **options,
+        workspace_runner, snapshot, patch={"test/shop/ATest.java": tests.format(name="ATest", wanted=6)}, **options
     )
     assert bad.status is Status.FAILED
     assert "total(shop.ATest)" in bad.stdout.text
@@ -242,9 +231,7 @@ def test_one_project_is_prepared_once_and_what_fails_to_prepare_stays_as_it_is(
     snapshot = taken(workspace_runner, {"seed": "1"})
     options = {"minimum_tests": 0, "prepare": ("/bin/sh", "-c", "date +%N > made; mkdir -p a; echo > a/b")}
     said = [
-        run(
-            workspace_runner, snapshot, command=("/bin/sh", "-c", "cat made"), repeat=n, **options
-        ).stdout.text
+        run(workspace_runner, snapshot, command=("/bin/sh", "-c", "cat made"), repeat=n, **options).stdout.text
         for n in (0, 1)
     ]
     assert said[0] == said[1] != ""
@@ -253,9 +240,7 @@ def test_one_project_is_prepared_once_and_what_fails_to_prepare_stays_as_it_is(
     others = run(workspace_runner, snapshot, command=("cat", "made"), environment={"A": "1"}, **options)
     assert others.stdout.text not in ("", said[0])
     fails = {"minimum_tests": 0, "prepare": ("/bin/sh", "-c", "echo 1 > made; exit 1")}
-    assert (
-        run(workspace_runner, snapshot, command=("test", "!", "-e", "made"), **fails).status is Status.PASSED
-    )
+    assert run(workspace_runner, snapshot, command=("test", "!", "-e", "made"), **fails).status is Status.PASSED
 
 
 def test_without_a_jdk_it_is_said(workspace_runner: WorkspaceRunner, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,13 +259,8 @@ def test_our_command_is_known_by_its_name() -> None:
 
 def test_what_is_declared_is_all_but_bodies_of_methods() -> None:
     nested = "class A {\n  A() { int x; }\n  int f = 1;\n  class B { void m() { new Object() { void n() {} }; } }\n}\n"
-    assert (
-        warm_java_compiler._declared(nested)
-        == "class A {\n  A() {}\n  int f = 1;\n  class B { void m() {} }\n}\n"
-    )
-    assert warm_java_compiler._declared(SHOP) != warm_java_compiler._declared(
-        SHOP.replace("FEE = 2", "FEE = 3")
-    )
+    assert warm_java_compiler._declared(nested) == "class A {\n  A() {}\n  int f = 1;\n  class B { void m() {} }\n}\n"
+    assert warm_java_compiler._declared(SHOP) != warm_java_compiler._declared(SHOP.replace("FEE = 2", "FEE = 3"))
     assert warm_java_compiler._declared(SHOP) == warm_java_compiler._declared(
         SHOP.replace("sum += price", "sum -= price")
     )

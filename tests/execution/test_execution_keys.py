@@ -43,11 +43,7 @@ def _project(request: WorkspaceRequest) -> str:
 
 
 def test_keys_of_programs_stay() -> None:
-    found = [
-        make(one, toolchain="t", bundle="x")
-        for one in (PROGRAM, OTHER)
-        for make in (program_key, verdict_key)
-    ]
+    found = [make(one, toolchain="t", bundle="x") for one in (PROGRAM, OTHER) for make in (program_key, verdict_key)]
     assert found == PINNED_PROGRAMS
 
 

@@ -182,9 +182,7 @@ def test_dangerous_system_calls_are_refused(box: Sandbox) -> None:
 
 
 def test_others_can_be_neither_signalled_nor_bounded(box: Sandbox) -> None:
-    with subprocess.Popen(
-        ["/bin/sleep", "60"], user=ORDINARY_USER if os.geteuid() == 0 else None
-    ) as bystander:
+    with subprocess.Popen(["/bin/sleep", "60"], user=ORDINARY_USER if os.geteuid() == 0 else None) as bystander:
         result = run(
             box,
             "import os, resource, signal\n"
@@ -273,9 +271,7 @@ def test_files_are_bounded(box: Sandbox) -> None:
     assert result.stdout.text == "28\n" or result.killed == "disk"
 
 
-def test_files_are_bounded_where_nothing_can_be_mounted(
-    box: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_are_bounded_where_nothing_can_be_mounted(box: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     box = Sandbox(level="landlock")
     monkeypatch.setattr(landlock_sandbox, "_PREFIX", PREFIX)
     original = LandlockSandbox._confinement
@@ -379,9 +375,7 @@ def test_the_launcher_can_be_neither_killed_nor_written_to(box: Sandbox) -> None
 
 
 def test_a_program_may_signal_all_it_reaches(box: Sandbox) -> None:
-    with subprocess.Popen(
-        ["/bin/sleep", "60"], user=ORDINARY_USER if os.geteuid() == 0 else None
-    ) as bystander:
+    with subprocess.Popen(["/bin/sleep", "60"], user=ORDINARY_USER if os.geteuid() == 0 else None) as bystander:
         result = run(box, "import os\ntry: os.kill(-1, 9)\nexcept OSError: pass\nos._exit(3)", SMALL)
         alive = bystander.poll() is None
         bystander.kill()
@@ -399,11 +393,7 @@ def test_paths_inside_lie_in_the_private_folder(box: Sandbox, tmp_path: Path) ->
     give(box, packages, folder)
     result = box.run(
         Invocation(
-            [
-                "/bin/sh",
-                "-c",
-                "cat /packages/name a/b.txt - > /out/0/file; echo $PLACE; cat ../link/name; ls /out",
-            ],
+            ["/bin/sh", "-c", "cat /packages/name a/b.txt - > /out/0/file; echo $PLACE; cat ../link/name; ls /out"],
             limits=SMALL,
             files={"a/b.txt": " text"},
             read_only={"/packages": str(packages), "/tmp/link": str(packages)},
@@ -416,9 +406,7 @@ def test_paths_inside_lie_in_the_private_folder(box: Sandbox, tmp_path: Path) ->
     assert (folder / "file").read_text() == "bound text input"
     assert result.stdout.text.endswith("bound0\n")
     assert "/.inside/packages:" in result.stdout.text
-    nested = box.run(
-        Invocation(["/bin/true"], limits=SMALL, read_only={"/a": str(packages), "/a/b": str(folder)})
-    )
+    nested = box.run(Invocation(["/bin/true"], limits=SMALL, read_only={"/a": str(packages), "/a/b": str(folder)}))
     assert nested.error is not None
     assert "needs namespaces" in nested.error
 
@@ -481,11 +469,7 @@ def test_modes_and_times_of_the_callers_files_are_kept(box: Sandbox, tmp_path: P
     )
     assert result.ok, result.stderr.text
     after = kept.stat()
-    assert (after.st_mode, after.st_mtime, after.st_ctime) == (
-        before.st_mode,
-        before.st_mtime,
-        before.st_ctime,
-    )
+    assert (after.st_mode, after.st_mtime, after.st_ctime) == (before.st_mode, before.st_mtime, before.st_ctime)
 
 
 LOOK = """
@@ -538,9 +522,7 @@ def test_where_namespaces_are_forbidden_programs_run_behind_landlock(way: str, o
         pytest.skip("namespaces are forbidden here already")
     said = done.stdout.splitlines()
     if way == "setting" and os.geteuid() == 0 and not ordinary:
-        assert (
-            "start CaretBench as an ordinary user" in said[0]
-        )  # there is root, and nobody else to run programs as
+        assert "start CaretBench as an ordinary user" in said[0]  # there is root, and nobody else to run programs as
         assert done.stderr.splitlines()[-1].count("start CaretBench as an ordinary user") == 1
         assert len(said) == 1
         return

@@ -9,13 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from caretbench.execution.cache.result_cache import ResultCache
-from caretbench.execution.execution_types import (
-    CompileResult,
-    ExecutionRequest,
-    ExecutionResult,
-    Status,
-    Toolchain,
-)
+from caretbench.execution.execution_types import CompileResult, ExecutionRequest, ExecutionResult, Status, Toolchain
 from caretbench.execution.local_executor import local_submission
 
 BATCH = 10

@@ -19,12 +19,7 @@ from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
 from caretbench.languages import languages
 
 WALLS = Isolation(
-    backend="bubblewrap",
-    level="namespaces",
-    memory="watchdog",
-    network="none",
-    seccomp=True,
-    user="unprivileged",
+    backend="bubblewrap", level="namespaces", memory="watchdog", network="none", seccomp=True, user="unprivileged"
 )
 
 
@@ -39,9 +34,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPat
     monkeypatch.setattr(
         machine_checks,
         "load_runtime",
-        lambda name, *_: SimpleNamespace(
-            toolchain=lambda: Toolchain(language=name, available=True, version="1.0")
-        ),
+        lambda name, *_: SimpleNamespace(toolchain=lambda: Toolchain(language=name, available=True, version="1.0")),
     )
     ready = [BundleStatus(name="devbench/python", language="python", state="present", packages=2)]
     monkeypatch.setattr(machine_checks.bundles, "bundle_status", lambda: ready)
@@ -73,9 +66,7 @@ def test_without_a_sandbox_the_first_fact_says_so_and_how_to_get_it(machine: pyt
     assert first.fix == "sudo apt-get install --yes --no-install-recommends bubblewrap"
 
 
-def test_projects_that_are_copied_are_no_fault_and_those_that_do_not_run_are(
-    machine: pytest.MonkeyPatch,
-) -> None:
+def test_projects_that_are_copied_are_no_fault_and_those_that_do_not_run_are(machine: pytest.MonkeyPatch) -> None:
     def unavailable(_self: WorkspaceRunner) -> str:
         raise SandboxUnavailable("the disk is full")
 
@@ -143,10 +134,7 @@ def test_cache_that_is_a_file_or_cannot_be_made_is_a_fault_with_its_remedy(
         assert "[Errno" not in check.detail
         if cache.is_relative_to(tmp_path):
             disk = row("free disk")
-            assert (disk.ok, disk.detail) == (
-                False,
-                f"{tmp_path / 'file'} is a file, no folder for the cache",
-            )
+            assert (disk.ok, disk.detail) == (False, f"{tmp_path / 'file'} is a file, no folder for the cache")
             assert "CARETBENCH_CACHE" in disk.fix
 
 
@@ -155,9 +143,7 @@ def test_cache_that_this_user_may_not_enter_is_a_fault(tmp_path: Path) -> None:
     if os.geteuid() != 0 or setpriv is None:
         pytest.skip("needs root, to become somebody else")
     command = [setpriv, "--reuid", "12345", "--regid", "12345", "--clear-groups", sys.executable, "-c"]
-    if subprocess.run(
-        [*command, "import caretbench.execution.machine_checks"], capture_output=True
-    ).returncode:
+    if subprocess.run([*command, "import caretbench.execution.machine_checks"], capture_output=True).returncode:
         pytest.skip("this interpreter cannot be reached by others")
     (tmp_path / "closed").mkdir(mode=0o700)
     environment = {**os.environ, "CARETBENCH_CACHE": str(tmp_path / "closed" / "cache")}
@@ -173,21 +159,14 @@ def test_cache_that_this_user_may_not_enter_is_a_fault(tmp_path: Path) -> None:
 def test_bundle_that_is_absent_or_partial_has_its_line(machine: pytest.MonkeyPatch) -> None:
     absent = BundleStatus(name="a/java", language="java", state="absent", fix="caretbench deps build a/java")
     partly = BundleStatus(
-        name="b/cpp",
-        language="cpp",
-        state="partly",
-        packages=9,
-        detail="without libssl-dev",
-        fix="sudo apt-get …",
+        name="b/cpp", language="cpp", state="partly", packages=9, detail="without libssl-dev", fix="sudo apt-get …"
     )
     machine.setattr(machine_checks.bundles, "bundle_status", lambda: [absent, partly])
     assert (row("bundle a/java").ok, row("bundle a/java").fix) == (False, absent.fix)
     assert row("bundle b/cpp").detail == "partly, 9 packages, 0 MB, without libssl-dev"
 
 
-def test_weaker_walls_are_a_fault_with_its_reason_and_chosen_ones_are_not(
-    machine: pytest.MonkeyPatch,
-) -> None:
+def test_weaker_walls_are_a_fault_with_its_reason_and_chosen_ones_are_not(machine: pytest.MonkeyPatch) -> None:
     assert row("isolation level").ok
     weaker = WALLS.model_copy(
         update={"backend": "landlock", "level": "landlock", "network": "none, no loopback", "user": "caller"}

@@ -14,12 +14,7 @@ import pytest
 
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.cluster import node_worker
-from caretbench.execution.cluster.node_messages import (
-    NodeInfo,
-    NodeRequirements,
-    ProgramBatch,
-    ProgramBatchResult,
-)
+from caretbench.execution.cluster.node_messages import NodeInfo, NodeRequirements, ProgramBatch, ProgramBatchResult
 from caretbench.execution.cluster.node_worker import NodeWorker
 from caretbench.execution.cluster.remote_executor import RemoteExecutor
 from caretbench.execution.execution_types import ExecutionRequest, Status

@@ -43,11 +43,7 @@ def shell(box: PersistentSandbox, text: str) -> str:
 
 def test_files_last_and_everything_else_is_new(box: PersistentSandbox) -> None:
     shell(box, "echo 1 > a; echo 2 > /tmp/b; echo 3 > ~/c; echo 4 > /dev/shm/d; sleep 1000 & exit 0")
-    assert shell(box, "cat a /tmp/b ~/c; ls /dev/shm; ls -d /proc/[0-9]* | wc -l").split()[:3] == [
-        "1",
-        "2",
-        "3",
-    ]
+    assert shell(box, "cat a /tmp/b ~/c; ls /dev/shm; ls -d /proc/[0-9]* | wc -l").split()[:3] == ["1", "2", "3"]
     assert "4" not in shell(box, "ls /dev/shm")
     assert "sleep" not in shell(box, "ps -eo args")
 
@@ -79,9 +75,7 @@ def test_files_are_read_and_written_whole(box: PersistentSandbox) -> None:
 def test_all_files_together_are_bounded(box: PersistentSandbox) -> None:
     said = shell(box, "for n in 1 2 3; do head -c 5000000 /dev/zero > fill$n || echo full; done; rm fill*")
     assert "full" in said
-    said = shell(
-        box, "i=0; while [ $i -lt 70000 ]; do : > n$i || break; i=$((i+1)); done 2>&1 | tail -1; rm -rf n*"
-    )
+    said = shell(box, "i=0; while [ $i -lt 70000 ]; do : > n$i || break; i=$((i+1)); done 2>&1 | tail -1; rm -rf n*")
     assert "No space" in said or "cannot create" in said
     with pytest.raises(OSError, match="No space left"):
         box.write("large", b"x" * (6 << 20))
@@ -133,16 +127,11 @@ def test_where_none_can_be_built_it_says_why(monkeypatch: pytest.MonkeyPatch) ->
         PersistentSandbox(LIMITS)
     monkeypatch.undo()
     monkeypatch.setattr(warm_sandbox.WarmWorker, "start", lambda *_: None)
-    with (
-        PersistentSandbox(LIMITS) as box,
-        pytest.raises(SandboxUnavailable, match="no namespaces can be made inside"),
-    ):
+    with PersistentSandbox(LIMITS) as box, pytest.raises(SandboxUnavailable, match="no namespaces can be made inside"):
         box.run(["/bin/true"])
 
 
-def test_where_a_command_gets_no_namespaces_it_says_what_the_kernel_said(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_where_a_command_gets_no_namespaces_it_says_what_the_kernel_said(monkeypatch: pytest.MonkeyPatch) -> None:
     original = warm_sandbox.sandbox_files
 
     def unknown_namespaces(*names: str) -> dict[str, bytes]:
@@ -157,9 +146,7 @@ def test_where_a_command_gets_no_namespaces_it_says_what_the_kernel_said(
     assert "unshare: Invalid argument" in str(refusal.value)
     assert "sysctl -w user.max_user_namespaces" in str(refusal.value)
     tree = ProjectTree(snapshot=Path("/usr/share"))
-    result = Sandbox(level="namespaces").run(
-        Invocation(["/bin/true"], limits=LIMITS, warm=WarmSettings(), tree=tree)
-    )
+    result = Sandbox(level="namespaces").run(Invocation(["/bin/true"], limits=LIMITS, warm=WarmSettings(), tree=tree))
     assert result.error is not None
     assert result.error.startswith(f"{NO_OVERLAY}: no namespaces")
     assert "unshare: Invalid argument" in result.error

@@ -11,13 +11,7 @@ from typing import Any
 import pytest
 
 from caretbench.execution.cache.result_cache import ResultCache
-from caretbench.execution.execution_types import (
-    ExecutionRequest,
-    ExecutionResult,
-    Limits,
-    ProjectTree,
-    Status,
-)
+from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Limits, ProjectTree, Status
 from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox
 from caretbench.execution.sandbox.supervisor import SandboxResult
@@ -259,9 +253,7 @@ def recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Recor
     sandbox.close()
 
 
-def run(
-    sources: Mapping[str, str], sandbox: Sandbox, folder: Path, **fields: Any
-) -> dict[str, ExecutionResult]:
+def run(sources: Mapping[str, str], sandbox: Sandbox, folder: Path, **fields: Any) -> dict[str, ExecutionResult]:
     cache = ResultCache(folder)
     executor = LocalExecutor(workers=2, compilers=1, cache=cache, sandbox=sandbox, bundles=lambda _: None)
     requests = [
@@ -356,9 +348,7 @@ def test_the_released_flags_stay_as_they_are(tmp_path: Path, recording: Recordin
 def test_an_executable_too_large_to_be_read_out_still_runs(
     tmp_path: Path, recording: Recording, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        cpp, "_READ_OUT", ProjectTree(results=("program",), max_file_bytes=10, max_total_bytes=10)
-    )
+    monkeypatch.setattr(cpp, "_READ_OUT", ProjectTree(results=("program",), max_file_bytes=10, max_total_bytes=10))
     result = run({"a": "int main() {}"}, recording, tmp_path / "cache")["a"]
     assert result.status is Status.PASSED
     assert len(recording.compilers) == 2

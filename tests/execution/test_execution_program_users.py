@@ -130,9 +130,7 @@ def _program(marker: str) -> list[str]:
     return [PYTHON, "-I", "-c", f"{LOOK}# {marker}\n"]
 
 
-def test_a_program_is_nobody_however_closed_what_it_reads_is(
-    box: Callable[..., SandboxResult], packages: Path
-) -> None:
+def test_a_program_is_nobody_however_closed_what_it_reads_is(box: Callable[..., SandboxResult], packages: Path) -> None:
     results: list[SandboxResult] = []
     read_only = {"/packages": str(packages)}
     marker = "look-at-me-1"
@@ -157,9 +155,7 @@ def test_programs_at_a_time_are_different_users(box: Callable[..., SandboxResult
 
     def both() -> None:
         threads = [
-            threading.Thread(
-                target=box, args=_program(marker), kwargs={"read_only": {"/packages": str(packages)}}
-            )
+            threading.Thread(target=box, args=_program(marker), kwargs={"read_only": {"/packages": str(packages)}})
             for _ in range(3)
         ]
         for thread in threads:
@@ -208,9 +204,7 @@ def test_commands_of_lasting_sandboxes_and_workspaces_are_nobody(packages: Path,
         seen = _seen_while(lambda: workspace_runner.run(request), marker)
         assert seen
         assert 0 not in seen
-        changed = request.model_copy(
-            update={"command": ("/bin/sh", "-c", "echo more >> file && cat file made")}
-        )
+        changed = request.model_copy(update={"command": ("/bin/sh", "-c", "echo more >> file && cat file made")})
         result = workspace_runner.run(changed)
         assert result.stdout.text == "a project\nmore\nprepared\n", (result.stderr.text, result.reason)
         assert result.placed in ("overlay", "copy")
@@ -232,10 +226,7 @@ def test_what_sets_an_environment_up_is_nobody(tmp_path: Path) -> None:
             results.append(
                 Sandbox(level="namespaces").run(
                     Invocation(
-                        [PYTHON, "-I", "-c", program],
-                        limits=SMALL,
-                        writable={"/environment": environment},
-                        index=proxy,
+                        [PYTHON, "-I", "-c", program], limits=SMALL, writable={"/environment": environment}, index=proxy
                     )
                 )
             )
@@ -260,9 +251,7 @@ def test_what_cannot_be_opened_for_one_user_is_refused_with_the_remedy(
     for warm in (None, WarmSettings()):
         sandbox = Sandbox(level="namespaces")
         with pytest.raises(SandboxUnavailable, match=r"others may not read.*chmod") as refusal:
-            sandbox.run(
-                Invocation(["/bin/true"], limits=SMALL, read_only={"/packages": str(packages)}, warm=warm)
-            )
+            sandbox.run(Invocation(["/bin/true"], limits=SMALL, read_only={"/packages": str(packages)}, warm=warm))
         sandbox.close()
         assert str(refusal.value).count("is closed") == str(refusal.value).count("go+rX") == 1
     (packages / "closed").chmod(0o644)
@@ -271,10 +260,7 @@ def test_what_cannot_be_opened_for_one_user_is_refused_with_the_remedy(
         sandbox = Sandbox(level="namespaces")
         result = sandbox.run(
             Invocation(
-                ["/bin/cat", "/packages/closed"],
-                limits=SMALL,
-                read_only={"/packages": str(packages)},
-                warm=warm,
+                ["/bin/cat", "/packages/closed"], limits=SMALL, read_only={"/packages": str(packages)}, warm=warm
             )
         )
         assert result.stdout.text == "read me", result.error
@@ -287,9 +273,7 @@ def test_where_root_may_not_mount_it_is_refused(packages: Path, monkeypatch: pyt
 
     monkeypatch.setattr(bind_access, "open_mount", none)
     with pytest.raises(SandboxUnavailable, match="CARETBENCH_CACHE"):
-        Sandbox(level="namespaces").run(
-            Invocation(["/bin/true"], limits=SMALL, read_only={"/packages": str(packages)})
-        )
+        Sandbox(level="namespaces").run(Invocation(["/bin/true"], limits=SMALL, read_only={"/packages": str(packages)}))
 
 
 def test_an_error_of_who_reaches_it_comes_through_unchanged(packages: Path) -> None:
@@ -345,9 +329,7 @@ def test_root_that_cannot_map_users_says_which_capability_it_lacks(capability: s
 
 
 @pytest.mark.parametrize("capability", ["setuid", "setgid", "kill"])
-def test_root_that_cannot_start_or_end_programs_of_others_is_refused_once(
-    capability: str, tmp_path: Path
-) -> None:
+def test_root_that_cannot_start_or_end_programs_of_others_is_refused_once(capability: str, tmp_path: Path) -> None:
     program = "from caretbench.execution.sandbox.program_sandbox import Sandbox; Sandbox().probe()"
     ran = _without(capability, program, tmp_path)
     said = ran.stderr.splitlines()[-1]
@@ -402,9 +384,7 @@ def test_where_root_may_not_say_who_programs_are_nothing_is_left(
     assert _open_descriptors() == before
 
 
-def test_a_folder_too_large_to_look_through_is_called_so(
-    packages: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_too_large_to_look_through_is_called_so(packages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (packages / "closed").chmod(0o644)
     monkeypatch.setattr(host_mounts, "_MOST_ENTRIES", 0)
     host_mounts._obstacle.cache_clear()
@@ -453,9 +433,7 @@ def test_users_are_nobodys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         program_users.cache_clear()
 
 
-def test_the_root_of_a_container_that_is_an_ordinary_user_outside_is_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_root_of_a_container_that_is_an_ordinary_user_outside_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     program_users.cache_clear()
     try:
         monkeypatch.setattr(host_users, "_map", lambda _: [(0, 1000, 1)])
@@ -515,9 +493,7 @@ def test_where_leases_cannot_lie_says_why(tmp_path: Path, monkeypatch: pytest.Mo
     assert tmp_path.stat().st_uid == 0
 
 
-def test_a_row_that_finds_no_user_is_a_fault_of_the_sandbox(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_row_that_finds_no_user_is_a_fault_of_the_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is tried again, and the rows after it run."""
     project = tmp_path / "project"
     project.mkdir()
@@ -540,9 +516,7 @@ def test_a_row_that_finds_no_user_is_a_fault_of_the_sandbox(
     tries.clear()
     workspace_runner = WorkspaceRunner(Sandbox(level="namespaces"), SnapshotStore(tmp_path / "store"))
     try:
-        request = WorkspaceRequest(
-            id="one", snapshot=workspace_runner.store.add(project).id, command=("/bin/true",)
-        )
+        request = WorkspaceRequest(id="one", snapshot=workspace_runner.store.add(project).id, command=("/bin/true",))
         result = workspace_runner.run(request)
         assert result.status is Status.SANDBOX_ERROR
         assert "leased" in result.reason

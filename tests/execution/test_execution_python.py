@@ -66,9 +66,7 @@ ENDS = {
 @pytest.fixture(scope="module", params=[Sandbox, ColdSandbox], ids=["warm", "cold"])
 def results(request: pytest.FixtureRequest) -> Iterator[dict[str, ExecutionResult]]:
     sandbox: Sandbox = request.param()
-    programs = [
-        ExecutionRequest(id=name, language="python", source=source) for name, (source, _, _) in ENDS.items()
-    ]
+    programs = [ExecutionRequest(id=name, language="python", source=source) for name, (source, _, _) in ENDS.items()]
     yield {result.id: result for result in LocalExecutor(use_cache=False, sandbox=sandbox).submit(programs)}
     sandbox.close()
 

@@ -25,9 +25,7 @@ from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavail
 
 ROOT = Path(__file__).parents[2]
 INSTALLED = importlib.util.find_spec("ray") is not None
-needs_ray = pytest.mark.skipif(
-    not INSTALLED, reason="Ray is not installed: SETUP_EXTRAS=ray scripts/setup.sh"
-)
+needs_ray = pytest.mark.skipif(not INSTALLED, reason="Ray is not installed: SETUP_EXTRAS=ray scripts/setup.sh")
 
 
 def test_without_ray_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

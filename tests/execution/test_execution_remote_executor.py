@@ -23,21 +23,10 @@ from caretbench.execution.cluster.node_messages import (
     ProgramBatchResult,
 )
 from caretbench.execution.cluster.remote_executor import BATCH, RemoteExecutor
-from caretbench.execution.execution_types import (
-    ExecutionRequest,
-    ExecutionResult,
-    Isolation,
-    Status,
-    Toolchain,
-)
+from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Isolation, Status, Toolchain
 
 WALLS = Isolation(
-    backend="bubblewrap",
-    level="namespaces",
-    memory="watchdog",
-    network="none",
-    seccomp=True,
-    user="unprivileged",
+    backend="bubblewrap", level="namespaces", memory="watchdog", network="none", seccomp=True, user="unprivileged"
 )
 
 
@@ -52,9 +41,7 @@ Mishap = Callable[[ProgramBatch], ProgramBatchResult | None]
 class FakeNodes:
     """Machines that judge by the program's text. ``mishap`` may answer, or lose, a batch in their place."""
 
-    def __init__(
-        self, *node_infos: NodeInfo, mishap: Mishap = lambda _batch: None, processors: int = 2
-    ) -> None:
+    def __init__(self, *node_infos: NodeInfo, mishap: Mishap = lambda _batch: None, processors: int = 2) -> None:
         self.node_infos = node_infos or (node_info(),)
         self.mishap = mishap
         self.count = processors
@@ -196,9 +183,7 @@ def test_copies_of_a_program_under_way_are_bounded(cache: ResultCache) -> None:
     results.close()  # type: ignore[attr-defined]
 
 
-def test_more_batches_are_out_where_machines_join(
-    cache: ResultCache, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_batches_are_out_where_machines_join(cache: ResultCache, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("caretbench.execution.cluster.remote_jobs._COUNT_S", 0.0)
     nodes = FakeNodes(processors=1)
 

@@ -29,11 +29,7 @@ from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.workspaces.snapshot_archive import pack_snapshot, unpack_snapshot
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
-from caretbench.execution.workspaces.workspace_runner import (
-    WorkspaceRequest,
-    WorkspaceResult,
-    WorkspaceRunner,
-)
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult, WorkspaceRunner
 from tests.support.project_files import open_folder
 
 SHELL = ("/bin/sh", "-c")
@@ -83,9 +79,7 @@ class FakeNodes:
         return [
             NodeInfo(
                 node=f"n{number}",
-                toolchain=Toolchain(
-                    language=requirements.language, available=True, version=text, fingerprint=text
-                ),
+                toolchain=Toolchain(language=requirements.language, available=True, version=text, fingerprint=text),
             )
             for number, text in enumerate(self.prints)
         ]
@@ -122,9 +116,7 @@ class FakeNodes:
             )
             for one in batch.requests
         )
-        return BATCH_RESULT_ADAPTER.validate_python(
-            ProjectBatchResult(node="n0", results=results).model_dump()
-        )
+        return BATCH_RESULT_ADAPTER.validate_python(ProjectBatchResult(node="n0", results=results).model_dump())
 
     def cancel(self, handles: Sequence[int]) -> None:
         raise AssertionError(f"{handles} are left over")
@@ -138,9 +130,7 @@ def requests(project: Snapshot, *lines: str) -> list[WorkspaceRequest]:
 
 
 def executor(nodes: FakeNodes, workspace_runner: WorkspaceRunner, cache: Path) -> RemoteWorkspaceExecutor:
-    return RemoteWorkspaceExecutor(
-        RemoteExecutor(nodes), workspace_runner=workspace_runner, cache=ResultCache(cache)
-    )
+    return RemoteWorkspaceExecutor(RemoteExecutor(nodes), workspace_runner=workspace_runner, cache=ResultCache(cache))
 
 
 def test_a_parcel_holds_everything_that_a_snapshot_does(
@@ -159,12 +149,9 @@ def test_a_project_travels_to_a_node_that_lacks_it_and_only_then(
 ) -> None:
     nodes = FakeNodes()
     lines = [f"echo {number}" for number in range(BATCH)] + ["echo wrong", "echo 0"]
-    given = {
-        r.id: r for r in executor(nodes, workspace_runner, place / "cache").submit(requests(project, *lines))
-    }
+    given = {r.id: r for r in executor(nodes, workspace_runner, place / "cache").submit(requests(project, *lines))}
     assert {name: r.status for name, r in given.items()} == {
-        f"r{number}": Status.FAILED if line == "echo wrong" else Status.PASSED
-        for number, line in enumerate(lines)
+        f"r{number}": Status.FAILED if line == "echo wrong" else Status.PASSED for number, line in enumerate(lines)
     }
     assert given["r5"].cached  # like r0
     with_parcel = [batch for batch in nodes.sent if batch.archive is not None]
@@ -173,37 +160,26 @@ def test_a_project_travels_to_a_node_that_lacks_it_and_only_then(
         nodes.sent
     )  # named by what decides them, not by the caller's ids
     again = FakeNodes()
-    assert all(
-        r.cached for r in executor(again, workspace_runner, place / "cache").submit(requests(project, *lines))
-    )
+    assert all(r.cached for r in executor(again, workspace_runner, place / "cache").submit(requests(project, *lines)))
     assert not again.sent
     # Verdicts belong to the tools there.
     other = FakeNodes("f2")
     other.projects.add(project.id)
     assert not any(
-        r.cached
-        for r in executor(other, workspace_runner, place / "cache").submit(requests(project, *lines[:2]))
+        r.cached for r in executor(other, workspace_runner, place / "cache").submit(requests(project, *lines[:2]))
     )
 
 
-def test_machines_that_differ_share_no_run(
-    place: Path, workspace_runner: WorkspaceRunner, project: Snapshot
-) -> None:
+def test_machines_that_differ_share_no_run(place: Path, workspace_runner: WorkspaceRunner, project: Snapshot) -> None:
     with pytest.raises(MachineError, match=r"must be alike \(tools for python\): n0: f1 \[f1\]; n1: f2"):
-        list(
-            executor(FakeNodes("f1", "f2"), workspace_runner, place / "cache").submit(
-                requests(project, "true")
-            )
-        )
+        list(executor(FakeNodes("f1", "f2"), workspace_runner, place / "cache").submit(requests(project, "true")))
     joined = FakeNodes("f1")
     joined.answers_with = "f3"
     with pytest.raises(MachineError, match=r"tools for python"):
         list(executor(joined, workspace_runner, place / "cache").submit(requests(project, "true")))
 
 
-def test_what_cannot_travel_is_said(
-    place: Path, workspace_runner: WorkspaceRunner, project: Snapshot
-) -> None:
+def test_what_cannot_travel_is_said(place: Path, workspace_runner: WorkspaceRunner, project: Snapshot) -> None:
     [request] = requests(project, "true")
     bound = request.model_copy(update={"read_only": {"/tmp/x": "/usr"}})
     [result] = executor(FakeNodes(), workspace_runner, place / "cache").submit([bound])
@@ -218,9 +194,7 @@ def test_a_command_that_takes_machines_down_stands_alone_in_the_end(
     place: Path, workspace_runner: WorkspaceRunner, project: Snapshot
 ) -> None:
     nodes = FakeNodes(lost=1)
-    given = list(
-        executor(nodes, workspace_runner, place / "cache").submit(requests(project, "echo 1", "echo 2"))
-    )
+    given = list(executor(nodes, workspace_runner, place / "cache").submit(requests(project, "echo 1", "echo 2")))
     assert [r.status for r in given] == [Status.PASSED] * 2
     nodes = FakeNodes(lost=9)
     [result] = executor(nodes, workspace_runner, place / "cache").submit(requests(project, "echo 3"))
@@ -243,9 +217,7 @@ class OneNode(FakeNodes):
 
 
 @pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
-def test_commands_run_there_as_here(
-    place: Path, workspace_runner: WorkspaceRunner, project: Snapshot
-) -> None:
+def test_commands_run_there_as_here(place: Path, workspace_runner: WorkspaceRunner, project: Snapshot) -> None:
     try:
         Sandbox().probe()
     except SandboxUnavailable as error:

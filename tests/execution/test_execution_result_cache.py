@@ -41,9 +41,7 @@ def test_the_key_holds_all_that_decides_and_not_the_id() -> None:
         {"needs": ("display",)}, {"limits": Limits(cpu_s=1)}, {"repeat": 1},
     ]  # fmt: skip
     keys = {key(REQUEST.model_copy(update=change)) for change in changed}
-    assert (
-        len(keys | {key(REQUEST), key(REQUEST, toolchain="u"), key(REQUEST, bundle="c")}) == len(changed) + 3
-    )
+    assert len(keys | {key(REQUEST), key(REQUEST, toolchain="u"), key(REQUEST, bundle="c")}) == len(changed) + 3
     assert key(REQUEST.model_copy(update={"id": "z"})) == key(REQUEST)
     limited = REQUEST.model_copy(update={"limits": Limits(cpu_s=1), "repeat": 2})
     assert program_key(limited, toolchain="t", bundle="b") == program_key(REQUEST, toolchain="t", bundle="b")
@@ -75,13 +73,7 @@ def test_only_verdicts_that_would_come_out_the_same_are_kept(cache: ResultCache)
     ],
 )
 def test_a_timeout_is_kept_where_load_had_no_part_in_it(
-    cache: ResultCache,
-    reason: str,
-    cpu_s: float,
-    signal_number: int | None,
-    stage: str,
-    run_s: float,
-    kept: bool,
+    cache: ResultCache, reason: str, cpu_s: float, signal_number: int | None, stage: str, run_s: float, kept: bool
 ) -> None:
     late = ExecutionResult.model_validate(
         {
@@ -358,8 +350,7 @@ def test_a_full_disk_is_said_in_words(cache: ResultCache) -> None:
 
 
 @pytest.mark.parametrize(
-    ("exit_code", "number", "kept"),
-    [(1, None, True), (None, 11, True), (None, 9, False), (None, None, False)],
+    ("exit_code", "number", "kept"), [(1, None, True), (None, 11, True), (None, 9, False), (None, None, False)]
 )
 def test_what_the_machine_may_have_ended_is_not_kept(
     cache: ResultCache, exit_code: int | None, number: int | None, kept: bool

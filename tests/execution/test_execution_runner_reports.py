@@ -91,13 +91,7 @@ def test_tests_are_counted_and_found_by_name() -> None:
         TestOutcome(name="z", outcome="passed"),
     ]
     counts = TestCounts.from_outcomes(tests)
-    assert (counts.passed, counts.failed, counts.errors, counts.skipped, counts.executed_count) == (
-        2,
-        2,
-        2,
-        1,
-        6,
-    )
+    assert (counts.passed, counts.failed, counts.errors, counts.skipped, counts.executed_count) == (2, 2, 2, 1, 6)
     assert counts.names("failed") == ("a.B::one", "a.B::two")
     assert counts.names("passed") == ("z",)
     assert counts.outcomes_by_name["a.B::one"].outcome == "failed"
@@ -123,9 +117,7 @@ EVENTS = b"""go: downloading nothing
 
 def test_the_events_of_go_are_read() -> None:
     assert parse_report(b"\n" + EVENTS[EVENTS.index(b"{") :]) == [
-        TestOutcome(
-            name="shop::TestSum", outcome="failed", seconds=0.5, message="    shop_test.go:5: 3 != 6\n"
-        ),
+        TestOutcome(name="shop::TestSum", outcome="failed", seconds=0.5, message="    shop_test.go:5: 3 != 6\n"),
         TestOutcome(name="shop::TestSum/inner", outcome="passed"),
         TestOutcome(name="shop::TestLater", outcome="skipped"),
         TestOutcome(name="till", outcome="error", message="till.go:3: ? undefined: x\n"),

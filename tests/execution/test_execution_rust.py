@@ -174,9 +174,7 @@ def test_bounds() -> None:
         ExecutionRequest(id=name, language="rust", source=source, limits=limits)
         for name, (source, limits) in programs.items()
     ]
-    found = {
-        result.id: result.status for result in LocalExecutor(workers=2, use_cache=False).submit(requests)
-    }
+    found = {result.id: result.status for result in LocalExecutor(workers=2, use_cache=False).submit(requests)}
     assert found == {
         "for ever": Status.TIMEOUT,
         "waits": Status.TIMEOUT,

@@ -18,12 +18,7 @@ from caretbench.execution.sandbox.host.program_users import NoProgramUsers
 from caretbench.execution.sandbox.invocation import MOST_FILES
 from caretbench.execution.sandbox.kernel.landlock_seccomp import landlock_seccomp_filter
 from caretbench.execution.sandbox.kernel.seccomp import seccomp_filter, system_call_numbers, system_calls_of
-from caretbench.execution.sandbox.program_sandbox import (
-    Invocation,
-    Sandbox,
-    SandboxUnavailable,
-    display_server,
-)
+from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, SandboxUnavailable, display_server
 from caretbench.execution.sandbox.supervisor import SandboxResult
 from tests.support.sandbox_boxes import PYTHON, opened, params
 
@@ -292,9 +287,7 @@ def test_files_input_and_the_work_folder(box: Sandbox) -> None:
 def test_a_compiler_can_leave_files_in_a_writable_folder(box: Sandbox, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     folder.mkdir()
-    result = box.run(
-        Invocation(["/bin/sh", "-c", "echo made > /out/file"], limits=SMALL, writable={"/out": folder})
-    )
+    result = box.run(Invocation(["/bin/sh", "-c", "echo made > /out/file"], limits=SMALL, writable={"/out": folder}))
     assert result.ok, result.stderr.text
     assert (folder / "file").read_text() == "made\n"
 

@@ -50,10 +50,7 @@ HONEST = [
     ("typescript", "import assert from 'assert';\nfs.writeFileSync(path, text);\n"),
     ("java", "System.out.println(exit);\nThread.currentThread().join();\n"),
     ("cpp", "stream.write(buffer, 3);\nfile.close(1);\nassert(total == 3);\n"),
-    (
-        "rust",
-        "let total: i32 = all.iter().map(|one| one * 2).sum();\nassert_eq!(total, 3);\nprocess(total);\n",
-    ),
+    ("rust", "let total: i32 = all.iter().map(|one| one * 2).sum();\nassert_eq!(total, 3);\nprocess(total);\n"),
     ("rust", "    self.exit = exit_code;\n    Ok(abort)\n"),
     ("csharp", "Debug.Assert(total == 3);\nConsole.WriteLine(Environment.NewLine);\n"),
 ]
@@ -99,9 +96,7 @@ def test_another_spelling_hides_nothing(language: str, answer: str, flag: str) -
     assert flag in tamper_flags(answer, "", language)
 
 
-@pytest.mark.parametrize(
-    "seed", ["/**/", "/*", "def f(", 'extern "C" ', "new Promise(", "Runtime.", "\n", '" + ']
-)
+@pytest.mark.parametrize("seed", ["/**/", "/*", "def f(", 'extern "C" ', "new Promise(", "Runtime.", "\n", '" + '])
 @pytest.mark.parametrize("language", ["python", "javascript", "java", "cpp"])
 def test_no_answer_keeps_the_scan_busy(language: str, seed: str) -> None:
     assert isinstance(tamper_flags("#" + seed * 2_000, "", language), tuple)

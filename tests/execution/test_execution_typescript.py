@@ -38,9 +38,7 @@ PROGRAMS = {
 
 @pytest.fixture(scope="module")
 def results() -> Mapping[str, ExecutionResult]:
-    return run_programs(
-        "typescript", {name: source for name, source in PROGRAMS.items() if name != "type, hangs"}
-    )
+    return run_programs("typescript", {name: source for name, source in PROGRAMS.items() if name != "type, hangs"})
 
 
 @pytest.mark.parametrize(
@@ -122,11 +120,7 @@ def test_a_kept_program_keeps_its_type_error(tmp_path: Path) -> None:
     first, second = (
         next(
             executor.submit(
-                [
-                    ExecutionRequest(
-                        id="a", language="typescript", source=PROGRAMS["type, fails"], repeat=repeat
-                    )
-                ]
+                [ExecutionRequest(id="a", language="typescript", source=PROGRAMS["type, fails"], repeat=repeat)]
             )
         )
         for repeat in range(2)
@@ -142,9 +136,7 @@ def test_a_kept_program_keeps_its_type_error(tmp_path: Path) -> None:
 def test_a_run_that_may_end_otherwise_is_not_kept(tmp_path: Path) -> None:
     need_toolchain("typescript")
     cache = ResultCache(tmp_path)
-    request = ExecutionRequest(
-        id="a", language="typescript", source=PROGRAMS["type, hangs"], limits=Limits(wall_s=3)
-    )
+    request = ExecutionRequest(id="a", language="typescript", source=PROGRAMS["type, hangs"], limits=Limits(wall_s=3))
     [result] = LocalExecutor(workers=1, cache=cache).submit([request])
     assert (result.status, result.run_status) == (Status.TYPE_ERROR, Status.TIMEOUT)
     assert cache.statistics().verdicts == 0
@@ -157,8 +149,4 @@ def test_a_program_that_hangs_the_checker_harms_no_other(monkeypatch: pytest.Mon
     count = "type Count<N, A extends 0[] = []> = A['length'] extends N ? A : Count<N, [...A, 0]>;\n"
     hang = count + "".join(f"const c{n}: Count<{n}>['length'] = {n};\n" for n in range(200, 999))
     results = run_programs("typescript", {"a": PROGRAMS["passed"], "hang": hang, "b": PROGRAMS["passed"]})
-    assert [results[name].status for name in ("a", "hang", "b")] == [
-        Status.PASSED,
-        Status.TIMEOUT,
-        Status.PASSED,
-    ]
+    assert [results[name].status for name in ("a", "hang", "b")] == [Status.PASSED, Status.TIMEOUT, Status.PASSED]

@@ -17,12 +17,7 @@ from caretbench.execution.local_executor import LocalExecutor
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox import launcher, warm_sandbox
 from caretbench.execution.sandbox.persistent_sandbox import PersistentSandbox
-from caretbench.execution.sandbox.program_sandbox import (
-    Invocation,
-    Sandbox,
-    SandboxResult,
-    SandboxUnavailable,
-)
+from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, SandboxResult, SandboxUnavailable
 from caretbench.execution.sandbox.warm_sandbox import WarmWorker, WarmWorkerKey, WarmWorkerPool
 
 pytestmark = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
@@ -138,9 +133,7 @@ def test_a_worker_that_dies_takes_no_verdict_with_it(box: Sandbox, tmp_path: Pat
 
     killer = threading.Thread(target=kill_workers)
     killer.start()
-    slow = [
-        python(f"import time\ntime.sleep(0.3)\nassert {number} % 5\n", str(number)) for number in range(20)
-    ]
+    slow = [python(f"import time\ntime.sleep(0.3)\nassert {number} % 5\n", str(number)) for number in range(20)]
     results = list(executor.submit(slow))
     done.set()
     killer.join()
@@ -229,9 +222,7 @@ def test_a_forked_program_holds_nothing_but_its_two_ends(box: Sandbox, tmp_path:
     assert result.status is Status.PASSED, result.stderr
 
 
-def test_forked_interpreters_draw_other_random_numbers_and_start_at_zero(
-    box: Sandbox, tmp_path: Path
-) -> None:
+def test_forked_interpreters_draw_other_random_numbers_and_start_at_zero(box: Sandbox, tmp_path: Path) -> None:
     executor = LocalExecutor(2, sandbox=box, cache=ResultCache(tmp_path))
     source = (
         "import os, random, sys, time, uuid\n"
@@ -265,8 +256,6 @@ def test_forked_interpreters_draw_other_random_numbers_and_start_at_zero(
         ("x = bytearray(3 << 30)\n", Status.OUT_OF_MEMORY),
     ],
 )  # fmt: skip
-def test_forked_interpreters_end_as_fresh_ones_do(
-    box: Sandbox, tmp_path: Path, source: str, status: Status
-) -> None:
+def test_forked_interpreters_end_as_fresh_ones_do(box: Sandbox, tmp_path: Path, source: str, status: Status) -> None:
     [result] = LocalExecutor(1, sandbox=box, cache=ResultCache(tmp_path)).submit([python(source)])
     assert result.status is status, result.stderr

@@ -66,9 +66,7 @@ class CountedSpaces(WorkspaceRunner):
         super().__init__(*arguments, **options)  # type: ignore[arg-type]
         self.ran: list[str] = []
         self.at_a_time = self.most = 0
-        self.answer: Callable[[WorkspaceRequest, int], WorkspaceResult | None] = lambda _request, _attempt: (
-            None
-        )
+        self.answer: Callable[[WorkspaceRequest, int], WorkspaceResult | None] = lambda _request, _attempt: None
         self._counting = threading.Lock()
 
     def run(self, request: WorkspaceRequest, attempt: int = 1) -> WorkspaceResult:
@@ -95,9 +93,7 @@ def cache(tmp_path: Path) -> Iterator[ResultCache]:
     cache.close()
 
 
-def request(
-    project: Snapshot, identity: str = "a", text: str = "true", **options: object
-) -> WorkspaceRequest:
+def request(project: Snapshot, identity: str = "a", text: str = "true", **options: object) -> WorkspaceRequest:
     fields = {"id": identity, "snapshot": project.id, "command": (*SHELL, text), **options}
     return WorkspaceRequest.model_validate(fields)
 
@@ -109,9 +105,7 @@ def passed(request: WorkspaceRequest, attempt: int = 1) -> WorkspaceResult:
 # --- one result each ------------------------------------------------------------------------------------------
 
 
-def test_every_patch_gives_its_verdict(
-    workspace_runner: CountedSpaces, project: Snapshot, cache: ResultCache
-) -> None:
+def test_every_patch_gives_its_verdict(workspace_runner: CountedSpaces, project: Snapshot, cache: ResultCache) -> None:
     python = walls.launcher_interpreter()[0]
     requests = [
         WorkspaceRequest(
@@ -131,9 +125,7 @@ def test_every_patch_gives_its_verdict(
         assert result == results[result.id].model_copy(update={"cached": True})
 
 
-def test_identical_requests_run_once(
-    workspace_runner: CountedSpaces, project: Snapshot, cache: ResultCache
-) -> None:
+def test_identical_requests_run_once(workspace_runner: CountedSpaces, project: Snapshot, cache: ResultCache) -> None:
     requests = [request(project, str(number), "sleep 0.2") for number in range(30)]
     results = list(WorkspaceExecutor(2, workspace_runner=workspace_runner, cache=cache).submit(requests))
     assert sorted(int(result.id) for result in results) == list(range(30))
@@ -141,9 +133,7 @@ def test_identical_requests_run_once(
     assert sum(not result.cached for result in results) == 1
 
 
-def test_repeats_and_a_forgetful_executor_run_again(
-    workspace_runner: CountedSpaces, project: Snapshot
-) -> None:
+def test_repeats_and_a_forgetful_executor_run_again(workspace_runner: CountedSpaces, project: Snapshot) -> None:
     executor = WorkspaceExecutor(2, workspace_runner=workspace_runner, use_cache=False)
     for number in (0, 1, 1):
         list(executor.submit([request(project, repeat=number)]))
@@ -173,11 +163,7 @@ def test_ten_thousand_requests_stream_through_a_bounded_window(
 
 
 def test_what_cannot_be_run_is_skipped_with_the_reason(
-    workspace_runner: CountedSpaces,
-    project: Snapshot,
-    cache: ResultCache,
-    sandbox: Sandbox,
-    store: SnapshotStore,
+    workspace_runner: CountedSpaces, project: Snapshot, cache: ResultCache, sandbox: Sandbox, store: SnapshotStore
 ) -> None:
     requests = [
         request(project, "out", patch={"../out": ""}),
@@ -222,12 +208,8 @@ def test_a_bundle_is_bound_and_found(
         asked = WorkspaceRequest(id="a", snapshot=project.id, command=command, bundle="a/b")
         [result] = WorkspaceExecutor(1, workspace_runner=workspace_runner, cache=cache).submit([asked])
         assert result.stdout.text == "found\n", result
-        other = WorkspaceRunner(
-            sandbox, store, bundles={"a/b": bundle.model_copy(update={"lock_hash": "2"})}.get
-        )
-        assert WorkspaceRequestKind(workspace_runner, cache).key(asked) != WorkspaceRequestKind(
-            other, cache
-        ).key(asked)
+        other = WorkspaceRunner(sandbox, store, bundles={"a/b": bundle.model_copy(update={"lock_hash": "2"})}.get)
+        assert WorkspaceRequestKind(workspace_runner, cache).key(asked) != WorkspaceRequestKind(other, cache).key(asked)
     finally:
         shutil.rmtree(folder)
 
@@ -287,9 +269,7 @@ def test_what_only_waited_does_not_run_again(
         id=asked.id, status=Status.TIMEOUT, reason="it ran for longer than 300 s", cpu_s=0.5, wall_s=300.0
     )
     for known in (False, True):
-        [result] = WorkspaceExecutor(1, workspace_runner=workspace_runner, cache=cache).submit(
-            [request(project)]
-        )
+        [result] = WorkspaceExecutor(1, workspace_runner=workspace_runner, cache=cache).submit([request(project)])
         assert (result.status, result.cached) == (Status.TIMEOUT, known)
     assert len(workspace_runner.ran) == 1
 
@@ -395,11 +375,7 @@ def test_results_with_any_bytes_come_back_as_they_were(project: Snapshot, cache:
     asked = request(project)
     files = (ResultFile(path="a", pattern="*", data=bytes(range(256))), ResultFile(path="b", pattern="*"))
     full = WorkspaceResult(
-        id="a",
-        status=Status.FAILED,
-        exit_code=1,
-        files=files,
-        stdout=CapturedOutput(text="é\0", bytes_total=7),
+        id="a", status=Status.FAILED, exit_code=1, files=files, stdout=CapturedOutput(text="é\0", bytes_total=7)
     )
     assert cache.store("k", asked, full)
     assert cache.get("k", WorkspaceResult) == full.model_copy(update={"cached": True})
@@ -436,9 +412,7 @@ def test_only_what_would_come_out_the_same_is_kept(
 def test_limits_follow_the_reference() -> None:
     def bounds(wall_s: float, cpu_s: float, factor: float = 5.0) -> tuple[float, float]:
         reference = WorkspaceResult(id="g", status=Status.PASSED, wall_s=wall_s, cpu_s=cpu_s)
-        limits = limits_from_reference(
-            reference, factor=factor, min_limits=Limits(wall_s=20, cpu_s=10, memory_mb=99)
-        )
+        limits = limits_from_reference(reference, factor=factor, min_limits=Limits(wall_s=20, cpu_s=10, memory_mb=99))
         assert limits.memory_mb == 99
         return limits.wall_s, limits.cpu_s
 
@@ -468,9 +442,7 @@ def test_a_snapshot_in_use_is_not_pruned(place: Path, sandbox: Sandbox, cache: R
     assert store.list() == []
 
 
-def test_a_damaged_snapshot_is_found_out_and_taken_again(
-    place: Path, sandbox: Sandbox, cache: ResultCache
-) -> None:
+def test_a_damaged_snapshot_is_found_out_and_taken_again(place: Path, sandbox: Sandbox, cache: ResultCache) -> None:
     store = SnapshotStore(place / "damaged")
     kept = store.add(place / "project")
     (kept.tree / "number").write_text("5\n")  # the object below is the same file

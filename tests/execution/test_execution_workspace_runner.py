@@ -96,9 +96,7 @@ class ColdSandbox(Sandbox):
 
 
 @pytest.fixture(params=["overlay", "copy", "cold"])
-def workspace_runner(
-    request: pytest.FixtureRequest, sandbox: Sandbox, store: SnapshotStore
-) -> WorkspaceRunner:
+def workspace_runner(request: pytest.FixtureRequest, sandbox: Sandbox, store: SnapshotStore) -> WorkspaceRunner:
     if request.param == "cold":
         return WorkspaceRunner(ColdSandbox(), store)
     return WorkspaceRunner(sandbox, store, overlay=request.param == "overlay")
@@ -113,16 +111,12 @@ def overlay(sandbox: Sandbox, store: SnapshotStore, project: Snapshot) -> Worksp
     return workspace_runner
 
 
-def script(
-    workspace_runner: WorkspaceRunner, project: Snapshot, text: str, **options: object
-) -> WorkspaceResult:
+def script(workspace_runner: WorkspaceRunner, project: Snapshot, text: str, **options: object) -> WorkspaceResult:
     request = {"id": "a", "snapshot": project.id, "command": ("/bin/sh", "-c", text), **options}
     return workspace_runner.run(WorkspaceRequest.model_validate(request))
 
 
-def python(
-    workspace_runner: WorkspaceRunner, project: Snapshot, text: str, **options: object
-) -> WorkspaceResult:
+def python(workspace_runner: WorkspaceRunner, project: Snapshot, text: str, **options: object) -> WorkspaceResult:
     command = (PYTHON, "-c", textwrap.dedent(text))
     request = {"id": "a", "snapshot": project.id, "command": command, **options}
     return workspace_runner.run(WorkspaceRequest.model_validate(request))
@@ -152,9 +146,7 @@ def test_an_overlay_is_laid_where_the_kernel_can(overlay: WorkspaceRunner, proje
     assert script(cold, project, "true").placed == "copy"
 
 
-def test_the_project_is_the_same_however_it_is_placed(
-    sandbox: Sandbox, store: SnapshotStore, take: Take
-) -> None:
+def test_the_project_is_the_same_however_it_is_placed(sandbox: Sandbox, store: SnapshotStore, take: Take) -> None:
     project = take({"bin/tool": "#!/bin/sh\n", "deep/er/x": "1"})
     look = """
         import os
@@ -180,9 +172,7 @@ def test_the_project_is_the_same_however_it_is_placed(
 @pytest.fixture(scope="module")
 def pytest_bundle(place: Path) -> Path:
     """pytest for the interpreter inside, which has none."""
-    version = subprocess.run(
-        [PYTHON, "-c", "import sys; print(sys.version_info >= (3, 11))"], capture_output=True
-    )
+    version = subprocess.run([PYTHON, "-c", "import sys; print(sys.version_info >= (3, 11))"], capture_output=True)
     if version.stdout.strip() != b"True":
         pytest.skip("the interpreter inside is too old for this pytest")
     bundle = place / "bundle"
@@ -197,9 +187,7 @@ def pytest_bundle(place: Path) -> Path:
     return bundle
 
 
-def test_pytest_writes_a_report_that_is_read(
-    overlay: WorkspaceRunner, project: Snapshot, pytest_bundle: Path
-) -> None:
+def test_pytest_writes_a_report_that_is_read(overlay: WorkspaceRunner, project: Snapshot, pytest_bundle: Path) -> None:
     def run(prices: str, **options: object) -> WorkspaceResult:
         request = {
             "id": "1",
@@ -222,9 +210,7 @@ def test_pytest_writes_a_report_that_is_read(
     bad = run(BROKEN)
     assert bad.status is Status.FAILED
     assert "3 != 6" in bad.tests[-1].message
-    assert (
-        run("def total(:\n").status is Status.RUNTIME_ERROR
-    )  # collecting ends with an error, not a failed test
+    assert run("def total(:\n").status is Status.RUNTIME_ERROR  # collecting ends with an error, not a failed test
     few = run(FILES["shop/prices.py"], minimum_tests=3)
     assert (few.status, few.reason) == (Status.INCOMPLETE, "exit status 0, but 2 of at least 3 tests ran")
     gone = run("import os\nos._exit(0)\n")
@@ -232,9 +218,7 @@ def test_pytest_writes_a_report_that_is_read(
     assert gone.reason == "exit status 0, but no report out/*.xml was written"
 
 
-def test_standard_input_directory_and_environment(
-    workspace_runner: WorkspaceRunner, project: Snapshot
-) -> None:
+def test_standard_input_directory_and_environment(workspace_runner: WorkspaceRunner, project: Snapshot) -> None:
     result = script(
         workspace_runner, project, 'cat; pwd; echo "$COLOUR"; cat words.txt',
         stdin=b"typed\n", directory="data", environment={"COLOUR": "blue"},
@@ -276,9 +260,7 @@ def test_deleted_files_are_not_there(workspace_runner: WorkspaceRunner, project:
 
 def test_a_folder_may_take_the_place_of_a_file(workspace_runner: WorkspaceRunner, project: Snapshot) -> None:
     patch = {"shop/prices.py": None, "shop/prices.py/inner": "x", "data/old": None, "data/old/b": "b"}
-    result = script(
-        workspace_runner, project, "cat shop/prices.py/inner data/old/b; ls data/old", patch=patch
-    )
+    result = script(workspace_runner, project, "cat shop/prices.py/inner data/old/b; ls data/old", patch=patch)
     assert result.stdout.text == "xbb\n"
 
 
@@ -307,9 +289,7 @@ def test_byte_code_of_what_is_patched_does_not_win(
 def test_folders_are_moved_by_copying(overlay: WorkspaceRunner, project: Snapshot) -> None:
     result = script(overlay, project, "mv data moved && ls moved moved/old && ls -d data")
     assert result.stdout.text == "moved:\nold\nwords.txt\n\nmoved/old:\na.txt\n"
-    renamed = python(
-        overlay, project, "import os\ntry: os.rename('data', 'x')\nexcept OSError as e: print(e.errno)"
-    )
+    renamed = python(overlay, project, "import os\ntry: os.rename('data', 'x')\nexcept OSError as e: print(e.errno)")
     assert renamed.stdout.text == "18\n"
 
 
@@ -318,9 +298,7 @@ def test_two_thousand_files(overlay: WorkspaceRunner, take: Take) -> None:
     result = script(overlay, project, "find many -name '*.py' | wc -l; cat many/7/1967.py")
     assert (result.placed, result.stdout.text) == ("overlay", "2000\nnumber = 1967\n")
     copied = script(
-        WorkspaceRunner(overlay.sandbox, overlay.store, overlay=False),
-        project,
-        "find many -name '*.py' | wc -l",
+        WorkspaceRunner(overlay.sandbox, overlay.store, overlay=False), project, "find many -name '*.py' | wc -l"
     )
     assert (copied.placed, copied.stdout.text) == ("copy", "2000\n")
 
@@ -378,10 +356,7 @@ def test_result_files_are_files(workspace_runner: WorkspaceRunner, project: Snap
     assert result.status is Status.PASSED
     problems = {file.path: file.problem for file in result.files}
     closed = problems.pop("out/closed.txt")
-    assert closed in (
-        "",
-        "it cannot be opened: Permission denied",
-    )  # the launcher may read what the program may not
+    assert closed in ("", "it cannot be opened: Permission denied")  # the launcher may read what the program may not
     assert problems == {
         "out/one.txt": "",
         "out/.hidden.txt": "",
@@ -419,28 +394,16 @@ def test_a_maze_is_left_in_time(workspace_runner: WorkspaceRunner, project: Snap
     assert (result.status, result.files) == (Status.PASSED, ())
 
 
-def test_a_report_is_not_believed_against_the_exit_status(
-    workspace_runner: WorkspaceRunner, project: Snapshot
-) -> None:
+def test_a_report_is_not_believed_against_the_exit_status(workspace_runner: WorkspaceRunner, project: Snapshot) -> None:
     passing = "<testsuite><testcase name='a'/></testsuite>"
     failing = "<testsuite><testcase name='a'><failure/></testcase></testsuite>"
     bomb = "<!DOCTYPE l [<!ENTITY l 'l'>]><testsuite name='&l;'/>"
     cases = [(passing, 1), (passing, 0), (failing, 0), (failing, 1), (bomb, 0), ("", 0), (passing, 3)]
     seen = [
-        script(
-            workspace_runner, project, f'echo "{text}" > r.xml; exit {code}', junit=("r.xml",)
-        ).status.value
+        script(workspace_runner, project, f'echo "{text}" > r.xml; exit {code}', junit=("r.xml",)).status.value
         for text, code in cases
     ]
-    assert seen == [
-        "runtime_error",
-        "passed",
-        "failed",
-        "failed",
-        "incomplete",
-        "incomplete",
-        "runtime_error",
-    ]
+    assert seen == ["runtime_error", "passed", "failed", "failed", "incomplete", "incomplete", "runtime_error"]
 
 
 @pytest.mark.parametrize(
@@ -449,10 +412,7 @@ def test_a_report_is_not_believed_against_the_exit_status(
         ("import time; time.sleep(30)", Status.TIMEOUT),
         ("while True: pass", Status.TIMEOUT),
         ("import os; os.kill(os.getppid(), 9); os.kill(os.getpid(), 9)", Status.RUNTIME_ERROR),
-        (
-            "x = [bytearray(b'1' * 9_000_000) for _ in range(40)]\nimport time; time.sleep(9)",
-            Status.OUT_OF_MEMORY,
-        ),
+        ("x = [bytearray(b'1' * 9_000_000) for _ in range(40)]\nimport time; time.sleep(9)", Status.OUT_OF_MEMORY),
         ("import absent", Status.UNRESOLVED_IMPORT),
         ("print('x' * 6_000_000)", Status.OUTPUT_LIMIT),
     ],
@@ -478,9 +438,7 @@ def test_network_policies(sandbox: Sandbox, store: SnapshotStore, project: Snaps
             print(error.strerror)
     """
     workspace_runner = WorkspaceRunner(sandbox, store)
-    seen = [
-        python(workspace_runner, project, connect, network=name).stdout.text for name in ("loopback", "none")
-    ]
+    seen = [python(workspace_runner, project, connect, network=name).stdout.text for name in ("loopback", "none")]
     assert seen == ["connected\nNetwork is unreachable\n", "alone\nNetwork is unreachable\n"]
     refused = python(WorkspaceRunner(ColdSandbox(), store), project, connect, network="none")
     assert refused.status is Status.SANDBOX_ERROR
@@ -528,9 +486,7 @@ def test_a_minimum_of_tests_needs_reports(sandbox: Sandbox, store: SnapshotStore
     assert (silent.status, silent.reason) == (
         Status.INCOMPLETE, "exit status 0, but 0 of at least 1 tests ran"
     )  # fmt: skip
-    spoken = script(
-        WorkspaceRunner(sandbox, store), project, "echo 'Ran 2 tests in 0.1s' >&2", minimum_tests=1
-    )
+    spoken = script(WorkspaceRunner(sandbox, store), project, "echo 'Ran 2 tests in 0.1s' >&2", minimum_tests=1)
     assert spoken.status is Status.PASSED
 
 

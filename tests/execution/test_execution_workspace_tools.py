@@ -60,8 +60,7 @@ def run(
         snapshot = workspace_runner.store.add(Path(folder)).id
     fields = {"snapshot": snapshot, "command": command, "limits": LIMITS, **options}
     requests = [
-        WorkspaceRequest.model_validate(fields | {"id": name, "patch": patch})
-        for name, patch in patches.items()
+        WorkspaceRequest.model_validate(fields | {"id": name, "patch": patch}) for name, patch in patches.items()
     ]
     executor = WorkspaceExecutor(2, workspace_runner=workspace_runner, use_cache=False)
     return {result.id: result for result in executor.submit(requests)}
@@ -220,22 +219,14 @@ def test_make(workspace_runner: WorkspaceRunner) -> None:
     results = run(workspace_runner, CPP, CPP_PATCHES, ("make", "check", "CXX=g++"))
     assert results["as it is"].status is Status.PASSED, results["as it is"]
     assert results["wrong"].exit_code == results["no C++"].exit_code == 2
-    assert [results[name].status for name in ("wrong", "no C++")] == [
-        Status.RUNTIME_ERROR,
-        Status.COMPILE_ERROR,
-    ]
+    assert [results[name].status for name in ("wrong", "no C++")] == [Status.RUNTIME_ERROR, Status.COMPILE_ERROR]
 
 
 def test_ctest(workspace_runner: WorkspaceRunner) -> None:
     need("cmake", "ctest", "make", "g++")
     command = "cmake -S . -B build && cmake --build build && cd build && ctest --output-junit report.xml"
     results = run(
-        workspace_runner,
-        CPP,
-        CPP_PATCHES,
-        ("/bin/sh", "-c", command),
-        junit=("build/report.xml",),
-        minimum_tests=2,
+        workspace_runner, CPP, CPP_PATCHES, ("/bin/sh", "-c", command), junit=("build/report.xml",), minimum_tests=2
     )
     assert told(results["as it is"]) == (Status.PASSED, 2, 0, 0), results["as it is"]
     assert told(results["wrong"]) == (Status.FAILED, 1, 1, 0)

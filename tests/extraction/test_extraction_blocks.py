@@ -78,12 +78,7 @@ def test_a_header_of_java_ends_with_its_construct() -> None:
 
 # --- right answers ----------------------------------------------------------------------------------------------
 
-_BLOCKS = {
-    "python": ("block",),
-    "java": ("block", "constructor_body"),
-    "go": ("block",),
-    "csharp": ("block",),
-}
+_BLOCKS = {"python": ("block",), "java": ("block", "constructor_body"), "go": ("block",), "csharp": ("block",)}
 _CPP = """#include <vector>
 int sum(const std::vector<int>& v, int most) {
   int total = 0;
@@ -115,11 +110,7 @@ def _answers(text: str, language: str, kinds: tuple[str, ...]) -> Iterator[tuple
         for statement in statements:
             yield statement.start_byte, statements[-1].end_byte, False
             yield statement.start_byte, statement.end_byte, False
-            yield (
-                statement.start_byte,
-                statements[-1].end_byte if language == "python" else node.end_byte,
-                True,
-            )
+            yield (statement.start_byte, statements[-1].end_byte if language == "python" else node.end_byte, True)
 
 
 def _sources() -> list[tuple[str, str]]:

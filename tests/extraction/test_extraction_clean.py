@@ -102,10 +102,7 @@ def test_code_is_left_alone(text: str, around: Surroundings) -> None:
 
 @pytest.mark.parametrize("tag", ["think", "thinking", "reasoning", "Think"])
 def test_reasoning(tag: str) -> None:
-    assert clean(f"<{tag}>\nLet me see:\n```\nx\n```\n</{tag}>\n\n{CODE}", HERE) == (
-        CODE,
-        ("reasoning removed",),
-    )
+    assert clean(f"<{tag}>\nLet me see:\n```\nx\n```\n</{tag}>\n\n{CODE}", HERE) == (CODE, ("reasoning removed",))
     assert clean(f"\n<{tag}>never ends\n{CODE}", HERE) == ("", ("reasoning removed",))
     assert clean(f"<{tag}>a</{tag}><{tag}>b</{tag}>\n{CODE}", HERE).text == CODE
     assert clean(f"It must add one.\n</{tag}>\n{CODE}", HERE).text == CODE
@@ -132,8 +129,7 @@ def test_chatter(first: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["Here is the completion:", "this.value = 1;\nfoo(", "completion = model()\nx = (", "sure = 1.\nx = ("],
+    "text", ["Here is the completion:", "this.value = 1;\nfoo(", "completion = model()\nx = (", "sure = 1.\nx = ("]
 )
 def test_no_chatter(text: str) -> None:
     assert clean(text, HERE).text == text

@@ -78,9 +78,7 @@ def test_damage_to_reference_answers(released: list[dict[str, Any]], name: str) 
         ("Here is the code:\n\n```\n{code}\n```\nDone.", ["46"]),
     ],
 )
-def test_fenced_reference_answers_come_back(
-    released: list[dict[str, Any]], fence: str, kept: list[str]
-) -> None:
+def test_fenced_reference_answers_come_back(released: list[dict[str, Any]], fence: str, kept: list[str]) -> None:
     failures = []
     for row in released:
         reference = row["golden_completion"].removesuffix("\n")

@@ -51,10 +51,7 @@ def test_first_line() -> None:
     [
         ("    b = a\n    return b\n\ndef g():\n    pass\n", "    b = a\n    return b\n"),
         ("    if a:\n        b = 1\n    return b\nprint(1)", "    if a:\n        b = 1\n    return b"),
-        (
-            "    b = '''\nx\n'''\n    c = [\n1]\n    return b\nx",
-            "    b = '''\nx\n'''\n    c = [\n1]\n    return b",
-        ),
+        ("    b = '''\nx\n'''\n    c = [\n1]\n    return b\nx", "    b = '''\nx\n'''\n    c = [\n1]\n    return b"),
         ("    return a\n", "    return a\n"),
     ],
 )
@@ -147,9 +144,7 @@ REPAIRING = {"block", "simcopilot/clean", "simcopilot/trim", "simcopilot/repair"
 @given(
     st.sampled_from(sorted(POLICIES)),
     st.lists(
-        st.sampled_from(
-            ["```", "```python", "    return a", "}", "<think>", "</think>", "Here is:", "x = (", "é", ""]
-        )
+        st.sampled_from(["```", "```python", "    return a", "}", "<think>", "</think>", "Here is:", "x = (", "é", ""])
     ).map("\n".join),
     st.sampled_from([BLOCK, CALL]),
 )

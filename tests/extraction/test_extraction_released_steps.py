@@ -6,9 +6,7 @@ from caretbench.extraction import policy
 from caretbench.problem import Caret
 
 CARET = Caret(
-    language="python",
-    prefix="import os\ndef f(a):\n    b = 1\n    for x in a:\n",
-    suffix="    c = b\n    return c\n",
+    language="python", prefix="import os\ndef f(a):\n    b = 1\n    for x in a:\n", suffix="    c = b\n    return c\n"
 )
 JAVA = Caret(language="java", prefix="class A {\n  int f() {\n", suffix="    return 1;\n  }\n}\n")
 
@@ -19,10 +17,7 @@ def apply(name: str, text: str, caret: Caret = CARET) -> str:
 
 def test_a_fenced_block_or_what_stands_between_the_markers_comes_out_untouched() -> None:
     assert apply("clean", "Sure.\n```python\n# kept\n\nb += x\n```\nDone.") == "# kept\n\nb += x"
-    assert (
-        apply("clean", "# --BEGIN MISSING CODE--\n# kept\nb += x\n# --END MISSING CODE--\nx")
-        == "# kept\nb += x"
-    )
+    assert apply("clean", "# --BEGIN MISSING CODE--\n# kept\nb += x\n# --END MISSING CODE--\nx") == "# kept\nb += x"
 
 
 def test_without_either_comments_blank_lines_and_prose_go() -> None:
@@ -39,10 +34,7 @@ def test_without_either_comments_blank_lines_and_prose_go() -> None:
         ("        b += x\n    return c\n    d()", "        b += x"),
         ("    for x in a :\n        b += x", "        b += x"),  # alike but for blanks
         ("    for x in a:", "    for x in a:"),  # nothing would be left
-        (
-            "    return c\n    b = 1\n    d()",
-            "    return c\n    b = 1\n    d()",
-        ),  # begins behind its end; tail at 0
+        ("    return c\n    b = 1\n    d()", "    return c\n    b = 1\n    d()"),  # begins behind its end; tail at 0
     ],
 )
 def test_one_equal_line_trims(text: str, kept: str) -> None:
@@ -50,15 +42,10 @@ def test_one_equal_line_trims(text: str, kept: str) -> None:
 
 
 def test_python_is_moved_to_the_column_that_the_last_line_suggests() -> None:
-    assert (
-        apply("repair", "```python\nb += x\nif b:\n    d()\n```")
-        == "        b += x\n        if b:\n            d()"
-    )
+    assert apply("repair", "```python\nb += x\nif b:\n    d()\n```") == "        b += x\n        if b:\n            d()"
     after = Caret(language="python", prefix="if a:\n    for b in a:\n        return 1\n")
     assert apply("repair", "```python\nd()\n```", after) == "    d()"
-    assert (
-        apply("repair", "```python\n        else:\n            d()\n```", after) == "    else:\n        d()"
-    )
+    assert apply("repair", "```python\n        else:\n            d()\n```", after) == "    else:\n        d()"
     within = Caret(language="python", prefix="if a:\n    ")
     assert apply("repair", "```python\nd()\n    e()\n```", within) == "d()\n    e()"
 

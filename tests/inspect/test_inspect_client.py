@@ -47,10 +47,7 @@ def test_a_conversation_is_sent_with_everything_said(monkeypatch):
         (one,) = answered(client, asked)
     assert one.text == "return 2 * x"
     (sent,) = server.requests
-    assert sent.body["messages"] == [
-        {"role": "system", "content": "be brief"},
-        {"role": "user", "content": "def f("},
-    ]
+    assert sent.body["messages"] == [{"role": "system", "content": "be brief"}, {"role": "user", "content": "def f("}]
     expected = {"max_tokens": 77, "temperature": 0.3, "top_p": 0.9, "seed": 5, "stop": ["\n\n", "END"]}
     assert {name: sent.body[name] for name in expected} == expected
     assert "n" not in sent.body
@@ -84,9 +81,7 @@ def test_a_schema_is_asked_for_strictly(monkeypatch):
     }
     asked = ModelRequest(
         id="one",
-        prompt=ChatPrompt(
-            messages=(Message(role="user", text="rate"),), schema_name="rating", json_schema=schema
-        ),
+        prompt=ChatPrompt(messages=(Message(role="user", text="rate"),), schema_name="rating", json_schema=schema),
     )
     with ModelServer(answer='{"score": 3}') as server, client_on(monkeypatch, server) as client:
         answered(client, asked)
@@ -131,10 +126,7 @@ def numbered(_request: object, index: int) -> str:
 @pytest.mark.parametrize("model", [CHAT, TEXT])
 @pytest.mark.parametrize("stream", [True, False])
 def test_n_samples_come_by_one_request_and_share_its_usage(monkeypatch, model, stream):
-    with (
-        ModelServer(answer=numbered) as server,
-        client_on(monkeypatch, server, model, stream=stream) as client,
-    ):
+    with ModelServer(answer=numbered) as server, client_on(monkeypatch, server, model, stream=stream) as client:
         found = answered(client, request(kind=next(iter(client.accepts)), samples=5))
     assert [one.text for one in found] == [f"answer {index}" for index in range(5)]
     assert [sent.body["n"] for sent in server.requests] == [5]
@@ -154,10 +146,7 @@ def test_where_the_provider_has_no_n_they_come_singly(monkeypatch):
 
 
 def test_fewer_choices_than_asked_for_are_made_up_singly(monkeypatch):
-    with (
-        ModelServer([answer("first", choices=2)]) as server,
-        client_on(monkeypatch, server, connections=1) as client,
-    ):
+    with ModelServer([answer("first", choices=2)]) as server, client_on(monkeypatch, server, connections=1) as client:
         found = answered(client, request(samples=4), request("two", samples=2))
     assert [(one.request_id, one.sample) for one in found] == [
         ("one", 0), ("one", 1), ("one", 2), ("one", 3), ("two", 0), ("two", 1),
@@ -388,16 +377,12 @@ def test_what_is_missing_is_named_when_opening(monkeypatch, spec, kind, said):
 def test_a_wrong_argument_is_named(monkeypatch):
     monkeypatch.setenv("TEST_API_KEY", KEY)
     with pytest.raises(ValueError, match="no_such_argument"):
-        open_client(
-            CHAT, options=ClientOptions(base_url="http://127.0.0.1:9/v1", model_args={"no_such_argument": 1})
-        )
+        open_client(CHAT, options=ClientOptions(base_url="http://127.0.0.1:9/v1", model_args={"no_such_argument": 1}))
 
 
 def test_identity_holds_the_address_and_no_password(monkeypatch):
     monkeypatch.setenv("TEST_API_KEY", KEY)
-    options = ClientOptions(
-        base_url="http://me:swordfish@127.0.0.1:9/v1?key=abcdefgh", model_args={"stream": True}
-    )
+    options = ClientOptions(base_url="http://me:swordfish@127.0.0.1:9/v1?key=abcdefgh", model_args={"stream": True})
     with open_client(CHAT, options=options) as client:
         assert client.identity == {
             "provider": "openai-api", "address": "http://127.0.0.1:9/v1", "arguments": {"stream": True},
@@ -447,10 +432,7 @@ def tokenizer_file(folder: Path) -> Path:
 
 
 def test_tokens_are_counted_by_the_models_tokenizer(monkeypatch, tmp_path):
-    with (
-        ModelServer() as server,
-        client_on(monkeypatch, server, tokenizer=tokenizer_file(tmp_path)) as client,
-    ):
+    with ModelServer() as server, client_on(monkeypatch, server, tokenizer=tokenizer_file(tmp_path)) as client:
         assert client.count_tokens("def f def") == 3
         assert client.count_tokens("<fim_prefix>f") == 2
         assert client.special_tokens() == {"<fim_prefix>"}

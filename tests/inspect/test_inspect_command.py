@@ -47,9 +47,7 @@ def program(tmp_path: Path) -> Program:
     return write
 
 
-def ask(
-    api: CommandAPI, messages: list[ChatMessage] | None = None, timeout: float = 30, **config: Any
-) -> ModelOutput:
+def ask(api: CommandAPI, messages: list[ChatMessage] | None = None, timeout: float = 30, **config: Any) -> ModelOutput:
     async def one() -> ModelOutput:
         async with asyncio.timeout(timeout):
             given = messages or [ChatMessageUser(content="def f(", metadata=FILL)]

@@ -60,9 +60,7 @@ def folders(
     """The run that our score stage makes of the log, and one of the same answers that were never near Inspect."""
     folder = tmp_path_factory.mktemp("runs")
     rows = [
-        Completion(
-            problem_id=identity, model="m", parameters="p", sample=epoch - 1, text=answer(problem, epoch)
-        )
+        Completion(problem_id=identity, model="m", parameters="p", sample=epoch - 1, text=answer(problem, epoch))
         for identity, problem in problems.items()
         for epoch in (1, 2)
     ]
@@ -102,9 +100,7 @@ def test_choices_have_one_rate_and_open_answers_none(
     found = numbers(log)
     choices = [problem for problem in problems.values() if problem.label("task").startswith("gmcq")]
     for folder in folders:
-        (column,) = (
-            column for column in summarise_run(load_run_folder(folder.path)).columns if not column.baseline
-        )
+        (column,) = (column for column in summarise_run(load_run_folder(folder.path)).columns if not column.baseline)
         assert column.overall.pass_at[1].value == pytest.approx(found["pass@1"], rel=1e-14)
         assert column.overall.pass_at[1].problems == len(choices)
     assert 0 < found["pass@1"] < 1
@@ -114,9 +110,7 @@ def test_choices_have_one_rate_and_open_answers_none(
     assert {"edit_similarity", "rouge_l", "names_unsupported"} <= set(found)
 
 
-def test_the_log_shows_the_question_its_choices_and_the_letter(
-    log: EvalLog, problems: dict[str, Problem]
-) -> None:
+def test_the_log_shows_the_question_its_choices_and_the_letter(log: EvalLog, problems: dict[str, Problem]) -> None:
     for sample in read_eval_log(log.location).samples or []:
         problem = problems[str(sample.id)]
         assert str(sample.input).startswith(problem.shown.text)

@@ -13,24 +13,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from inspect_ai.model import (
-    ChatMessage,
-    ChatMessageSystem,
-    ChatMessageUser,
-    GenerateConfig,
-    ModelOutput,
-    RetryDecision,
-)
+from inspect_ai.model import ChatMessage, ChatMessageSystem, ChatMessageUser, GenerateConfig, ModelOutput, RetryDecision
 
 from caretbench.errors import MachineError
 from caretbench.inspect.client.provider_errors import BrokenAnswerError, ProviderError
 from caretbench.inspect.providers.base import FIRST_S
-from caretbench.inspect.providers.endpoint_shapes import (
-    EndpointShape,
-    endpoint_shape,
-    endpoint_shapes,
-    value_at,
-)
+from caretbench.inspect.providers.endpoint_shapes import EndpointShape, endpoint_shape, endpoint_shapes, value_at
 from caretbench.inspect.providers.fim_endpoints import UNSENT, FimEndpointAPI
 from caretbench.inspect.providers.stream_parsing import AnswerAssembly, StreamReader, StreamSplitter
 from tests.support import model_server
@@ -344,9 +332,7 @@ def test_an_unknown_finish_reason_stays_readable() -> None:
     assert (output.metadata or {})["caretbench_finish_reasons"] == ["tired"]
 
 
-@pytest.mark.parametrize(
-    ("name", "word"), [("deepseek", "insufficient_system_resource"), ("mistral", "error")]
-)
+@pytest.mark.parametrize(("name", "word"), [("deepseek", "insufficient_system_resource"), ("mistral", "error")])
 def test_an_answer_that_the_server_broke_off(name: str, word: str) -> None:
     with ModelServer([Behaviour(text="x", finish=word)]) as server:
         assert isinstance(failing(endpoint(server, name)), BrokenAnswerError)
@@ -376,9 +362,7 @@ def test_a_strange_retry_after(date: str) -> None:
     assert error.retry_after in (None, 0.0)
 
 
-@pytest.mark.parametrize(
-    ("status", "again"), [(500, True), (503, True), (408, True), (400, False), (404, False)]
-)
+@pytest.mark.parametrize(("status", "again"), [(500, True), (503, True), (408, True), (400, False), (404, False)])
 def test_statuses(status: int, retryable: bool) -> None:
     with ModelServer([model_server.error(status, "bad\x1b[31m day")]) as server:
         api = endpoint(server, "openai")
@@ -423,10 +407,7 @@ def test_an_answer_without_choices(name: str) -> None:
 @pytest.mark.parametrize(
     ("body", "again"),
     [
-        (
-            b'data: {"choices":[{"index":0,"text":"a"}]}\n\ndata: {"error":{"message":"out of memory"}}\n\n',
-            True,
-        ),
+        (b'data: {"choices":[{"index":0,"text":"a"}]}\n\ndata: {"error":{"message":"out of memory"}}\n\n', True),
         (b'data: {"error":{"message":"too long","code":400}}\n\n', False),
         (b'error: {"code":500,"message":"slot is gone"}\n\n', True),
     ],
@@ -469,12 +450,7 @@ def test_an_endless_answer_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("ollama", 400, "registry/model does not support insert", "no place for a suffix"),
         ("ollama", 404, "model 'codestral' not found", "pull the model first"),
-        (
-            "llama-cpp",
-            501,
-            "Infill is not supported by this model: prefix token is missing",
-            "has no FIM tokens",
-        ),
+        ("llama-cpp", 501, "Infill is not supported by this model: prefix token is missing", "has no FIM tokens"),
         ("openai", 400, "suffix is not currently supported", "fim/FAMILY"),
     ],
 )
@@ -491,9 +467,7 @@ def test_a_provider_serves_one_event_loop_after_another() -> None:
     async def one(api: FimEndpointAPI) -> str:
         output, _ = await api.generate(fill(), [], "none", GenerateConfig(max_tokens=4))
         assert api._server._client is not None
-        await (
-            api._server._client.aclose()
-        )  # only so that no socket is left over: the provider still holds the client
+        await api._server._client.aclose()  # only so that no socket is left over: the provider still holds the client
         return output.completion
 
     with ModelServer() as server:

@@ -40,9 +40,7 @@ def outcomes(
     monkeypatch: pytest.MonkeyPatch, *script: Behaviour, samples: int = 1
 ) -> tuple[list[ModelAnswer | ModelFailure], list[Any]]:
     """What came of one request, and the bodies that were sent for it."""
-    request = ModelRequest(
-        id="one", prompt=PROMPT, samples=tuple(range(samples)), sampling=Sampling(temperature=0)
-    )
+    request = ModelRequest(id="one", prompt=PROMPT, samples=tuple(range(samples)), sampling=Sampling(temperature=0))
     with ModelServer(script) as server, client_on(monkeypatch, server, TEXT) as client:
         found = list(client.submit([request]))
     return found, [sent.body for sent in server.requests]

@@ -108,10 +108,7 @@ def assert_clear(message: str) -> None:
 def test_no_part_of_a_broken_stream_is_an_answer(monkeypatch, how, after):
     """A chat answer of six pieces: role, six texts, finish, usage, end. Only from the finish on is it whole."""
     text = "one two three four five six"
-    with (
-        ModelServer([disconnect(after, text, how)]) as server,
-        client_on(monkeypatch, server, max_retries=0) as client,
-    ):
+    with ModelServer([disconnect(after, text, how)]) as server, client_on(monkeypatch, server, max_retries=0) as client:
         one = failed(client)
     assert one.kind == "provider"
     assert_clear(one.message)
@@ -137,19 +134,13 @@ def test_requests_in_flight_when_a_stream_is_refused_are_asked_without_too(monke
         refusal = error(400, "'stream' is not supported by this model")
         return dataclasses.replace(refusal, pause_s=0.5)  # so that all are asked before one is refused
 
-    with (
-        ModelServer(refusing) as server,
-        client_on(monkeypatch, server, connections=4, max_retries=0) as client,
-    ):
+    with ModelServer(refusing) as server, client_on(monkeypatch, server, connections=4, max_retries=0) as client:
         assert len(answered(client, *(request(f"question {number}") for number in range(4)))) == 4
 
 
 def test_empty_streams_of_a_server_that_streams_are_accidents(monkeypatch):
     script = [Behaviour(), *(4 * [Behaviour(body=b""), Behaviour()])]
-    with (
-        ModelServer(script) as server,
-        client_on(monkeypatch, server, connections=1, max_retries=0) as client,
-    ):
+    with ModelServer(script) as server, client_on(monkeypatch, server, connections=1, max_retries=0) as client:
         found = answered(client, *(request(f"question {number}") for number in range(6)))
         assert server.requests[-1].body["stream"] is True
     assert found[-1].latency.first_s is not None
@@ -183,28 +174,20 @@ def test_rambling_is_an_answer_that_ended_by_its_length(monkeypatch):
 
 
 def test_a_slow_answer_ends_with_the_try(monkeypatch):
-    with (
-        ModelServer([drip(0.3)]) as server,
-        client_on(monkeypatch, server, timeout_s=1, max_retries=0) as client,
-    ):
+    with ModelServer([drip(0.3)]) as server, client_on(monkeypatch, server, timeout_s=1, max_retries=0) as client:
         one = failed(client)
     assert (one.kind, one.message) == ("timeout", "no answer within 1 s")
 
 
 def test_the_empty_text_is_an_answer_and_null_is_none(monkeypatch):
-    with (
-        ModelServer([answer(""), null_content()]) as server,
-        client_on(monkeypatch, server, stream=False) as client,
-    ):
+    with ModelServer([answer(""), null_content()]) as server, client_on(monkeypatch, server, stream=False) as client:
         empty, nothing = answered(client, request("a")), answered(client, request("b"))
     assert [one.text for one in empty + nothing] == ["", None]
     assert nothing[0].finish_reason == "stop"
 
 
 @pytest.mark.parametrize("stream", [True, False])
-@pytest.mark.parametrize(
-    "text", ["\ud800 half a character", "\x00\x1b[31m", "\r\n\u2028é🙂", "data: [DONE]\n\n"]
-)
+@pytest.mark.parametrize("text", ["\ud800 half a character", "\x00\x1b[31m", "\r\n\u2028é🙂", "data: [DONE]\n\n"])
 def test_strange_texts_come_as_they_are(monkeypatch, text, stream):
     with ModelServer([answer(text)]) as server, client_on(monkeypatch, server, stream=stream) as client:
         assert [one.text for one in answered(client)] == [text]
@@ -237,10 +220,7 @@ def test_what_is_refused_is_not_tried_again(monkeypatch, name, stream):
 @pytest.mark.parametrize("model", [CHAT, TEXT])
 def test_a_wrong_key_ends_it_early(monkeypatch, model):
     requests = (request(str(number), kind=kind_of(model)) for number in range(500))
-    with (
-        ModelServer(key="another-key") as server,
-        client_on(monkeypatch, server, model, connections=4) as client,
-    ):
+    with ModelServer(key="another-key") as server, client_on(monkeypatch, server, model, connections=4) as client:
         found, message = until_error(client, requests)
     assert "HTTP 401" in message
     assert "check TEST_API_KEY" in message

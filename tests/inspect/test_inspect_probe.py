@@ -105,9 +105,7 @@ class Refusing(FakeClient):
         for request in requests:
             assert isinstance(request.prompt, FillPrompt)
             if request.prompt.suffix:
-                yield ModelFailure(
-                    request_id=request.id, samples=(0,), kind="refused", message="no `suffix` here"
-                )
+                yield ModelFailure(request_id=request.id, samples=(0,), kind="refused", message="no `suffix` here")
             else:
                 yield ModelAnswer(request_id=request.id, sample=0, text="x", latency=Latency(last_s=0.1))
 
@@ -121,9 +119,7 @@ def test_a_suffix_that_is_refused() -> None:
 
 
 def test_a_model_that_never_answers() -> None:
-    failing = FakeClient(
-        lambda *_: ModelFailure(request_id="", samples=(), kind="provider", message="HTTP 500: ill")
-    )
+    failing = FakeClient(lambda *_: ModelFailure(request_id="", samples=(), kind="provider", message="HTTP 500: ill"))
     report = probe(failing, strategy("fill"))
     assert not report.answers
     assert report.asked == 1
@@ -171,9 +167,7 @@ def sees_no_suffix(request: Recorded, _: int) -> str:
 
 
 def look(spec: str, server: ModelServer, prompt: str = "fill", **options: object) -> ProbeReport:
-    settings = FAST.model_copy(
-        update={"base_url": server.url + ("/v1" if "openai" in spec else ""), **options}
-    )
+    settings = FAST.model_copy(update={"base_url": server.url + ("/v1" if "openai" in spec else ""), **options})
     with open_client(spec, options=settings) as client:
         return probe(client, strategy(prompt))
 

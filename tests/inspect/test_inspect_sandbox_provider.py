@@ -16,12 +16,7 @@ from inspect_ai.model import ModelOutput, ModelUsage, get_model
 from inspect_ai.scorer import includes
 from inspect_ai.solver import Generate, Solver, TaskState, generate, solver, use_tools
 from inspect_ai.tool import bash
-from inspect_ai.util import (
-    OutputLimitExceededError,
-    SandboxUnavailableError,
-    SandboxUserUnsupportedError,
-    sandbox,
-)
+from inspect_ai.util import OutputLimitExceededError, SandboxUnavailableError, SandboxUserUnsupportedError, sandbox
 from inspect_ai.util._sandbox import self_check
 from inspect_ai.util._sandbox.limits import override_max_exec_output_size
 from inspect_ai.util._sandbox.registry import registry_find_sandboxenv
@@ -39,10 +34,7 @@ SMALL = SandboxSettings(memory_mb=300, pids=32, tmp_mb=32, fsize_mb=16, cpu_s=20
 
 UNMET = {"test_exec_as_user": "the sandbox has one user, and no root to make another"}
 """Checks of Inspect's that cannot pass, and why."""
-SLOW = {
-    "test_exec_timeout_kills_process",
-    "test_exec_timeout_kills_child_processes",
-}
+SLOW = {"test_exec_timeout_kills_process", "test_exec_timeout_kills_child_processes"}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -98,9 +90,7 @@ def test_inspect_finds_it_by_its_name() -> None:
 
 def test_files_last_and_processes_do_not() -> None:
     async def work(box: CaretbenchSandbox) -> None:
-        await box.exec(
-            ["sh", "-c", "echo kept > file; mkdir /tmp/more; (setsid sleep 1000 &) ; sleep 1000 &"]
-        )
+        await box.exec(["sh", "-c", "echo kept > file; mkdir /tmp/more; (setsid sleep 1000 &) ; sleep 1000 &"])
         assert await box.read_file("file") == "kept\n"
         assert (await box.exec(["ls", "-d", "/tmp/more"])).success
         listed = (await box.exec(["ps", "-eo", "args"])).stdout
@@ -179,9 +169,7 @@ def test_links_lead_nowhere_but_inside(tmp_path: Path) -> None:
 
 def test_bounds_are_kept_and_said() -> None:
     async def work(box: CaretbenchSandbox) -> None:
-        eater = await box.exec(
-            [PYTHON, "-c", "import time; a = bytearray(400 << 20); time.sleep(60)"], timeout=60
-        )
+        eater = await box.exec([PYTHON, "-c", "import time; a = bytearray(400 << 20); time.sleep(60)"], timeout=60)
         assert eater.returncode in (1, 137)  # refused by a resource limit, or killed
         assert not (await box.exec(["sh", "-c", "head -c 60000000 /dev/zero > big"])).success
         with pytest.raises(OSError, match="No space left"):

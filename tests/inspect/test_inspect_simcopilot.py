@@ -46,11 +46,7 @@ def test_the_projects_tests_decide(house, tmp_path: Path) -> None:
         pytest.skip(str(error))
     right, wrong = [one for one in house.problems if one.caret.path == "wayfarer/heap.py"][:2]
     task = simcopilot(select=f"id={right.id}|{wrong.id}", prompt="left-to-right", policy="raw")
-    log = run(
-        task,
-        answering(lambda identity, _epoch: right.reference if identity == right.id else "("),
-        tmp_path,
-    )
+    log = run(task, answering(lambda identity, _epoch: right.reference if identity == right.id else "("), tmp_path)
     found = numbers(log)
     assert (found["pass@1"], found["coverage"], found["left_out"]) == (0.5, 1.0, 0)
     assert "parses" not in found

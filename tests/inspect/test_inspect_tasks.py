@@ -30,9 +30,7 @@ SELECT = "id=" + "|".join(IDS)
 
 def answer(identity: str, epoch: int) -> str:
     """Right, nearly right, wrong and empty, so that every problem has another rate."""
-    reference = {
-        problem.id: problem.reference for problem in load_suite("devbench").load("starter").problems
-    }[identity]
+    reference = {problem.id: problem.reference for problem in load_suite("devbench").load("starter").problems}[identity]
     place = IDS.index(identity)
     if epoch <= place:
         return reference
@@ -59,9 +57,7 @@ def by_hand(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     """The same answers, never near Inspect."""
     folder = tmp_path_factory.mktemp("hand")
     rows = [
-        Completion(
-            problem_id=identity, model="m", parameters="p", sample=epoch - 1, text=answer(identity, epoch)
-        )
+        Completion(problem_id=identity, model="m", parameters="p", sample=epoch - 1, text=answer(identity, epoch))
         for identity in IDS
         for epoch in (1, 2, 3)
     ]
@@ -195,9 +191,7 @@ def test_what_cannot_be_asked_or_did_not_come_lowers_the_coverage(
     assert by_id[IDS[1]].error is not None
     house = load_suite("devbench").load("starter")
     rows = InspectLog(Path(log.location), "devbench", house.hash)
-    assert [row.problem_id for row in rows.completions({problem.id for problem in house.problems})] == [
-        IDS[2]
-    ]
+    assert [row.problem_id for row in rows.completions({problem.id for problem in house.problems})] == [IDS[2]]
     assert rows.unanswered == {"provider": 1, "unpromptable": 1}
 
 
@@ -213,9 +207,7 @@ def test_options_are_checked_before_anything_is_asked() -> None:
 
 
 def test_a_preset_draws_and_options_win_over_it() -> None:
-    task = devbench(
-        preset="devbench-paper", max_tokens=100, select=["language=python", "category=low_context"]
-    )
+    task = devbench(preset="devbench-paper", max_tokens=100, select=["language=python", "category=low_context"])
     assert task.epochs == 5
     assert (task.config.max_tokens, task.config.temperature, task.config.top_p) == (100, 0.2, 1.0)
     assert {sample.metadata["category"] for sample in task.dataset} == {"low_context"}

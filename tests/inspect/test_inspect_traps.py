@@ -91,9 +91,7 @@ def test_options_of_the_task_and_of_inspect_win(server: ModelServer, tmp_path: P
     assert server.requests[-1].body["max_tokens"] == 33
 
 
-def test_a_model_of_unknown_format_is_refused_before_anything_is_sent(
-    server: ModelServer, tmp_path: Path
-) -> None:
+def test_a_model_of_unknown_format_is_refused_before_anything_is_sent(server: ModelServer, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="--prompt"):
         evaluate("caretbench/devbench", completions("nobody-knows-it"), log_dir=str(tmp_path), display="none")
     assert server.requests == []
@@ -132,18 +130,11 @@ def test_every_metric_is_in_the_results_and_no_reducer_touches_one(
 
 
 def row(
-    identity: str,
-    passed: float,
-    verdict: float,
-    cosine: float,
-    profile: str = "default",
-    *,
-    first_lines: bool = False,
+    identity: str, passed: float, verdict: float, cosine: float, profile: str = "default", *, first_lines: bool = False
 ) -> SampleScore:
     value = {"passed": passed, "verdict": verdict, "cosine": cosine, "line0_match": float(cosine > 0.5)}
     return SampleScore(
-        score=Score(value=value, metadata={"profile": profile, "first_lines": first_lines}),
-        sample_id=identity,
+        score=Score(value=value, metadata={"profile": profile, "first_lines": first_lines}), sample_id=identity
     )
 
 

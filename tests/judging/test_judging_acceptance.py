@@ -24,9 +24,7 @@ SCORED, SAID = ("reference", "other-reference", "empty"), ("reference", "false-c
 ENOUGH = min_control_problems(3)
 
 
-def rated(
-    problems: int, *right: float, names: tuple[str, ...] = SCORED, effect: float | None = None
-) -> Calibration:
+def rated(problems: int, *right: float, names: tuple[str, ...] = SCORED, effect: float | None = None) -> Calibration:
     """A calibration with these shares of controls that were judged right."""
     return Calibration(
         {
@@ -38,9 +36,7 @@ def rated(
 
 
 def at_least(problems: int, count: int, share: float) -> float:
-    return sum(
-        comb(problems, k) * share**k * (1 - share) ** (problems - k) for k in range(count, problems + 1)
-    )
+    return sum(comb(problems, k) * share**k * (1 - share) ** (problems - k) for k in range(count, problems + 1))
 
 
 @pytest.mark.parametrize("problems", [1, 3, 10, 32, 33, 60, 120, 500])
@@ -48,21 +44,14 @@ def test_a_good_grader_is_refused_as_seldom_as_is_said(problems: int) -> None:
     refused = 1 - at_least(problems, min_correct_controls(problems, 3), GOOD_GRADER_ACCURACY)
     assert refused <= MAX_FALSE_REJECTION / 3
     # And the bound is the tightest one that keeps this.
-    assert (
-        1 - at_least(problems, min_correct_controls(problems, 3) + 1, GOOD_GRADER_ACCURACY)
-        > MAX_FALSE_REJECTION / 3
-    )
+    assert 1 - at_least(problems, min_correct_controls(problems, 3) + 1, GOOD_GRADER_ACCURACY) > MAX_FALSE_REJECTION / 3
 
 
 def test_from_how_many_controls_on_a_bad_grader_is_told_from_a_good_one() -> None:
     assert ENOUGH == 33
     for problems in range(ENOUGH, 200):
-        assert (
-            at_least(problems, min_correct_controls(problems, 3), BAD_GRADER_ACCURACY) <= MAX_FALSE_ACCEPTANCE
-        )
-    assert (
-        at_least(ENOUGH - 1, min_correct_controls(ENOUGH - 1, 3), BAD_GRADER_ACCURACY) > MAX_FALSE_ACCEPTANCE
-    )
+        assert at_least(problems, min_correct_controls(problems, 3), BAD_GRADER_ACCURACY) <= MAX_FALSE_ACCEPTANCE
+    assert at_least(ENOUGH - 1, min_correct_controls(ENOUGH - 1, 3), BAD_GRADER_ACCURACY) > MAX_FALSE_ACCEPTANCE
 
 
 @pytest.mark.parametrize("problems", [ENOUGH, 120])
@@ -74,27 +63,20 @@ def test_good_graders_pass_and_graders_that_guess_at_one_control_do_not(problems
 
     times = 2000
     good = sum(
-        grader_acceptance(
-            rated(problems, *(share(GOOD_GRADER_ACCURACY) for _ in SCORED)), DESCRIPTION
-        ).accepted
+        grader_acceptance(rated(problems, *(share(GOOD_GRADER_ACCURACY) for _ in SCORED)), DESCRIPTION).accepted
         for _ in range(times)
     )
     assert good >= times * (1 - MAX_FALSE_REJECTION) - 3 * (times * MAX_FALSE_REJECTION) ** 0.5
     for place in range(3):
         chances = [0.99 if place != other else BAD_GRADER_ACCURACY for other in range(3)]
-        bad = sum(
-            grader_acceptance(rated(problems, *map(share, chances)), DESCRIPTION).accepted
-            for _ in range(times)
-        )
+        bad = sum(grader_acceptance(rated(problems, *map(share, chances)), DESCRIPTION).accepted for _ in range(times))
         assert bad <= times * MAX_FALSE_ACCEPTANCE + 3 * (times * MAX_FALSE_ACCEPTANCE) ** 0.5
 
 
 def test_the_reason_says_what_was_wrong() -> None:
     verdict = grader_acceptance(rated(120, 1.0, 0.25, 0.0), DESCRIPTION)
     assert verdict.state == "failed"
-    assert (
-        verdict.reason == "other-reference judged correctly in 30 of 120; empty judged correctly in 0 of 120"
-    )
+    assert verdict.reason == "other-reference judged correctly in 30 of 120; empty judged correctly in 0 of 120"
     assert grader_acceptance(rated(120, 1.0, 1.0, 1.0), DESCRIPTION) == ("accepted", "")
     assert grader_acceptance(rated(120, 1.0, 1.0, 1.0, names=SAID), CLAIMS).accepted
     missing = grader_acceptance(rated(120, 1.0, 1.0, 1.0, names=SAID), DESCRIPTION)

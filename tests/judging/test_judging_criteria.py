@@ -36,9 +36,7 @@ def test_the_prompts_are_as_their_versions_say() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("name", "digest"), [("devbench-paper", "4d17816e6fe2"), ("devbench-quality", "baf139540e4f")]
-)
+@pytest.mark.parametrize(("name", "digest"), [("devbench-paper", "4d17816e6fe2"), ("devbench-quality", "baf139540e4f")])
 def test_what_is_sent_for_a_caret_is_what_stored_judgements_were_given(
     name: str, digest: str, make_problem: MakeProblem
 ) -> None:

@@ -132,10 +132,7 @@ def test_the_criteria_of_the_house_name_each_other() -> None:
             assert criterion(entry.paper).maximum in {entry.maximum, 1.0}
         if entry.then is not None:
             assert criterion(entry.then).subject == "claim"
-    assert (
-        DESCRIPTION.maximum,
-        DESCRIPTION.value({"intent": 9, "scope": 6, "key_facts": 3, "title": 0}),
-    ) == (10, 6)
+    assert (DESCRIPTION.maximum, DESCRIPTION.value({"intent": 9, "scope": 6, "key_facts": 3, "title": 0})) == (10, 6)
     assert (MASKED.maximum, MASKED.value({"equivalence": 4.0})) == (10, 4.0)
 
 
@@ -155,9 +152,7 @@ def test_schemas_for_providers_that_enforce_them() -> None:
 # --- what is read -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("answer", "value"), [("7", 7.0), (" 10\n", 10.0), ("10.0", 10.0), ("0", 0.0), ("8.25", 8.25)]
-)
+@pytest.mark.parametrize(("answer", "value"), [("7", 7.0), (" 10\n", 10.0), ("10.0", 10.0), ("0", 0.0), ("8.25", 8.25)])
 def test_one_number(answer: str, value: float) -> None:
     assert parse(PAPER, answer) == ({"similarity": value}, None)
 

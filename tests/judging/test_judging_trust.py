@@ -62,9 +62,7 @@ def test_every_control_of_every_problem() -> None:
         assert start == problem.reference
         assert claim in {text for text, _ in _false_claims()}
     assert question_controls(made[::-1], CLAIMS) == found
-    assert {text for texts in question_controls(made, DESCRIPTION).values() for text in texts.values()} >= {
-        ""
-    }
+    assert {text for texts in question_controls(made, DESCRIPTION).values() for text in texts.values()} >= {""}
 
 
 def test_the_injected_statement_has_no_word_in_patch_or_text() -> None:
@@ -91,10 +89,7 @@ def test_the_other_pull_request_is_another_one() -> None:
 
 def test_the_sample_is_even_over_tasks() -> None:
     made = [*problems("reverse-qa"), *problems("mpr-gen")[:1]]
-    assert [problem.labels["task"] for problem in question_control_sample(made, 2)] == [
-        "mpr-gen",
-        "reverse-qa",
-    ]
+    assert [problem.labels["task"] for problem in question_control_sample(made, 2)] == ["mpr-gen", "reverse-qa"]
     assert question_control_sample(made, 2) == question_control_sample(made[::-1], 2)
     assert len(question_control_sample(made, 100)) == 4
 
@@ -154,15 +149,11 @@ def test_what_was_not_judged_does_not_count() -> None:
 
 
 def test_scores_must_be_top_for_the_truth_and_low_for_the_rest() -> None:
-    values = controls_judged(
-        "efcb-description", {"reference": 7.0, "other-reference": 4.9, "empty": 0}, "reverse-qa"
-    )
+    values = controls_judged("efcb-description", {"reference": 7.0, "other-reference": 4.9, "empty": 0}, "reverse-qa")
     found = calibration(judged(values, "scores", 10.0), GRADER, DESCRIPTION, problems("reverse-qa"))
     assert (found.precision, found.recall, found.in_order) == (None, None, True)
     assert [control.right for control in found.controls.values()] == [1.0, 1.0, 1.0]
-    values = controls_judged(
-        "efcb-description", {"reference": 6.9, "other-reference": 5.0, "empty": 9.4}, "reverse-qa"
-    )
+    values = controls_judged("efcb-description", {"reference": 6.9, "other-reference": 5.0, "empty": 9.4}, "reverse-qa")
     found = calibration(judged(values, "scores", 10.0), GRADER, DESCRIPTION, problems("reverse-qa"))
     assert [control.right for control in found.controls.values()] == [0.0, 0.0, 0.0]
     assert found.in_order is False
@@ -174,13 +165,7 @@ def test_scores_must_be_top_for_the_truth_and_low_for_the_rest() -> None:
 def test_a_steady_judge() -> None:
     texts = {("p", str(value)): repeats(value, value) for value in range(11)}
     found = consistency(texts, orders=2)
-    assert (found.texts, found.same, found.difference, found.deviation, found.order_effect) == (
-        11,
-        1.0,
-        0.0,
-        0.0,
-        0.0,
-    )
+    assert (found.texts, found.same, found.difference, found.deviation, found.order_effect) == (11, 1.0, 0.0, 0.0, 0.0)
     assert found.alpha == pytest.approx(1.0)
 
 

@@ -137,9 +137,7 @@ _ENTRIES = st.lists(
     st.one_of(
         st.tuples(st.text(max_size=8), st.just(STRING), st.text(max_size=20)),
         st.tuples(st.text(max_size=8), st.just(10), st.integers(0, 2**64 - 1)),
-        st.tuples(
-            st.text(max_size=8), st.just(ARRAY), st.tuples(st.just(STRING), st.lists(st.text(max_size=5)))
-        ),
+        st.tuples(st.text(max_size=8), st.just(ARRAY), st.tuples(st.just(STRING), st.lists(st.text(max_size=5)))),
     ),
     max_size=6,
     unique_by=lambda entry: entry[0],

@@ -38,9 +38,7 @@ def client(smollm2: Path) -> Iterator[InspectClient]:
         yield opened
 
 
-def ask(
-    client: InspectClient, prompt: Prompt, samples: Sequence[int] = (0,), **sampling: object
-) -> list[ModelAnswer]:
+def ask(client: InspectClient, prompt: Prompt, samples: Sequence[int] = (0,), **sampling: object) -> list[ModelAnswer]:
     chosen = Sampling.model_validate({"max_tokens": 8, "temperature": 0, **sampling})
     request = ModelRequest(id="one", prompt=prompt, samples=tuple(samples), sampling=chosen)
     found = list(client.submit([request]))
@@ -85,9 +83,7 @@ def test_a_text_is_no_turn_of_a_conversation(client: InspectClient) -> None:
 def test_a_form_that_is_asked_for_is_kept(client: InspectClient) -> None:
     schema = {"type": "object", "properties": {"score": {"enum": [0, 1]}}, "required": ["score"],
               "additionalProperties": False}  # fmt: skip
-    prompt = ChatPrompt(
-        messages=(Message(role="user", text="Rate it."),), schema_name="rating", json_schema=schema
-    )
+    prompt = ChatPrompt(messages=(Message(role="user", text="Rate it."),), schema_name="rating", json_schema=schema)
     [answer] = ask(client, prompt, max_tokens=40)
     assert answer.text is not None
     assert "".join(answer.text.split()) in ('{"score":0}', '{"score":1}')
@@ -107,9 +103,7 @@ def test_sentinels_count_as_one_token(client: InspectClient) -> None:
 
 
 def test_a_prompt_without_room_is_refused(client: InspectClient) -> None:
-    request = ModelRequest(
-        id="long", prompt=TextPrompt(text="x = 1\n" * 600), sampling=Sampling(max_tokens=5)
-    )
+    request = ModelRequest(id="long", prompt=TextPrompt(text="x = 1\n" * 600), sampling=Sampling(max_tokens=5))
     [failure] = client.submit([request])
     assert isinstance(failure, ModelFailure)
     assert (failure.kind, failure.attempts) == ("refused", 1)

@@ -111,9 +111,7 @@ def test_a_wrong_key_is_refused(running: LlamaServer) -> None:
     url = running.ensure()
     for path in ("/v1/completions", "/v1/chat/completions", "/tokenize", "/completion"):
         for headers in ({}, {"Authorization": "Bearer wrong"}):
-            answer = httpx.post(
-                f"{url}{path}", json={"prompt": "a", "content": "a"}, headers=headers, trust_env=False
-            )
+            answer = httpx.post(f"{url}{path}", json={"prompt": "a", "content": "a"}, headers=headers, trust_env=False)
             assert answer.status_code == 401, path
 
 
@@ -198,12 +196,7 @@ print(server.pid, flush=True)
 
 @pytest.mark.parametrize(
     ("end", "number"),
-    [
-        ("time.sleep(600)", signal.SIGKILL),
-        ("time.sleep(600)", signal.SIGTERM),
-        ("", None),
-        ("raise OSError", None),
-    ],
+    [("time.sleep(600)", signal.SIGKILL), ("time.sleep(600)", signal.SIGTERM), ("", None), ("raise OSError", None)],
     ids=["killed", "terminated", "ends", "fails"],
 )
 def test_it_dies_with_its_parent(smollm2: Path, end: str, number: signal.Signals | None) -> None:

@@ -29,9 +29,7 @@ from caretbench.local.weights import (
 
 BODY = bytes(range(256)) * 3000
 PARTS = (BODY[:300_000], BODY[300_000:])
-TERMS = (
-    "<html><h1>Menu</h1><p>Last <b>modified</b>: today</p><ul><li>One\nline<li>Two</ul><link x><p>Menu</html>"
-)
+TERMS = "<html><h1>Menu</h1><p>Last <b>modified</b>: today</p><ul><li>One\nline<li>Two</ul><link x><p>Menu</html>"
 
 
 def wheel(folder: Path, number: int, members: dict[str, bytes]) -> dict[str, object]:
@@ -65,12 +63,8 @@ class Index:
                     if not names:
                         self.answer(404, "text/html", b"none")
                     elif owner.form == "json":
-                        files = [
-                            {"filename": name, "url": url} for name, url in zip(names, links, strict=True)
-                        ]
-                        self.answer(
-                            200, "application/vnd.pypi.simple.v1+json", json.dumps({"files": files}).encode()
-                        )
+                        files = [{"filename": name, "url": url} for name, url in zip(names, links, strict=True)]
+                        self.answer(200, "application/vnd.pypi.simple.v1+json", json.dumps({"files": files}).encode())
                     else:
                         page = "".join(f'<a href="{url}">x</a>' for url in links)
                         self.answer(200, "text/html", page.encode())

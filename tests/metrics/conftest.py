@@ -48,8 +48,7 @@ def recorded(data: Path) -> dict[str, list[tuple[dict[str, str], list[str | None
     for model in ("gpt-4o", "Ministral-3B"):
         rows = _rows(data / "devbench" / "completions", f"*/*/*-{model}.jsonl")
         found[model] = [
-            (row, [row[model]] if model in row else [row[f"{model}_completion_{i}"] for i in range(5)])
-            for row in rows
+            (row, [row[model]] if model in row else [row[f"{model}_completion_{i}"] for i in range(5)]) for row in rows
         ]
     return found
 

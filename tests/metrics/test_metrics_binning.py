@@ -29,9 +29,7 @@ def test_every_part_holds_something(values: list[int], parts: int) -> None:
     bounds = quantile_bounds(values, parts)
     held = {bin_index(value, bounds) for value in values}
     assert held == set(range(len(bounds) + 1))
-    assert all(
-        bin_index(low, bounds) <= bin_index(high, bounds) for low in values for high in values if low <= high
-    )
+    assert all(bin_index(low, bounds) <= bin_index(high, bounds) for low in values for high in values if low <= high)
 
 
 @pytest.mark.parametrize(

@@ -74,9 +74,7 @@ def test_table_4_reproduces(instances: list[dict[str, str]], published: list[dic
         values = dict(zip(ProblemStatistics._fields, means, strict=True))
         for field, metric in COLUMNS.items():
             cells = [
-                row["value"]
-                for row in printed
-                if row["subset"] == f"language={language}" and row["metric"] == metric
+                row["value"] for row in printed if row["subset"] == f"language={language}" and row["metric"] == metric
             ]
             mean = values[field]
             exact = Decimal(mean.numerator) / Decimal(mean.denominator)

@@ -47,11 +47,7 @@ def test_wilson_refuses(successes: int, trials: int, confidence: float) -> None:
 def test_bootstrap_agrees_with_scipy(method: Literal["percentile", "bca"]) -> None:
     values = np.random.default_rng(5).lognormal(sigma=1.0, size=60)  # skewed, so that BCa has work to do
     expected = stats.bootstrap(
-        (values,),
-        np.mean,
-        method={"bca": "BCa"}.get(method, method),
-        n_resamples=40_000,
-        rng=np.random.default_rng(6),
+        (values,), np.mean, method={"bca": "BCa"}.get(method, method), n_resamples=40_000, rng=np.random.default_rng(6)
     ).confidence_interval
     interval = bootstrap_mean(values, seed=7, method=method, resamples=40_000)
     assert interval[:2] == pytest.approx((expected.low, expected.high), rel=0.02)
@@ -94,9 +90,7 @@ def test_few_clusters_warn() -> None:
     clusters = ["a"] * 20 + ["b"] * 20
     interval = bootstrap_mean(values, seed=1, clusters=clusters, overlap_groups=[None] * 40)
     assert interval.warning is not None
-    assert interval.high - interval.low == pytest.approx(
-        np.subtract(*bootstrap_mean(values, seed=1)[1::-1]), rel=0.1
-    )
+    assert interval.high - interval.low == pytest.approx(np.subtract(*bootstrap_mean(values, seed=1)[1::-1]), rel=0.1)
 
 
 def test_degenerate_values() -> None:

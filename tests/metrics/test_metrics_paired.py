@@ -55,9 +55,7 @@ def test_sign_flips_of_clusters_are_of_their_sums() -> None:
 
 def test_sign_flips_hold_their_level() -> None:
     rng = np.random.default_rng(1)
-    rejected = sum(
-        sign_flip_p_value(units_of(rng.integers(-5, 6, 60) / 5), seed, 999) <= 0.05 for seed in range(400)
-    )
+    rejected = sum(sign_flip_p_value(units_of(rng.integers(-5, 6, 60) / 5), seed, 999) <= 0.05 for seed in range(400))
     assert 0.025 <= rejected / 400 <= 0.08
 
 

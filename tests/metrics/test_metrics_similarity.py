@@ -26,8 +26,7 @@ TEXTS = st.text(st.sampled_from("abAB_1 é\n\t;()"), max_size=20)
 
 
 @pytest.mark.parametrize(
-    ("text", "line"),
-    [("", ""), (" \n ", ""), ("\n\n  a = 1;  \nb", "a = 1;"), ("a\r\nb", "a"), ("a", "a")],
+    ("text", "line"), [("", ""), (" \n ", ""), ("\n\n  a = 1;  \nb", "a = 1;"), ("a\r\nb", "a"), ("a", "a")]
 )
 def test_first_line(text: str, line: str) -> None:
     assert first_line(text) == line
@@ -80,9 +79,7 @@ def test_edit_similarities_differ_by_name() -> None:
         ("a b;", "a b", (1.0, 0.0)),
     ],
 )
-def test_paper_rules_for_first_lines(
-    completion: str | None, reference: str, expected: tuple[float, float]
-) -> None:
+def test_paper_rules_for_first_lines(completion: str | None, reference: str, expected: tuple[float, float]) -> None:
     assert paper_similarity(completion, reference) == PaperSimilarity(*expected)
 
 
@@ -113,9 +110,7 @@ def test_tables_6_and_8_reproduce(model: str, recorded: Recorded, published: lis
             cells[f"language={row['table_language']}", metric].append(value)
             cells[f"category={row['table_category']}", metric].append(value)
     printed = [
-        row
-        for row in published
-        if row["model"] == TABLE_NAMES[model] and row["table"] in ("table_6", "table_8")
+        row for row in published if row["model"] == TABLE_NAMES[model] and row["table"] in ("table_6", "table_8")
     ]
     assert len(printed) == len(cells) == 24
     for row in printed:
@@ -129,12 +124,7 @@ def test_tables_6_and_8_reproduce(model: str, recorded: Recorded, published: lis
     [("gpt-4o", 0.6453, 50.17, 48.50, 0.7025), ("Ministral-3B", 0.4674, 28.33, 25.83, 0.5732)],
 )
 def test_overall_numbers(
-    model: str,
-    paper_cosine: float,
-    any_match: float,
-    mean_match: float,
-    full_cosine: float,
-    recorded: Recorded,
+    model: str, paper_cosine: float, any_match: float, mean_match: float, full_cosine: float, recorded: Recorded
 ) -> None:
     paper, default = [], []
     for row, completions in recorded[model]:
@@ -143,9 +133,7 @@ def test_overall_numbers(
         default.append(similarities(pairs))
     assert len(paper) == 1800
     assert round(_mean([_mean([score.cosine for score in scores]) for scores in paper]), 4) == paper_cosine
-    assert (
-        round(100 * _mean([max(score.line0_match for score in scores) for scores in paper]), 2) == any_match
-    )
+    assert round(100 * _mean([max(score.line0_match for score in scores) for scores in paper]), 2) == any_match
     means = [_mean([score.line0_match for score in scores]) for scores in paper]
     assert round(100 * _mean(means), 2) == mean_match
     assert round(_mean([_mean([score.cosine for score in scores]) for scores in default]), 4) == full_cosine

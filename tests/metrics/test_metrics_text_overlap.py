@@ -43,9 +43,7 @@ def test_chrf_is_that_of_the_reference_implementation(answer: str, reference: st
         ("x", "xyz", Overlap(0.0, 0.0, 0.0)),
     ],
 )
-def test_rouge_l_is_that_of_the_reference_implementation(
-    answer: str, reference: str, overlap: Overlap
-) -> None:
+def test_rouge_l_is_that_of_the_reference_implementation(answer: str, reference: str, overlap: Overlap) -> None:
     assert rouge_l(answer, reference) == pytest.approx(overlap, abs=1e-12)
 
 

@@ -63,9 +63,7 @@ def test_gives_up(text: str) -> None:
         lenient_token_count(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "count"), [("(a", 2), ("x >= [1]}", 4), ("(\"a b\", 'c'", 4), (") \u20ac$ }", 3)]
-)
+@pytest.mark.parametrize(("text", "count"), [("(a", 2), ("x >= [1]}", 4), ("(\"a b\", 'c'", 4), (") \u20ac$ }", 3)])
 def test_falls_back_to_the_expression(text: str, count: int) -> None:
     assert own_count(text) is None
     assert paper_token_count(text) == count

@@ -7,15 +7,7 @@ import pytest
 from caretbench.errors import DataError
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_runner import WORKSPACE_LIMITS
-from caretbench.problem import (
-    Caret,
-    ExpectedOutput,
-    FileSplice,
-    Problem,
-    ProgramCheck,
-    Provenance,
-    TestsCheck,
-)
+from caretbench.problem import Caret, ExpectedOutput, FileSplice, Problem, ProgramCheck, Provenance, TestsCheck
 from caretbench.projects import answer_requests
 from caretbench.projects.answer_requests import original_file, store_projects, workspace_request
 
@@ -64,9 +56,7 @@ def test_a_project_is_taken_in_once_and_only_if_it_is_what_its_name_says(
         store_projects([("0" * 64, root)], store)
 
 
-def test_the_command_gets_the_file_with_the_answer_in_its_place(
-    project: tuple[SnapshotStore, Path, str],
-) -> None:
+def test_the_command_gets_the_file_with_the_answer_in_its_place(project: tuple[SnapshotStore, Path, str]) -> None:
     store, root, identity = project
     store_projects([(identity, root)], store)
     request = workspace_request(problem(identity), "y = x\n    y += x", store=store)

@@ -66,9 +66,7 @@ def test_what_files_tell(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert found.bundle == "tools/junit"
 
 
-def test_options_that_switch_tests_on_are_given_to_cmake(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_options_that_switch_tests_on_are_given_to_cmake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command_detection.shutil, "which", lambda tool: f"/usr/bin/{tool}")
     lists = (
         'option(FMT_TEST "Tests." OFF)\noption(FMT_CUDA_TEST "Of another kind." OFF)\n'
@@ -93,9 +91,7 @@ def test_what_to_do_is_said_where_tests_do_not_pass(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(command_detection.shutil, "which", lambda tool: f"/usr/bin/{tool}")
     [told] = project_checks(snapshot(tmp_path / "a", {"pom.xml": ""}), ["java"])
     assert "--setup 'mvn " in told.with_hint("tests_fail: 1 of 2")
-    [given] = project_checks(
-        snapshot(tmp_path / "b", {"a.py": ""}), ["java"], from_user=CheckSettings(command="mvn")
-    )
+    [given] = project_checks(snapshot(tmp_path / "b", {"a.py": ""}), ["java"], from_user=CheckSettings(command="mvn"))
     assert given.with_hint("tests_fail: 1 of 2") == "tests_fail: 1 of 2"
     assert "--setup COMMAND" in given.with_hint("tests_hang: 120 s")
 
@@ -105,15 +101,11 @@ def test_every_row_of_the_table_is_told_by_some_files() -> None:
 
 
 def test_a_tool_that_is_not_here_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        command_detection.shutil, "which", lambda tool: None if tool == "mvn" else f"/usr/bin/{tool}"
-    )
+    monkeypatch.setattr(command_detection.shutil, "which", lambda tool: None if tool == "mvn" else f"/usr/bin/{tool}")
     project = snapshot(tmp_path, {"pom.xml": "", "A.java": ""})
     with pytest.raises(DataError, match=r"Maven, offline would be the command, but mvn is not installed"):
         project_checks(project, ["java"])
-    with pytest.raises(
-        DataError, match=r"no tests found \(no file in its root belongs to .*give a test command"
-    ):
+    with pytest.raises(DataError, match=r"no tests found \(no file in its root belongs to .*give a test command"):
         project_checks(project, ["python"])
 
 
@@ -125,9 +117,7 @@ def test_the_users_word_goes_before_the_projects_and_that_before_what_files_tell
         ),
         CheckSettings(command="make -s && ./t"),
     )  # fmt: skip
-    [given] = project_checks(
-        project, ["python"], from_user=CheckSettings(command="python3 -m nose"), settings=own
-    )
+    [given] = project_checks(project, ["python"], from_user=CheckSettings(command="python3 -m nose"), settings=own)
     assert (given.check.command, given.source) == (("python3", "-m", "nose"), "--test-command")
     day, rest = project_checks(project, ["python"], settings=own)
     assert (day.limit, day.applies_to("a.py"), day.applies_to("b/c.py")) == (3, True, False)
@@ -143,10 +133,7 @@ def test_the_users_word_goes_before_the_projects_and_that_before_what_files_tell
     ("settings", "said"),
     [
         (CheckSettings(command=" "), "an empty test command"),
-        (
-            CheckSettings(command="a", output=OutputSettings(file="none.txt")),
-            "expected output must be a text",
-        ),
+        (CheckSettings(command="a", output=OutputSettings(file="none.txt")), "expected output must be a text"),
     ],
 )
 def test_checks_that_cannot_be(settings: CheckSettings, said: str, tmp_path: Path) -> None:

@@ -11,12 +11,7 @@ from caretbench.projects.setup import command_detection, python_packages
 from caretbench.projects.setup.command_detection import detect_command, project_checks
 from caretbench.projects.setup.package_scripts import test_script as script_of
 from caretbench.projects.setup.project_setup import resolve_setup, setup_command, with_setup_hint
-from caretbench.projects.setup.python_packages import (
-    import_folders,
-    pytest_options,
-    requirements,
-    with_python_path,
-)
+from caretbench.projects.setup.python_packages import import_folders, pytest_options, requirements, with_python_path
 from caretbench.projects.setup.settings import CheckSettings
 from tests.support.project_files import snapshot
 
@@ -57,10 +52,7 @@ def test_packages_are_named_by_a_projects_files(
 
 
 def test_the_runner_is_fetched_once(tmp_path: Path) -> None:
-    files = {
-        "tests/test_a.py": "def test_a():\n    pass\n",
-        "pyproject.toml": '[project]\ndependencies = ["x"]\n',
-    }
+    files = {"tests/test_a.py": "def test_a():\n    pass\n", "pyproject.toml": '[project]\ndependencies = ["x"]\n'}
     assert setup_command(snapshot(tmp_path, files), ["python"]) == (
         "python3 -m pip install --no-compile --target .deps x pytest"
     )
@@ -100,9 +92,7 @@ def test_python_finds_sources_and_what_was_set_up(tmp_path: Path) -> None:
     own = {"PYTHONPATH": "lib"}
     assert with_python_path(project, own) == own
     assert with_python_path(project, {}, "tools/x")["PYTHONPATH"].endswith("/.deps:/bundle/site-packages")
-    assert (
-        import_folders(snapshot(tmp_path / "flat", {"src/__init__.py": "", "src/a.py": "", "b.py": ""})) == ()
-    )
+    assert import_folders(snapshot(tmp_path / "flat", {"src/__init__.py": "", "src/a.py": "", "b.py": ""})) == ()
 
 
 @pytest.mark.parametrize(
@@ -116,9 +106,7 @@ def test_python_finds_sources_and_what_was_set_up(tmp_path: Path) -> None:
         ({}, ""),
     ],
 )  # fmt: skip
-def test_options_of_plugins_that_measure_are_left_out(
-    files: dict[str, str], option: str, tmp_path: Path
-) -> None:
+def test_options_of_plugins_that_measure_are_left_out(files: dict[str, str], option: str, tmp_path: Path) -> None:
     assert pytest_options(snapshot(tmp_path, {"a.py": "", **files})) == option
 
 
@@ -185,9 +173,7 @@ def test_options_follow_the_version(tmp_path: Path) -> None:
 
 
 def test_a_runner_that_is_not_installed_is_named_with_what_fetches_it(tmp_path: Path) -> None:
-    project = snapshot(
-        tmp_path, package({"test": "ava"}, {"ava": "^6 || ^7", "eslint": "9", "own": "workspace:*"})
-    )
+    project = snapshot(tmp_path, package({"test": "ava"}, {"ava": "^6 || ^7", "eslint": "9", "own": "workspace:*"}))
     with pytest.raises(DataError) as caught:
         project_checks(project, ["typescript"])
     said = with_setup_hint({"": str(caught.value)}, project, ["typescript"], (), None)
@@ -203,24 +189,16 @@ def test_a_runner_that_is_not_installed_is_named_with_what_fetches_it(tmp_path: 
 def test_advice_is_given_where_packages_are_missing_only(tmp_path: Path) -> None:
     project = snapshot(tmp_path, {"conftest.py": ""})
     missing = {"pytest": "tests_fail: /usr/bin/python3: No module named pytest"}
-    assert "add --setup auto, which runs `python3 -m pip" in with_setup_hint(
-        missing, project, ["python"], (), None
-    )
-    assert "`caretbench deps build tools/pytest` where" in with_setup_hint(
-        missing, project, ["python"], (), None
-    )
+    assert "add --setup auto, which runs `python3 -m pip" in with_setup_hint(missing, project, ["python"], (), None)
+    assert "`caretbench deps build tools/pytest` where" in with_setup_hint(missing, project, ["python"], (), None)
     assert "the setup that ran was `pip x`" in with_setup_hint(missing, project, ["python"], (), "pip x")
-    assert (
-        with_setup_hint({"a": "tests_hang: 300 s"}, project, ["python"], (), None) == "a: tests_hang: 300 s"
-    )
+    assert with_setup_hint({"a": "tests_hang: 300 s"}, project, ["python"], (), None) == "a: tests_hang: 300 s"
 
 
 def test_submodules_that_are_not_there_are_thought_of(tmp_path: Path) -> None:
     fault = {"test script": "tests_fail: a (ENOENT: no such file or directory, scandir 'data')"}
     with_modules = snapshot(tmp_path, {".gitmodules": "", "a.js": ""})
-    assert "`git submodule update --init`" in with_setup_hint(
-        fault, with_modules, ["javascript"], (), "npm install"
-    )
+    assert "`git submodule update --init`" in with_setup_hint(fault, with_modules, ["javascript"], (), "npm install")
     without = snapshot(tmp_path / "without", {"a.js": ""})
     assert with_setup_hint(fault, without, ["javascript"], (), None) == "test script: " + fault["test script"]
 
@@ -231,9 +209,6 @@ def test_auto_is_what_the_files_tell(tmp_path: Path) -> None:
     assert resolve_setup("auto", project, ["python"], checks) == (
         "python3 -m pip install --no-compile --target .deps pytest"
     )
-    assert (resolve_setup(None, project, ["python"]), resolve_setup("make", project, ["python"])) == (
-        None,
-        "make",
-    )
+    assert (resolve_setup(None, project, ["python"]), resolve_setup("make", project, ["python"])) == (None, "make")
     with pytest.raises(DataError, match="--setup auto: the project's files name no packages"):
         resolve_setup("auto", project, ["python"])

@@ -237,9 +237,7 @@ private:
 
 def test_no_mark_stands_in_a_class_behind_a_macro_or_before_a_directive() -> None:
     lines = instrument(SourceFile("a.h", EXPORTED), 0).content.decode().splitlines()
-    marked = [
-        line.split(";", 1)[1].strip() for line in lines if line.strip().startswith("caretbench_mark_0(")
-    ]
+    marked = [line.split(";", 1)[1].strip() for line in lines if line.strip().startswith("caretbench_mark_0(")]
     assert marked == ["return size;", "int x = 1;", "return x;"]
 
 
@@ -258,11 +256,7 @@ def test_what_has_to_come_first_does() -> None:
 
 
 def test_a_file_without_statements_stays_as_it_is() -> None:
-    for path, text in {
-        "a.py": '"""Nothing."""\n',
-        "A.java": "interface A {}\n",
-        "a.ts": "export {}\n",
-    }.items():
+    for path, text in {"a.py": '"""Nothing."""\n', "A.java": "interface A {}\n", "a.ts": "export {}\n"}.items():
         assert instrument(SourceFile(path, text), 0).content == text.encode()
 
 
@@ -285,10 +279,7 @@ def look(
         snapshot = workspace_runner.store.add(Path(folder)).id
     engine = WorkspaceExecutor(1, workspace_runner=workspace_runner, use_cache=False)
     return measure_reach(
-        engine,
-        WorkspaceRequest(id="r", snapshot=snapshot, command=command),
-        paths,
-        store=workspace_runner.store,
+        engine, WorkspaceRequest(id="r", snapshot=snapshot, command=command), paths, store=workspace_runner.store
     )
 
 

@@ -38,9 +38,7 @@ def moody(text: str) -> int:
 
 COUNTS: list[Callable[[str], int]] = [len, words, quarters, with_bos, lines, moody]
 text = st.text(alphabet="ab \n\r\u2028é", max_size=60)
-files = st.lists(st.builds(ContextFile, path=st.sampled_from(["a.py", "b/c.py"]), text=text), max_size=4).map(
-    tuple
-)
+files = st.lists(st.builds(ContextFile, path=st.sampled_from(["a.py", "b/c.py"]), text=text), max_size=4).map(tuple)
 
 
 def size(parts: PromptParts, count: Callable[[str], int]) -> int:
@@ -99,9 +97,7 @@ def test_text_that_counts_only_beside_other_text_ends_in_a_refusal() -> None:
 
     with pytest.raises(UnpromptableError, match="the budget is 2 tokens"):
         render_within_budget(
-            PromptParts("ab", "", ()),
-            PromptBudget(2, count),
-            lambda parts: f"<p>{parts.prefix}<s>{parts.suffix}<m>|",
+            PromptParts("ab", "", ()), PromptBudget(2, count), lambda parts: f"<p>{parts.prefix}<s>{parts.suffix}<m>|"
         )
 
 
@@ -127,21 +123,14 @@ def test_the_prefix_gets_three_quarters_of_the_room() -> None:
 
 
 @pytest.mark.parametrize(("before", "after", "expected"), [(2, 100, (10, 190)), (100, 2, (190, 10))])
-def test_what_a_side_does_not_need_goes_to_the_other(
-    before: int, after: int, expected: tuple[int, int]
-) -> None:
+def test_what_a_side_does_not_need_goes_to_the_other(before: int, after: int, expected: tuple[int, int]) -> None:
     fitted = fit_to_budget(PromptParts("p234\n" * before, "s234\n" * after, ()), PromptBudget(200, len))
     assert (len(fitted.prefix), len(fitted.suffix)) == expected
 
 
 def test_a_line_that_does_not_fit_is_cut_at_the_far_end() -> None:
-    assert (
-        fit_to_budget(PromptParts("first\n" + "0123456789" * 3, "", ()), PromptBudget(4, len)).prefix
-        == "6789"
-    )
-    assert (
-        fit_to_budget(PromptParts("", "0123456789" * 3 + "\nlast", ()), PromptBudget(4, len)).suffix == "0123"
-    )
+    assert fit_to_budget(PromptParts("first\n" + "0123456789" * 3, "", ()), PromptBudget(4, len)).prefix == "6789"
+    assert fit_to_budget(PromptParts("", "0123456789" * 3 + "\nlast", ()), PromptBudget(4, len)).suffix == "0123"
 
 
 def test_nothing_fits() -> None:
@@ -156,9 +145,7 @@ def test_few_calls() -> None:
         calls.append(text)
         return len(text)
 
-    parts = PromptParts(
-        "p\n" * 20_000, "s\n" * 20_000, tuple(ContextFile(path="f", text="f") for _ in range(500))
-    )
+    parts = PromptParts("p\n" * 20_000, "s\n" * 20_000, tuple(ContextFile(path="f", text="f") for _ in range(500)))
     fit_to_budget(parts, PromptBudget(10_000, count))
     assert len(calls) <= 40
     calls.clear()

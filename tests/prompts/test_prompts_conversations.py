@@ -15,19 +15,8 @@ from caretbench.extraction import policy
 from caretbench.languages import language, languages
 from caretbench.problem import Caret, ContextFile, InlineSplice
 from caretbench.prompts import strategy
-from caretbench.prompts.conversations import (
-    PAPER_MARKER,
-    ChatStrategy,
-    DevBenchPaperStrategy,
-    NaturalLanguageStrategy,
-)
-from caretbench.prompts.markers import (
-    caret_marker,
-    code_fence,
-    describe_position,
-    describe_suffix,
-    unique_tags,
-)
+from caretbench.prompts.conversations import PAPER_MARKER, ChatStrategy, DevBenchPaperStrategy, NaturalLanguageStrategy
+from caretbench.prompts.markers import caret_marker, code_fence, describe_position, describe_suffix, unique_tags
 from caretbench.prompts.strategy import PromptBudget, UnpromptableError
 from caretbench.prompts.templating import worked_examples
 from caretbench.suites import load_suite
@@ -70,9 +59,7 @@ def test_the_python_example_computes_what_it_says() -> None:
 
 
 @given(LANGUAGES, CHATTY, CHATTY)
-def test_chat_shows_prefix_and_suffix_as_they_are_with_one_marker(
-    name: str, prefix: str, suffix: str
-) -> None:
+def test_chat_shows_prefix_and_suffix_as_they_are_with_one_marker(name: str, prefix: str, suffix: str) -> None:
     caret = Caret(language=name, prefix=prefix, suffix=suffix)
     system, user = ChatStrategy().render(caret, EVERYTHING).messages
     mark = caret_marker(caret, language(name))
@@ -85,13 +72,9 @@ def test_chat_shows_prefix_and_suffix_as_they_are_with_one_marker(
 
 
 @given(LANGUAGES, CHATTY, CHATTY)
-def test_natural_shows_prefix_and_suffix_as_they_are_between_tags(
-    name: str, prefix: str, suffix: str
-) -> None:
+def test_natural_shows_prefix_and_suffix_as_they_are_between_tags(name: str, prefix: str, suffix: str) -> None:
     [_, user] = (
-        NaturalLanguageStrategy()
-        .render(Caret(language=name, prefix=prefix, suffix=suffix), EVERYTHING)
-        .messages
+        NaturalLanguageStrategy().render(Caret(language=name, prefix=prefix, suffix=suffix), EVERYTHING).messages
     )
     found = unique_tags(("prefix", "suffix"), (prefix, suffix))
     for tag, shown in ((found["prefix"], prefix), (found["suffix"], suffix)):
@@ -225,15 +208,11 @@ def test_hidden_text_is_in_no_prompt(name: str) -> None:
 
 def test_a_cut_prompt_says_so() -> None:
     lines = "".join(f"line_{number} = {number}\n" for number in range(200))
-    [system, user] = (
-        ChatStrategy().render(Caret(language="python", prefix=lines, suffix=lines), EVERYTHING).messages
-    )
+    [system, user] = ChatStrategy().render(Caret(language="python", prefix=lines, suffix=lines), EVERYTHING).messages
     assert "left out" not in user.text
     size = len(system.text) + 400
     [_, user] = (
-        ChatStrategy()
-        .render(Caret(language="python", prefix=lines, suffix=lines), PromptBudget(size, len))
-        .messages
+        ChatStrategy().render(Caret(language="python", prefix=lines, suffix=lines), PromptBudget(size, len)).messages
     )
     assert "The beginning of the file is left out." in user.text
     with pytest.raises(UnpromptableError, match="no text at the caret fits"):

@@ -132,9 +132,7 @@ FAMILIES = list(KNOWN_BYTES)
 
 
 def test_every_family_and_order_has_known_bytes() -> None:
-    assert set(KNOWN_BYTES) == {
-        (entry.name, order) for entry in fim_formats().values() for order in entry.orders
-    }
+    assert set(KNOWN_BYTES) == {(entry.name, order) for entry in fim_formats().values() for order in entry.orders}
     assert set(STOPS) == set(fim_formats())
 
 
@@ -171,9 +169,7 @@ def test_files_without_a_repository_or_a_path() -> None:
         return fim_formats()[family].render("P", "S", language="python", files=(ONE,)).text
 
     assert text("qwen2.5-coder") == "<|file_sep|>lib/one.py\nONE = 1\n<|file_sep|>\n" + PSM_BARS
-    assert text("starcoder2") == (
-        "<file_sep>lib/one.py\nONE = 1\n<file_sep><fim_prefix>\nP<fim_suffix>S<fim_middle>"
-    )
+    assert text("starcoder2") == ("<file_sep>lib/one.py\nONE = 1\n<file_sep><fim_prefix>\nP<fim_suffix>S<fim_middle>")
 
 
 def test_files_as_comments_of_the_problems_language() -> None:

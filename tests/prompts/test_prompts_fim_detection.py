@@ -34,27 +34,17 @@ TOKENIZERS: dict[str, tuple[frozenset[str], str | None]] = {
     "Granite code": (STARCODER | {"<reponame>"}, "starcoder"),
     "StarCoder2": (STARCODER | {"<repo_name>", "<file_sep>", "<issue_start>"}, "starcoder2"),
     "CodeQwen1.5": (STARCODER | {"<repo_name>", "<file_sep>", "<|im_start|>"}, "starcoder2"),
-    "SantaCoder": (
-        frozenset({"<|endoftext|>", "<fim-prefix>", "<fim-middle>", "<fim-suffix>"}),
-        "santacoder",
-    ),
+    "SantaCoder": (frozenset({"<|endoftext|>", "<fim-prefix>", "<fim-middle>", "<fim-suffix>"}), "santacoder"),
     "DeepSeek-Coder": (
         frozenset(
-            {
-                "<\uff5cfim\u2581begin\uff5c>",
-                "<\uff5cfim\u2581hole\uff5c>",
-                "<\uff5cfim\u2581end\uff5c>",
-                "<|EOT|>",
-            }
+            {"<\uff5cfim\u2581begin\uff5c>", "<\uff5cfim\u2581hole\uff5c>", "<\uff5cfim\u2581end\uff5c>", "<|EOT|>"}
         ),
         "deepseek-coder",
     ),
     "CodeLlama": (frozenset({"<s>", "</s>", "▁<PRE>", "▁<SUF>", "▁<MID>", "▁<EOT>"}), "codellama"),
     "CodeLlama, plain": (frozenset({"<s>", "</s>", "<PRE>", "<SUF>", "<MID>", "<EOT>"}), "codellama"),
     "CodeGemma": (
-        frozenset(
-            {"<bos>", "<eos>", "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|file_separator|>"}
-        ),
+        frozenset({"<bos>", "<eos>", "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|file_separator|>"}),
         "codegemma",
     ),
     "Codestral": (frozenset({"<s>", "</s>", "[INST]", "[PREFIX]", "[SUFFIX]", "[MIDDLE]"}), "codestral"),
@@ -63,9 +53,7 @@ TOKENIZERS: dict[str, tuple[frozenset[str], str | None]] = {
         "codegeex4",
     ),
     "GLM-4.5": (
-        frozenset(
-            {"<|user|>", "<|assistant|>", "<|code_prefix|>", "<|code_suffix|>", "<|code_middle|>", "/nothink"}
-        ),
+        frozenset({"<|user|>", "<|assistant|>", "<|code_prefix|>", "<|code_suffix|>", "<|code_middle|>", "/nothink"}),
         "glm-4.5",
     ),
     "Granite 3.3": (
@@ -75,10 +63,7 @@ TOKENIZERS: dict[str, tuple[frozenset[str], str | None]] = {
     "Seed-Coder": (frozenset({"<[fim-suffix]>", "<[fim-prefix]>", "<[fim-middle]>"}), "seed-coder"),
     "InCoder": (frozenset({"<|mask:0|>", "<|mask:1|>", "<|mask:2|>", "<|endofmask|>"}), "incoder"),
     "Falcon-H1-Tiny-Coder": (frozenset({"<|prefix|>", "<|suffix|>", "<|middle|>"}), "falcon-h1-tiny-coder"),
-    "SmolLM2": (
-        frozenset({"<|endoftext|>", "<|im_start|>", "<repo_name>", "<file_sep>", "<filename>"}),
-        None,
-    ),
+    "SmolLM2": (frozenset({"<|endoftext|>", "<|im_start|>", "<repo_name>", "<file_sep>", "<filename>"}), None),
     "a GPT-4-like vocabulary": (
         frozenset({"<|endoftext|>", "<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|endofprompt|>"}),
         None,
@@ -166,9 +151,7 @@ def test_the_format_by_the_models_name(name: str) -> None:
 
 def test_patterns_are_written_as_names_are_compared() -> None:
     patterns = [
-        pattern
-        for entry in (*fim_formats().values(), *families_without_fim().values())
-        for pattern in entry.models
+        pattern for entry in (*fim_formats().values(), *families_without_fim().values()) for pattern in entry.models
     ]
     assert len(patterns) == len(set(patterns))
     assert all(pattern == pattern.lower().replace("_", "-") for pattern in patterns)
@@ -193,33 +176,15 @@ def test_the_name_alone_where_no_tokens_are_known() -> None:
 @pytest.mark.parametrize(
     ("name", "tokens", "message"),
     [
-        (
-            "openai/gpt-4o-mini",
-            None,
-            "its special tokens are not known, and its name tells no family of qwen2.5-coder",
-        ),
-        (
-            "gguf/model.gguf",
-            frozenset({"<s>"}),
-            "its tokenizer has the tokens of no known family; name a family",
-        ),
-        (
-            "bigcode/starcoder2-3b",
-            frozenset({"<s>"}),
-            r"family \(not those of StarCoder2, though it is named so\)",
-        ),
-        (
-            "01-ai/Yi-Coder-9B",
-            STARCODER,
-            r"Yi-Coder-9B cannot fill in the middle \(Yi-Coder\): it was not trained",
-        ),
+        ("openai/gpt-4o-mini", None, "its special tokens are not known, and its name tells no family of qwen2.5-coder"),
+        ("gguf/model.gguf", frozenset({"<s>"}), "its tokenizer has the tokens of no known family; name a family"),
+        ("bigcode/starcoder2-3b", frozenset({"<s>"}), r"family \(not those of StarCoder2, though it is named so\)"),
+        ("01-ai/Yi-Coder-9B", STARCODER, r"Yi-Coder-9B cannot fill in the middle \(Yi-Coder\): it was not trained"),
         ("infly/OpenCoder-1.5B-Base", None, r"cannot fill in the middle \(OpenCoder\): it was not trained"),
         ("codellama:34b", None, "of CodeLlama, 34B and the Python models were not trained"),
     ],
 )
-def test_an_unknown_format_is_refused_with_its_reason(
-    name: str, tokens: frozenset[str] | None, message: str
-) -> None:
+def test_an_unknown_format_is_refused_with_its_reason(name: str, tokens: frozenset[str] | None, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         format_for_model(name, tokens)
 

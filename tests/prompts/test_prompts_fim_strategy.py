@@ -63,11 +63,7 @@ def test_a_family_that_wants_a_conversation() -> None:
 
 def test_path_and_context_reach_the_prompt() -> None:
     caret = Caret(
-        language="python",
-        prefix="P",
-        suffix="S",
-        path="main.py",
-        context=(ContextFile(path="a.py", text="A\n"),),
+        language="python", prefix="P", suffix="S", path="main.py", context=(ContextFile(path="a.py", text="A\n"),)
     )
     prompt = named("fim/mellum").render(caret, UNLIMITED)
     assert text_of(prompt) == "<filename>a.py\nA\n<filename>main.py\n<fim_suffix>S<fim_prefix>P<fim_middle>"
@@ -81,9 +77,7 @@ def test_an_instruction_is_refused() -> None:
 
 def test_what_does_not_fit_goes_in_its_order() -> None:
     files = (ContextFile(path="far.py", text="f" * 50), ContextFile(path="near.py", text="n" * 50))
-    caret = Caret(
-        language="python", prefix="p234\n" * 20, suffix="s234\n" * 20, path="main.py", context=files
-    )
+    caret = Caret(language="python", prefix="p234\n" * 20, suffix="s234\n" * 20, path="main.py", context=files)
     strategy = named("fim/qwen2.5-coder")
     whole = text_of(strategy.render(caret, UNLIMITED))
     assert text_of(strategy.render(caret, PromptBudget(len(whole), len))) == whole
@@ -97,9 +91,7 @@ def test_what_does_not_fit_goes_in_its_order() -> None:
 
 
 lines = st.lists(st.text(alphabet="ab ", max_size=8), max_size=12).map("\n".join)
-contexts = st.lists(
-    st.builds(ContextFile, path=st.sampled_from(["a.py", "b.py"]), text=lines), max_size=3
-).map(tuple)
+contexts = st.lists(st.builds(ContextFile, path=st.sampled_from(["a.py", "b.py"]), text=lines), max_size=3).map(tuple)
 
 
 @given(
@@ -144,7 +136,5 @@ def test_the_projects_name_stands_where_the_family_has_a_place_and_other_files_a
 def test_a_project_that_is_not_known_changes_no_hash_of_a_problem() -> None:
     caret = Caret(language="python", prefix="a = ")
     assert "repository" not in caret.model_dump_json()
-    assert Caret.model_validate_json(
-        alone := caret.model_copy(update={"repository": "r"}).model_dump_json()
-    ).repository
+    assert Caret.model_validate_json(alone := caret.model_copy(update={"repository": "r"}).model_dump_json()).repository
     assert '"repository":"r"' in alone

@@ -32,21 +32,12 @@ def test_a_small_entry_is_enough() -> None:
     [
         ({"orders": {}}, "at least 1 item"),
         ({"orders": {"msp": "{files}{prefix}{suffix}"}}, "'psm' or 'spm'"),
-        (
-            {"orders": {"psm": "<p>{prefix}<s>{suffix}<m>"}},
-            "psm has to hold prefix, suffix and files, each once",
-        ),
+        ({"orders": {"psm": "<p>{prefix}<s>{suffix}<m>"}}, "psm has to hold prefix, suffix and files, each once"),
         ({"orders": {"psm": "{files}{prefix}{suffix}{suffix}"}}, "each once"),
-        (
-            {"orders": {"psm": "<s>{suffix}{files}{prefix}"}},
-            "psm has its prefix and suffix in the other order",
-        ),
+        ({"orders": {"psm": "<s>{suffix}{files}{prefix}"}}, "psm has its prefix and suffix in the other order"),
         ({"orders": {"spm": "{files}{prefix}{suffix}"}}, "spm has its prefix and suffix in the other order"),
         ({"orders": {"psm": "{files}<p>{prefix}{suffix}"}}, r"has to hold \{files\}\{prefix\}"),
-        (
-            {"orders": {"psm": "{files}{prefix}{suffix}{middle}"}},
-            r"psm holds \{middle\}; it may hold files, language",
-        ),
+        ({"orders": {"psm": "{files}{prefix}{suffix}{middle}"}}, r"psm holds \{middle\}; it may hold files, language"),
         ({"file": "{path}{content}"}, r"file holds \{content\}; it may hold newline, path, text"),
         ({"pieces": {"header": {"when": ["files"], "text": "{prefix}"}}}, r"piece header holds \{prefix\}"),
         ({"pieces": {"suffix": {"when": ["files"], "text": ""}}}, "cannot be named suffix"),

@@ -16,9 +16,7 @@ LINES = "".join(f"line_{number} = {number}\n" for number in range(50))
 @pytest.mark.parametrize("prefix", ["x = ", "def f():\n    ", "a\r\n", "\n", "print('<|endoftext|>')\n"])
 @pytest.mark.parametrize("name", ["python", "cobol"])
 def test_left_to_right_sends_the_prefix_and_nothing_else(prefix: str, name: str) -> None:
-    prompt = LeftToRightStrategy().render(
-        Caret(language=name, prefix=prefix, suffix="secret", path="a.py"), EVERYTHING
-    )
+    prompt = LeftToRightStrategy().render(Caret(language=name, prefix=prefix, suffix="secret", path="a.py"), EVERYTHING)
     assert prompt == TextPrompt(text=prefix, stop=())
 
 
@@ -33,11 +31,7 @@ def test_left_to_right_puts_files_and_the_instruction_before_the_prefix() -> Non
 
 
 def test_left_to_right_cuts_at_a_line_start() -> None:
-    text = (
-        LeftToRightStrategy()
-        .render(Caret(language="python", prefix=LINES + "last = "), PromptBudget(100, len))
-        .text
-    )
+    text = LeftToRightStrategy().render(Caret(language="python", prefix=LINES + "last = "), PromptBudget(100, len)).text
     assert len(text) <= 100
     assert text.endswith("line_49 = 49\nlast = ")
     assert text.startswith("line_")
@@ -63,18 +57,14 @@ def test_left_to_right_refuses(caret: Caret, why: str) -> None:
 
 def test_fill_sends_all_parts_apart() -> None:
     files = (ContextFile(path="b.py", text="b = 1\n"),)
-    caret = Caret(
-        language="cobol", prefix="a = ", suffix="\n", path="a.py", instruction="Use b.", context=files
-    )
+    caret = Caret(language="cobol", prefix="a = ", suffix="\n", path="a.py", instruction="Use b.", context=files)
     assert FillStrategy().render(caret, EVERYTHING) == FillPrompt(
         prefix="a = ", suffix="\n", language="cobol", path="a.py", instruction="Use b.", files=files
     )
 
 
 def test_fill_cuts_at_line_starts() -> None:
-    caret = Caret(
-        language="python", prefix=LINES, suffix=LINES, context=(ContextFile(path="b.py", text="b = 1\n"),)
-    )
+    caret = Caret(language="python", prefix=LINES, suffix=LINES, context=(ContextFile(path="b.py", text="b = 1\n"),))
     prompt = FillStrategy().render(caret, PromptBudget(200, len))
     assert prompt.files == ()
     assert len(prompt.prefix) + len(prompt.suffix) <= 200

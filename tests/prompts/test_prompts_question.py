@@ -90,9 +90,7 @@ def test_a_letter_may_be_read_off_the_first_token_of_the_same_text() -> None:
     assert (prompt.letters, prompt.stop) == (("A", "B", "C", "D"), ())
     assert strategy("question-logprob").key == "question-logprob@1"
     why = Question(text="Why?")
-    assert LikeliestLetterStrategy().render_question(why, WIDE) == TextQuestionStrategy().render_question(
-        why, WIDE
-    )
+    assert LikeliestLetterStrategy().render_question(why, WIDE) == TextQuestionStrategy().render_question(why, WIDE)
 
 
 def test_who_tells_no_probabilities_is_not_asked_for_them() -> None:
@@ -107,9 +105,7 @@ def test_who_tells_no_probabilities_is_not_asked_for_them() -> None:
         ModelUnderTest("m", silent, strategy("question-logprob"))
     under_test = ModelUnderTest("m", telling, strategy("question-logprob"))
     assert under_test.budget.tokens == 99, "the letter is one token, whatever --max-tokens says"
-    [choice, refused_text] = under_test.pending_samples(
-        [problem(QUESTION), problem(Question(text="Why?"))], {}
-    )
+    [choice, refused_text] = under_test.pending_samples([problem(QUESTION), problem(Question(text="Why?"))], {})
     assert choice.prompt is not None
     assert (under_test.answer_tokens(choice.prompt), refused_text.prompt) == (1, None)
     with pytest.raises(ValueError, match="no room for a prompt"):

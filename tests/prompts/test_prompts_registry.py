@@ -57,9 +57,7 @@ def test_a_family_that_cannot_fill_in_is_refused_where_its_tokens_are_not_known(
 def test_a_format_that_the_endpoint_cannot_send_is_refused() -> None:
     name = "host/Qwen3-Coder-30B-A3B-Instruct"  # fills in within a conversation
     assert choose(FakeClient(name=name, accepts=["text", "chat"]), None).name == "fim/qwen3-coder"
-    with pytest.raises(
-        ValueError, match=r"takes text prompts, and fim/qwen3-coder makes chat prompts; give --prompt"
-    ):
+    with pytest.raises(ValueError, match=r"takes text prompts, and fim/qwen3-coder makes chat prompts; give --prompt"):
         choose(FakeClient(name=name, accepts=["text"]), None)
 
 
@@ -79,11 +77,7 @@ def test_what_is_wanted_is_taken(wanted: str, key: str) -> None:
 @pytest.mark.parametrize(
     ("accepts", "wanted", "message"),
     [
-        (
-            ["text"],
-            "chat",
-            "takes text prompts, and chat makes chat prompts; give --prompt left-to-right, fim/FAMILY",
-        ),
+        (["text"], "chat", "takes text prompts, and chat makes chat prompts; give --prompt left-to-right, fim/FAMILY"),
         (["chat"], "fim/starcoder", "give --prompt chat, natural, devbench-paper"),
         (["fill"], "left-to-right", "give --prompt fill"),
     ],
@@ -95,9 +89,7 @@ def test_a_prompt_of_a_kind_that_the_model_does_not_take_is_refused(
         choose(FakeClient(accepts=accepts), wanted)
 
 
-@pytest.mark.parametrize(
-    "wanted", ["", "chats", "chat@2", "fim/unheard-of", "fim/mellum:psm", "auto@1", "CHAT"]
-)
+@pytest.mark.parametrize("wanted", ["", "chats", "chat@2", "fim/unheard-of", "fim/mellum:psm", "auto@1", "CHAT"])
 def test_an_unknown_prompt_is_named(wanted: str) -> None:
     with pytest.raises(KeyError, match=re.escape(repr(wanted))):
         choose(FakeClient(), wanted)

@@ -12,14 +12,10 @@ from caretbench.reports.results.identity import IncomparableError
 from caretbench.suites.suite_types import Stratification
 from tests.support.report_runs import make_problem
 
-PROBLEMS = [
-    make_problem(language, "api_usage", number) for language in ("python", "java") for number in range(1, 21)
-]
+PROBLEMS = [make_problem(language, "api_usage", number) for language in ("python", "java") for number in range(1, 21)]
 
 
-def run_of(
-    name: str, passes: list[list[bool]], model: str | None = None, problems=PROBLEMS, **manifest
-) -> LoadedRun:
+def run_of(name: str, passes: list[list[bool]], model: str | None = None, problems=PROBLEMS, **manifest) -> LoadedRun:
     scores = [
         Score(
             problem_id=problem.id, model=model or name, sample=sample, scorer="execution@1",
@@ -29,12 +25,7 @@ def run_of(
         for problem, samples in zip(problems, passes, strict=False)
         for sample, passed in enumerate(samples)
     ]  # fmt: skip
-    fields = {
-        "data": {"hash": "d1"},
-        "policy": "raw",
-        "profile": "default",
-        "isolation": {"level": "namespaces"},
-    }
+    fields = {"data": {"hash": "d1"}, "policy": "raw", "profile": "default", "isolation": {"level": "namespaces"}}
     return LoadedRun(name, fields | manifest, problems, [], build_frame(problems, scores))
 
 
@@ -172,9 +163,7 @@ def test_tables_say_what_may_be_said() -> None:
     assert any("Holm" in note for note in report.notes)
 
 
-def asked(
-    name: str, temperature: float, prompt: str, parameters: str, passes=HALF, model: str = "m"
-) -> LoadedRun:
+def asked(name: str, temperature: float, prompt: str, parameters: str, passes=HALF, model: str = "m") -> LoadedRun:
     run = run_of(name, passes, model)
     settings = {
         "sampling": {"temperature": temperature, "max_tokens": 800},
@@ -204,6 +193,4 @@ def test_models_asked_in_one_way_need_no_such_note() -> None:
 
 def test_that_two_models_are_two_is_no_difference_in_asking() -> None:
     runs = [asked("a", 0.2, "chat@1", "p1"), asked("b", 0.8, "chat@1", "p2", ALL, model="other")]
-    assert (
-        compare_runs(runs).notes[0] == "m and other had different settings: sampling.temperature 0.2 and 0.8."
-    )
+    assert compare_runs(runs).notes[0] == "m and other had different settings: sampling.temperature 0.2 and 0.8."

@@ -17,9 +17,7 @@ from caretbench.reports.sections.answer_charts import error_shares
 from caretbench.reports.sections.errors import error_tables, error_titles
 from tests.support.report_runs import make_problem
 
-MESSAGES = [
-    json.loads(line) for line in (Path(__file__).parent / "error_messages.jsonl").read_text().splitlines()
-]
+MESSAGES = [json.loads(line) for line in (Path(__file__).parent / "error_messages.jsonl").read_text().splitlines()]
 """What compilers and runtimes said of small wrong programs, run in the sandbox."""
 
 KINDS = {
@@ -77,10 +75,7 @@ def test_outcomes_texts_and_parsers_have_their_say(evidence: Evidence, expected:
     assert class_title(expected)
 
 
-PROBLEMS = [
-    make_problem("python", "c", number, labels={"language": "python", "mode": "infill"})
-    for number in range(5)
-]
+PROBLEMS = [make_problem("python", "c", number, labels={"language": "python", "mode": "infill"}) for number in range(5)]
 
 
 def run():
@@ -99,9 +94,7 @@ def run():
         )
         for problem, (outcome, stderr) in zip(PROBLEMS, outcomes, strict=True)
     ]  # fmt: skip
-    completions = [
-        Completion(problem_id=p.id, model="m", text="x" if n else "y") for n, p in enumerate(PROBLEMS)
-    ]
+    completions = [Completion(problem_id=p.id, model="m", text="x" if n else "y") for n, p in enumerate(PROBLEMS)]
     frame = build_frame(PROBLEMS, rows)
     return frame, completions
 
@@ -111,12 +104,7 @@ def test_shares_leave_the_infrastructure_out() -> None:
     errors = error_columns(frame, completions)
     [part] = errors[0].parts
     assert part.labels == {"language": "python", "mode": "infill"}
-    assert part.counts == {
-        "pass": 1,
-        "unresolved_name": 1,
-        "runtime_exception:ValueError": 1,
-        "wrong_output": 1,
-    }
+    assert part.counts == {"pass": 1, "unresolved_name": 1, "runtime_exception:ValueError": 1, "wrong_output": 1}
     assert (part.total, part.ours) == (4, 1)
     summary = summarise(LoadedRun("r", {"suite": "simcopilot"}, PROBLEMS, completions, frame))
     ended, exceptions = error_tables(summary.errors, error_titles(summary.columns))
@@ -126,11 +114,7 @@ def test_shares_leave_the_infrastructure_out() -> None:
     assert "Outcomes by error class" in to_markdown(summary)
     spec = error_shares(summary.errors, error_titles(summary.columns))
     assert spec is not None
-    assert spec["encoding"]["color"]["scale"]["domain"] == [
-        "Wrong output",
-        "Unresolved name",
-        "Run-time exception",
-    ]
+    assert spec["encoding"]["color"]["scale"]["domain"] == ["Wrong output", "Unresolved name", "Run-time exception"]
 
 
 def test_without_failures_there_is_nothing_to_draw() -> None:

@@ -52,9 +52,7 @@ def rows(model: str, outcomes: Sequence[Sequence[Sample]], profile: str = "defau
 
 def run_of(*scores: Sequence[Score]) -> LoadedRun:
     completions = [
-        Completion(
-            problem_id=score.problem_id, model=score.model, sample=score.sample, text=f"t{score.sample}"
-        )
+        Completion(problem_id=score.problem_id, model=score.model, sample=score.sample, text=f"t{score.sample}")
         for group in scores
         for score in group
         if score.profile == "default"
@@ -78,10 +76,7 @@ def test_the_rate_without_them_counts_flagged_passes_as_failures() -> None:
     assert cheat.pass_at_1.value == pytest.approx((1 + 1 + 0.5 + 1) / 4)
     assert cheat.pass_at_1_without.value == pytest.approx((0 + 0.5 + 0.5 + 0) / 4)
     assert (cheat.passes, cheat.flagged_passes, cheat.answers) == (6, 4, 5)
-    assert {kind: (count.answers, count.passes) for kind, count in cheat.kinds.items()} == {
-        EXIT: (4, 3),
-        HOOK: (2, 2),
-    }
+    assert {kind: (count.answers, count.passes) for kind, count in cheat.kinds.items()} == {EXIT: (4, 3), HOOK: (2, 2)}
     overall = next(column for column in summary.columns if column.model == "cheat").overall
     assert cheat.pass_at_1 == overall.pass_at[1]
 

@@ -44,9 +44,7 @@ def test_nothing_is_loaded_from_anywhere(html: str) -> None:
     assert "http://" not in own
     assert "https://" not in own
     assert "default-src 'none'" in unescape(own)
-    assert not re.search(
-        r"<(?:script|img|link|iframe)[^>]+(?:src|href)=(?![\"']data:)", html.partition("<main")[0]
-    )
+    assert not re.search(r"<(?:script|img|link|iframe)[^>]+(?:src|href)=(?![\"']data:)", html.partition("<main")[0])
 
 
 def test_a_completion_cannot_leave_its_island(html: str) -> None:
@@ -83,9 +81,7 @@ def test_a_page_without_samples(run: LoadedRun, summary: Summary) -> None:
 
 
 def test_the_manifest_is_flattened() -> None:
-    facts = dict(
-        manifest_facts({"data": {"hash": "x"}, "models": [{"model": "m"}], "left_out": {"a": ["1"]}})
-    )
+    facts = dict(manifest_facts({"data": {"hash": "x"}, "models": [{"model": "m"}], "left_out": {"a": ["1"]}}))
     assert facts == {"data.hash": "x", "models[0].model": "m"}
 
 
@@ -111,9 +107,7 @@ def test_the_charts_draw_without_a_browser(summary: Summary) -> None:
 
 
 @pytest.mark.parametrize("status", list(Status))
-def test_only_outcomes_that_the_machine_caused_have_their_own_colour(
-    summary: Summary, status: Status
-) -> None:
+def test_only_outcomes_that_the_machine_caused_have_their_own_colour(summary: Summary, status: Status) -> None:
     column = summary.columns[0].model_copy(update={"statuses": {status.value: 3}})
     drawn = json.dumps(answer_charts.status_shares([column]))
     assert (charts.OURS in drawn) == status.is_machine_fault
@@ -130,9 +124,7 @@ def page(html: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[object
         page.faults = []
         page.asked = []
         page.on("pageerror", lambda error: page.faults.append(str(error)))
-        page.on(
-            "console", lambda message: page.faults.append(message.text) if message.type == "error" else None
-        )
+        page.on("console", lambda message: page.faults.append(message.text) if message.type == "error" else None)
         page.on("request", lambda request: page.asked.append(request.url))
         page.goto(path.as_uri())
         page.wait_for_function("document.querySelectorAll('.chart svg').length >= 6", timeout=60_000)

@@ -124,8 +124,7 @@ def test_a_text_without_judgement_lowers_the_share_not_the_mean(run: LoadedRun) 
     again = next(entry for entry in fewer.columns if entry.model == column.model)
     assert again.judged < again.samples == column.samples
     faulty = [
-        row.model_copy(update={"values": {}, "fault": "no"}) if row.answer == answer else row
-        for row in run.judgements
+        row.model_copy(update={"values": {}, "fault": "no"}) if row.answer == answer else row for row in run.judgements
     ]
     judged = section(replace(run, judgements=faulty, judgements_missing={("a/judge", "p", CRITERION): 3}))
     assert judged.graders[0].unreadable >= 1
@@ -186,9 +185,7 @@ def test_the_released_overall_is_the_mean_of_the_means_of_files() -> None:
     settings = {"form": "final-sum", "scores": {"total": 10.0}}
     manifest["graders"] = [{"model": "a/judge", "parameters": "p", "source": "model", "settings": settings}]
     rows = [
-        row.model_copy(
-            update={"criterion": "devbench-paper@1", "values": {"total": sum(row.values.values())}}
-        )
+        row.model_copy(update={"criterion": "devbench-paper@1", "values": {"total": sum(row.values.values())}})
         for row in run.judgements
         if not (row.problem_id.startswith("devbench/java/") and row.problem_id.endswith("/1"))
     ]
@@ -233,9 +230,7 @@ def test_the_csv_holds_every_cell(summary: Summary) -> None:
 
 
 def test_table_7_in_form(summary: Summary) -> None:
-    table = next(
-        entry for entry in summary_tables(summary) if entry.title.startswith("Judge scores by language")
-    )
+    table = next(entry for entry in summary_tables(summary) if entry.title.startswith("Judge scores by language"))
     assert table.heads == (
         "Model", "All", "C#", "C++", "Java", "JavaScript", "Python", "TypeScript", "Judged",
     )  # fmt: skip
@@ -248,9 +243,7 @@ def test_the_charts_can_be_drawn(run: LoadedRun, summary: Summary) -> None:
         assert chart is not None
         svg = to_svg(chart)
         assert "gpt-4o" in svg
-    assert all(
-        name in render_html(summary, run, samples=0) for name in ("chart-judged-0-0", "chart-judged-0-1")
-    )
+    assert all(name in render_html(summary, run, samples=0) for name in ("chart-judged-0-0", "chart-judged-0-1"))
 
 
 def test_printed_scores_stand_beside_ours(run: LoadedRun, summary: Summary) -> None:

@@ -66,15 +66,7 @@ def test_policies_stand_side_by_side_the_runs_own_first() -> None:
     table = policies_table(summary, "default")
     assert table is not None
     assert table.heads == ("Model", "Part", "Problems", *PASSES)
-    assert [field.text for field in table.rows[0]][1:] == [
-        "all",
-        "4",
-        "75.0%",
-        "0.0%",
-        "25.0%",
-        "25.0%",
-        "50.0%",
-    ]
+    assert [field.text for field in table.rows[0]][1:] == ["all", "4", "75.0%", "0.0%", "25.0%", "25.0%", "50.0%"]
     assert {row[1].text for row in table.rows[1:]} == {"Python / infill", "Python / suffix hidden"}
     # What is only beside the run's own policy is broken down by nothing else.
     assert "constructs" in summary.columns[0].strata
@@ -96,9 +88,7 @@ def test_the_page_holds_the_policies_and_a_figure_for_each_language() -> None:
     heat = heat_map(summary.columns[0], "language / mode / constructs")
     assert heat is not None
     assert heat["layer"][0]["encoding"]["y"]["sort"] == ["Python / infill", "Python / suffix hidden"]
-    assert 'id="policies"' not in render_html(
-        summarise_run(make_run(per_cell=1, samples=1)), found, samples=0
-    )
+    assert 'id="policies"' not in render_html(summarise_run(make_run(per_cell=1, samples=1)), found, samples=0)
 
 
 def test_the_papers_interval_and_wilsons_stand_beside_ours() -> None:
@@ -186,10 +176,7 @@ def test_models_that_were_asked_in_several_contexts_are_called_by_them() -> None
         for name, settings in (("p0", {}), ("p1", {"context": "retrieval@2"}))
     ]
     asked = [("m", "p0"), ("m", "p1"), ("reference", "")]
-    assert context_titles({"models": models}, asked) == {
-        ("m", "p0"): "m (as_is)",
-        ("m", "p1"): "m (retrieval@2)",
-    }
+    assert context_titles({"models": models}, asked) == {("m", "p0"): "m (as_is)", ("m", "p1"): "m (retrieval@2)"}
     # Two that differ in something else keep the titles by their hashes.
     twice = [*models, {"model": "m", "source": "model", "parameters": "p2", "settings": {}}]
     assert context_titles({"models": twice}, [*asked, ("m", "p2")]) == {}

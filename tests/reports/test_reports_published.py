@@ -32,9 +32,7 @@ def test_every_table_of_numbers_ships_with_the_package() -> None:
 
 
 def test_all_nine_models_have_a_name_of_ours() -> None:
-    assert {cell.model for cell in published_numbers("devbench")} == set(
-        published_names("devbench")["models"].values()
-    )
+    assert {cell.model for cell in published_numbers("devbench")} == set(published_names("devbench")["models"].values())
 
 
 def test_every_printed_cell_of_two_models_finds_ours(paper: Summary) -> None:
@@ -45,11 +43,7 @@ def test_every_printed_cell_of_two_models_finds_ours(paper: Summary) -> None:
 
 
 def test_printed_values_are_rates(paper: Summary) -> None:
-    row = next(
-        r
-        for r in compare_with_published(paper)
-        if (r.table, r.model, r.label) == ("Table 5", "gpt-4o", "all")
-    )
+    row = next(r for r in compare_with_published(paper) if (r.table, r.model, r.label) == ("Table 5", "gpt-4o", "all"))
     assert row.printed == pytest.approx(0.772)
     assert row.low <= row.ours <= row.high
 

@@ -38,9 +38,7 @@ def test_every_field_is_computed_by_one_section() -> None:
 
 def test_published_numbers_are_shown_on_request_only() -> None:
     chosen = {type(section).__name__ for section in text_sections(published=False)}
-    assert {type(section).__name__ for section in page_sections(published=True)} - chosen == {
-        "PublishedSection"
-    }
+    assert {type(section).__name__ for section in page_sections(published=True)} - chosen == {"PublishedSection"}
     assert len(csv_sections()) == len(SECTIONS)
 
 

@@ -79,9 +79,7 @@ def test_a_problem_counts_in_every_part_whose_value_it_has() -> None:
 
 
 def test_labels_that_no_problem_has_make_no_stratum() -> None:
-    assert [stratum.name for stratum in strata_of(problems(), "default", DEFAULT_STRATIFICATION)] == [
-        "language"
-    ]
+    assert [stratum.name for stratum in strata_of(problems(), "default", DEFAULT_STRATIFICATION)] == ["language"]
 
 
 def summary(profile: str = "default") -> Summary:

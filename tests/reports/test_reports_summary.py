@@ -32,9 +32,7 @@ def verdicts(model: str, outcomes: dict[str, list[str | None]], profile: str = "
             )  # fmt: skip
 
 
-def summary_of(
-    *scores, manifest: dict | None = None, gate: dict[str, str] | None = None, problems=PROBLEMS
-) -> Summary:
+def summary_of(*scores, manifest: dict | None = None, gate: dict[str, str] | None = None, problems=PROBLEMS) -> Summary:
     frame = build_frame(problems, [score for group in scores for score in group], gate)
     return summarise(LoadedRun("small", {"suite": "devbench"} | (manifest or {}), problems, [], frame))
 
@@ -91,10 +89,7 @@ def test_strata_hold_their_own_problems() -> None:
         "java": (2, 0.0),
         "python": (4, 0.75),
     }
-    assert [cell.name for cell in strata["language / category"]] == [
-        "java / low_context",
-        "python / api_usage",
-    ]
+    assert [cell.name for cell in strata["language / category"]] == ["java / low_context", "python / api_usage"]
 
 
 def test_coverage_counts_missing_verdicts_and_missing_rows_but_not_what_is_left_out() -> None:
@@ -150,13 +145,9 @@ def test_the_score_on_valid_problems_stands_beside_all() -> None:
 def test_profiles_never_share_a_column() -> None:
     outcomes = ids(PROBLEMS[:1], ["passed", "failed"])
     paper = list(verdicts("m", outcomes, "paper", line0_cosine=0.4))
-    paper = [
-        s.model_copy(update={"values": {**s.values, "line0_match": float(s.sample == 0)}}) for s in paper
-    ]
+    paper = [s.model_copy(update={"values": {**s.values, "line0_match": float(s.sample == 0)}}) for s in paper]
     default = [
-        s.model_copy(
-            update={"values": {**s.values, "cosine": 0.8, "line0_exact_match": float(s.sample == 0)}}
-        )
+        s.model_copy(update={"values": {**s.values, "cosine": 0.8, "line0_exact_match": float(s.sample == 0)}})
         for s in verdicts("m", outcomes)
     ]
     summary = summary_of(paper, default)
@@ -221,11 +212,7 @@ def test_exports_of_earlier_versions_are_read(made_up: Summary) -> None:
     def former(value: object) -> object:
         if isinstance(value, list):
             return [former(item) for item in value]
-        return (
-            {former_names.get(k, k): former(v) for k, v in value.items()}
-            if isinstance(value, dict)
-            else value
-        )
+        return {former_names.get(k, k): former(v) for k, v in value.items()} if isinstance(value, dict) else value
 
     former_names = {new: old for kind in (Summary, RateCell) for old, new in kind.former_names.items()}
     text = json.dumps(former(json.loads(to_json(made_up))))

@@ -26,9 +26,7 @@ def answer(problem: str, sample: int = 0, model: str = "m", **fields: object) ->
 
 
 def absent(kind: str, sample: int, model: str = "m") -> MissingSample:
-    return MissingSample(
-        problem_id="p3", model=model, parameters="abc", sample=sample, kind=kind, message="no"
-    )
+    return MissingSample(problem_id="p3", model=model, parameters="abc", sample=sample, kind=kind, message="no")
 
 
 ROWS = [
@@ -127,14 +125,7 @@ def test_it_shows_in_every_form(folder: RunFolder) -> None:
     summary = summarise_run(run)
     tables = {table.title: table for table in summary_tables(summary)}
     requests = tables["Requests and answers"]
-    assert requests.heads == (
-        "Model",
-        "Requests",
-        "Answers",
-        "Tries",
-        "Stopped by length",
-        "Missing: timeout",
-    )
+    assert requests.heads == ("Model", "Requests", "Answers", "Tries", "Stopped by length", "Missing: timeout")
     assert [field.text for field in requests.rows[0]] == ["m", "3", "4", "4", "25.0%", "1"]
     tokens = tables["Tokens, cost and latency"]
     assert [(field.text, field.note) for field in tokens.rows[0]][1:] == [

@@ -26,9 +26,7 @@ from caretbench.suites.suite_types import BuildResult, ProblemSet
 from tests.support.fakes import FakeClient, Reply, failure
 
 ROLES = {"generator": "writes", "checker": "checks"}
-PRICES = Prices.parse(
-    {"models": {"fake/*": {"input_per_million": 0, "output_per_million": 1_000_000}}}, "here"
-)
+PRICES = Prices.parse({"models": {"fake/*": {"input_per_million": 0, "output_per_million": 1_000_000}}}, "here")
 """One dollar for each token of an answer."""
 
 
@@ -95,15 +93,11 @@ def test_every_request_is_answered_once(tmp_path: Path) -> None:
         ({}, {"models": models_by_role("two", ROLES, ["generator=fake/b"])}),
     ],
 )
-def test_another_question_has_another_key(
-    tmp_path: Path, fields: dict[str, Any], changed: dict[str, Any]
-) -> None:
+def test_another_question_has_another_key(tmp_path: Path, fields: dict[str, Any], changed: dict[str, Any]) -> None:
     with asker(tmp_path, Opened()) as models:
         models.ask("generator", requests("a"))
     opened = Opened()
-    with asker(
-        tmp_path, opened, BuildModelsConfig(**({"models": models_config().models} | changed))
-    ) as models:
+    with asker(tmp_path, opened, BuildModelsConfig(**({"models": models_config().models} | changed))) as models:
         models.ask("generator", requests("a", **fields))
     assert len(opened.texts) == 1
     assert len({row.key for row in AnswerFiles(tmp_path).answers()}) == 2
@@ -126,9 +120,7 @@ def test_a_missing_answer_stops_the_build_and_is_asked_again(tmp_path: Path) -> 
     files = AnswerFiles(tmp_path)
     with (
         asker(tmp_path, Opened(reply)) as models,
-        pytest.raises(
-            AnswersMissingError, match=r"1 of 3 answers are missing \(timeout 1\): a bad day.*errors"
-        ),
+        pytest.raises(AnswersMissingError, match=r"1 of 3 answers are missing \(timeout 1\): a bad day.*errors"),
     ):
         models.ask("generator", requests("a", "b", "c"))
     assert '"request":"b"' in files.errors_path.read_text()
@@ -140,10 +132,7 @@ def test_a_missing_answer_stops_the_build_and_is_asked_again(tmp_path: Path) -> 
 
 
 def test_errors_of_questions_that_are_not_asked_any_more_go(tmp_path: Path) -> None:
-    with (
-        asker(tmp_path, Opened(lambda *_: failure())) as models,
-        pytest.raises(AnswersMissingError),
-    ):
+    with asker(tmp_path, Opened(lambda *_: failure())) as models, pytest.raises(AnswersMissingError):
         models.ask("generator", requests("a"))
     with asker(tmp_path, Opened()) as models:
         models.ask("generator", requests("a", prompt="another"))
@@ -276,9 +265,7 @@ def test_a_role_of_a_suite_is_a_reserved_name() -> None:
         (["generator=fake/a"], {"max_cost": 1.0}, "no price is known for fake/a"),
     ],
 )
-def test_models_are_refused_before_anything_is_read(
-    options: list[str], fields: dict[str, Any], message: str
-) -> None:
+def test_models_are_refused_before_anything_is_read(options: list[str], fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         models_config(*options, **fields)
 

@@ -57,18 +57,11 @@ def names(rows: Sequence[Completion | MissingSample]) -> list[tuple[str, int]]:
 def test_every_sample_becomes_one_row(tmp_path: Path, problems: list[Problem]) -> None:
     usage = Usage(input_tokens=10, output_tokens=4, answers=2)
     client = FakeClient(usage=usage)
-    tally = generate(
-        tmp_path, problems, client, samples=2, price=Price(input_per_million=1, output_per_million=2)
-    )
+    tally = generate(tmp_path, problems, client, samples=2, price=Price(input_per_million=1, output_per_million=2))
     rows = completions(tmp_path)
     assert names(rows) == [(name, sample) for name in "abcd" for sample in (0, 1)]
     first = rows[0]
-    assert (first.text, first.finish_reason, first.prompt, first.usage) == (
-        "answer 0",
-        "stop",
-        "plain@1",
-        usage,
-    )
+    assert (first.text, first.finish_reason, first.prompt, first.usage) == ("answer 0", "stop", "plain@1", usage)
     assert first.cost == pytest.approx(18 / 2 / 1e6)
     assert (tally.requested, tally.answered, tally.share) == (8, 8, 1.0)
     assert (tally.input_tokens, tally.output_tokens) == (40, 16)
@@ -169,9 +162,7 @@ def test_a_text_that_cannot_be_asked_is_missing_and_is_not_sent(
 
 
 @pytest.mark.parametrize("part", ["prefix", "suffix"])
-def test_a_text_that_holds_a_control_token_of_the_model_cannot_be_asked(
-    make_problem: MakeProblem, part: str
-) -> None:
+def test_a_text_that_holds_a_control_token_of_the_model_cannot_be_asked(make_problem: MakeProblem, part: str) -> None:
     problem = make_problem()
     caret = problem.caret.model_copy(update={part: f"{getattr(problem.caret, part)}# <s> and </s>\n"})
     held = problem.model_copy(update={"id": "held", "shown": caret})
@@ -183,9 +174,7 @@ def test_a_text_that_holds_a_control_token_of_the_model_cannot_be_asked(
     ]
 
 
-def test_failures_are_tried_again_and_leave_when_the_sample_comes(
-    tmp_path: Path, problems: list[Problem]
-) -> None:
+def test_failures_are_tried_again_and_leave_when_the_sample_comes(tmp_path: Path, problems: list[Problem]) -> None:
     def flaky(request: ModelRequest, sample: int) -> Reply:
         return failure("busy") if (request.id[-1], sample) in {("b", 1), ("d", 0)} else "fine"
 
@@ -214,9 +203,7 @@ def test_errors_of_other_parameters_and_problems_stay(tmp_path: Path, problems: 
     assert names(missing(tmp_path)) == [("a", 0), ("b", 0)]
 
 
-def test_a_key_stands_once_in_the_errors_whenever_the_stage_is_stopped(
-    tmp_path: Path, problems: list[Problem]
-) -> None:
+def test_a_key_stands_once_in_the_errors_whenever_the_stage_is_stopped(tmp_path: Path, problems: list[Problem]) -> None:
     class StopError(Exception):
         pass
 
@@ -245,9 +232,7 @@ def test_a_stopped_stage_drops_stale_errors_the_next_time(tmp_path: Path, proble
     assert missing(tmp_path) == []
 
 
-def test_money_is_never_overspent_and_what_is_left_over_is_used(
-    tmp_path: Path, problems: list[Problem]
-) -> None:
+def test_money_is_never_overspent_and_what_is_left_over_is_used(tmp_path: Path, problems: list[Problem]) -> None:
     usage = Usage(input_tokens=0, output_tokens=1)
     client = FakeClient(usage=usage, window=8)
     common: dict[str, Any] = {"price": DOLLAR, "sampling": Sampling(max_tokens=4)}
@@ -286,9 +271,7 @@ def test_the_worst_case_counts_bytes_where_no_tokenizer_is_known() -> None:
     assert make_model(FakeClient()).worst_cost(prompt, 2) == 0
 
 
-def test_a_model_that_never_answers_is_not_asked_for_everything(
-    tmp_path: Path, make_problem: MakeProblem
-) -> None:
+def test_a_model_that_never_answers_is_not_asked_for_everything(tmp_path: Path, make_problem: MakeProblem) -> None:
     many = [make_problem(f"python/low_context/{number}") for number in range(MAX_FAILED_REQUESTS + 30)]
     client = FakeClient(lambda _request, _sample: failure("wrong key", "refused"))
     tally = generate(tmp_path, many, client)
@@ -309,18 +292,12 @@ def test_a_model_that_cannot_be_asked_ends_its_turn(tmp_path: Path, problems: li
             raise MachineError("fake/model cannot be asked: 401")
 
     tally = generate(tmp_path, problems, Locked())
-    assert (tally.answered, tally.missing, tally.stop_reason) == (
-        2,
-        {"provider": 2},
-        "fake/model cannot be asked: 401",
-    )
+    assert (tally.answered, tally.missing, tally.stop_reason) == (2, {"provider": 2}, "fake/model cannot be asked: 401")
     assert names(missing(tmp_path)) == [("c", 0), ("d", 0)]
     assert missing(tmp_path)[1].message == "not asked: fake/model cannot be asked: 401"
 
 
-def test_no_key_reaches_the_errors(
-    tmp_path: Path, problems: list[Problem], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_key_reaches_the_errors(tmp_path: Path, problems: list[Problem], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", "very-secret-value")
     generate(tmp_path, problems[:1], FakeClient(lambda _r, _s: failure("401: very-secret-value is wrong")))
     assert "very-secret-value" not in (tmp_path / "errors.jsonl").read_text()
@@ -334,9 +311,7 @@ def test_half_a_character_and_nothing_at_all_can_be_stored(tmp_path: Path, probl
     assert missing(tmp_path)[0].message == "bad �"
 
 
-def test_a_client_that_says_nothing_of_a_sample_leaves_it_missing(
-    tmp_path: Path, problems: list[Problem]
-) -> None:
+def test_a_client_that_says_nothing_of_a_sample_leaves_it_missing(tmp_path: Path, problems: list[Problem]) -> None:
     class Silent(FakeClient):
         def submit(self, requests: Any) -> Any:
             for request in requests:
@@ -371,9 +346,7 @@ def test_the_text_of_a_prompt_is_all_of_it() -> None:
 def test_the_stage_costs_little_and_keeps_nothing(tmp_path: Path, make_problem: MakeProblem) -> None:
     """At most 0.5 ms of CPU for each of 20,000 completions, and memory that does not grow with their texts."""
     some = [make_problem(f"python/low_context/{number}") for number in range(4000)]
-    client = Instant(
-        lambda _request, _sample: "    return 2 * x\n" * 40, usage=Usage(input_tokens=9, output_tokens=9)
-    )
+    client = Instant(lambda _request, _sample: "    return 2 * x\n" * 40, usage=Usage(input_tokens=9, output_tokens=9))
     before = time.process_time()
     generate(tmp_path / "cpu", some, client, samples=5)
     stored_cost = time.process_time() - before

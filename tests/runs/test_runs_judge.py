@@ -27,9 +27,7 @@ QUALITY = criterion("devbench-quality")
 RIGHT, WRONG = "    return 2 * x\n", "    return x\n"
 
 
-def make_run(
-    path: Path, problems: Sequence[Problem], answers: Sequence[str | None], model: str = "m"
-) -> RunFolder:
+def make_run(path: Path, problems: Sequence[Problem], answers: Sequence[str | None], model: str = "m") -> RunFolder:
     folder = RunFolder(path)
     data = DataInfo(name="d", hash="h", problems=len(problems), selected=len(problems))
     folder.write_manifest(Manifest(suite="devbench", data=data, policy="syntax@1", profile="default"))
@@ -134,9 +132,7 @@ def test_controls_are_judged_beside_the_completions(tmp_path: Path, make_problem
     assert judge(folder, client, baselines=True).completions == 6
 
 
-def test_an_answer_that_cannot_be_read_is_asked_again_then_missing(
-    tmp_path: Path, make_problem: MakeProblem
-) -> None:
+def test_an_answer_that_cannot_be_read_is_asked_again_then_missing(tmp_path: Path, make_problem: MakeProblem) -> None:
     folder = make_run(tmp_path, [make_problem()], [RIGHT, WRONG])
     said: dict[str, int] = {}
 
@@ -273,12 +269,8 @@ def test_a_grader_that_cannot_be_asked(tmp_path: Path, make_problem: MakeProblem
     folder = make_run(tmp_path, [make_problem(str(number)) for number in range(3)], [RIGHT])
     result = judge(folder, Locked(lambda _request, _sample: GOOD))
     assert (result.judged, result.failed, result.complete) == (1, 2, False)
-    assert result.complaint(folder).startswith(
-        "2 judgements did not come; HTTP 401 for Bearer [redacted]; the same"
-    )
-    assert {row.message for row in folder.missing_judgements()} == {
-        "not asked: HTTP 401 for Bearer [redacted]"
-    }
+    assert result.complaint(folder).startswith("2 judgements did not come; HTTP 401 for Bearer [redacted]; the same")
+    assert {row.message for row in folder.missing_judgements()} == {"not asked: HTTP 401 for Bearer [redacted]"}
     assert judge(folder, grader()).complete
     assert not folder.judge_errors_path.exists()
 

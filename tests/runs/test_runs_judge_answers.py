@@ -29,10 +29,7 @@ GOOD = "Title: cache: evict\n\nBody: The oldest entry is dropped. The lock is go
 
 
 def make_run(
-    path: Path,
-    problems: Iterable[Problem],
-    answers: Mapping[str, Iterable[str | None]],
-    profile: Profile = "default",
+    path: Path, problems: Iterable[Problem], answers: Mapping[str, Iterable[str | None]], profile: Profile = "default"
 ) -> RunFolder:
     """A run of some problems; every model's answers to each of them."""
     folder, problems = RunFolder(path), list(problems)
@@ -66,10 +63,7 @@ def honest(request: ModelRequest, _sample: int) -> Reply:
 
 
 def judge(
-    folder: RunFolder,
-    reply: Callable[[ModelRequest, int], Reply] = honest,
-    name: str = "fake/judge",
-    **options: Any,
+    folder: RunFolder, reply: Callable[[ModelRequest, int], Reply] = honest, name: str = "fake/judge", **options: Any
 ) -> tuple[dict[str, JudgingResult], FakeClient]:
     client = FakeClient(reply, name=name, accepts=["chat"])
     arguments: dict[str, Any] = {"control_problems": 0} | options
@@ -91,12 +85,7 @@ def rows_of(folder: RunFolder, **options: Any) -> dict[tuple[str, str, int], Rat
 def test_checks_name_the_criterion_and_the_profile_decides(make_problem: MakeProblem) -> None:
     problems = [*question_problems(), make_problem()]
     default = {part.criterion.key: len(part.problems) for part in problems_by_criterion(problems, "default")}
-    assert default == {
-        "efcb-masked@1": 3,
-        "efcb-description@1": 3,
-        "efcb-claims@1": 3,
-        "devbench-quality@1": 1,
-    }
+    assert default == {"efcb-masked@1": 3, "efcb-description@1": 3, "efcb-claims@1": 3, "devbench-quality@1": 1}
     paper = {part.criterion.key: len(part.problems) for part in problems_by_criterion(problems, "paper")}
     assert paper == {"efcb-similarity-paper@1": 6, "efcb-hallucination-paper@1": 3, "devbench-paper@1": 1}
     own = problems_by_criterion(problems, "default", criterion("efcb-similarity-paper"))
@@ -150,9 +139,7 @@ def test_both_orders_are_asked_and_requests_are_not_mixed(tmp_path: Path) -> Non
 def test_one_false_statement_makes_a_hallucination(tmp_path: Path) -> None:
     problem = question_problem("reverse-qa-hallu", "cache")
     true = "It drops an entry. It compares with c.limit {"
-    folder = make_run(
-        tmp_path, [problem], {"m": [true, f"{true}. It sells shoes", "", None, "<think>so</think> "]}
-    )
+    folder = make_run(tmp_path, [problem], {"m": [true, f"{true}. It sells shoes", "", None, "<think>so</think> "]})
     result, client = judge(folder)
     assert [kind(request) for request in client.asked] == ["claims"] * 2 + ["support"] * 3 + ["support"]
     rows = rows_of(folder)
@@ -181,9 +168,7 @@ def test_statements_that_differ_between_repeats_are_judged_in_theirs(tmp_path: P
 
     def unsteady(request: ModelRequest, sample: int) -> Reply:
         if kind(request) == "claims":
-            return json.dumps(
-                {"claims": [["It drops an entry"], ["It drops an entry", "It sells shoes"]][sample]}
-            )
+            return json.dumps({"claims": [["It drops an entry"], ["It drops an entry", "It sells shoes"]][sample]})
         return honest(request, sample)
 
     _, client = judge(folder, unsteady, repeats=2)
@@ -197,11 +182,7 @@ def test_a_statement_that_was_not_judged_leaves_no_verdict(tmp_path: Path) -> No
     folder = make_run(tmp_path, problems, {"m": ["It drops an entry. It sells shoes"]})
 
     def forgetful(request: ModelRequest, sample: int) -> Reply:
-        if (
-            kind(request) == "support"
-            and "cache/cache.go" in said(request)
-            and "drops an entry" in said(request)
-        ):
+        if kind(request) == "support" and "cache/cache.go" in said(request) and "drops an entry" in said(request):
             return failure("gone")
         return honest(request, sample)
 
@@ -215,9 +196,7 @@ def test_a_statement_that_was_not_judged_leaves_no_verdict(tmp_path: Path) -> No
 
 
 def test_a_stop_between_the_steps_loses_nothing(tmp_path: Path) -> None:
-    folder = make_run(
-        tmp_path, [question_problem("reverse-qa-hallu", change) for change in CHANGES], {"m": [GOOD]}
-    )
+    folder = make_run(tmp_path, [question_problem("reverse-qa-hallu", change) for change in CHANGES], {"m": [GOOD]})
     count = 0
 
     def stopped(request: ModelRequest, sample: int) -> Reply:
@@ -255,10 +234,7 @@ def test_the_second_step_belongs_to_the_first(tmp_path: Path) -> None:
 
 def test_out_of_range_is_asked_again_and_then_missing(tmp_path: Path) -> None:
     folder = make_run(
-        tmp_path,
-        [question_problem("reverse-qa", change) for change in CHANGES],
-        {"m": [GOOD]},
-        profile="paper",
+        tmp_path, [question_problem("reverse-qa", change) for change in CHANGES], {"m": [GOOD]}, profile="paper"
     )
 
     def wild(request: ModelRequest, _sample: int) -> str:
@@ -275,19 +251,13 @@ def test_out_of_range_is_asked_again_and_then_missing(tmp_path: Path) -> None:
 
 def test_two_graders_count_where_both_judged(tmp_path: Path) -> None:
     folder = make_run(
-        tmp_path,
-        [question_problem("reverse-qa", change) for change in CHANGES],
-        {"m": [GOOD]},
-        profile="paper",
+        tmp_path, [question_problem("reverse-qa", change) for change in CHANGES], {"m": [GOOD]}, profile="paper"
     )
     judge(folder, lambda _request, _sample: "4", name="fake/a")
     judge(folder, lambda request, _sample: failure() if "flags" in said(request) or "--json" in said(request) else "8",
           name="fake/b")  # fmt: skip
     assert [row.value for row in rows_of(folder).values()] == [6.0, None, 6.0]
-    assert {row.grader for row in JudgedAnswers.from_folder(folder).rows(by_grader=True)} == {
-        "fake/a",
-        "fake/b",
-    }
+    assert {row.grader for row in JudgedAnswers.from_folder(folder).rows(by_grader=True)} == {"fake/a", "fake/b"}
 
 
 def test_what_a_judge_sees_may_be_the_suites_word(tmp_path: Path) -> None:
@@ -305,18 +275,14 @@ def test_what_a_judge_sees_may_be_the_suites_word(tmp_path: Path) -> None:
 def test_under_the_paper_profile_the_raw_answer_is_judged(tmp_path: Path) -> None:
     text = "<think>hm</think>\nTitle: x\n"
     for profile, seen in (("paper", text), ("default", "Title: x")):
-        folder = make_run(
-            tmp_path / profile, [question_problem("reverse-qa", "cache")], {"m": [text]}, profile=profile
-        )  # type: ignore[arg-type]
+        folder = make_run(tmp_path / profile, [question_problem("reverse-qa", "cache")], {"m": [text]}, profile=profile)  # type: ignore[arg-type]
         _, client = judge(folder)
         assert between(said(client.asked[0]), "PREDICTION" if profile == "paper" else "WRITTEN TEXT") == seen
 
 
 def test_baselines_are_judged_when_asked(tmp_path: Path) -> None:
     folder = make_run(
-        tmp_path,
-        [question_problem("mpr-gen", "cache")],
-        {"m": ["x"], "reference": ["whatever"], "own": ["y"]},
+        tmp_path, [question_problem("mpr-gen", "cache")], {"m": ["x"], "reference": ["whatever"], "own": ["y"]}
     )
     manifest = folder.manifest()
     manifest.models.append(ModelInfo(model="own", source="baseline"))
@@ -342,8 +308,5 @@ def test_without_an_answer_nothing_is_judged(tmp_path: Path) -> None:
     client = FakeClient(honest, accepts=["chat"])
     with pytest.raises(NothingToJudgeError):
         judge_part(
-            part,
-            CriterionProblems(criterion("efcb-masked"), ()),
-            [("j", client)],
-            JudgingSettings(policy("raw")),
+            part, CriterionProblems(criterion("efcb-masked"), ()), [("j", client)], JudgingSettings(policy("raw"))
         )

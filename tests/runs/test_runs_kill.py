@@ -37,9 +37,7 @@ def test_twenty_kills_lose_and_double_nothing(tmp_path: Path) -> None:
     interrupted = 0
     for number in range(KILLS):
         before = size(folder.scores_path)
-        process = subprocess.Popen(
-            command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         # Most moments fall into the scoring, some into the start.
         while number % 3 and size(folder.scores_path) == before and process.poll() is None:
             time.sleep(0.02)

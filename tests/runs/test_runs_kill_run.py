@@ -53,9 +53,7 @@ def test_twenty_kills_lose_double_and_repeat_nothing(tmp_path: Path) -> None:
     interrupted = 0
     for number in range(KILLS):
         before = size(folder.completions_path)
-        process = subprocess.Popen(
-            command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         # Most moments fall into the asking, some into the start.
         while number % 4 and size(folder.completions_path) == before and process.poll() is None:
             time.sleep(0.02)

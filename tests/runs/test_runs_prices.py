@@ -40,9 +40,7 @@ def test_prices_are_found_by_name_then_by_the_longest_pattern(tmp_path: Path) ->
         '[models."openai/gpt-4*"]\ninput_per_million = 3\noutput_per_million = 3\ncurrency = "USD"\n'
     )
     prices = Prices.load(path)
-    found = [
-        prices.find(spec) for spec in ("openai/gpt-4o-mini", "openai/o3", "openai/gpt-4.1", "mistral/small")
-    ]
+    found = [prices.find(spec) for spec in ("openai/gpt-4o-mini", "openai/o3", "openai/gpt-4.1", "mistral/small")]
     assert [price and price.input_per_million for price in found] == [1, 2, 3, None]
     assert prices.find("gguf//models/a.gguf") is FREE
     assert prices.find("command/my-completer --stdin") is FREE

@@ -45,14 +45,11 @@ def test_every_completion_gets_each_score_once(tmp_path: Path, make_problem: Mak
     stage = scoring(tmp_path, [problem], executor)
     answers = ["    return 2 * x\n", "    return x\n", None]
     stage.add_completions(
-        Completion(problem_id=problem.id, model="m", sample=sample, text=text)
-        for sample, text in enumerate(answers)
+        Completion(problem_id=problem.id, model="m", sample=sample, text=text) for sample, text in enumerate(answers)
     )
     assert stage.run() == {}
     passed = {
-        row.sample: row.values["passed"]
-        for row in rows(tmp_path)
-        if row.model == "m" and row.scorer == EXECUTION
+        row.sample: row.values["passed"] for row in rows(tmp_path) if row.model == "m" and row.scorer == EXECUTION
     }
     assert passed == {0: 1.0, 1: 0.0, 2: 0.0}
     before = rows(tmp_path)
@@ -63,9 +60,7 @@ def test_every_completion_gets_each_score_once(tmp_path: Path, make_problem: Mak
     assert len({row.key for row in before}) == len(before)
 
 
-def test_a_problem_whose_reference_answer_fails_here_is_left_out(
-    tmp_path: Path, make_problem: MakeProblem
-) -> None:
+def test_a_problem_whose_reference_answer_fails_here_is_left_out(tmp_path: Path, make_problem: MakeProblem) -> None:
     problem = make_problem(reference="    return None\n")
     stage = scoring(tmp_path, [problem], FakeExecutor(right))
     stage.add_completions([Completion(problem_id=problem.id, model="m", text="    return 2 * x\n")])
@@ -118,9 +113,7 @@ def test_a_module_that_only_the_completion_wants_is_the_models_failure(
     problem = make_problem()
     executor = FakeExecutor(lambda r: Status.UNRESOLVED_IMPORT if "numpy" in r.source else Status.PASSED)
     stage = scoring(tmp_path, [problem], executor)
-    stage.add_completions(
-        [Completion(problem_id=problem.id, model="m", text="    import numpy\n    return 2 * x\n")]
-    )
+    stage.add_completions([Completion(problem_id=problem.id, model="m", text="    import numpy\n    return 2 * x\n")])
     stage.run()
     [row] = [row for row in rows(tmp_path) if row.model == "m" and row.scorer == EXECUTION]
     assert (row.counted, row.outcome, row.values["passed"]) == (True, "unresolved_import", 0.0)
@@ -136,9 +129,7 @@ def test_our_own_failures_are_never_counted(tmp_path: Path, make_problem: MakePr
     assert (row.counted, row.values) == (False, {})
 
 
-def test_a_reference_answer_that_took_too_long_is_tried_again(
-    tmp_path: Path, make_problem: MakeProblem
-) -> None:
+def test_a_reference_answer_that_took_too_long_is_tried_again(tmp_path: Path, make_problem: MakeProblem) -> None:
     problem = make_problem()
     slow = scoring(tmp_path, [problem], FakeExecutor(lambda _request: Status.TIMEOUT))
     assert slow.run() == {"reference: timeout": [problem.id]}
@@ -166,9 +157,7 @@ def test_an_error_in_place_of_a_completion(
 ) -> None:
     problem = make_problem()
     stage = scoring(tmp_path, [problem], FakeExecutor(right), profile)
-    stage.add_completions(
-        [Completion(problem_id=problem.id, model="m", text="Error: API request failed", error=True)]
-    )
+    stage.add_completions([Completion(problem_id=problem.id, model="m", text="Error: API request failed", error=True)])
     stage.run()
     [row] = [row for row in rows(tmp_path) if row.model == "m" and row.scorer == EXECUTION]
     assert row.counted is counted
@@ -229,15 +218,12 @@ def test_the_graders_of_a_judged_run_stay_when_it_is_scored_again(tmp_path: Path
     assert [info.model for info in check_resumable(folder, manifest()).graders] == ["g"]
 
 
-def test_a_pass_that_may_be_faked_is_flagged_and_still_a_pass(
-    tmp_path: Path, make_problem: MakeProblem
-) -> None:
+def test_a_pass_that_may_be_faked_is_flagged_and_still_a_pass(tmp_path: Path, make_problem: MakeProblem) -> None:
     problem = make_problem()
     stage = scoring(tmp_path, [problem], FakeExecutor(right))
     texts = ["    import os; os._exit(0); return 2 * x\n", "    return 2 * x\n"]
     stage.add_completions(
-        Completion(problem_id=problem.id, model="m", sample=sample, text=text)
-        for sample, text in enumerate(texts)
+        Completion(problem_id=problem.id, model="m", sample=sample, text=text) for sample, text in enumerate(texts)
     )
     stage.run()
     found = {
@@ -255,8 +241,7 @@ def test_another_policy_adds_rows_and_takes_the_verdicts_on_reference_answers(
     executor = FakeExecutor(right)
     stage = scoring(tmp_path, problems, executor)
     stage.add_completions(
-        Completion(problem_id=problem.id, model="m", text="    return 2 * x\n    return )")
-        for problem in problems
+        Completion(problem_id=problem.id, model="m", text="    return 2 * x\n    return )") for problem in problems
     )
     first = stage.run()
     before, asked = rows(tmp_path), len(executor.asked)
@@ -265,10 +250,7 @@ def test_another_policy_adds_rows_and_takes_the_verdicts_on_reference_answers(
     assert after[: len(before)] == before  # also those without a verdict
     assert {row.policy for row in after} == {"syntax@1", "raw@1"}
     assert [request for request in executor.asked[asked:] if request.source.endswith("return 3\n")] == []
-    assert (
-        sum(row.model == "reference" and row.policy == "raw@1" and row.scorer == EXECUTION for row in after)
-        == 2
-    )
+    assert sum(row.model == "reference" and row.policy == "raw@1" and row.scorer == EXECUTION for row in after) == 2
 
 
 class Waiting(FakeExecutor):

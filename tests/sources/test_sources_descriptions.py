@@ -70,9 +70,7 @@ See https://example.com/design for why.
 Fixes #1
 ```"""
     )
-    assert count_prose_characters(FORM) == len(
-        "Retry the write once, since the follower may be behind. See for why."
-    )
+    assert count_prose_characters(FORM) == len("Retry the write once, since the follower may be behind. See for why.")
 
 
 @pytest.mark.parametrize(
@@ -253,9 +251,7 @@ def test_what_only_begins_like_one_stays(line: str) -> None:
 
 
 def test_the_end_of_a_wrapped_sentence_stays() -> None:
-    text = (
-        "The printer has its own rules for tables, and for\nformatting.\nIt leaves alone what is\nwhitespace."
-    )
+    text = "The printer has its own rules for tables, and for\nformatting.\nIt leaves alone what is\nwhitespace."
     assert clean_description(text) == text
 
 
@@ -280,10 +276,7 @@ def test_the_title_again_goes(title: str, first: str) -> None:
 
 def test_the_title_goes_as_first_sentence_and_as_entry_and_nowhere_else() -> None:
     title = "Read the header first"
-    assert (
-        clean_description("Read the header first. It tells the length.", title=title)
-        == "It tells the length."
-    )
+    assert clean_description("Read the header first. It tells the length.", title=title) == "It tells the length."
     assert clean_description("* Skip blanks\n* Read the header first", title=title) == "* Skip blanks"
     longer = "Read the header first and the body then.\n\nWe read the header first."
     assert clean_description(longer, title=title) == longer

@@ -30,15 +30,7 @@ def test_paths_say_that_nobody_wrote_them(path: str, kind: str) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    [
-        "vendor.go",
-        "src/vendors.rs",
-        "cmd/generate/main.go",
-        "lock.go",
-        "wgengine/x.go",
-        "a/go.sum.py",
-        "b/generated",
-    ],
+    ["vendor.go", "src/vendors.rs", "cmd/generate/main.go", "lock.go", "wgengine/x.go", "a/go.sum.py", "b/generated"],
 )
 def test_other_paths_are_code(path: str) -> None:
     assert not is_generated(path)

@@ -44,9 +44,7 @@ def numbered(count: int, word: str = "line") -> str:
 
 def test_merges_squashes_and_plain_commits(history: History) -> None:
     start = history.commit("Begin", {"a.py": "a = 1\n"})
-    squash = history.commit(
-        "Add b (#7)\n\nIt is needed.\n\nSigned-off-by: Ada <ada@example.com>", {"b.py": "b = 1\n"}
-    )
+    squash = history.commit("Add b (#7)\n\nIt is needed.\n\nSigned-off-by: Ada <ada@example.com>", {"b.py": "b = 1\n"})
     side = history.commit("wip", {"c.py": "c = 1\n"}, parents=[start], branch="side")
     side = history.commit("wip 2", {"c.py": "c = 2\n"}, parents=[side], branch="side")
     merge = history.commit(
@@ -140,8 +138,7 @@ def test_a_file_that_becomes_a_link_is_one_change(history: History) -> None:
 
 
 @pytest.mark.parametrize(
-    "path",
-    ["plain", "with blank", 'quo"te', "tab\there", "line\nbreak", "größe/日本", "back\\slash", "a b/b a b/a"],
+    "path", ["plain", "with blank", 'quo"te', "tab\there", "line\nbreak", "größe/日本", "back\\slash", "a b/b a b/a"]
 )
 @pytest.mark.parametrize("content", ["text\n", "", b"\0binary"])
 def test_paths_come_as_they_are(history: History, path: str, content: bytes | str) -> None:
@@ -152,11 +149,7 @@ def test_paths_come_as_they_are(history: History, path: str, content: bytes | st
 
 
 def test_contents_and_messages_that_look_like_git_are_only_text(history: History) -> None:
-    text = (
-        "-- x\n++ y\n@@ -1 +1 @@\ndiff --git a/x b/x\ncommit 1\n\x01\r\n\x0cform feed\n"
-        + "x" * 9000
-        + "\n\0after\n"
-    )
+    text = "-- x\n++ y\n@@ -1 +1 @@\ndiff --git a/x b/x\ncommit 1\n\x01\r\n\x0cform feed\n" + "x" * 9000 + "\n\0after\n"
     history.commit("Begin", {"a": "".join(f"{line}\n" for line in ("-- x", "keep"))})
     message = "Title (#5)\n\nText\ndiff --git a/z b/z\n--- a/z\n+++ b/z\n@@ -1 +1 @@\n-q\n+r"
     history.commit(message, {"a": "keep\n" + text})
@@ -187,20 +180,13 @@ def test_what_is_not_utf_8_is_replaced_and_the_rest_goes_on(history: History) ->
 
 def test_over_long_patches_are_cut_at_a_line_and_counted_whole(history: History) -> None:
     history.commit("Begin", {"a": "x\n"})
-    history.commit(
-        "Large", {"b": numbered(50_000, "größer"), "c": "small\n", "d": "y\n" * 3000, "e": "z" * 300_000}
-    )
+    history.commit("Large", {"b": numbered(50_000, "größer"), "c": "small\n", "d": "y\n" * 3000, "e": "z" * 300_000})
     history.commit("After", {"a": "y\n"})
     history.write()
     after, large = changes(history.folder, PatchLimits(max_file_bytes=2000))
     assert after.files[0].patch == "@@ -1 +1 @@\n-x\n+y"
     found = {file.path: file for file in large.files}
-    assert {path: file.truncated for path, file in found.items()} == {
-        "b": True,
-        "c": False,
-        "d": True,
-        "e": True,
-    }
+    assert {path: file.truncated for path, file in found.items()} == {"b": True, "c": False, "d": True, "e": True}
     assert (found["b"].additions, found["c"].additions, found["d"].additions) == (50_000, 1, 3000)
     assert len(found["b"].patch.encode()) <= 2000
     assert found["b"].patch.split("\n")[-1].startswith("+größer ")
@@ -228,11 +214,7 @@ def test_commits_without_a_change_are_skipped(history: History) -> None:
     history.commit("Nothing", {})
     history.commit("Something", {"a": "y\n"})
     history.write()
-    assert [getattr(change, "reason", "read") for change in read(history.folder)] == [
-        "read",
-        "no_changes",
-        "root",
-    ]
+    assert [getattr(change, "reason", "read") for change in read(history.folder)] == ["read", "no_changes", "root"]
 
 
 def lacking(history: History, count: int, without: set[int]) -> list[str]:
@@ -252,9 +234,7 @@ def test_commits_whose_blobs_are_absent_are_skipped_and_the_rest_is_read(history
     found = read(history.folder)
     order = [change.sha if isinstance(change, SkippedCommit) else change.merge_sha for change in found]
     assert order == names[::-1]
-    skipped = [
-        change for change in found if isinstance(change, SkippedCommit) and change.reason == "unreadable"
-    ]
+    skipped = [change for change in found if isinstance(change, SkippedCommit) and change.reason == "unreadable"]
     assert {change.sha for change in skipped} == {names[number] for number in without}
     assert all(change.detail.startswith("absent: blob ") for change in skipped)
     assert all(len(change.files) == 2 for change in found if isinstance(change, PullRequest))
@@ -264,9 +244,7 @@ def test_a_missing_tree_costs_the_commits_that_need_it(history: History) -> None
     names = lacking(history, 8, set())
     take_away(history.folder, git(history.folder, "rev-parse", f"{names[4]}^{{tree}}"))
     found = {
-        change.sha if isinstance(change, SkippedCommit) else change.merge_sha: getattr(
-            change, "reason", "read"
-        )
+        change.sha if isinstance(change, SkippedCommit) else change.merge_sha: getattr(change, "reason", "read")
         for change in read(history.folder)
     }
     # The commit itself, and the one after it, which is compared with it.
@@ -301,10 +279,7 @@ def test_a_damaged_object_costs_what_needs_it(history: History) -> None:
         place.write_bytes(b"damaged")
     found = read(history.folder)
     read_or_not = [
-        (
-            names.index(getattr(change, "merge_sha", "") or getattr(change, "sha", "")),
-            getattr(change, "reason", ""),
-        )
+        (names.index(getattr(change, "merge_sha", "") or getattr(change, "sha", "")), getattr(change, "reason", ""))
         for change in found
     ]
     assert read_or_not == [
@@ -451,9 +426,7 @@ def test_times_bound_what_is_read_and_need_not_descend(history: History) -> None
 
 def test_bots_are_known_and_forgotten(history: History) -> None:
     history.commit("Begin", {"a": "x\n"})
-    history.commit(
-        "Bump x", {"a": "y\n"}, author="dependabot[bot] <1+dependabot[bot]@users.noreply.github.com>"
-    )
+    history.commit("Bump x", {"a": "y\n"}, author="dependabot[bot] <1+dependabot[bot]@users.noreply.github.com>")
     history.commit("Write it", {"a": "z\n"})
     history.write()
     person, bot = changes(history.folder)
@@ -467,9 +440,7 @@ def test_a_merge_is_its_branchs_authors_whoever_merged_it(history: History) -> N
     start = history.commit("Begin", {"a": "x\n"})
     mine = history.commit("By hand", {"a": "y\n"}, parents=[start], branch="mine")
     first = history.commit("Merge #1: By hand", {"a": "y\n"}, parents=[start, mine], author=robot)
-    bump = history.commit(
-        "Bump", {"a": "z\n"}, parents=[first], branch="bump", author="renovate <r@example.com>"
-    )
+    bump = history.commit("Bump", {"a": "z\n"}, parents=[first], branch="bump", author="renovate <r@example.com>")
     history.commit("Merge #2: Bump", {"a": "z\n"}, parents=[first, bump])
     history.write()
     assert [(change.number, change.is_bot) for change in changes(history.folder)] == [(2, True), (1, False)]

@@ -33,9 +33,7 @@ def shas(path: Path) -> list[str]:
 
 
 def added_up(found: MiningResult) -> int:
-    return (
-        found.outside_period + found.already_stored + found.written + found.not_reached + len(found.skipped)
-    )
+    return found.outside_period + found.already_stored + found.written + found.not_reached + len(found.skipped)
 
 
 def test_a_history_is_mined_newest_first(clone: Path, tmp_path: Path) -> None:
@@ -193,11 +191,5 @@ def test_time_bounds_are_those_of_the_merge(tmp_path: Path) -> None:
     history.commit("Begin", {"a": "x\n"}, time=EPOCH)
     history.commit("Later", {"a": "y\n"}, time=EPOCH + 3 * DAY)
     history.write()
-    assert (
-        mine_git(history.folder, tmp_path / "a.jsonl", MiningPeriod(since="2023-11-17T22:13:20Z")).written
-        == 1
-    )
-    assert (
-        mine_git(history.folder, tmp_path / "b.jsonl", MiningPeriod(until="2023-11-17T22:13:20Z")).written
-        == 0
-    )
+    assert mine_git(history.folder, tmp_path / "a.jsonl", MiningPeriod(since="2023-11-17T22:13:20Z")).written == 1
+    assert mine_git(history.folder, tmp_path / "b.jsonl", MiningPeriod(until="2023-11-17T22:13:20Z")).written == 0

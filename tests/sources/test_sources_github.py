@@ -89,9 +89,7 @@ def test_merged_pull_requests_of_the_default_branch_become_records(house: Callab
         assert {asked.headers["x-github-api-version"] for asked in there.server.asked} == {"2022-11-28"}
 
 
-def test_what_is_there_is_not_asked_again_and_unchanged_answers_cost_nothing(
-    house: Callable[..., Any],
-) -> None:
+def test_what_is_there_is_not_asked_again_and_unchanged_answers_cost_nothing(house: Callable[..., Any]) -> None:
     with house(*(change(number) for number in range(1, 6))) as there:
         first = there.mine()
         asked = len(there.server.asked)
@@ -220,9 +218,7 @@ def test_no_other_host_gets_the_token(house: Callable[..., Any]) -> None:
         assert len(there.mine()) == 1
 
 
-@pytest.mark.parametrize(
-    "value", [{"base": {"ref": "main"}}, {"title": None}, {"head": None}, {"created_at": "soon"}]
-)
+@pytest.mark.parametrize("value", [{"base": {"ref": "main"}}, {"title": None}, {"head": None}, {"created_at": "soon"}])
 def test_an_answer_of_another_form_is_passed_over(house: Callable[..., Any], value: dict[str, Any]) -> None:
     with house(change(1), change(2, **value)) as there:
         expected = {1, 2} if value == {"title": None} else {1}
@@ -239,9 +235,7 @@ def test_every_wait_is_bounded_and_grows() -> None:
         assert [step.action for step in waits] == ["wait"] * (MAX_ATTEMPTS - 1) + ["stop"]
         assert all(60 <= step.wait_s <= 4000 for step in waits[:-1])
     assert decide_retry(403, httpx.Headers({"Retry-After": "99999"}), "", 1, NOW, draw).action == "stop"
-    assert (
-        decide_retry(403, httpx.Headers({"retry-after": "soon"}), "rate limit", 1, NOW, draw).action == "wait"
-    )
+    assert decide_retry(403, httpx.Headers({"retry-after": "soon"}), "rate limit", 1, NOW, draw).action == "wait"
 
 
 def test_a_diff_gives_its_files() -> None:

@@ -28,13 +28,7 @@ def test_a_patch_that_was_made_again_repeats_the_first() -> None:
 
 
 def test_short_patches_repeat_only_themselves() -> None:
-    items = {
-        "a": "@@ -1 +1 @@\n-x\n+y",
-        "b": "@@ -7 +7 @@\n-x\n+y",
-        "c": "@@ -1 +1 @@\n-x\n+z",
-        "d": "",
-        "e": "",
-    }
+    items = {"a": "@@ -1 +1 @@\n-x\n+y", "b": "@@ -7 +7 @@\n-x\n+y", "c": "@@ -1 +1 @@\n-x\n+z", "d": "", "e": ""}
     assert find_near_duplicates((name, line_shingles(text)) for name, text in items.items()) == {"b": "a"}
 
 

@@ -44,9 +44,7 @@ def test_however_the_stream_arrives_the_parts_are_the_same(commits: Given, size:
     found = list(parse_log(pieces(stream(commits), size), 2, PatchLimits()))
     assert [commit.fields for commit in found] == [[b"%d" % n, text] for n, (text, _) in enumerate(commits)]
     for commit, (_, files) in zip(found, commits, strict=True):
-        assert [file.hunks for file in commit.files] == [
-            b"".join(hunks).removesuffix(b"\n") for _, hunks in files
-        ]
+        assert [file.hunks for file in commit.files] == [b"".join(hunks).removesuffix(b"\n") for _, hunks in files]
         for file, (name, hunks) in zip(commit.files, files, strict=True):
             text = b"".join(hunks)
             lines = text.split(b"\n")[:-1]
@@ -82,9 +80,7 @@ def test_a_large_file_is_counted_while_it_passes(size: int, line: bytes) -> None
     count = 3_000_000 // len(line)
     body = b"@@ -0,0 +1,%d @@\n" % count + line * count
     data = (
-        b"\0\0\0\n\ndiff --git a/a b/a\n--- /dev/null\n+++ b/a\n"
-        + body
-        + b"diff --git a/b b/b\nold mode 1\n\0\0\0\n"
+        b"\0\0\0\n\ndiff --git a/a b/a\n--- /dev/null\n+++ b/a\n" + body + b"diff --git a/b b/b\nold mode 1\n\0\0\0\n"
     )
     large, second = parse_log(pieces(data, size), 2, PatchLimits())
     assert second.files == []

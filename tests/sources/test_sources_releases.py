@@ -24,22 +24,10 @@ CODE = changed("src/reader.py", *(f"+    self.step_{number}(line)" for number in
     ("title", "files"),
     [
         ("Headers, at last", [NEWS]),
-        (
-            "Get ready",
-            [changed("package.json", '-  "version": "1.1.0",', '+  "version": "1.2.0-rc.1",'), NEWS],
-        ),
-        (
-            "It is out",
-            [changed("lib/thing/version.rb", '-  VERSION = "1.1.0"', '+  VERSION = "1.2.0"'), NEWS],
-        ),
-        (
-            "Snapshot",
-            [changed("pom.xml", "-  <version>1.2-SNAPSHOT</version>", "+  <version>1.3-SNAPSHOT</version>")],
-        ),
-        (
-            "Tell the number",
-            [changed("src/app.go", '-const Version = "v1.1.0"', '+const Version = "v1.2.0"')],
-        ),
+        ("Get ready", [changed("package.json", '-  "version": "1.1.0",', '+  "version": "1.2.0-rc.1",'), NEWS]),
+        ("It is out", [changed("lib/thing/version.rb", '-  VERSION = "1.1.0"', '+  VERSION = "1.2.0"'), NEWS]),
+        ("Snapshot", [changed("pom.xml", "-  <version>1.2-SNAPSHOT</version>", "+  <version>1.3-SNAPSHOT</version>")]),
+        ("Tell the number", [changed("src/app.go", '-const Version = "v1.1.0"', '+const Version = "v1.2.0"')]),
         ("chore: up deps", [changed("web/package.json", '-    "vite": "^5.0.1",', '+    "vite": "^5.1.0",')]),
         (
             "Update build dependencies",

@@ -20,9 +20,7 @@ MIT = (
     "MIT License\n\nPermission is hereby granted, free of charge, to any person\nobtaining a copy of this ...\n"
     "The above copyright notice and this permission notice shall be included ..."
 )
-APACHE = (
-    "                                 Apache License\n                           Version 2.0, January 2004\n"
-)
+APACHE = "                                 Apache License\n                           Version 2.0, January 2004\n"
 BSD = "Redistribution and use in source and binary forms, with or without\nmodification, are permitted"
 
 
@@ -51,15 +49,9 @@ def test_remotes_tell_host_and_name_and_no_secret(url: str, found: tuple[str, st
         (MIT, "MIT"),
         (APACHE, "Apache-2.0"),
         (BSD, "BSD-2-Clause"),
-        (
-            BSD + ' ... used to endorse or promote\nproducts derived from this software ("AS IS")',
-            "BSD-3-Clause",
-        ),
+        (BSD + ' ... used to endorse or promote\nproducts derived from this software ("AS IS")', "BSD-3-Clause"),
         ("GNU AFFERO GENERAL PUBLIC LICENSE\nVersion 3, 19 November 2007", "AGPL-3.0"),
-        (
-            "GNU GENERAL PUBLIC LICENSE\nVersion 3\n" + "x " * 900 + "the GNU Affero General Public License",
-            "GPL-3.0",
-        ),
+        ("GNU GENERAL PUBLIC LICENSE\nVersion 3\n" + "x " * 900 + "the GNU Affero General Public License", "GPL-3.0"),
         ("GNU LESSER GENERAL PUBLIC LICENSE\n Version 2.1, February 1999", "LGPL-2.1"),
         ("All rights reserved.", None),
         ("", None),
@@ -70,10 +62,7 @@ def test_licences_are_known_by_their_words(text: str, name: str | None) -> None:
 
 
 def test_several_licence_files_are_a_choice() -> None:
-    assert (
-        repository_licence({"LICENSE-MIT": MIT, "LICENSE-APACHE": APACHE, "NOTICE": BSD})
-        == "Apache-2.0 OR MIT"
-    )
+    assert repository_licence({"LICENSE-MIT": MIT, "LICENSE-APACHE": APACHE, "NOTICE": BSD}) == "Apache-2.0 OR MIT"
     assert repository_licence({"LICENSE": "Ask us."}) is None
     names = ("LICENCE", "COPYING.LESSER", "UNLICENSE", "license.md", "licensed.py", "copy.c")
     assert [name for name in names if is_licence_file(name)] == list(names[:4])
@@ -82,9 +71,7 @@ def test_several_licence_files_are_a_choice() -> None:
 def test_suffixes_stand_in_one_language_each() -> None:
     suffixes = [suffix for entry in path_languages().values() for suffix in entry.suffixes]
     assert len(suffixes) == len(set(suffixes))
-    assert [
-        path_language(path) for path in ("a/b.go", "b.min.js", "c.tar.gz", "Makefile", ".py", "d.e/f")
-    ] == [
+    assert [path_language(path) for path in ("a/b.go", "b.min.js", "c.tar.gz", "Makefile", ".py", "d.e/f")] == [
         "go",
         "javascript",
         None,
@@ -137,12 +124,7 @@ def test_a_clone_without_remote_and_with_missing_blobs(tmp_path: Path) -> None:
         take_away(history.folder, git(history.folder, "rev-parse", f"main:{path}"))
     with open_repository(history.folder) as repository:
         facts = read_repository_facts(repository)
-    assert (facts.repo, facts.organization, facts.url, facts.license) == (
-        "plain",
-        UNKNOWN_ORGANIZATION,
-        None,
-        None,
-    )
+    assert (facts.repo, facts.organization, facts.url, facts.license) == ("plain", UNKNOWN_ORGANIZATION, None, None)
     assert facts.language_stats == {"python": 1.0}
     assert facts.change_url(1, "ab") is None
     assert RepositoryFacts(repo="x").table_row(5)["Number of Questions"] == "5"

@@ -68,8 +68,5 @@ def test_trees_are_found_by_the_name_of_the_repository(history: History) -> None
         assert read is not None
         assert read("a.py") == "a = 2\n"
         assert trees.file_reader(pull.model_copy(update={"repo": "owner/other"})) is None
-    with (
-        SourceFilesByRepository({"owner/name": history.folder / "nowhere"}) as trees,
-        pytest.raises(DataError),
-    ):
+    with SourceFilesByRepository({"owner/name": history.folder / "nowhere"}) as trees, pytest.raises(DataError):
         trees.file_reader(pull)

@@ -86,9 +86,7 @@ def test_of_a_cut_patch_the_whole_hunks_are_kept() -> None:
     assert len(parse_hunks("@@ -1 +1 @@\n-a\n+b\n@@ -9,", truncated=True)) == 1
 
 
-LINES = st.lists(
-    st.sampled_from(["", "-- x", "++ y", "@@ -1 +1 @@", "a", "\\ b", "c\r", "\x0c"]), max_size=12
-)
+LINES = st.lists(st.sampled_from(["", "-- x", "++ y", "@@ -1 +1 @@", "a", "\\ b", "c\r", "\x0c"]), max_size=12)
 
 
 @given(old=LINES, new=LINES, context=st.integers(0, 3))

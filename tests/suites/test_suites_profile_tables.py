@@ -54,9 +54,5 @@ def test_the_page_is_made_of_the_rules() -> None:
 def test_profiles_are_told_apart_in_one_place() -> None:
     source = ROOT / "src" / "caretbench"
     literal = re.compile(r"""["']paper["']""")
-    found = {
-        str(path.relative_to(source))
-        for path in source.rglob("*.py")
-        if literal.search(path.read_text("utf-8"))
-    }
+    found = {str(path.relative_to(source)) for path in source.rglob("*.py") if literal.search(path.read_text("utf-8"))}
     assert found <= {"problem.py", "profiles.py", "judging/criteria.py"}  # in criteria it is a field's name

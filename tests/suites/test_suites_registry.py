@@ -123,7 +123,5 @@ class Foreign(Suite):
 
 def test_a_hook_that_fails_names_its_suite_and_itself() -> None:
     source = ReportSource(make_run(per_cell=1), suite=Foreign())
-    with pytest.raises(
-        DataError, match=r"the suite 'foreign' of .*result_tables: RuntimeError: no column 'size'"
-    ):
+    with pytest.raises(DataError, match=r"the suite 'foreign' of .*result_tables: RuntimeError: no column 'size'"):
         _ = source.suite_tables

@@ -27,9 +27,7 @@ def test_a_limit_spreads_a_sample_over_the_cells(limit: int, seed: int) -> None:
 
 
 def test_another_seed_draws_another_sample() -> None:
-    samples = {
-        tuple(p.id for p in Selection(limit=10, seed=seed).apply(DEVBENCH, PROBLEMS)) for seed in range(5)
-    }
+    samples = {tuple(p.id for p in Selection(limit=10, seed=seed).apply(DEVBENCH, PROBLEMS)) for seed in range(5)}
     assert len(samples) > 1
     assert Selection(limit=10).apply(DEVBENCH, PROBLEMS) == Selection(limit=10).apply(DEVBENCH, PROBLEMS)
 

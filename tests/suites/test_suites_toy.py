@@ -63,12 +63,7 @@ def call(work: Path) -> LoadedRun:
     def called(*arguments: str, status: int = 0) -> subprocess.CompletedProcess[str]:
         environment = os.environ | {"PYTHONPATH": str(work / "site"), "OPENAI_API_KEY": "k"}
         done = subprocess.run(
-            [sys.executable, *arguments],
-            cwd=work,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
+            [sys.executable, *arguments], cwd=work, env=environment, capture_output=True, text=True, check=False
         )
         assert done.returncode == status, (arguments, done.stdout, done.stderr)
         return done
@@ -147,9 +142,7 @@ def test_its_build_goes_on_where_it_was_stopped(verb: LoadedRun, work: Path) -> 
     sums = ("build", "toy", "1+1", "2+2", "3+3", "-o", "stopped", "--connections", "1")
     with ModelServer([answer("first"), error(500)], answer="later") as server:
         done = verb(*sums, *generator(server), status=1)
-        assert re.search(
-            r"generator, openai/gpt-4o-mini: 1 of 3 answers are missing \(provider 1\)", done.stderr
-        )
+        assert re.search(r"generator, openai/gpt-4o-mini: 1 of 3 answers are missing \(provider 1\)", done.stderr)
         assert not (work / "stopped" / "problems.jsonl").exists()
         assert (work / "stopped" / "errors.jsonl").exists()
         verb(*sums, *generator(server))
@@ -252,9 +245,7 @@ def test_recorded_answers_are_scored_and_compared(verb: LoadedRun, ran: Path, wo
     (work / "three.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     verb("score", "toy", "--completions", "three.jsonl", "-o", "two", "--no-html")
     assert numbers(verb, "two")["three"] == pytest.approx(1 / 3)
-    compared = json.loads(
-        verb("compare", "one", "two", "--model", "adder", "--model", "three", "--json").stdout
-    )
+    compared = json.loads(verb("compare", "one", "two", "--model", "adder", "--model", "three", "--json").stdout)
     (row,) = compared["overall"]
     assert (row["first_rate"], row["second_rate"]) == (1.0, pytest.approx(1 / 3))
 

@@ -79,9 +79,7 @@ class Table(BaseModel):
 
 def tables() -> dict[str, Table]:
     """All tables, by language."""
-    found = (
-        Table.model_validate(tomllib.loads(path.read_text("utf-8"))) for path in sorted(FOLDER.glob("*.toml"))
-    )
+    found = (Table.model_validate(tomllib.loads(path.read_text("utf-8"))) for path in sorted(FOLDER.glob("*.toml")))
     return {table.language: table for table in found}
 
 

@@ -116,9 +116,7 @@ def added(code: str) -> str:
     return f"@@ -0,0 +1,{len(lines)} @@\n" + "\n".join(f"+{line}" for line in lines)
 
 
-def change(
-    *files: tuple[str, str], sha: str = "a" * 40, repo: str = "owner/name", text: str = ""
-) -> PullRequest:
+def change(*files: tuple[str, str], sha: str = "a" * 40, repo: str = "owner/name", text: str = "") -> PullRequest:
     """A change with these files, each a path and a patch."""
     return PullRequest(
         repo=repo,

@@ -12,9 +12,7 @@ from caretbench.models import FailureKind, ModelAnswer, ModelFailure, ModelReque
 from caretbench.problem import Caret, Latency, Usage
 from caretbench.prompts.strategy import PromptBudget, PromptStrategy, UnpromptableError
 
-ISOLATION = Isolation(
-    backend="fake", level="none", memory="none", network="none", seccomp=False, user="unprivileged"
-)
+ISOLATION = Isolation(backend="fake", level="none", memory="none", network="none", seccomp=False, user="unprivileged")
 
 
 class FakeExecutor:

@@ -26,8 +26,7 @@ def _java(body: str) -> str:
 
 def _csharp(body: str) -> str:
     return (
-        "using System;\nusing System.Diagnostics;\n"
-        f"class Program {{ static void Main(string[] args) {{ {body} }} }}\n"
+        f"using System;\nusing System.Diagnostics;\nclass Program {{ static void Main(string[] args) {{ {body} }} }}\n"
     )
 
 
@@ -168,12 +167,7 @@ def completions(copies: int) -> Iterator[Completion]:
 def score(folder: Path, copies: int, *, use_cache: bool = True) -> None:
     """Score what is missing."""
     stage = ScoringStage(
-        Faulty(),
-        problems(),
-        RunFolder(folder),
-        policy("raw"),
-        "default",
-        LocalExecutor(8, use_cache=use_cache),
+        Faulty(), problems(), RunFolder(folder), policy("raw"), "default", LocalExecutor(8, use_cache=use_cache)
     )
     stage.add_completions(completions(copies))
     stage.run()

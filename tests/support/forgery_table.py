@@ -51,8 +51,5 @@ class Forgeries(_Entry):
 
 def tables() -> dict[str, Forgeries]:
     """Return all tables by language."""
-    found = (
-        Forgeries.model_validate(tomllib.loads(path.read_text("utf-8")))
-        for path in sorted(FOLDER.glob("*.toml"))
-    )
+    found = (Forgeries.model_validate(tomllib.loads(path.read_text("utf-8"))) for path in sorted(FOLDER.glob("*.toml")))
     return {table.language: table for table in found}

@@ -32,8 +32,7 @@ def gguf(entries: Sequence[Entry], *, version: int = 3, order: str = "<", count:
     """The bytes of a file without tensors; ``count`` claims another number of entries."""
     head = b"GGUF" + struct.pack(f"{order}IQQ", version, 0, len(entries) if count is None else count)
     return head + b"".join(
-        _text(key, order) + struct.pack(f"{order}I", kind) + _value(kind, value, order)
-        for key, kind, value in entries
+        _text(key, order) + struct.pack(f"{order}I", kind) + _value(kind, value, order) for key, kind, value in entries
     )
 
 

@@ -43,16 +43,12 @@ def client_on(
 
 def prompt(kind: str = "chat", text: str = "go on") -> Prompt:
     """A prompt of this kind."""
-    return (
-        TextPrompt(text=text) if kind == "text" else ChatPrompt(messages=(Message(role="user", text=text),))
-    )
+    return TextPrompt(text=text) if kind == "text" else ChatPrompt(messages=(Message(role="user", text=text),))
 
 
 def request(identity: str = "one", kind: str = "chat", samples: int = 1, **sampling: Any) -> ModelRequest:
     """A request for so many samples."""
-    return ModelRequest(
-        id=identity, prompt=prompt(kind), samples=tuple(range(samples)), sampling=Sampling(**sampling)
-    )
+    return ModelRequest(id=identity, prompt=prompt(kind), samples=tuple(range(samples)), sampling=Sampling(**sampling))
 
 
 def outcomes(client: InspectClient, *requests: ModelRequest) -> list[ModelAnswer | ModelFailure]:
@@ -60,8 +56,7 @@ def outcomes(client: InspectClient, *requests: ModelRequest) -> list[ModelAnswer
     kind = "text" if "text" in client.accepts and "chat" not in client.accepts else "chat"
     found = list(client.submit(requests or (request(kind=kind),)))
     return sorted(
-        found,
-        key=lambda one: (one.request_id, one.sample if isinstance(one, ModelAnswer) else one.samples[0]),
+        found, key=lambda one: (one.request_id, one.sample if isinstance(one, ModelAnswer) else one.samples[0])
     )
 
 

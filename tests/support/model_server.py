@@ -86,9 +86,7 @@ def half_body(text: str = "half of this is lost") -> Behaviour:
 
 def garbage() -> Behaviour:
     """Bytes that are no JSON under status 200."""
-    return Behaviour(
-        body=b"\x00\xff\xfe<html>\x80 not JSON at all", headers={"Content-Type": "application/json"}
-    )
+    return Behaviour(body=b"\x00\xff\xfe<html>\x80 not JSON at all", headers={"Content-Type": "application/json"})
 
 
 def silence(seconds: float = 3600) -> Behaviour:
@@ -98,9 +96,7 @@ def silence(seconds: float = 3600) -> Behaviour:
 
 def wrong_json(body: Any = None) -> Behaviour:
     """JSON of the wrong types under status 200."""
-    wrong = (
-        {"id": 7, "object": [], "model": None, "choices": "none", "usage": "many"} if body is None else body
-    )
+    wrong = {"id": 7, "object": [], "model": None, "choices": "none", "usage": "many"} if body is None else body
     return Behaviour(body=json.dumps(wrong).encode())
 
 
@@ -180,10 +176,7 @@ def _ollama(body: Json, texts: list[str | None], finish: str, usage: bool) -> Js
         "done": True,
         "done_reason": finish,
     }
-    counts = {
-        "prompt_eval_count": _tokens(body.get("prompt")),
-        "eval_count": _tokens(texts[0] if texts else ""),
-    }
+    counts = {"prompt_eval_count": _tokens(body.get("prompt")), "eval_count": _tokens(texts[0] if texts else "")}
     return whole | (counts if usage else {})
 
 
@@ -201,9 +194,7 @@ def _llama_cpp(body: Json, texts: list[str | None], finish: str, usage: bool) ->
     return whole | (counts if usage else {})
 
 
-def _openai_stream(
-    body: Json, texts: list[str | None], finish: str, usage: bool, chat: bool
-) -> Iterator[bytes]:
+def _openai_stream(body: Json, texts: list[str | None], finish: str, usage: bool, chat: bool) -> Iterator[bytes]:
     frame: Json = {
         "id": "cmpl-1",
         "object": "chat.completion.chunk" if chat else "text_completion",

@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-from caretbench.problem import (
-    Check,
-    ChoiceCheck,
-    ContextFile,
-    CriterionCheck,
-    NoSplice,
-    Problem,
-    Provenance,
-    Question,
-)
+from caretbench.problem import Check, ChoiceCheck, ContextFile, CriterionCheck, NoSplice, Problem, Provenance, Question
 
 CHANGES = {
     "cache": (

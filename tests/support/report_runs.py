@@ -17,15 +17,7 @@ CATEGORIES = (
     "syntax_completion",
 )  # fmt: skip
 SKILL = {"gpt-4o": 0.77, "Ministral-3B": 0.49}
-FAILURES = (
-    "failed",
-    "failed",
-    "runtime_error",
-    "compile_error",
-    "unresolved_import",
-    "timeout",
-    "incomplete",
-)
+FAILURES = ("failed", "failed", "runtime_error", "compile_error", "unresolved_import", "timeout", "incomplete")
 XSS = "</script><script>window.attacked = true</script><!-- <img src=x onerror='window.attacked = true'>"
 
 
@@ -58,17 +50,9 @@ def make_problem(language: str, category: str, number: int, **changes: object) -
 def score(
     problem: Problem, model: str, sample: int, outcome: str, profile: str, cosine: float, line0: float
 ) -> Iterator[Score]:
-    common = {
-        "problem_id": problem.id,
-        "model": model,
-        "sample": sample,
-        "policy": "syntax",
-        "profile": profile,
-    }
+    common = {"problem_id": problem.id, "model": model, "sample": sample, "policy": "syntax", "profile": profile}
     counted = outcome not in {"skipped", "sandbox_error", "missing_dependency"}
-    details = (
-        {} if outcome == "passed" else {"stage": "run", "stderr": f"AssertionError: expected 42 ({outcome})"}
-    )
+    details = {} if outcome == "passed" else {"stage": "run", "stderr": f"AssertionError: expected 42 ({outcome})"}
     yield Score.model_validate(
         common
         | {
@@ -96,11 +80,7 @@ def text_of(problem: Problem, quality: float, randomness: random.Random) -> str:
 
 
 def make_run(
-    per_cell: int = 6,
-    samples: int = 3,
-    profiles: tuple[str, ...] = ("default",),
-    seed: int = 7,
-    name: str = "demo",
+    per_cell: int = 6, samples: int = 3, profiles: tuple[str, ...] = ("default",), seed: int = 7, name: str = "demo"
 ) -> LoadedRun:
     randomness = random.Random(seed)  # noqa: S311  # made-up data
     problems = [
@@ -112,9 +92,7 @@ def make_run(
     completions: list[Completion] = []
     scores: list[Score] = []
     unrunnable = {
-        problem.id
-        for problem in problems
-        if problem.label("language") == "c_sharp" and problem.id.endswith("/1")
+        problem.id for problem in problems if problem.label("language") == "c_sharp" and problem.id.endswith("/1")
     }
     reference_fails = {problem.id for problem in problems if problem.id.endswith("low_context/2")}
     for problem in problems:
@@ -124,17 +102,11 @@ def make_run(
                 quality = min(1.0, max(0.0, skill + ease + randomness.gauss(0.0, 0.2)))
                 text = text_of(problem, quality, randomness)
                 completions.append(
-                    Completion(
-                        problem_id=problem.id, model=model, parameters="none", sample=sample, text=text
-                    )
+                    Completion(problem_id=problem.id, model=model, parameters="none", sample=sample, text=text)
                 )
                 outcome = "passed" if quality > 0.5 else randomness.choice(FAILURES)
                 outcome = (
-                    "skipped"
-                    if problem.id in unrunnable
-                    else "failed"
-                    if problem.id in reference_fails
-                    else outcome
+                    "skipped" if problem.id in unrunnable else "failed" if problem.id in reference_fails else outcome
                 )
                 cosine = min(1.0, max(0.0, 0.3 + 0.6 * quality + randomness.gauss(0.0, 0.18)))
                 for profile in profiles:
@@ -146,9 +118,7 @@ def make_run(
             "copy-context": "x\n",
         }.items():
             completions.append(Completion(problem_id=problem.id, model=baseline, text=text))
-            passes = baseline == "reference" or (
-                baseline == "empty" and problem.id.endswith("syntax_completion/3")
-            )
+            passes = baseline == "reference" or (baseline == "empty" and problem.id.endswith("syntax_completion/3"))
             passes = passes and problem.id not in reference_fails
             outcome = "skipped" if problem.id in unrunnable else "passed" if passes else "failed"
             for profile in profiles:

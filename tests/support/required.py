@@ -14,9 +14,7 @@ import pytest
 
 def required() -> frozenset[str]:
     """Return the names in ``CARETBENCH_REQUIRE``, which commas separate."""
-    return frozenset(
-        name.strip() for name in os.environ.get("CARETBENCH_REQUIRE", "").split(",") if name.strip()
-    )
+    return frozenset(name.strip() for name in os.environ.get("CARETBENCH_REQUIRE", "").split(",") if name.strip())
 
 
 @pytest.hookimpl(wrapper=True)

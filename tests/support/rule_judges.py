@@ -71,9 +71,7 @@ def _judged(text: str, *, contrary: bool) -> str:
     return json.dumps({"reasoning": "letter by letter"} | (dict.fromkeys(names, 10) if same else low))
 
 
-def rating(
-    rule: Callable[[str, str, bool], float], verdict: Callable[[str, str], str]
-) -> Callable[[str], str]:
+def rating(rule: Callable[[str, str, bool], float], verdict: Callable[[str, str], str]) -> Callable[[str], str]:
     """A grader of every criterion from two rules.
 
     Args:

@@ -88,17 +88,9 @@ PROGRAMS = {
     "typescript": ("a.ts", braces("f(n: number): number").replace("int ", "let ")),
     "cpp": (
         "a.cpp",
-        braces(
-            "int f(int n)",
-            close="};",
-            catch="const E& x",
-            **{"finally": "", "lambda": "[](int z) { return z; }"},
-        ),
+        braces("int f(int n)", close="};", catch="const E& x", **{"finally": "", "lambda": "[](int z) { return z; }"}),
     ),
-    "csharp": (
-        "A.cs",
-        braces("int F(int n)", catch="Exception x").replace("j();\n", "j();\n        break;\n"),
-    ),
+    "csharp": ("A.cs", braces("int F(int n)", catch="Exception x").replace("j();\n", "j();\n        break;\n")),
 }
 COMMON = {
     "function_body", "function_tail", "if_condition", "elif_condition", "if_body", "elif_body", "else_body",
@@ -148,9 +140,7 @@ def test_spans_of_brace_languages(language: str) -> None:
         False,
     )
     assert file.source.text(body.content) == "a();\n      b();\n      bb();"
-    unbraced = next(
-        b for b in file.blocks if b.kind == "loop_body" and file.source.text(b.span) == "total--;"
-    )
+    unbraced = next(b for b in file.blocks if b.kind == "loop_body" and file.source.text(b.span) == "total--;")
     assert (unbraced.closing_token, unbraced.statements, unbraced.whole_statements) == ("", 1, True)
     tail = [block for block in file.blocks if block.kind == "function_tail"][-1]
     assert file.source.text(tail.span) == "return total;"
@@ -187,10 +177,7 @@ def check_blocks(file: FileAnalysis) -> None:
             data[:position].decode("utf-8", "surrogatepass")
         assert all(file.scopes[index].span.contains(block.span) for index in block.enclosing)
         assert block.lines[0] <= block.lines[1]
-    for kinds in (
-        {"statement"},
-        {"if_body", "elif_body", "else_body", "loop_body", "function_body", "try_body"},
-    ):
+    for kinds in ({"statement"}, {"if_body", "elif_body", "else_body", "loop_body", "function_body", "try_body"}):
         check_nesting([block for block in file.blocks if block.kind in kinds])
     check_look_ups(file)
     for reference in file.references:
@@ -201,12 +188,8 @@ def check_blocks(file: FileAnalysis) -> None:
 def check_look_ups(file: FileAnalysis) -> None:
     """What is found fast is what looking at all blocks finds."""
     for block in file.blocks[::3]:
-        assert file.blocks_in(block.span) == tuple(
-            one for one in file.blocks if block.span.contains(one.span)
-        )
-        assert file.enclosing_blocks(block.span) == tuple(
-            one for one in file.blocks if one.span.contains(block.span)
-        )
+        assert file.blocks_in(block.span) == tuple(one for one in file.blocks if block.span.contains(one.span))
+        assert file.enclosing_blocks(block.span) == tuple(one for one in file.blocks if one.span.contains(block.span))
 
 
 def check_nesting(blocks: list[Block]) -> None:
@@ -225,8 +208,6 @@ def test_damaged_programs_are_analysed_as_far_as_they_go(language: str, data: st
     path, program = PROGRAMS[language]
     at = data.draw(st.integers(0, len(program)))
     length = data.draw(st.integers(0, 40))
-    text = data.draw(
-        st.text(st.sampled_from("(){}[];:,=.\"'#/*é\U0001f600\t\r\n \\x0a") | st.characters(), max_size=8)
-    )
+    text = data.draw(st.text(st.sampled_from("(){}[];:,=.\"'#/*é\U0001f600\t\r\n \\x0a") | st.characters(), max_size=8))
     damaged = (program[:at] + text + program[at + length :]).replace("\0", " ")
     check_blocks(analysed(path, damaged))

@@ -137,19 +137,9 @@ def test_test_files_by_convention(path: str, language: str, expected: bool) -> N
         ("a.py", "class Case(unittest.TestCase):\n    def run(self):\n        pass\n\nx = 1\n", "pass", "x"),
         ("A.java", "class A {\n int f() { return 1; }\n @Test\n void g() { f(); }\n}\n", "f(); }", "return"),
         ("A.java", "class QueueTester extends TestCase { void g() { f(); } }\nclass B {}\n", "f();", "B {"),
-        (
-            "a.js",
-            "function f() {}\ndescribe('f', () => { it('is', () => { check(f); }); });\n",
-            "check",
-            "function",
-        ),
+        ("a.js", "function f() {}\ndescribe('f', () => { it('is', () => { check(f); }); });\n", "check", "function"),
         ("a.cpp", "int f() { return 1; }\nTEST(Suite, Name) { EXPECT_EQ(f(), 1); }\n", "EXPECT", "return"),
-        (
-            "A.cs",
-            "class A {\n int F() { return 1; }\n [Fact]\n public void G() { F(); }\n}\n",
-            "F(); }",
-            "return",
-        ),
+        ("A.cs", "class A {\n int F() { return 1; }\n [Fact]\n public void G() { F(); }\n}\n", "F(); }", "return"),
     ],
 )
 def test_test_code_by_convention(path: str, program: str, inside: str, outside: str) -> None:

@@ -8,22 +8,12 @@ from caretbench.syntax import SourceFile, analyse
 
 CASES = {
     "try": ("def f():\n x=1\n try:\n  x=2\n  x=g(x)\n except E:\n  print(x)\n return x\n", "x", 7, {2, 4, 5}),
-    "after try": (
-        "def f():\n x=1\n try:\n  x=2\n  x=g(x)\n except E:\n  print(x)\n return x\n",
-        "x",
-        8,
-        {2, 4, 5},
-    ),
+    "after try": ("def f():\n x=1\n try:\n  x=2\n  x=g(x)\n except E:\n  print(x)\n return x\n", "x", 8, {2, 4, 5}),
     "handler that raises": ("def f():\n x=1\n try:\n  x=g()\n except E:\n  raise\n return x\n", "x", 7, {4}),
     "finally": ("def f():\n x=1\n try:\n  x=2\n finally:\n  g(x)\n", "x", 6, {2, 4}),
     "try else": ("def f():\n try:\n  x=2\n except E:\n  x=3\n else:\n  g(x)\n", "x", 7, {3}),
     "break": ("def f(a):\n x=0\n for i in a:\n  x=1\n  if i: break\n  x=2\n return x\n", "x", 7, {2, 4, 6}),
-    "continue": (
-        "def f(a):\n x=0\n while a:\n  x=1\n  if a: continue\n  x=2\n return x\n",
-        "x",
-        7,
-        {2, 4, 6},
-    ),
+    "continue": ("def f(a):\n x=0\n while a:\n  x=1\n  if a: continue\n  x=2\n return x\n", "x", 7, {2, 4, 6}),
     "endless": ("def f():\n x=0\n while True:\n  x=1\n  break\n return x\n", "x", 6, {4}),
     "for else": ("def f(a):\n for i in a:\n  x=1\n  break\n else:\n  x=2\n return x\n", "x", 7, {3, 6}),
     "return": ("def f(c):\n x=1\n if c:\n  x=2\n  return 0\n return x\n", "x", 6, {2}),
@@ -35,12 +25,7 @@ CASES = {
     "attributes define nothing": ("def f(a):\n x=a\n x.b=a\n return x\n", "x", 4, {2}),
     "annotated": ("def f():\n x: int = 1\n return x\n", "x", 3, {2}),
     "chained": ("def f():\n x = y = 1\n return x\n", "x", 3, {2}),
-    "match": (
-        "def f(v):\n match v:\n  case [a, *b]: x=a\n  case C(k=a) as d: x=a\n return x\n",
-        "x",
-        5,
-        {3, 4},
-    ),
+    "match": ("def f(v):\n match v:\n  case [a, *b]: x=a\n  case C(k=a) as d: x=a\n return x\n", "x", 5, {3, 4}),
     "capture": ("def f(v):\n match v:\n  case {'k': w}:\n   return w\n", "w", 4, {3}),
     "with tuple": ("def f():\n with g() as (a, b):\n  return b\n", "b", 3, {2}),
     "walrus in a comprehension": ("def f(a):\n [y:=x for x in a]\n return y\n", "y", 3, {2}),

@@ -168,11 +168,7 @@ VECTORS = {
         ("String", 23, set(), "class", "stdlib"),
     ],
     "javascript": SCRIPT,
-    "typescript": [
-        *SCRIPT,
-        ("side", 25, {24}, "field", "same_class"),
-        ("area", 27, {22}, "method", "same_file"),
-    ],
+    "typescript": [*SCRIPT, ("side", 25, {24}, "field", "same_class"), ("area", 27, {22}, "method", "same_file")],
     "tsx": [*SCRIPT, ("G", 28, {3}, "global", "same_file")],
     "cpp": [
         ("r", 12, {10, 12}, "local", "same_function"),
@@ -253,9 +249,7 @@ def test_methods_outside_of_their_class_see_its_members() -> None:
         "include/geo/shape.h": "namespace geo {\nclass GEO_EXPORT Shape {\n int side;\n int scale() const;\n"
         " public:\n Shape();\n int area() const;\n};\n}\n",
     }
-    assert [(one.binding, one.origin) for one in references(files, "side", 4)] == [
-        ("field", "same_project")
-    ] * 2
+    assert [(one.binding, one.origin) for one in references(files, "side", 4)] == [("field", "same_project")] * 2
     assert [one.binding for one in references(files, "scale", 4)] == ["method"]
     assert {one.binding for one in references(files, "Shape", 4)} == {"class"}
 
@@ -282,9 +276,7 @@ def test_switches_fall_through_only_where_the_language_does() -> None:
         "{ int r = 0; switch (n) {\n case 1:\n  r = 1;\n case 2:\n  use(r);\n  r = 2; break;\n"
         " default:\n  r = 3; }\n return r; }"
     )
-    assert {
-        d.line for d in references({"A.java": f"class A {{ int f(int n) {body} }}"}, "r", 5)[0].reaching
-    } == {1, 3}
+    assert {d.line for d in references({"A.java": f"class A {{ int f(int n) {body} }}"}, "r", 5)[0].reaching} == {1, 3}
     found = references({"A.java": f"class A {{ int f(int n) {body} }}"}, "r", 9)[0]
     assert {d.line for d in found.reaching} == {6, 8}
 

@@ -149,7 +149,4 @@ def test_comments_of_languages_that_are_only_parsed() -> None:
         ("line", "// é"),
     ]
     ruby = comments("a = 1 # é\n=begin\nb\n=end\n", "ruby")
-    assert [(comment.kind, comment.text) for comment in ruby] == [
-        ("line", "# é"),
-        ("block", "=begin\nb\n=end"),
-    ]
+    assert [(comment.kind, comment.text) for comment in ruby] == [("line", "# é"), ("block", "=begin\nb\n=end")]

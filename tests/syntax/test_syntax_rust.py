@@ -56,12 +56,7 @@ def test_names_are_found() -> None:
 
 
 def test_tests_are_known_by_their_attributes() -> None:
-    for text, is_test in (
-        ("assert_eq!", True),
-        ("use super", True),
-        ("let mut y", False),
-        ("if a > b", False),
-    ):
+    for text, is_test in (("assert_eq!", True), ("use super", True), ("let mut y", False), ("if a > b", False)):
         start = TEXT.index(text)
         assert FILE.is_test(Span(start, start + len(text))) is is_test, text
 

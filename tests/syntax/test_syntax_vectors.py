@@ -54,9 +54,7 @@ def reference(program: str, name: str, line: int, path: str = "m.py") -> Referen
 
 
 @pytest.mark.parametrize(("program", "name", "line", "lines", "binding"), VECTORS)
-def test_the_vectors_of_the_reference_study(
-    program: str, name: str, line: int, lines: set[int], binding: str
-) -> None:
+def test_the_vectors_of_the_reference_study(program: str, name: str, line: int, lines: set[int], binding: str) -> None:
     found = reference(program, name, line)
     assert {definition.line for definition in found.reaching} == lines
     assert found.binding == binding

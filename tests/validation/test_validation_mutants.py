@@ -20,9 +20,7 @@ from caretbench.validation.mutants import (
 from tests.support.compiled_programs import run_programs
 
 
-def _problem(
-    prefix: str, reference: str, suffix: str, language: str = "python", identity: str = "a"
-) -> Problem:
+def _problem(prefix: str, reference: str, suffix: str, language: str = "python", identity: str = "a") -> Problem:
     return Problem(
         id=identity,
         suite="test",
@@ -67,17 +65,11 @@ def test_heads_of_loops_have_a_mutant_that_never_begins(
     ("reference", "name", "begins"),
     [
         ("    x = g(a)\n    return x\n", "throw", '    raise RuntimeError("mutant")\n    x = g(a)'),
-        (
-            "    def h():\n        return a\n    return h()\n",
-            "throw",
-            "    def h():\n        return a\n    raise ",
-        ),
+        ("    def h():\n        return a\n    return h()\n", "throw", "    def h():\n        return a\n    raise "),
         ("    # why\n    return g(a)\n", "throw", '    # why\n    raise RuntimeError("mutant")\n    return'),
     ],
 )
-def test_a_throw_at_the_start_comes_before_all_that_is_executed(
-    reference: str, name: str, begins: str
-) -> None:
+def test_a_throw_at_the_start_comes_before_all_that_is_executed(reference: str, name: str, begins: str) -> None:
     found = throw_at_start(_problem("def f(a):\n", reference, "\nf(1)\n"))
     assert found is not None
     assert (found.name, found.text.startswith(begins)) == (name, True)
@@ -142,13 +134,7 @@ def test_only_the_reference_is_changed() -> None:
             "final M.E<B, C> b : new M.E[0]",
         ),
         ("java", "class A { void f() { for (", "int[] b : g()", ") { h(b); } } }", "int[] b : new int[0][]"),
-        (
-            "csharp",
-            "class A { void F() { foreach (",
-            "L<int> b in G()",
-            ") { H(b); } } }",
-            "L<int> b in new L<int>[0]",
-        ),
+        ("csharp", "class A { void F() { foreach (", "L<int> b in G()", ") { H(b); } } }", "L<int> b in new L<int>[0]"),
     ],
 )
 def test_a_loop_over_what_a_call_gives_finds_nothing(
@@ -203,17 +189,12 @@ def test_java_types_decide_what_is_returned() -> None:
 
 
 def test_nothing_stands_before_a_constructor_call() -> None:
-    assert (
-        'A() { this(1); if (true) throw new RuntimeException("mutant"); g = 2; }' in _texts(JAVA, "throw")[0]
-    )
+    assert 'A() { this(1); if (true) throw new RuntimeException("mutant"); g = 2; }' in _texts(JAVA, "throw")[0]
 
 
 def test_leaving_main_early_is_no_mutant() -> None:
     problem = _problem(
-        "class A { public static void main(String[] x) {\n",
-        "int a = 1 + 1;\n",
-        "assert a == 2; } }\n",
-        "java",
+        "class A { public static void main(String[] x) {\n", "int a = 1 + 1;\n", "assert a == 2; } }\n", "java"
     )
     assert not _texts(problem, "default_return")
     assert not _texts(problem, "throw")
@@ -238,8 +219,7 @@ def test_stubs_of_languages(language: str, prefix: str, reference: str, stub_tex
 
 
 @pytest.mark.parametrize(
-    ("language", "reference"),
-    [("cpp", "int& f(int& a) { return a; }\n"), ("cpp", "auto f(int a) { return a; }\n")],
+    ("language", "reference"), [("cpp", "int& f(int& a) { return a; }\n"), ("cpp", "auto f(int a) { return a; }\n")]
 )
 def test_types_without_a_value_of_their_own(language: str, reference: str) -> None:
     problem = _problem("", reference, "int main() {}\n", language)
@@ -262,10 +242,7 @@ def test_assertions_of_the_reference_are_not_mutated() -> None:
 
 def test_imports_and_loops_are_left_alone() -> None:
     problem = _problem(
-        "",
-        "const fs = require('fs');\nwhile (a < 3) { a++; }\nfor (let i = 0; i < 2; i += 1) {}\n",
-        "",
-        "javascript",
+        "", "const fs = require('fs');\nwhile (a < 3) { a++; }\nfor (let i = 0; i < 2; i += 1) {}\n", "", "javascript"
     )
     assert not _texts(problem, "string")
     assert not any("a >= 3" in text for text in _texts(problem, "comparison"))
@@ -283,13 +260,7 @@ def test_a_blank_reference_gets_a_throw_where_statements_may_stand() -> None:
     [
         ("python", "def f():\n", '    """Adds."""\n', "    return 1\n", '    """Does something."""\n'),
         ("python", "", "# Adds.\n# More.\n", "a = 1\n", "# Does something.\n"),
-        (
-            "java",
-            "class A {\n",
-            " /** Adds.\n * @return x */\n",
-            " int f = 1;\n}\n",
-            " /** Does something. */\n",
-        ),
+        ("java", "class A {\n", " /** Adds.\n * @return x */\n", " int f = 1;\n}\n", " /** Does something. */\n"),
         ("java", "class A {\n /**\n", "  * Adds.\n  */", "\n int f = 1;\n}\n", "  Does something. */"),
         ("java", "class A {\n /**\n", "  * Adds.", "\n */\n int f = 1;\n}\n", "  Does something."),
         ("csharp", "class A {", "/// Adds.\n", "int F() => 1; }", "/// <summary>Does something.</summary>\n"),
@@ -346,9 +317,7 @@ def test_mutants_of_released_problems(devbench_data: Path) -> None:
             found = mutants(problem)
             total[row["language"]] += 1
             with_some[row["language"]] += len(found) > 0
-            allowed = fault_count(
-                parse(prefix + problem.reference + suffix, row["language"]), row["language"]
-            )
+            allowed = fault_count(parse(prefix + problem.reference + suffix, row["language"]), row["language"])
             for mutant in found:
                 program = prefix + mutant.text + suffix
                 assert fault_count(parse(program, row["language"]), row["language"]) <= allowed

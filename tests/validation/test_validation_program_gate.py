@@ -20,9 +20,7 @@ Decide = Callable[[ExecutionRequest], Status]
 def judge(path: Path, problem: Problem, decide: Decide) -> tuple[Validity, FakeExecutor]:
     house = load_suite("devbench")
     executor = FakeExecutor(decide)
-    gate = ProgramGate(
-        executor, policy(), lambda p, text: house.request(p, text, "default"), house.failed_predicates
-    )
+    gate = ProgramGate(executor, policy(), lambda p, text: house.request(p, text, "default"), house.failed_predicates)
     [verdict] = gate.run([problem], path / "verdicts.jsonl")
     return verdict, executor
 
@@ -45,16 +43,12 @@ def test_a_problem_that_kills_a_wrong_answer_is_valid(tmp_path: Path, make_probl
 
 
 def test_mutants_that_do_not_compile_prove_nothing(tmp_path: Path, make_problem: MakeProblem) -> None:
-    verdict, _ = judge(
-        tmp_path, make_problem(), lambda r: Status.PASSED if reference(r) else Status.COMPILE_ERROR
-    )
+    verdict, _ = judge(tmp_path, make_problem(), lambda r: Status.PASSED if reference(r) else Status.COMPILE_ERROR)
     assert verdict.verdict == "unverified"
     assert verdict.reasons[0].startswith("no_killing_mutant: ")
 
 
-def test_an_empty_answer_that_passes_makes_a_problem_invalid(
-    tmp_path: Path, make_problem: MakeProblem
-) -> None:
+def test_an_empty_answer_that_passes_makes_a_problem_invalid(tmp_path: Path, make_problem: MakeProblem) -> None:
     verdict, _ = judge(tmp_path, make_problem(), lambda _request: Status.PASSED)
     assert verdict.verdict == "invalid"
     assert verdict.reasons == ("answerable_without_answer: empty, stub",)

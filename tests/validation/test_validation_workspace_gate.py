@@ -57,9 +57,7 @@ class Engine:
         return ISOLATION
 
 
-def problem(
-    reference: str = BODY, path: str = "shapes.py", mode: str = "infill", source: str = SOURCE
-) -> Problem:
+def problem(reference: str = BODY, path: str = "shapes.py", mode: str = "infill", source: str = SOURCE) -> Problem:
     start = source.index(reference)
     end = start + len(reference)
     return Problem(
@@ -97,9 +95,7 @@ class Gate(WorkspaceGate):
         return self.found(problems) if self.found else {problem.id for problem in problems}
 
 
-def gate(
-    engine: Engine, found: Callable[[Sequence[Problem]], Collection[str]] | None = None
-) -> WorkspaceGate:
+def gate(engine: Engine, found: Callable[[Sequence[Problem]], Collection[str]] | None = None) -> WorkspaceGate:
     return Gate(engine, policy("block"), found=found)
 
 

@@ -77,9 +77,7 @@ class SuiteCommands(HelpGroup):
             return None
         if not load_suite(cmd_name).build_about:
             known = ", ".join(self.list_commands(ctx))
-            raise ValueError(
-                f"{load_suite(cmd_name).title} builds no problems of its own; suites that do: {known}"
-            )
+            raise ValueError(f"{load_suite(cmd_name).title} builds no problems of its own; suites that do: {known}")
         only = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
         text = inspect.getdoc(load_suite(cmd_name).build)
         only.command(cmd_name, help=text, cls=HelpCommand)(_command(load_suite(cmd_name)))
@@ -130,9 +128,7 @@ def _model_parameters(suite: Suite) -> list[inspect.Parameter]:
         help=f"Model of a role, ROLE=PROVIDER/MODEL; may be repeated. Roles: {roles}.", rich_help_panel=SAMPLING,
     )  # fmt: skip
     dry_run = typer.Option(
-        "--dry-run",
-        help="Print the requests, their addresses and cost; send and write nothing.",
-        rich_help_panel=COST,
+        "--dry-run", help="Print the requests, their addresses and cost; send and write nothing.", rich_help_panel=COST
     )
     keyword = inspect.Parameter.KEYWORD_ONLY
     return [
@@ -158,9 +154,7 @@ def _model_options(suite: Suite) -> list[Option]:
     ]
 
 
-def _build(
-    suite: Suite, sources: Sequence[str], output: Path, options: dict[str, Any], *, as_json: bool
-) -> None:
+def _build(suite: Suite, sources: Sequence[str], output: Path, options: dict[str, Any], *, as_json: bool) -> None:
     from caretbench.runs.building.build import build, resolve_build_options
     from caretbench.suites.build_models import AnswersMissingError
 

@@ -47,13 +47,10 @@ def prune(
     ] = None,
     keep_mb: Annotated[
         float | None,
-        typer.Option(
-            help="Remove the oldest verdicts and compiled programs until at most this many megabytes remain."
-        ),
+        typer.Option(help="Remove the oldest verdicts and compiled programs until at most this many megabytes remain."),
     ] = None,
     language: Annotated[
-        str | None,
-        typer.Option(help="Remove verdicts of this language; with other options, remove only these."),
+        str | None, typer.Option(help="Remove verdicts of this language; with other options, remove only these.")
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Remove everything.")] = False,
 ) -> None:

@@ -25,15 +25,10 @@ SELECTION = ("select", "limit", "per_cell", "sample_seed")
 SuiteName = Annotated[str, typer.Argument(help="Name of the suite, devbench for example.", metavar="SUITE")]
 Data = Annotated[
     str,
-    typer.Option(
-        help="Problems: starter (in the package), released (downloaded by `caretbench pull`), or a folder."
-    ),
+    typer.Option(help="Problems: starter (in the package), released (downloaded by `caretbench pull`), or a folder."),
 ]
 Html = Annotated[
-    bool,
-    typer.Option(
-        "--html/--no-html", help="Write the page report.html, or leave it out.", rich_help_panel=OUTPUT
-    ),
+    bool, typer.Option("--html/--no-html", help="Write the page report.html, or leave it out.", rich_help_panel=OUTPUT)
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.", rich_help_panel=OUTPUT)]
 

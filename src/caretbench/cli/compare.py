@@ -13,14 +13,11 @@ from caretbench.cli.common import AsJson, print_line
 # Long: a command is declared by its options.
 def compare(
     runs: Annotated[
-        list[Path],
-        typer.Argument(metavar="RUN", help="Folders of runs. The others are compared with the first model."),
+        list[Path], typer.Argument(metavar="RUN", help="Folders of runs. The others are compared with the first model.")
     ],
     model: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME", help="Only this model; may be repeated. Default: all models, without baselines."
-        ),
+        typer.Option(metavar="NAME", help="Only this model; may be repeated. Default: all models, without baselines."),
     ] = None,
     align: Annotated[
         list[str] | None,
@@ -30,9 +27,7 @@ def compare(
             "repeated. Default: such runs are refused.",
         ),
     ] = None,
-    every_pair: Annotated[
-        bool, typer.Option("--every-pair", help="Compare every model with every other one.")
-    ] = False,
+    every_pair: Annotated[bool, typer.Option("--every-pair", help="Compare every model with every other one.")] = False,
     by: Annotated[
         list[str] | None,
         typer.Option(
@@ -74,9 +69,7 @@ def compare(
         every_pair=every_pair,
         seed=seed,
         stratification=strata._replace(
-            labels=labels
-            if breakdowns
-            else tuple(name for name in strata.labels if not name.endswith("@paper")),
+            labels=labels if breakdowns else tuple(name for name in strata.labels if not name.endswith("@paper")),
             crossed=tuple(names for names in breakdowns if len(names) > 1),
         ),
     )

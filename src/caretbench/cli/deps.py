@@ -28,9 +28,7 @@ def status(context: typer.Context, as_json: AsJson = False) -> None:
     if as_json:
         print_json([row.model_dump() for row in rows])
         return
-    table = [
-        [row.name, row.state, str(row.packages), f"{row.size_bytes / 1e6:.0f} MB", row.detail] for row in rows
-    ]
+    table = [[row.name, row.state, str(row.packages), f"{row.size_bytes / 1e6:.0f} MB", row.detail] for row in rows]
     print_table(table, ("bundle", "state", "packages", "size", ""))
     for row in rows:
         if row.fix:
@@ -40,12 +38,10 @@ def status(context: typer.Context, as_json: AsJson = False) -> None:
 @app.command("build", cls=HelpCommand)
 def build(
     names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="NAME", help="Bundles, devbench/python for example. Default: all."),
+        list[str] | None, typer.Argument(metavar="NAME", help="Bundles, devbench/python for example. Default: all.")
     ] = None,
     install_system: Annotated[
-        bool,
-        typer.Option("--install-system", help="Install missing system packages with apt-get (needs root)."),
+        bool, typer.Option("--install-system", help="Install missing system packages with apt-get (needs root).")
     ] = False,
 ) -> None:
     """Build bundles from the package registries. An interrupted build starts again from the beginning.
@@ -61,9 +57,7 @@ def build(
     for spec in specs:
         name = spec.name
         try:
-            bundle = build_bundle(
-                spec, system_packages="install" if install_system else "never", progress=print_note
-            )
+            bundle = build_bundle(spec, system_packages="install" if install_system else "never", progress=print_note)
         except BundleError as error:
             print_note(f"{name}: {error}")
             failed = True
@@ -75,9 +69,7 @@ def build(
 
 @app.command("lock", cls=HelpCommand)
 def lock(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Name of the bundle, devbench/python for example.")
-    ],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the bundle, devbench/python for example.")],
 ) -> None:
     """Resolve the packages of a bundle again and write its lock file. Needs the package registry, and uv or npm.
 

@@ -24,8 +24,7 @@ def print_forecast(plan: ResolvedRun, forecast: RunForecast, *, as_json: bool) -
                 "max_cost": plan.config.max_cost,
                 "models": [asdict(row) for row in forecast.models],
                 "graders": [
-                    {"grader": one.grader, "folder": one.folder} | one.row._asdict()
-                    for one in forecast.judges
+                    {"grader": one.grader, "folder": one.folder} | one.row._asdict() for one in forecast.judges
                 ],
             }
         )
@@ -48,9 +47,7 @@ def print_forecast(plan: ResolvedRun, forecast: RunForecast, *, as_json: bool) -
     _print_limit(plan.config.max_cost, forecast)
     for row in forecast.models:
         if row.unpromptable:
-            print_note(
-                f"{row.model}: {row.unpromptable} samples have no valid prompt: {one_line(row.first_fault)}"
-            )
+            print_note(f"{row.model}: {row.unpromptable} samples have no valid prompt: {one_line(row.first_fault)}")
 
 
 def _dollars(cost: float | None) -> str:
@@ -124,8 +121,6 @@ def print_judging_forecast(
     ]  # fmt: skip
     print_table(lines, header)
     print_line(f"\ncontrols of {control_problems} problems for each criterion")
-    print_line(
-        f"expected: {EXPECTED_TOKENS} tokens for each answer (a judge that reasons may need many more)"
-    )
+    print_line(f"expected: {EXPECTED_TOKENS} tokens for each answer (a judge that reasons may need many more)")
     if has_statement_step:
         print_line(f"answers not yet divided into statements: {EXPECTED_CLAIMS} expected for each answer")

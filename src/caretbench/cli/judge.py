@@ -29,15 +29,7 @@ if TYPE_CHECKING:
 
 # Long: a command is declared by its options.
 @with_options(
-    "criterion",
-    *SELECTION,
-    "prices",
-    "max_cost",
-    "local_only",
-    "connections",
-    "timeout",
-    "retries",
-    "base_url",
+    "criterion", *SELECTION, "prices", "max_cost", "local_only", "connections", "timeout", "retries", "base_url"
 )
 def judge(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of the run.")],
@@ -53,9 +45,7 @@ def judge(
     ] = None,
     controls: Annotated[
         bool,
-        typer.Option(
-            help="Also judge controls, texts of known quality, to check the judge.", rich_help_panel=JUDGING
-        ),
+        typer.Option(help="Also judge controls, texts of known quality, to check the judge.", rich_help_panel=JUDGING),
     ] = True,
     control_problems: Annotated[
         int | None,
@@ -71,9 +61,7 @@ def judge(
     repeats: Annotated[
         int | None,
         typer.Option(
-            min=1,
-            help="Number of judgements of each text. Default: as the criterion defines.",
-            rich_help_panel=JUDGING,
+            min=1, help="Number of judgements of each text. Default: as the criterion defines.", rich_help_panel=JUDGING
         ),
     ] = None,
     max_tokens: Annotated[
@@ -93,15 +81,12 @@ def judge(
         ),
     ] = None,
     seed: Annotated[
-        int | None,
-        typer.Option(help="Random seed sent to the judge, if it accepts one.", rich_help_panel=SAMPLING),
+        int | None, typer.Option(help="Random seed sent to the judge, if it accepts one.", rich_help_panel=SAMPLING)
     ] = None,
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run",
-            help="Print the number of requests and their cost; send nothing.",
-            rich_help_panel=COST,
+            "--dry-run", help="Print the number of requests and their cost; send nothing.", rich_help_panel=COST
         ),
     ] = False,
     rating_sheet: Annotated[
@@ -112,14 +97,10 @@ def judge(
         ),
     ] = None,
     sheet_size: Annotated[
-        int,
-        typer.Option(
-            min=1, help="Number of texts of each language on the rating sheet.", rich_help_panel=OUTPUT
-        ),
+        int, typer.Option(min=1, help="Number of texts of each language on the rating sheet.", rich_help_panel=OUTPUT)
     ] = 25,
     html: Annotated[
-        bool,
-        typer.Option(help="Write the page report.html again, if the run is scored.", rich_help_panel=OUTPUT),
+        bool, typer.Option(help="Write the page report.html again, if the run is scored.", rich_help_panel=OUTPUT)
     ] = True,
     as_json: AsJson = False,
     **options: Any,
@@ -188,9 +169,7 @@ def _judges_by_name(options: Sequence[str]) -> dict[str, str]:
     named = group_by_role(options, [GRADER_ROLE])
     for name, spec, _ in (*named.get(None, ()), *named.get(GRADER_ROLE, ())):
         if name in graders:
-            raise ValueError(
-                f"-m: the judge {name} occurs twice; use --repeats to judge a text several times"
-            )
+            raise ValueError(f"-m: the judge {name} occurs twice; use --repeats to judge a text several times")
         graders[name] = spec
     if not graders:
         raise ValueError("no judge; name one: -m openai/o3-mini, for example")
@@ -211,9 +190,7 @@ def _finish(
     sections = [entry for entry in folder_caret_scores(plan.folder) if entry.criterion in keys]
     answers = [entry for entry in folder_answer_scores(plan.folder, plan.text_of) if entry.criterion in keys]
     if as_json:
-        print_json(
-            [entry.model_dump(mode="json") | {"validity": entry.validity} for entry in (*sections, *answers)]
-        )
+        print_json([entry.model_dump(mode="json") | {"validity": entry.validity} for entry in (*sections, *answers)])
     else:
         terminal.print_tables([table for section in sections for table in caret_score_tables(section)])
         terminal.print_tables([table for section in answers for table in answer_score_tables(section)])

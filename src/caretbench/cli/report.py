@@ -19,16 +19,12 @@ _FORMATS = ("terminal", "json", "csv", "markdown")
 
 def report(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of the run.")],
-    form: Annotated[
-        str, typer.Option("--format", help="Output format: terminal, json, csv or markdown.")
-    ] = "terminal",
+    form: Annotated[str, typer.Option("--format", help="Output format: terminal, json, csv or markdown.")] = "terminal",
     published: Annotated[bool, typer.Option(help="Also print the numbers of the paper.")] = False,
     html: Annotated[bool, typer.Option(help="Write the HTML page, or leave it out.")] = True,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", help="Path of the HTML page. Default: report.html in the run's folder."
-        ),
+        typer.Option("--output", "-o", help="Path of the HTML page. Default: report.html in the run's folder."),
     ] = None,
     samples: Annotated[
         int, typer.Option(help="Maximum number of samples in the page's sample browser; 0: no browser.")

@@ -17,13 +17,10 @@ if TYPE_CHECKING:
     from caretbench.runs.run_folder import Manifest, RunFolder
 
 
-# Long: a command is declared by its options.
 def reproduce(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of the run.")],
     problem_id: Annotated[str, typer.Argument(metavar="PROBLEM", help="Id of the problem.")],
-    model: Annotated[
-        str | None, typer.Option(help="Name of the model. Default: the only one of the run.")
-    ] = None,
+    model: Annotated[str | None, typer.Option(help="Name of the model. Default: the only one of the run.")] = None,
     sample: Annotated[int, typer.Option(help="Number of the sample, from 0.")] = 0,
     program: Annotated[bool, typer.Option(help="Print the whole program, or leave it out.")] = True,
     as_json: AsJson = False,
@@ -67,13 +64,9 @@ def reproduce(
     else:
         flags = verdicts.answer_flags(text, problem, manifest.profile)
     if as_json:
-        print_line(
-            json.dumps(result.model_dump(mode="json") | {"flags": list(flags)}, indent=2, ensure_ascii=False)
-        )
+        print_line(json.dumps(result.model_dump(mode="json") | {"flags": list(flags)}, indent=2, ensure_ascii=False))
     else:
-        print_line(
-            f"{problem_id}  {completion.model}  sample {sample}  {manifest.profile}  {manifest.policy}"
-        )
+        print_line(f"{problem_id}  {completion.model}  sample {sample}  {manifest.profile}  {manifest.policy}")
         print_line(f"--- raw text ---\n{completion.text}")
         if text != completion.text:
             print_line(f"--- inserted text ({', '.join(steps)}) ---\n{text}")
@@ -114,9 +107,7 @@ def _print_measurements(
     if as_json:
         rows = [{"scorer": one.scorer, "values": dict(one.values), **one.details} for one in measurements]
         print_line(
-            json.dumps(
-                {"id": problem.id, "text": completion.text, "measured": rows}, indent=2, ensure_ascii=False
-            )
+            json.dumps({"id": problem.id, "text": completion.text, "measured": rows}, indent=2, ensure_ascii=False)
         )
     else:
         print_line(f"{problem.id}  {completion.model}  sample {completion.sample}  {manifest.profile}")
@@ -155,9 +146,7 @@ def _completion(folder: RunFolder, problem_id: str, model: str | None, sample: i
     names = sorted({row.model for row in rows})
     if len(names) != 1:
         known = ", ".join(names) or "none"
-        raise ValueError(
-            f"{len(names)} models have sample {sample} ({known}); name one with --model and --sample"
-        )
+        raise ValueError(f"{len(names)} models have sample {sample} ({known}); name one with --model and --sample")
     return rows[0]
 
 

@@ -25,15 +25,12 @@ if TYPE_CHECKING:
     from caretbench.runs.runner import RunResult
 
 
-# Long: a command is declared by its options.
 @with_options(*(option.name for option in OPTIONS))
 def run(
     command_line: typer.Context,
     target: Annotated[
         str,
-        typer.Argument(
-            help="Name of the suite, devbench for example; or a run file, FILE.toml.", metavar="SUITE|FILE"
-        ),
+        typer.Argument(help="Name of the suite, devbench for example; or a run file, FILE.toml.", metavar="SUITE|FILE"),
     ],
     model: Annotated[
         list[str] | None,
@@ -47,16 +44,12 @@ def run(
     ] = None,
     grader_base_url: Annotated[
         str | None,
-        typer.Option(
-            help="Address of the judges' provider. Default: the provider's own.", rich_help_panel=JUDGING
-        ),
+        typer.Option(help="Address of the judges' provider. Default: the provider's own.", rich_help_panel=JUDGING),
     ] = None,
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run",
-            help="Print the number of requests and their cost; send nothing.",
-            rich_help_panel=COST,
+            "--dry-run", help="Print the number of requests and their cost; send nothing.", rich_help_panel=COST
         ),
     ] = False,
     html: Html = True,
@@ -114,9 +107,7 @@ def _config_from_file(
     explicit = explicit_options(command_line, options)
     flags = {name: (OPTIONS_BY_NAME[name].flags or (f"--{name.replace('_', '-')}",))[0] for name in explicit}
     refused = [flags[name] for name in explicit if name not in OVERRIDES_RUN_FILE]
-    refused += [
-        flag for flag, value in (("--model", models), ("--grader-base-url", grader_base_url)) if value
-    ]
+    refused += [flag for flag, value in (("--model", models), ("--grader-base-url", grader_base_url)) if value]
     if refused:
         raise ValueError(f"{', '.join(refused)}: set it in the run file instead")
     return RunConfig.load(path, **options_to_tables(explicit)["run"])
@@ -139,8 +130,7 @@ def _config_from_options(
         raise ValueError("--grader-base-url: there is no judge; name one: -m grader=PROVIDER/MODEL")
     if options["base_url"] and graders and not grader_base_url:
         print_note(
-            "--base-url applies to the models under test; judges use their provider's own address, or "
-            "--grader-base-url"
+            "--base-url applies to the models under test; judges use their provider's own address, or --grader-base-url"
         )
     return config_from_options(suite, options, named.get(None, []), graders, grader_base_url)
 
@@ -157,7 +147,7 @@ def _probe(tested_model: Any) -> None:
     report = probe(tested_model.client, tested_model.strategy)
     if not report.answers:
         raise ValueError(report.warning or f"{tested_model.name} does not answer")
-    print_note(f"{tested_model.name}: the probe got {report.answered} answers to {report.asked} requests")
+    print_note(f"{tested_model.name}: the probe got {report.answered} answers to {report.requested} requests")
     if report.warning:
         print_note(report.warning)
 

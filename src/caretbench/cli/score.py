@@ -31,9 +31,7 @@ def score(
     model: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME",
-            help="Only this recorded model; may be repeated. Default: all.",
-            rich_help_panel=MODELS,
+            metavar="NAME", help="Only this recorded model; may be repeated. Default: all.", rich_help_panel=MODELS
         ),
     ] = None,
     html: Html = True,

@@ -9,14 +9,10 @@ import typer
 from caretbench.cli.common import AsJson, Data, SuiteName, print_line
 
 
-# Long: one line for each part of a problem.
 def show(
     suite_name: SuiteName,
     problem_id: Annotated[
-        str,
-        typer.Argument(
-            metavar="PROBLEM", help="Id of the problem; `caretbench list SUITE --ids` prints all ids."
-        ),
+        str, typer.Argument(metavar="PROBLEM", help="Id of the problem; `caretbench list SUITE --ids` prints all ids.")
     ],
     data: Data = "starter",
     as_json: AsJson = False,
@@ -66,9 +62,7 @@ def show(
             print_line(hidden)
     if isinstance(problem.splice, FileSplice):
         splice = problem.splice
-        print_line(
-            f"--- place ---\n{splice.path}, bytes {splice.start} to {splice.end}, of project {splice.snapshot}"
-        )
+        print_line(f"--- place ---\n{splice.path}, bytes {splice.start} to {splice.end}, of project {splice.snapshot}")
     print_line("--- checks ---")
     for check in problem.checks:
         print_line(check.model_dump_json())

@@ -36,9 +36,7 @@ def validate(
     data: Data = "starter",
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", help="Also write the verdicts to this file, one JSON line per problem."
-        ),
+        typer.Option("--output", "-o", help="Also write the verdicts to this file, one JSON line per problem."),
     ] = None,
     ignore_stored: Annotated[
         bool, typer.Option("--again", help="Validate these problems again: ignore stored verdicts.")
@@ -46,9 +44,7 @@ def validate(
     show_all: Annotated[bool, typer.Option("--all", help="Print every problem that is not valid.")] = False,
     fail_under: Annotated[
         float | None,
-        typer.Option(
-            min=0, max=1, help="Exit with status 1 if the share of valid problems (0 to 1) is lower."
-        ),
+        typer.Option(min=0, max=1, help="Exit with status 1 if the share of valid problems (0 to 1) is lower."),
     ] = None,
     as_json: AsJson = False,
     **options: Any,
@@ -88,9 +84,7 @@ def validate(
         raise typer.Exit(1)
 
 
-def _print(
-    problems: Sequence[Problem], verdicts: Sequence[Validity], stratum: str, *, show_all: bool
-) -> None:
+def _print(problems: Sequence[Problem], verdicts: Sequence[Validity], stratum: str, *, show_all: bool) -> None:
     by_stratum: dict[str, Counter[str]] = {}
     reasons: Counter[tuple[str, str]] = Counter()
     for problem, verdict in zip(problems, verdicts, strict=True):

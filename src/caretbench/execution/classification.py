@@ -67,11 +67,7 @@ def reports_compile_error(*outputs: str) -> bool:
 
 
 def classify(
-    result: SandboxResult,
-    *,
-    sentinel: bool,
-    limits: Limits,
-    failure_status: Callable[[str, int | None], Status],
+    result: SandboxResult, *, sentinel: bool, limits: Limits, failure_status: Callable[[str, int | None], Status]
 ) -> tuple[Status, str]:
     """Return the status of a run and its reason, which may be empty.
 
@@ -122,9 +118,7 @@ def hit_shared_limit(status: Status, stderr: str) -> bool:
     return failed and _SHORT.search(stderr) is not None
 
 
-def timed_out_by_itself(
-    status: Status, reason: str, signal_number: int | None, cpu_s: float, wall_s: float
-) -> bool:
+def timed_out_by_itself(status: Status, reason: str, signal_number: int | None, cpu_s: float, wall_s: float) -> bool:
     """Return whether a timeout does not depend on load: CPU time was used up, or the program only waited."""
     if status is not Status.TIMEOUT:
         return False

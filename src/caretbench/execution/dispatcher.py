@@ -34,9 +34,7 @@ AnyExecutor = Engine[AnyRequest, ExecutionResult]
 class Dispatcher:
     """Dispatcher of requests to the engines of programs and of projects, the latter created on first use."""
 
-    def __init__(
-        self, programs: Executor, projects: Callable[[], WorkspaceEngine] = WorkspaceExecutor
-    ) -> None:
+    def __init__(self, programs: Executor, projects: Callable[[], WorkspaceEngine] = WorkspaceExecutor) -> None:
         self.programs = programs
         self._make = projects
         self._projects: WorkspaceEngine | None = None
@@ -86,8 +84,7 @@ def open_executor(workers: int | None = None, *, use_cache: bool = True, engine:
         from caretbench.execution.local_executor import LocalExecutor
 
         return Dispatcher(
-            LocalExecutor(workers=workers, use_cache=use_cache),
-            lambda: WorkspaceExecutor(workers, use_cache=use_cache),
+            LocalExecutor(workers=workers, use_cache=use_cache), lambda: WorkspaceExecutor(workers, use_cache=use_cache)
         )
     if engine == "ray" or engine.startswith("ray://"):
         from caretbench.execution.cluster.ray_cluster import RayNodePool

@@ -12,13 +12,7 @@ from caretbench.execution.bundles import installed_bundle
 from caretbench.execution.cache.cache_keys import verdict_key
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.classification import delayed_by_load, hit_shared_limit
-from caretbench.execution.execution_types import (
-    CompileResult,
-    ExecutionRequest,
-    ExecutionResult,
-    Isolation,
-    Status,
-)
+from caretbench.execution.execution_types import CompileResult, ExecutionRequest, ExecutionResult, Isolation, Status
 from caretbench.execution.local_jobs import LocalJobRunner, LocalRequestKind
 from caretbench.execution.program_runner import ProgramRunner
 from caretbench.execution.sandbox.program_sandbox import Sandbox

@@ -48,22 +48,14 @@ class LocalJobRunner(Generic[Request, Result]):
     """
 
     def __init__(
-        self,
-        kind: LocalRequestKind[Request, Result],
-        sandbox: Sandbox,
-        *,
-        workers: int,
-        compilers: int,
-        window: int,
+        self, kind: LocalRequestKind[Request, Result], sandbox: Sandbox, *, workers: int, compilers: int, window: int
     ) -> None:
         self._kind: LocalRequestKind[Request, Result] = kind
         self._sandbox = sandbox
         self._window = window
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="sandbox")
         self._compilers = ThreadPoolExecutor(compilers, thread_name_prefix="compiler")
-        self._finished: queue.SimpleQueue[Future[list[tuple[Job[Request], Result | None]]]] = (
-            queue.SimpleQueue()
-        )
+        self._finished: queue.SimpleQueue[Future[list[tuple[Job[Request], Result | None]]]] = queue.SimpleQueue()
         self._tasks = 0
         self._batches: dict[Hashable, list[Job[Request]]] = {}
         self._quiet: deque[tuple[Job[Request], Result]] = deque()

@@ -140,9 +140,5 @@ def _toolchains() -> Iterator[MachineCheck]:
 def _bundles() -> Iterator[MachineCheck]:
     for row in bundles.bundle_status():
         size = f"{row.packages} packages, {row.size_bytes / 1e6:.0f} MB"
-        parts = (
-            row.state,
-            size if row.state != "absent" else "",
-            row.detail if row.state == "partly" else "",
-        )
+        parts = (row.state, size if row.state != "absent" else "", row.detail if row.state == "partly" else "")
         yield _check(f"bundle {row.name}", row.state == "present", ", ".join(filter(None, parts)), row.fix)

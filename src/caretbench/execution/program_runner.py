@@ -100,9 +100,7 @@ class ProgramRunner:
         """Compile one batch, using the cache. Results are in order."""
         keys = [
             program_key(
-                request,
-                toolchain=self.toolchain(request.language).fingerprint,
-                bundle=self.lock_hash(request.bundle),
+                request, toolchain=self.toolchain(request.language).fingerprint, bundle=self.lock_hash(request.bundle)
             )
             for request in requests
         ]
@@ -119,9 +117,9 @@ class ProgramRunner:
             waiting = [place for place in waiting if results[place].status is Status.SANDBOX_ERROR]
         return [results[position] for position in range(len(requests))]
 
-    def _build(self, wanted: Mapping[int, tuple[ExecutionRequest, str]]) -> dict[int, CompileResult]:
-        positions = list(wanted)
-        requests = [wanted[position][0] for position in positions]
+    def _build(self, requests_and_keys: Mapping[int, tuple[ExecutionRequest, str]]) -> dict[int, CompileResult]:
+        positions = list(requests_and_keys)
+        requests = [requests_and_keys[position][0] for position in positions]
         with self._cache.artefact_staging_folder() as folder:
             folders = [folder / str(position) for position in positions]
             for place in folders:
@@ -138,7 +136,7 @@ class ProgramRunner:
             for position, result in zip(positions, built, strict=True):
                 kept = None
                 if result.artefact is not None and result.status is None:
-                    kept = self._cache.store_artefact(wanted[position][1], result.artefact)
+                    kept = self._cache.store_artefact(requests_and_keys[position][1], result.artefact)
                 elif result.artefact is not None:
                     shutil.rmtree(result.artefact, ignore_errors=True)
                 results[position] = result.model_copy(update={"artefact": kept})
@@ -253,9 +251,7 @@ def unmet_need(needs: Iterable[str], level: IsolationLevel) -> str | None:
         if need != "display":
             return f"the program needs {need!r}, which no sandbox gives"
         if level != "namespaces":
-            return (
-                f"the program needs a display, which the {level} level does not give: see caretbench doctor"
-            )
+            return f"the program needs a display, which the {level} level does not give: see caretbench doctor"
         if display_server() is None:
             return "the program needs a display: apt-get install xvfb"
     return None

@@ -2,14 +2,7 @@
 
 from caretbench.extraction.caret_surroundings import Surroundings
 from caretbench.extraction.clean import CleanedText, clean
-from caretbench.extraction.policies import (
-    DEFAULT_POLICY,
-    POLICIES,
-    ExtractedText,
-    Policy,
-    policy,
-    policy_names,
-)
+from caretbench.extraction.policies import DEFAULT_POLICY, POLICIES, ExtractedText, Policy, policy, policy_names
 
 __all__ = [
     "DEFAULT_POLICY", "POLICIES", "CleanedText", "ExtractedText", "Policy", "Surroundings", "clean", "policy",

@@ -11,12 +11,7 @@ from collections.abc import Iterator
 import tree_sitter
 
 from caretbench.extraction.caret_surroundings import Surroundings
-from caretbench.extraction.cuts import (
-    dedent_position,
-    longest_parsing_cut,
-    tokens_between,
-    with_final_newline,
-)
+from caretbench.extraction.cuts import dedent_position, longest_parsing_cut, tokens_between, with_final_newline
 from caretbench.syntax.parser import CharacterOffsets, encode, parse
 
 _CLOSERS = {"(": ")", "[": "]", "{": "}", "${": "}"}
@@ -82,9 +77,7 @@ def without_suffix_repetition(text: str, surroundings: Surroundings) -> str:
     stripped = [lines[number].strip() for number in filled]
     most = len(following)
     for start in range(1, len(filled)):
-        run = next(
-            (n for n, (a, b) in enumerate(zip(stripped[start:], following, strict=False)) if a != b), None
-        )
+        run = next((n for n, (a, b) in enumerate(zip(stripped[start:], following, strict=False)) if a != b), None)
         length = min(len(filled) - start, most) if run is None else run
         cut = with_final_newline("\n".join(lines[: filled[start - 1] + 1]), surroundings)
         if length and _is_distinctive(following[:length]) and surroundings.parses_with(cut):

@@ -46,9 +46,7 @@ def within_literal(tree: tree_sitter.Tree, position: int) -> bool:
     """Return whether byte ``position`` is inside a string or comment."""
     node = tree.root_node.descendant_for_byte_range(max(0, position - 1), position)
     while node is not None:
-        ends_line = (
-            "comment" in node.type and node.end_byte == position
-        )  # a line comment continues until a newline
+        ends_line = "comment" in node.type and node.end_byte == position  # a line comment continues until a newline
         inside = node.start_byte < position < node.end_byte or (node.start_byte < position and ends_line)
         is_literal = any(word in node.type for word in _LITERAL)
         if inside and is_literal and not (ends_line and text_of(node).endswith(("*/", "\n"))):

@@ -15,9 +15,7 @@ from caretbench.languages import language as language_named
 from caretbench.syntax.parser import encode, parse
 
 _REASONING = re.compile(r"\s*<(think|thinking|reasoning)>(?P<thought>[\s\S]*?)(?:</\1>|\Z)", re.IGNORECASE)
-_REASONING_END = re.compile(
-    r"^[^\"'`\n]*</(?:think|thinking|reasoning)>[ \t]*(?:\n|\Z)", re.IGNORECASE | re.MULTILINE
-)
+_REASONING_END = re.compile(r"^[^\"'`\n]*</(?:think|thinking|reasoning)>[ \t]*(?:\n|\Z)", re.IGNORECASE | re.MULTILINE)
 _FENCE = re.compile(r"^ {0,3}(?P<marks>`{3,})[ \t]*(?P<word>[\w+#.-]*)[ \t]*\r?$", re.MULTILINE)
 _CHATTER = re.compile(
     r"(?:absolutely|based on|below is|certainly|completion|given the|great|here(?:['\u2019]s| is| are)"
@@ -110,9 +108,7 @@ def _is_one_block(text: str, fences: list[re.Match[str]], language: str) -> bool
 
 def _without_fences(text: str, surroundings: Surroundings) -> str:
     fences = list(_FENCE.finditer(text)) if "```" in text else []
-    if not fences or (
-        not _is_one_block(text, fences, surroundings.language) and caret_in_literal(surroundings, text)
-    ):
+    if not fences or (not _is_one_block(text, fences, surroundings.language) and caret_in_literal(surroundings, text)):
         return text
     if text[: fences[0].start()].strip():
         # A later fence may belong to a docstring or template in the code. (A leading one never does, although in

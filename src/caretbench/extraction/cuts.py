@@ -54,9 +54,7 @@ def tokens_between(tree: tree_sitter.Tree, start: int, end: int) -> Iterator[tre
             open_nodes.extend(reversed(node.children))
 
 
-def dedent_position(
-    text: str, surroundings: Surroundings, tokens: list[tree_sitter.Node], offset: int
-) -> int | None:
+def dedent_position(text: str, surroundings: Surroundings, tokens: list[tree_sitter.Node], offset: int) -> int | None:
     """Return the index at which a text leaves the indented block of its first statement, or None."""
     caret_line = surroundings.before.rpartition("\n")[2]
     head = text.split("\n", 1)[0]
@@ -99,9 +97,7 @@ def cut_to_same_block(text: str, surroundings: Surroundings) -> str:
     tree = parse(surroundings.program(text), surroundings.language)
     tokens = list(tokens_between(tree, offset, offset + len(encode(text))))
     is_python = surroundings.language == "python"
-    position = (
-        dedent_position(text, surroundings, tokens, offset) if is_python else _unopened(text, tokens, offset)
-    )
+    position = dedent_position(text, surroundings, tokens, offset) if is_python else _unopened(text, tokens, offset)
     return text if position is None else with_final_newline(text[:position], surroundings)
 
 

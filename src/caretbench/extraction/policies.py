@@ -22,12 +22,7 @@ from caretbench.extraction.block_end import (
 )
 from caretbench.extraction.caret_surroundings import Surroundings
 from caretbench.extraction.clean import clean, strip_released_fence
-from caretbench.extraction.cuts import (
-    cut_to_same_block,
-    first_line,
-    longest_parsing_cut,
-    without_suffix_overlap,
-)
+from caretbench.extraction.cuts import cut_to_same_block, first_line, longest_parsing_cut, without_suffix_overlap
 from caretbench.extraction.released_steps import clean_as_released, repair_as_released, trim_as_released
 from caretbench.plugins import Plugin, Version, installed_plugins, load_plugin, one_line
 from caretbench.problem import Caret
@@ -220,9 +215,7 @@ class _Guarded:
         try:
             shorter = self.step(text, surroundings)
         except Exception as error:
-            raise self.plugin.error(
-                f"failed on a text of {len(text)} characters: {one_line(error)}"
-            ) from error
+            raise self.plugin.error(f"failed on a text of {len(text)} characters: {one_line(error)}") from error
         if not isinstance(shorter, str):
             raise self.plugin.error(f"returned {shorter!r:.80} instead of a text")
         return shorter

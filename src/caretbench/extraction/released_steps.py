@@ -80,12 +80,8 @@ def trim_as_released(text: str, surroundings: Surroundings) -> str:
     """
     lines = text.split("\n")
     ours = [_collapsed(line) for line in lines]
-    before = [
-        line for line in map(_collapsed, surroundings.before.split("\n")) if not _LONE_BRACKETS.match(line)
-    ]
-    after = [
-        line for line in map(_collapsed, surroundings.after.split("\n")) if not _LONE_BRACKETS.match(line)
-    ]
+    before = [line for line in map(_collapsed, surroundings.before.split("\n")) if not _LONE_BRACKETS.match(line)]
+    after = [line for line in map(_collapsed, surroundings.after.split("\n")) if not _LONE_BRACKETS.match(line)]
     start = next((ours.index(line) + 1 for line in reversed(before) if line in ours), 0)
     end = next((ours.index(line) for line in after if line in ours), len(ours))
     start, end = _nearly(ours, before, after, start, end)
@@ -95,9 +91,7 @@ def trim_as_released(text: str, surroundings: Surroundings) -> str:
     return "\n".join(kept) if any(line.strip() for line in kept) else text
 
 
-def _nearly(
-    ours: Sequence[str], before: Sequence[str], after: Sequence[str], start: int, end: int
-) -> tuple[int, int]:
+def _nearly(ours: Sequence[str], before: Sequence[str], after: Sequence[str], start: int, end: int) -> tuple[int, int]:
     for place in range(start, end):
         if any(_alike(ours[place], line) for line in before[-_COMPARED_LINES:]):
             start = place + 1
@@ -128,11 +122,7 @@ _COUNTERPARTS = {
 
 def repair_as_released(text: str, surroundings: Surroundings) -> str:
     """Return the text with the indentation of the prefix's last line (Python), or with balanced brackets (else)."""
-    return (
-        _reindented(text, surroundings)
-        if surroundings.language == "python"
-        else _balanced(text, surroundings)
-    )
+    return _reindented(text, surroundings) if surroundings.language == "python" else _balanced(text, surroundings)
 
 
 def _indent(line: str) -> int:

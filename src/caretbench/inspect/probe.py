@@ -114,7 +114,7 @@ def _evidence(number: int, item: ProbeItem, by_id: Mapping[str, ModelAnswer]) ->
         _cleaned(by_id.get(f"{number}/{case}"), item, suffix)
         for case, suffix in zip(("first", "second", "none"), (*item.suffixes, ""), strict=True)
     )
-    return ProbeEvidence(prefix=item.prefix, wanted=item.answers, answers=(first, second), without=without)
+    return ProbeEvidence(prefix=item.prefix, expected_names=item.answers, answers=(first, second), without=without)
 
 
 def _cleaned(answer: ModelAnswer | None, item: ProbeItem, suffix: str) -> str | None:

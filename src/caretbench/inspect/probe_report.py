@@ -42,7 +42,7 @@ class ProbeEvidence(Row):
     """Answers to one prefix with each of two suffixes, and without a suffix (``without``); None: no answer."""
 
     prefix: str
-    wanted: tuple[str, str]
+    expected_names: tuple[str, str]
     answers: tuple[str | None, str | None]
     without: str | None
 
@@ -51,13 +51,13 @@ class ProbeEvidence(Row):
         """Number of the two answers that begin with the name required by the suffix."""
         return sum(
             bool(re.match(rf"\W*{re.escape(name)}\b", answer or ""))
-            for name, answer in zip(self.wanted, self.answers, strict=True)
+            for name, answer in zip(self.expected_names, self.answers, strict=True)
         )
 
     @property
     def answers_with_name(self) -> int:
         """Number of the two answers that contain the name required by the suffix."""
-        return sum(name in (answer or "") for name, answer in zip(self.wanted, self.answers, strict=True))
+        return sum(name in (answer or "") for name, answer in zip(self.expected_names, self.answers, strict=True))
 
     @property
     def suffix_ignored(self) -> bool:
@@ -75,7 +75,7 @@ class ProbeReport(Row):
     """Reason for which all requests, or all requests with a suffix, got no answer."""
     suffix: Verdict = "unclear"
     evidence: tuple[ProbeEvidence, ...] = ()
-    asked: int = 0
+    requested: int = 0
     answered: int = 0
     ended: int = 0
     """Answers that ended before ``max_tokens``."""
@@ -109,7 +109,7 @@ class ProbeReport(Row):
 
     def render(self) -> str:
         """Return the report as plain text, with the evidence."""
-        rows = [("answers", f"{self.answered} of {self.asked}" + self._served()), *self._findings()]
+        rows = [("answers", f"{self.answered} of {self.requested}" + self._served()), *self._findings()]
         width = max(len(name) for name, _ in rows)
         lines = [f"{self.model}, asked by {self.prompt}"]
         lines += [f"  {name:<{width}}  {finding}" for name, finding in rows]
@@ -120,9 +120,9 @@ class ProbeReport(Row):
             lines += ["", "Evidence: the answer to each prefix, by what the suffix wants there"]
         for item in self.evidence:
             lines.append(f"  {_shown(item.prefix[-40:])}")
-            cases = [*zip(item.wanted, item.answers, strict=True)]
+            cases = [*zip(item.expected_names, item.answers, strict=True)]
             cases += [("(no suffix)", item.without)] if item.without is not None else []
-            lines += [f"    {wanted:<14} {_shown(answer)}" for wanted, answer in cases]
+            lines += [f"    {expected_names:<14} {_shown(answer)}" for expected_names, answer in cases]
         return "\n".join(lines) + "\n"
 
     def _served(self) -> str:
@@ -139,10 +139,7 @@ class ProbeReport(Row):
             first = f"{self.first_s:.2f} s to the first token, " if self.first_s is not None else ""
             latency = f"{first}{self.last_s:.2f} s to the last (medians)"
         return [
-            (
-                "suffix",
-                f"{self.suffix}: {matching_answers} of {total} answers begin with what only the suffix tells",
-            ),
+            ("suffix", f"{self.suffix}: {matching_answers} of {total} answers begin with what only the suffix tells"),
             ("stops", f"{self.ended} of {self.answered} answers ended within {MAX_TOKENS} tokens"),
             ("finish reason", reasons or "not reported"),
             ("usage", "reported" if self.usage else "not reported: tokens and cost will be unknown"),

@@ -35,26 +35,21 @@ class TextScores(NamedTuple):
         return self.means[TOTAL]
 
 
-def scores_by_grader(
-    judgements: Iterable[Judgement], criterion: str
-) -> dict[GraderKey, dict[TextKey, TextScores]]:
+def scores_by_grader(judgements: Iterable[Judgement], criterion: str) -> dict[GraderKey, dict[TextKey, TextScores]]:
     """Return the scores of every judged text under one criterion, by grader; unreadable judgements do not count."""
     gathered: dict[GraderKey, dict[TextKey, list[Judgement]]] = defaultdict(lambda: defaultdict(list))
     for row in judgements:
         if row.criterion == criterion and row.values:
             gathered[row.grader, row.parameters][row.problem_id, row.answer].append(row)
     return {
-        grader: {text: _text_scores(rows) for text, rows in texts.items()}
-        for grader, texts in sorted(gathered.items())
+        grader: {text: _text_scores(rows) for text, rows in texts.items()} for grader, texts in sorted(gathered.items())
     }
 
 
 def _text_scores(rows: Sequence[Judgement]) -> TextScores:
     # Rounded, so that mathematically equal sums have equal ranks.
     sums = tuple(round(math.fsum(row.values.values()), 9) for row in rows)
-    means = {
-        name: math.fsum(row.values.get(name, 0.0) for row in rows) / len(rows) for name in rows[0].values
-    }
+    means = {name: math.fsum(row.values.get(name, 0.0) for row in rows) / len(rows) for name in rows[0].values}
     return TextScores(means | {TOTAL: math.fsum(sums) / len(sums)}, sums)
 
 
@@ -66,9 +61,7 @@ def mean_over_graders(graders: Sequence[Mapping[TextKey, TextScores]]) -> dict[T
     merged = {}
     for text in sorted(shared):
         scores = [texts[text] for texts in graders]
-        means = {
-            name: math.fsum(score.means[name] for score in scores) / len(scores) for name in scores[0].means
-        }
+        means = {name: math.fsum(score.means[name] for score in scores) / len(scores) for name in scores[0].means}
         merged[text] = TextScores(means, tuple(total for score in scores for total in score.sums))
     return merged
 

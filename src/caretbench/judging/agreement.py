@@ -43,9 +43,7 @@ def grader_agreement(graders: Sequence[Mapping[TextKey, TextScores]]) -> GraderA
         ours, theirs = ([graders[place][text].total for text in both] for place in (first, second))
         linear, ranked = pearson(ours, theirs), spearman(ours, theirs)
         pairs.append(
-            PairAgreement(
-                first, second, linear and linear.coefficient, ranked and ranked.coefficient, len(both)
-            )
+            PairAgreement(first, second, linear and linear.coefficient, ranked and ranked.coefficient, len(both))
         )
     return GraderAgreement(krippendorff_alpha(ratings), shared, tuple(pairs))
 

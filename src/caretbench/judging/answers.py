@@ -24,9 +24,7 @@ def plain_answer(_problem: Problem, text: str, profile: Profile) -> str:
 
     Under ``paper`` it is the raw text, else the text without reasoning, blank lines around it and blanks at its end.
     """
-    return (
-        text if rules_of(profile).judged_as_it_came else _BLANK_LINES.sub("", remove_reasoning(text)).rstrip()
-    )
+    return text if rules_of(profile).judged_as_it_came else _BLANK_LINES.sub("", remove_reasoning(text)).rstrip()
 
 
 TextOf = Callable[[Problem, str, Profile], str]
@@ -63,10 +61,7 @@ def inserted_texts(
 
 
 def answer_texts(
-    completions: Iterable[Completion],
-    problems: Mapping[str, Problem],
-    profile: Profile,
-    text_of: TextOf = plain_answer,
+    completions: Iterable[Completion], problems: Mapping[str, Problem], profile: Profile, text_of: TextOf = plain_answer
 ) -> Iterator[JudgedText]:
     """Yield the answer of every completion to a judged question; other problems are skipped.
 

@@ -37,9 +37,7 @@ _SHOWN: Mapping[Subject, frozenset[str]] = {
 }
 """Placeholders that a prompt must contain."""
 
-_NOT_IN_FINGERPRINT = frozenset(
-    ["about", "sampling", "subject", "repeats", "overall", "paper", "then", "only"]
-)
+_NOT_IN_FINGERPRINT = frozenset(["about", "sampling", "subject", "repeats", "overall", "paper", "then", "only"])
 """Fields without influence on a judge's answer, which are not part of the fingerprint."""
 
 

@@ -44,9 +44,7 @@ def problems_by_criterion(
         ValueError: ``only`` is about statements, which another criterion must find first.
     """
     if only is not None and only.subject == "claim":
-        raise ValueError(
-            f"{only.key} judges the statements that another criterion finds; name that one instead"
-        )
+        raise ValueError(f"{only.key} judges the statements that another criterion finds; name that one instead")
     found: dict[str, tuple[Criterion, list[Problem]]] = {}
     for problem in problems:
         criteria = list(criteria_for(problem, profile))

@@ -166,12 +166,7 @@ def claims_in(text: str | None) -> tuple[str, ...]:
 _NUMBER = r":?\s*(?:\*\*)?([0-9.]+)"
 _HEADINGS = tuple(
     re.compile(heading + _NUMBER, re.IGNORECASE)
-    for heading in (
-        r"Final\s+Sum\s+Score\s+for\s+Completion",
-        r"Final\s+Score",
-        r"Score",
-        r"Score\s+for\s+Completion",
-    )
+    for heading in (r"Final\s+Sum\s+Score\s+for\s+Completion", r"Final\s+Score", r"Score", r"Score\s+for\s+Completion")
 )
 """Headings that may precede the total, in the search order of the released code."""
 

@@ -56,12 +56,7 @@ _UNFENCED = frozenset({"language"})
 
 def _caret_texts(problem: Problem, text: str) -> dict[str, str]:
     caret = problem.caret
-    return {
-        "language": _title(caret.language),
-        "prefix": caret.prefix,
-        "completion": text,
-        "suffix": caret.suffix,
-    }
+    return {"language": _title(caret.language), "prefix": caret.prefix, "completion": text, "suffix": caret.suffix}
 
 
 def _question_texts(problem: Problem, text: str) -> dict[str, str]:

@@ -54,17 +54,11 @@ def question_controls(problems: Sequence[Problem], criterion: Criterion) -> dict
     found = {}
     for problem in ordered:
         other = _other(problem, near[_near(problem)]) or _other(problem, far[_far(problem)])
-        texts = {
-            REFERENCE: problem.reference,
-            FALSE_CLAIM: _with_false_claim(problem),
-            OTHER: other,
-            EMPTY: "",
-        }
+        texts = {REFERENCE: problem.reference, FALSE_CLAIM: _with_false_claim(problem), OTHER: other, EMPTY: ""}
         found[problem.id] = {
             name: text
             for name in names
-            if (text := texts[name]) is not None
-            and (name == REFERENCE or text.strip() != problem.reference.strip())
+            if (text := texts[name]) is not None and (name == REFERENCE or text.strip() != problem.reference.strip())
         }
     return found
 

@@ -132,8 +132,8 @@ class GgufHeader:
         """
         return self._texts(self._of_types(_CONTROL))
 
-    def _of_types(self, *wanted: int) -> set[int]:
-        return {number for number, type_ in enumerate(self._token_types()) if type_ in wanted}
+    def _of_types(self, *types: int) -> set[int]:
+        return {number for number, type_ in enumerate(self._token_types()) if type_ in types}
 
     def _texts(self, numbers: set[int]) -> frozenset[str]:
         chosen = (self.tokens[number] for number in numbers if 0 <= number < len(self.tokens))

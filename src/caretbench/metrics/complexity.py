@@ -70,9 +70,7 @@ def paper_cyclomatic(text: str, language: str) -> int:
     return count
 
 
-def paper_statistics(
-    prefix: str, completion: str, suffix: str, assertions: str, language: str
-) -> ProblemStatistics:
+def paper_statistics(prefix: str, completion: str, suffix: str, assertions: str, language: str) -> ProblemStatistics:
     """Return the statistics of one problem that DevBench's Table 4 averages.
 
     Args:

@@ -166,8 +166,6 @@ def _corrected(units: ResamplingUnits, means: Floats, z: float) -> list[float]:
     spread = float((deviations**2).sum()) ** 1.5
     acceleration = float((deviations**3).sum()) / (6 * spread) if spread else 0.0
     return [
-        bias + (bias + tail) / (1 - acceleration * (bias + tail))
-        if acceleration * (bias + tail) < 1
-        else tail
+        bias + (bias + tail) / (1 - acceleration * (bias + tail)) if acceleration * (bias + tail) < 1 else tail
         for tail in (-z, z)
     ]

@@ -32,9 +32,7 @@ def pass_at_k(samples: int, passed: int, k: int, *, any_of_fewer: bool = False) 
     return 1.0 - comb(samples - passed, k) / comb(samples, k)
 
 
-def pass_rates(
-    counts: Sequence[tuple[int, int]], *, any_of_fewer: bool = False
-) -> dict[int, list[float | None]]:
+def pass_rates(counts: Sequence[tuple[int, int]], *, any_of_fewer: bool = False) -> dict[int, list[float | None]]:
     """Return pass@k of each problem, for every k up to the largest number of samples; None for an excluded problem.
 
     Args:

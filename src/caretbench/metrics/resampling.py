@@ -108,9 +108,7 @@ def resampled_means(units: ResamplingUnits, resamples: int, rng: np.random.Gener
         stop = min(start + step, resamples)
         index = rng.integers(0, units.number, size=(stop - start, units.number), dtype=np.int32)
         totals = units.sums[index].sum(axis=1)
-        means[start:stop] = totals / (
-            units.sizes[index].sum(axis=1) if units.clustered else float(units.number)
-        )
+        means[start:stop] = totals / (units.sizes[index].sum(axis=1) if units.clustered else float(units.number))
     return means
 
 

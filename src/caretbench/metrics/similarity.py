@@ -142,7 +142,4 @@ def similarities(pairs: Iterable[Pair]) -> list[Similarity]:
     A missing answer (None) scores 0 in all metrics; an empty answer to a blank reference is correct.
     """
     nothing = Similarity(0.0, 0.0, 0.0, 0.0, 0.0)
-    return [
-        nothing if completion is None else _similarity(completion, reference)
-        for completion, reference in pairs
-    ]
+    return [nothing if completion is None else _similarity(completion, reference) for completion, reference in pairs]

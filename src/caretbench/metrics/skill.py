@@ -19,13 +19,7 @@ def skill(score: float, floor: float) -> float | None:
     return (score - floor) / (1 - floor) if floor < 1 else None
 
 
-def skill_interval(
-    scores: Sequence[float],
-    floors: Sequence[float],
-    clusters: Sequence[str],
-    *,
-    seed: int,
-) -> Interval:
+def skill_interval(scores: Sequence[float], floors: Sequence[float], clusters: Sequence[str], *, seed: int) -> Interval:
     """Return the bootstrap percentile interval of the skill of mean scores; whole clusters are drawn.
 
     Args:
@@ -40,9 +34,7 @@ def skill_interval(
     if not scores or not len(scores) == len(floors) == len(clusters):
         raise ValueError("one score, floor and cluster a problem, and at least one problem")
     _, codes = np.unique(np.asarray(clusters), return_inverse=True)
-    table = np.stack(
-        [np.bincount(codes, weights=np.asarray(values, dtype=np.float64)) for values in (scores, floors)]
-    )
+    table = np.stack([np.bincount(codes, weights=np.asarray(values, dtype=np.float64)) for values in (scores, floors)])
     sizes = np.bincount(codes).astype(np.float64)
     units = len(sizes)
     if units < 2:

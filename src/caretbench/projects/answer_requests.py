@@ -58,9 +58,7 @@ def check_request(check: TestsCheck, snapshot: str, *, identity: str = "") -> Wo
         limits=limits_from_cpu_time(check.reference_s) if check.reference_s is not None else WORKSPACE_LIMITS,
     )
     request = without_shuffling(request)
-    return (
-        with_selected_tests(request, check.tests) if check.tests and runs_pytest(check.command) else request
-    )
+    return with_selected_tests(request, check.tests) if check.tests and runs_pytest(check.command) else request
 
 
 def check_key(check: TestsCheck, snapshot: str) -> str:

@@ -131,9 +131,7 @@ def _is_compound(node: tree_sitter.Node) -> bool:
     return node.type in compound or any(child.type == ":" for child in node.children)
 
 
-def _statements(
-    root: tree_sitter.Node, source: SourceFile, table: InstrumentationTable
-) -> Iterator[tree_sitter.Node]:
+def _statements(root: tree_sitter.Node, source: SourceFile, table: InstrumentationTable) -> Iterator[tree_sitter.Node]:
     """Yield the statements that get a call."""
     allowed = {one.span: set(one.statements) for one in statement_lists(root, source.grammar)}
     constant = _constant_bodies(root, source, table.constant_header) if table.constant_header else []

@@ -130,11 +130,7 @@ def chosen_languages(project: StoredProject, chosen: Collection[str]) -> tuple[s
 
 
 def analyse_project(
-    project: StoredProject,
-    languages: Collection[str],
-    exclude: Collection[str] = (),
-    *,
-    max_lines: int | None = None,
+    project: StoredProject, languages: Collection[str], exclude: Collection[str] = (), *, max_lines: int | None = None
 ) -> AnalysedProject:
     """Return the analysis of a project's files in some languages, including test files.
 
@@ -143,9 +139,7 @@ def analyse_project(
     Raises:
         DataError: there is no file in these languages.
     """
-    passed_over = {
-        path: reason for path, reason in project.excluded.items() if language_of(path) in languages
-    }
+    passed_over = {path: reason for path, reason in project.excluded.items() if language_of(path) in languages}
     sources = []
     for path in sorted(project.files):
         language = language_of(path)

@@ -138,8 +138,7 @@ def select_tests(
         checks[tests] = check.model_copy(update=changes)
         projects[check_key(checks[tests], snapshot)] = passing_check(request, result)
     found = [
-        problem.model_copy(update={"checks": (checks.get(chosen.get(problem.id, ()), check),)})
-        for problem in problems
+        problem.model_copy(update={"checks": (checks.get(chosen.get(problem.id, ()), check),)}) for problem in problems
     ]
     return ProblemsWithTests(tuple(found), projects)
 

@@ -120,11 +120,7 @@ class StatementReach:
 
 
 def measure_reach(
-    engine: WorkspaceEngine,
-    request: WorkspaceRequest,
-    paths: Iterable[str],
-    *,
-    store: SnapshotStore | None = None,
+    engine: WorkspaceEngine, request: WorkspaceRequest, paths: Iterable[str], *, store: SnapshotStore | None = None
 ) -> StatementReach:
     """Run the tests of a project with instrumented files and return the reached statements.
 

@@ -66,9 +66,7 @@ def fit_to_budget(parts: PromptParts, budget: PromptBudget, overhead: str = "") 
     return PromptParts(prefix, suffix, ())
 
 
-def render_within_budget(
-    parts: PromptParts, budget: PromptBudget, render: Callable[[PromptParts], str]
-) -> str:
+def render_within_budget(parts: PromptParts, budget: PromptBudget, render: Callable[[PromptParts], str]) -> str:
     """Return ``render`` of the longest ``parts`` whose rendered text fits.
 
     A tokenizer may need more tokens for a whole than for its pieces (rarely, and few); the parts are then shortened
@@ -97,9 +95,7 @@ def render_within_budget(
     return text
 
 
-def _nearest_files(
-    files: tuple[ContextFile, ...], size: Callable[[str], int], room: int
-) -> tuple[ContextFile, ...]:
+def _nearest_files(files: tuple[ContextFile, ...], size: Callable[[str], int], room: int) -> tuple[ContextFile, ...]:
     """Return the longest end of ``files`` that fits."""
     starts = range(len(files) + 1)
     return files[_first_that_fits(starts, lambda start: _size_of_files(files[start:], size), room) :]

@@ -26,9 +26,7 @@ BUILT_IN_STRATEGIES: tuple[PromptStrategy, ...] = (
 )  # fmt: skip
 """Built-in strategies, except those of FIM formats."""
 
-_BY_NAME: Mapping[str, PromptStrategy] = MappingProxyType(
-    {entry.name: entry for entry in BUILT_IN_STRATEGIES}
-)
+_BY_NAME: Mapping[str, PromptStrategy] = MappingProxyType({entry.name: entry for entry in BUILT_IN_STRATEGIES})
 _TAKEN = frozenset({*_BY_NAME, AUTO})
 _FIM = "fim/"
 
@@ -47,35 +45,35 @@ def strategy(name: str) -> PromptStrategy:
         KeyError: No such strategy, or not in this version; the message lists the known ones.
         PluginError: A plug-in cannot be used.
     """
-    wanted, at, _ = name.partition("@")
+    requested, at, _ = name.partition("@")
     found: PromptStrategy | None
-    if wanted.startswith(_FIM):
-        found = _fim(wanted)
-    elif (plugin := load_plugin(STRATEGY_ENTRY_POINT_GROUP, wanted, _TAKEN)) is not None:
+    if requested.startswith(_FIM):
+        found = _fim(requested)
+    elif (plugin := load_plugin(STRATEGY_ENTRY_POINT_GROUP, requested, _TAKEN)) is not None:
         found = plugin_strategy(plugin)
     else:
-        found = _BY_NAME.get(wanted)
+        found = _BY_NAME.get(requested)
     if found is None:
         raise KeyError(f"unknown prompt {name!r}; known: {', '.join(strategies())}; or give module:object")
-    if at and name != f"{wanted}@{found.version}":
+    if at and name != f"{requested}@{found.version}":
         raise KeyError(f"prompt {name!r} is not known in this version; there is {found.key}")
     return found
 
 
 def _fim(name: str) -> FimStrategy | None:
-    family, colon, wanted = name.removeprefix(_FIM).partition(":")
+    family, colon, requested = name.removeprefix(_FIM).partition(":")
     entry = fim_formats().get(family)
     if entry is None:
         return None
     if not colon:
         return FimStrategy(entry, entry.order)
-    order = next((order for order in entry.orders if order == wanted), None)
+    order = next((order for order in entry.orders if order == requested), None)
     if order is None:
         raise KeyError(f"prompt {name!r}: {entry.title} has no such order; it has {', '.join(entry.orders)}")
     return FimStrategy(entry, order)
 
 
-def choose(client: ModelClient, wanted: str | None, *, questions: bool = False) -> PromptStrategy:
+def choose(client: ModelClient, requested: str | None, *, questions: bool = False) -> PromptStrategy:
     """Return the prompt strategy for a model: the requested one, or automatically the most suitable one.
 
     ``auto`` (or None) takes what tells most about a model's skill at the caret:
@@ -90,7 +88,7 @@ def choose(client: ModelClient, wanted: str | None, *, questions: bool = False) 
 
     Args:
         client: The model.
-        wanted: The name of a strategy, ``auto`` or None.
+        requested: The name of a strategy, ``auto`` or None.
         questions: The problems are questions, none of them a place in a program.
 
     Raises:
@@ -98,10 +96,10 @@ def choose(client: ModelClient, wanted: str | None, *, questions: bool = False) 
         ValueError: The model does not take such prompts, tells not what they need, or its format is not known; the
             message names a valid choice.
     """
-    if wanted is None or wanted == AUTO:
+    if requested is None or requested == AUTO:
         found = _automatic_question(client) if questions else _automatic(client)
     else:
-        found = strategy(wanted)
+        found = strategy(requested)
     if questions is not isinstance(found, QuestionStrategy):
         asked = "questions" if questions else "places in programs"
         raise ValueError(f"--prompt {found.name} cannot be used here: the problems are {asked}")
@@ -146,7 +144,4 @@ def _offers(client: ModelClient, *, questions: bool = False) -> str:
         and isinstance(entry, QuestionStrategy) is questions
         and unreadable_reason(entry, client) is None
     ]
-    return (
-        ", ".join((*ours, "fim/FAMILY") if "text" in client.accepts and not questions else ours)
-        or "(none fits)"
-    )
+    return ", ".join((*ours, "fim/FAMILY") if "text" in client.accepts and not questions else ours) or "(none fits)"

@@ -34,9 +34,7 @@ class LeftToRightStrategy(PromptStrategy):
             before = _before(caret, parts, language) if language is not None else ""
             return before + parts.prefix
 
-        return TextPrompt(
-            text=render_within_budget(PromptParts(caret.prefix, "", caret.context), budget, rendered)
-        )
+        return TextPrompt(text=render_within_budget(PromptParts(caret.prefix, "", caret.context), budget, rendered))
 
 
 class FillStrategy(PromptStrategy):
@@ -50,9 +48,7 @@ class FillStrategy(PromptStrategy):
         """Return prefix and suffix within the budget; the endpoint's sentinels and template are not counted."""
         overhead = "\n".join(text for text in (caret.path, caret.instruction) if text)
         parts = fit_to_budget(PromptParts(caret.prefix, caret.suffix, caret.context), budget, overhead)
-        return FillPrompt(
-            **parts._asdict(), language=caret.language, path=caret.path, instruction=caret.instruction
-        )
+        return FillPrompt(**parts._asdict(), language=caret.language, path=caret.path, instruction=caret.instruction)
 
 
 def _before(caret: Caret, parts: PromptParts, language: Language) -> str:

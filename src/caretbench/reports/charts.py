@@ -42,11 +42,7 @@ def bars_with_intervals(base: alt.Chart, x: alt.X, colour: alt.Color) -> Any:
 def stacked_shares(rows: Sequence[Mapping[str, Any]], bar: alt.Y, part: alt.Color, title: str) -> Any:
     """Return stacked bars that add up to one; rows have ``share``, ``count`` and ``place`` (the order in a bar)."""
     share = alt.X(
-        "share:Q",
-        stack="zero",
-        title=title,
-        scale=alt.Scale(domain=[0, 1]),
-        axis=alt.Axis(format="%", tickCount=6),
+        "share:Q", stack="zero", title=title, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%", tickCount=6)
     )
     return (
         chart_of(rows)
@@ -86,9 +82,7 @@ def model_colour(models: Sequence[str]) -> alt.Color:
     # Two charts are side by side: a legend wider than one chart wraps to the next row.
     widest = max((min(len(name) * _LETTER, _LEGEND_LABEL) for name in models), default=0) + 2 * _LETTER
     legend = (
-        alt.Legend(
-            orient="top", title=None, labelLimit=_LEGEND_LABEL, columns=max(1, _LEGEND_WIDTH // widest)
-        )
+        alt.Legend(orient="top", title=None, labelLimit=_LEGEND_LABEL, columns=max(1, _LEGEND_WIDTH // widest))
         if len(models) > 1
         else None
     )

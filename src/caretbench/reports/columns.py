@@ -22,11 +22,7 @@ from caretbench.reports.estimates import (
 )
 from caretbench.reports.frame import GROUP, baselines_in, metric_columns, model_titles
 from caretbench.reports.results.identity import context_titles
-from caretbench.reports.results.paper_intervals import (
-    PaperTableLayout,
-    paper_interval_estimates,
-    paper_table_layouts,
-)
+from caretbench.reports.results.paper_intervals import PaperTableLayout, paper_interval_estimates, paper_table_layouts
 from caretbench.reports.results.problem_lists import ExcludedProblems, excluded_ids
 from caretbench.reports.strata import SEPARATOR, Stratum, has_verdicts, strata_of, stratum_name
 from caretbench.reports.summary import Column, RateCell
@@ -59,9 +55,7 @@ def columns_of(
     """
     # A problem that is only judged does not count in rates; the suite has its own tables for it.
     parted = [problem for problem in problems if has_verdicts(problem)] if rates_only else problems
-    strata = {
-        profile: strata_of(parted, profile, stratification) for profile in frame["profile"].unique().to_list()
-    }
+    strata = {profile: strata_of(parted, profile, stratification) for profile in frame["profile"].unique().to_list()}
     policies = [str(manifest.get("policy")), *map(str, manifest.get("further_policies") or ())]
     names = model_titles(frame.select("model", "parameters").unique().iter_rows())
     baselines = baselines_in(manifest)
@@ -69,9 +63,7 @@ def columns_of(
     maker = _ColumnBuilder(frame, problems, excluded_problems, names, seed, rates_only, baselines, suite)
     columns = [
         maker.column(group, _shown_strata(group, strata, policies, stratification))
-        for group in sorted(
-            frame.partition_by(*GROUP), key=lambda group: _group_order(group, policies, baselines)
-        )
+        for group in sorted(frame.partition_by(*GROUP), key=lambda group: _group_order(group, policies, baselines))
     ]
     titles = context_titles(manifest, [(column.model, column.parameters) for column in columns])
     columns = [
@@ -84,14 +76,10 @@ def columns_of(
     return tuple(columns)
 
 
-def paper_tables_in(
-    columns: Sequence[Column], stratification: Stratification
-) -> tuple[PaperTableLayout, ...]:
+def paper_tables_in(columns: Sequence[Column], stratification: Stratification) -> tuple[PaperTableLayout, ...]:
     """Return the layouts of the paper's tables whose strata the columns have."""
     return tuple(
-        paper_table_layouts(
-            stratification.paper_tables, {name for column in columns for name in column.strata}
-        )
+        paper_table_layouts(stratification.paper_tables, {name for column in columns for name in column.strata})
     )
 
 
@@ -105,14 +93,10 @@ def _shown_strata(
     found = strata[str(group["profile"][0])]
     if group["policy"][0] not in policies[1:]:
         return found
-    return [
-        stratum for stratum in found if set(stratum.name.split(SEPARATOR)) <= set(stratification.main_labels)
-    ]
+    return [stratum for stratum in found if set(stratum.name.split(SEPARATOR)) <= set(stratification.main_labels)]
 
 
-def _group_order(
-    group: pl.DataFrame, policies: Sequence[str], baselines: Sequence[str]
-) -> tuple[object, ...]:
+def _group_order(group: pl.DataFrame, policies: Sequence[str], baselines: Sequence[str]) -> tuple[object, ...]:
     model, parameters, policy, profile = (str(group[name][0]) for name in GROUP)
     rank = baselines.index(model) + 1 if model in baselines else 0
     place = policies.index(policy) if policy in policies else len(policies)
@@ -128,9 +112,7 @@ def _with_paper_intervals(column: Column, main: str, forms: Sequence[PaperTableL
         rate = cell.pass_at.get(1)
         if rate is None:
             return cell
-        return cell.model_copy(
-            update={"paper_intervals": paper_interval_estimates(rate, seed, all_three=all_three)}
-        )
+        return cell.model_copy(update={"paper_intervals": paper_interval_estimates(rate, seed, all_three=all_three)})
 
     wanted = {main, *(form.stratum for form in forms)}
     strata = {

@@ -140,10 +140,7 @@ def compare_runs(
 
 def _equal_problems(runs: Sequence[LoadedRun]) -> set[str]:
     """Return the ids of the problems that are identical in every run."""
-    hashes = [
-        {(problem.id, sha256_json(problem.model_dump(mode="json"))) for problem in run.problems}
-        for run in runs
-    ]
+    hashes = [{(problem.id, sha256_json(problem.model_dump(mode="json"))) for problem in run.problems} for run in runs]
     return {identity for identity, _ in set.intersection(*hashes)}
 
 
@@ -151,18 +148,12 @@ def _entries(
     run: LoadedRun, runs: Sequence[LoadedRun], models: Collection[str], same: set[str] | None
 ) -> Iterator[_Entry]:
     identity = identity_of(run)
-    rows = run.frame.filter(
-        (pl.col("policy") == identity["policy"]) & (pl.col("profile") == identity["profile"])
-    )
-    excluded = excluded_ids(
-        find_excluded_problems(run.frame, run.problems, run.manifest), identity["profile"]
-    )
+    rows = run.frame.filter((pl.col("policy") == identity["policy"]) & (pl.col("profile") == identity["profile"]))
+    excluded = excluded_ids(find_excluded_problems(run.frame, run.problems, run.manifest), identity["profile"])
     judged = rows.filter(pl.col("passed").is_not_null() & ~pl.col("problem_id").is_in(list(excluded)))
     if same is not None:
         judged = judged.filter(pl.col("problem_id").is_in(list(same)))
-    several = {
-        model for run_ in runs for model in run_.frame["model"].unique() if _occurrences(runs, model) > 1
-    }
+    several = {model for run_ in runs for model in run_.frame["model"].unique() if _occurrences(runs, model) > 1}
     for (model, parameters), part in sorted(judged.partition_by("model", "parameters", as_dict=True).items()):
         if model not in models if models else model in run.baselines:
             continue

@@ -47,15 +47,11 @@ class SimilarityColumn(ReportValue):
 
 
 PAPER_COLUMNS = (
-    SimilarityColumn(
-        name="cosine_first_line", metric="cosine", fold="mean", title="Cosine, first lines, mean of n"
-    ),
+    SimilarityColumn(name="cosine_first_line", metric="cosine", fold="mean", title="Cosine, first lines, mean of n"),
     SimilarityColumn(name="line0_any", metric="line0_match", fold="any", title="Line-0 match, any of n"),
 )
 DEFAULT_COLUMNS = (
-    SimilarityColumn(
-        name="cosine_full_text", metric="cosine", fold="mean", title="Cosine, full text, mean of n"
-    ),
+    SimilarityColumn(name="cosine_full_text", metric="cosine", fold="mean", title="Cosine, full text, mean of n"),
     SimilarityColumn(name="line0_mean", metric="line0_match", fold="mean", title="Line-0 match, mean of n"),
 )
 
@@ -93,9 +89,7 @@ class ReportedNumber(ReportValue):
     warning: str | None = None
 
     @classmethod
-    def from_interval(
-        cls, interval: Interval, value: float, problems: int, scale: float = 1.0
-    ) -> ReportedNumber:
+    def from_interval(cls, interval: Interval, value: float, problems: int, scale: float = 1.0) -> ReportedNumber:
         """Return a number with its interval; ``interval`` is multiplied by ``scale``."""
         defined = not math.isnan(interval.low)
         return cls(
@@ -115,9 +109,7 @@ class ReportedNumber(ReportValue):
 def aggregate_samples(rows: pl.DataFrame, columns: tuple[SimilarityColumn, ...]) -> pl.DataFrame:
     """Return one row per problem: numbers of ``samples`` with a verdict and of ``passes``, aggregated similarities."""
     folds = [
-        (pl.col(column.metric).max() if column.fold == "any" else pl.col(column.metric).mean()).alias(
-            column.name
-        )
+        (pl.col(column.metric).max() if column.fold == "any" else pl.col(column.metric).mean()).alias(column.name)
         for column in columns
     ]
     firsts = [pl.col(name).first() for name in (*LABELS, "cluster", "overlap_group", "valid", "eligible")]

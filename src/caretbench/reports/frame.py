@@ -107,19 +107,14 @@ def load_run(folder: Path, problems: Sequence[Problem]) -> LoadedRun:
     verdicts_path = folder / "validity.jsonl"
     verdicts, older = read_verdicts(verdicts_path) if verdicts_path.exists() else ({}, 0)
     errors_path = folder / "errors.jsonl"
-    missing = (
-        list(read_rows(errors_path, MissingSample, allow_partial_last_line=True))
-        if errors_path.exists()
-        else []
-    )
+    missing = list(read_rows(errors_path, MissingSample, allow_partial_last_line=True)) if errors_path.exists() else []
     frame = build_frame(problems, scores, verdicts)
     run = LoadedRun(folder.name, manifest, problems, completions, frame, missing)
     files = RunFolder(folder)
     return replace(
         run,
         judgements=[
-            row if CLAIMS in row.values else row.model_copy(update={"text": None})
-            for row in files.judgements()
+            row if CLAIMS in row.values else row.model_copy(update={"text": None}) for row in files.judgements()
         ],
         judgements_missing=missing_judgement_counts(files),
         ratings=read_ratings(files),
@@ -183,9 +178,7 @@ def build_frame(
         row |= _check_columns(group, executed=str(key[0]) in executed)
         for score in group:
             if PARSED in score.values:
-                row["fault"] = str(
-                    score.details.get("fault") or ("" if score.values[PARSED] >= 1.0 else "syntax")
-                )
+                row["fault"] = str(score.details.get("fault") or ("" if score.values[PARSED] >= 1.0 else "syntax"))
             values = {
                 METRIC_ALIASES.get(name, name): value
                 for name, value in score.values.items()

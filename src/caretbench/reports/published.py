@@ -137,9 +137,7 @@ def compare_with_published(summary: Summary) -> tuple[PublishedComparison, ...]:
     Pass rates are compared with the ``paper`` profile if the run has it, else with its own profile; similarities only
     with the ``paper`` profile, since the default ones measure something else.
     """
-    models = {
-        name.lower(): printed for name, printed in published_names(summary.suite).get("models", {}).items()
-    }
+    models = {name.lower(): printed for name, printed in published_names(summary.suite).get("models", {}).items()}
     profiles = {column.profile for column in summary.columns}
     wanted = next((name for name in PROFILES if name in profiles), PROFILES[-1])
     rows = [
@@ -153,9 +151,7 @@ def compare_with_published(summary: Summary) -> tuple[PublishedComparison, ...]:
 
 def _column_rows(column: Column, printed_model: str, suite: str) -> Iterator[PublishedComparison]:
     for printed in published_numbers(suite):
-        cell = (
-            _find(column.overall, column.strata, printed, suite) if printed.model == printed_model else None
-        )
+        cell = _find(column.overall, column.strata, printed, suite) if printed.model == printed_model else None
         if cell is None:
             continue
         estimate = cell.pass_at.get(1) if printed.metric == "pass@1" else cell.similarity.get(printed.metric)
@@ -186,9 +182,7 @@ def _column_rows(column: Column, printed_model: str, suite: str) -> Iterator[Pub
 
 def compare_judge_scores(summary: Summary) -> tuple[PublishedJudgeScore, ...]:
     """Return the published judge scores that this run has too, with the mean of all graders here."""
-    models = {
-        name.lower(): printed for name, printed in published_names(summary.suite).get("models", {}).items()
-    }
+    models = {name.lower(): printed for name, printed in published_names(summary.suite).get("models", {}).items()}
     rows = [
         PublishedJudgeScore(
             table=printed.table,

@@ -75,10 +75,7 @@ def summarise(
     return summary.model_copy(
         update={
             "warnings": tuple(text for section in sections for text in section.warnings(summary)),
-            "notes": (
-                *older_gate_warnings(run),
-                *(text for section in sections for text in section.notes(summary)),
-            ),
+            "notes": (*older_gate_warnings(run), *(text for section in sections for text in section.notes(summary))),
         }
     )
 

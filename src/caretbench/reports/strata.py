@@ -65,15 +65,12 @@ def has_verdicts(problem: Problem) -> bool:
     return any(not isinstance(check, CriterionCheck) for check in problem.checks)
 
 
-def strata_of(
-    problems: Sequence[Problem], profile: str, stratification: Stratification
-) -> tuple[Stratum, ...]:
+def strata_of(problems: Sequence[Problem], profile: str, stratification: Stratification) -> tuple[Stratum, ...]:
     """Return the strata of a run's problems; strata without problems are omitted."""
     wanted = [
         names
         for names in dict.fromkeys((*((name,) for name in stratification.labels), *stratification.crossed))
-        if not rules_of(profile_named(profile)).paper_bounds
-        or not any(name.endswith(PRESET) for name in names)
+        if not rules_of(profile_named(profile)).paper_bounds or not any(name.endswith(PRESET) for name in names)
     ]
     values: dict[str, Mapping[str, tuple[Value, ...]]] = {}
     notes: dict[str, str] = {}

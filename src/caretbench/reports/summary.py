@@ -88,11 +88,7 @@ class SuiteTable(ReportValue):
 class Summary(ReportValue):
     """Summary of a run. Rates, similarities and coverage run from 0 to 1."""
 
-    former_names: ClassVar[Mapping[str, str]] = {
-        "left_out": "excluded",
-        "own": "suite_tables",
-        "forms": "paper_tables",
-    }
+    former_names: ClassVar[Mapping[str, str]] = {"left_out": "excluded", "own": "suite_tables", "forms": "paper_tables"}
     schema_version: int = 1
     suite: str
     run: str

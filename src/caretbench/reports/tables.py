@@ -39,9 +39,7 @@ FieldValues = Sequence[FieldValue]
 def table_of(title: str, heads: Sequence[str], rows: Iterable[FieldValues], caption: str = "") -> ReportTable:
     """Return a table; a column is numeric if all its sort keys are numbers."""
     fields = tuple(tuple(map(_field, row)) for row in rows)
-    numeric = tuple(
-        not any(isinstance(row[place].sort, str) for row in fields) for place in range(len(heads))
-    )
+    numeric = tuple(not any(isinstance(row[place].sort, str) for row in fields) for place in range(len(heads)))
     return ReportTable(title=title, heads=tuple(heads), numeric=numeric, rows=fields, caption=caption)
 
 
@@ -155,9 +153,7 @@ def strata_names(columns: Iterable[Column], *, crossed: bool = False) -> tuple[s
 
 def ordered_names(columns: Iterable[Column], stratum: str) -> list[str]:
     """Return the names of a stratum's cells in order: bins of numbers by size, words by the alphabet."""
-    places = {
-        display_name(cell): _place(cell) for column in columns for cell in column.strata.get(stratum, ())
-    }
+    places = {display_name(cell): _place(cell) for column in columns for cell in column.strata.get(stratum, ())}
     return sorted(places, key=lambda name: places[name])
 
 

@@ -64,9 +64,7 @@ class Clients:
                 strategy=choose(client, model.prompt, questions=questions),
                 sampling=model.sampling,
                 samples=model.samples,
-                context=suite_context(
-                    [benchmark.suite for benchmark in self._plan.benchmarks], model.context
-                ),
+                context=suite_context([benchmark.suite for benchmark in self._plan.benchmarks], model.context),
                 preprocess=[preprocessor(name) for name in model.preprocess],
                 prompt_tokens=model.prompt_tokens,
                 price=self._plan.price(model),
@@ -79,9 +77,7 @@ class Clients:
             ValueError: some are, and others are places in programs.
         """
         kinds = {
-            isinstance(problem.shown, Question)
-            for benchmark in self._plan.benchmarks
-            for problem in benchmark.problems
+            isinstance(problem.shown, Question) for benchmark in self._plan.benchmarks for problem in benchmark.problems
         }
         if len(kinds) > 1:
             raise ValueError(

@@ -94,14 +94,14 @@ def forecast_run(plan: ResolvedRun, opener: ClientOpener) -> RunForecast:
         for model in plan.models:
             with clients.open_model(model) as tested_model:
                 found.models += [
-                    _asked(tested_model, benchmark, problems)
+                    _model_forecast(tested_model, benchmark, problems)
                     for benchmark, problems in zip(plan.benchmarks, coming, strict=True)
                 ]
         found.judges += _judged(plan, clients, coming)
     return found
 
 
-def _asked(tested_model: ModelUnderTest, benchmark: Benchmark, coming: list[Problem]) -> ModelForecast:
+def _model_forecast(tested_model: ModelUnderTest, benchmark: Benchmark, coming: list[Problem]) -> ModelForecast:
     """Return the forecast for a model; add the problem of every expected answer to ``coming``."""
     stored = GenerationStage(benchmark.problems, benchmark.folder).stored(tested_model)
     row = ModelForecast(
@@ -111,9 +111,7 @@ def _asked(tested_model: ModelUnderTest, benchmark: Benchmark, coming: list[Prob
         problems=len(benchmark.problems),
         samples_wanted=len(benchmark.problems) * tested_model.samples,
         samples_stored=sum(
-            sample < tested_model.samples
-            for problem in benchmark.problems
-            for sample in stored.get(problem.id, ())
+            sample < tested_model.samples for problem in benchmark.problems for sample in stored.get(problem.id, ())
         ),
         tokens_counted=tested_model.has_tokenizer,
         context=tested_model.context.key if tested_model.context else None,
@@ -142,9 +140,7 @@ def _asked(tested_model: ModelUnderTest, benchmark: Benchmark, coming: list[Prob
     return row
 
 
-def _judged(
-    plan: ResolvedRun, clients: Clients, coming: Sequence[Sequence[Problem]]
-) -> Iterator[JudgeForecast]:
+def _judged(plan: ResolvedRun, clients: Clients, coming: Sequence[Sequence[Problem]]) -> Iterator[JudgeForecast]:
     """Yield the forecast for each judge and folder.
 
     That is what is stored, and each answer that is still to come as if it were a text of its own, as long as the
@@ -154,9 +150,7 @@ def _judged(
         with clients.open_client(judge) as client:
             for benchmark, problems in zip(plan.benchmarks, coming, strict=True):
                 for part in plan.judged_parts(benchmark):
-                    settings = JudgingSettings(
-                        benchmark.policy, benchmark.profile, text_of=benchmark.suite.judged_text
-                    )
+                    settings = JudgingSettings(benchmark.policy, benchmark.profile, text_of=benchmark.suite.judged_text)
                     texts = settings.texts(benchmark.folder, part, not_scored=True).texts
                     ours = {problem.id for problem in part.problems}
                     texts += [

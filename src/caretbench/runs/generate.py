@@ -26,10 +26,7 @@ class GenerationStage:
     """Generation stage of one run."""
 
     def __init__(
-        self,
-        problems: Sequence[Problem],
-        folder: RunFolder,
-        report: ReportProgress = lambda _added, _tally: None,
+        self, problems: Sequence[Problem], folder: RunFolder, report: ReportProgress = lambda _added, _tally: None
     ) -> None:
         self.problems = problems
         self.folder = folder
@@ -61,14 +58,10 @@ class GenerationStage:
             ErrorFile(self.folder.errors_path, MissingSample) as errors,
         ):
             stored, stale = self._look(tested_model)
-            stage = RequestStage(
-                _Completing(tested_model), budget or CostBudget(), answers, errors, self.report
-            )
+            stage = RequestStage(_Completing(tested_model), budget or CostBudget(), answers, errors, self.report)
             stage.tally.requested = len(self.problems) * tested_model.samples
             stage.tally.stored = sum(
-                sample < tested_model.samples
-                for problem in self.problems
-                for sample in stored.get(problem.id, ())
+                sample < tested_model.samples for problem in self.problems for sample in stored.get(problem.id, ())
             )
             self.report(stage.tally.stored, stage.tally)
             stage.ask(_pending(tested_model, self.problems, stored))

@@ -27,11 +27,7 @@ from caretbench.problem import Completion, CompletionKey, Profile
 from caretbench.runs.judging.judge_requests import JudgeRequests, RequestedJudgements
 from caretbench.runs.judging.result import REQUIRED_COVERAGE, JudgingResult, ReportStep
 from caretbench.runs.judging.texts_to_judge import DistinctText, distinct_answers, distinct_texts
-from caretbench.runs.judging.two_step_judging import (
-    FIRST_STEP_FIELD,
-    requested_judgements,
-    second_step_judgements,
-)
+from caretbench.runs.judging.two_step_judging import FIRST_STEP_FIELD, requested_judgements, second_step_judgements
 from caretbench.runs.plans.prices import CostBudget, Price
 from caretbench.runs.request_stage import StageCounts
 from caretbench.runs.run_folder import ModelInfo, RunFolder
@@ -96,12 +92,12 @@ class JudgingSettings:
         passed = passed_by_completion(folder.scores(), known, self.policy.key, self.profile)
         missing: set[CompletionKey] = set()
 
-        def asked(completion: Completion) -> bool:
+        def is_judged(completion: Completion) -> bool:
             if completion.key not in passed:
                 missing.add(completion.key)
             return passed.get(completion.key, not_scored) is True
 
-        found = distinct_texts(folder, part.problems, self.policy, self.profile, **common, asked=asked)
+        found = distinct_texts(folder, part.problems, self.policy, self.profile, **common, is_judged=is_judged)
         return TextsToJudge(*found, 0 if not_scored else len(missing))
 
     def check(self, judges: Sequence[tuple[str, ModelClient]]) -> None:
@@ -117,9 +113,7 @@ class JudgingSettings:
             if "chat" not in client.accepts:
                 raise ValueError(f"{name} takes no conversations, so it cannot judge")
             if self.budget.limit is not None and self.prices.get(name) is None:
-                raise ValueError(
-                    f"no price is known for {name}: a limit cannot be kept; give one with --prices"
-                )
+                raise ValueError(f"no price is known for {name}: a limit cannot be kept; give one with --prices")
 
 
 def judge_part(
@@ -160,17 +154,17 @@ def judge_part(
         )
     if criterion.subject != "caret":
         result.required_coverage = REQUIRED_COVERAGE
-    wanted = requested_judgements(criterion, texts, settings.repeats)
+    requested = requested_judgements(criterion, texts, settings.repeats)
     for name, client in judges:
         judging = _JudgeAsking(folder, name, client, sampling or criterion.sampling, settings, result)
-        parameters = judging.judge(criterion, wanted)
+        parameters = judging.judge(criterion, requested)
         if criterion.then is not None and not result.stop_reason:
             first = (
                 row
                 for row in folder.judgements()
                 if (row.grader, row.parameters, row.criterion) == (name, parameters, criterion.key)
             )
-            claims = second_step_judgements(first, wanted, {text.problem.id: text.problem for text in texts})
+            claims = second_step_judgements(first, requested, {text.problem.id: text.problem for text in texts})
             judging.judge(find_criterion(criterion.then), claims, {FIRST_STEP_FIELD: parameters})
     return result
 
@@ -217,25 +211,21 @@ class _JudgeAsking:
     def judge(
         self,
         criterion: Criterion,
-        wanted: Sequence[RequestedJudgements],
+        requested: Sequence[RequestedJudgements],
         more: Mapping[str, JsonValue] | None = None,
     ) -> str:
         """Judge the texts by one criterion; return the parameters of the judgements."""
         settings: dict[str, Any] = grader_settings(criterion, self.client, self.sampling) | dict(more or {})
         parameters = sha256_json(settings)[:16]
-        _record(
-            self.folder, ModelInfo(model=self.name, source="model", parameters=parameters, settings=settings)
-        )
+        _record(self.folder, ModelInfo(model=self.name, source="model", parameters=parameters, settings=settings))
         price = self.common.prices.get(self.name)
-        grader = JudgeRequests(
-            self.folder, criterion, self.name, self.client, parameters, self.sampling, price
-        )
+        grader = JudgeRequests(self.folder, criterion, self.name, self.client, parameters, self.sampling, price)
         step = f"judged by {self.name}, {criterion.name}"
 
-        def told(added: int, tally: StageCounts) -> None:
+        def report(added: int, tally: StageCounts) -> None:
             self.common.report(step, added, tally.requested - tally.stored)
 
-        self.result.tallies.append(grader.run(wanted, self.common.budget, told))
+        self.result.tallies.append(grader.run(requested, self.common.budget, report))
         return parameters
 
 

@@ -146,10 +146,7 @@ class ModelUnderTest:
         """Settings that influence the answers, for the manifest; contain no API keys."""
         budget: JsonValue = None
         if self.budget.tokens is not None:
-            budget = {
-                "tokens": self.budget.tokens,
-                "count": "tokenizer" if self.has_tokenizer else "estimate",
-            }
+            budget = {"tokens": self.budget.tokens, "count": "tokenizer" if self.has_tokenizer else "estimate"}
         return {
             "sampling": self.sampling.model_dump(exclude_none=True),
             "prompt": self.strategy.key,
@@ -176,9 +173,7 @@ class ModelUnderTest:
             model=self.name, source="model", parameters=self.parameters, settings=self.settings
         )  # fmt: skip
 
-    def pending_samples(
-        self, problems: Sequence[Problem], stored: Mapping[str, set[int]]
-    ) -> Iterator[PendingSamples]:
+    def pending_samples(self, problems: Sequence[Problem], stored: Mapping[str, set[int]]) -> Iterator[PendingSamples]:
         """Yield the missing samples of each problem with its prompt, one problem at a time."""
         for problem in problems:
             there = stored.get(problem.id, ())
@@ -220,9 +215,7 @@ class ModelUnderTest:
             return
         for text in texts:
             if found := self._control.search(text):
-                raise UnpromptableError(
-                    f"what is shown holds {found[0]!r}, a control token of {self.client.name}"
-                )
+                raise UnpromptableError(f"what is shown holds {found[0]!r}, a control token of {self.client.name}")
 
     def worst_cost(self, prompt: Prompt, samples: int) -> float:
         """Return the maximum cost of ``samples`` answers in US dollars: each with the whole prompt, and full length.
@@ -243,9 +236,7 @@ def count_or_estimate_tokens(client: ModelClient, text: str) -> int:
     return estimate_tokens(text) if has_tokenizer is None else has_tokenizer
 
 
-def worst_cost(
-    client: ModelClient, price: Price | None, prompt: Prompt, samples: int, answer_tokens: int
-) -> float:
+def worst_cost(client: ModelClient, price: Price | None, prompt: Prompt, samples: int, answer_tokens: int) -> float:
     """Return the maximum cost of ``samples`` answers to a prompt in US dollars; zero if no price is known.
 
     No token is less than a byte, and a chat template puts marks around the messages.

@@ -113,9 +113,7 @@ class _Recorded:
     def _chosen(self, model: str) -> bool:
         return not self.models or model in self.models
 
-    def _of_file(
-        self, path: Path, problems: Mapping[str, Problem], passed_over: PassedOver
-    ) -> Iterator[Completion]:
+    def _of_file(self, path: Path, problems: Mapping[str, Problem], passed_over: PassedOver) -> Iterator[Completion]:
         names = baselines_of_run(self.benchmark.suite.name)
         for completion in self.benchmark.suite.recorded_completions(path, problems, self.models, passed_over):
             if completion.model in names and completion.parameters == "none":
@@ -134,9 +132,7 @@ class _Recorded:
             ValueError: nothing is chosen.
         """
         if self.models and not self.logs:
-            raise ValueError(
-                "--model chooses among recorded completions: say where they are with --completions"
-            )
+            raise ValueError("--model chooses among recorded completions: say where they are with --completions")
         recorded = {info.model for info in self.seen.values() if info.source != "baseline"}
         named = ", ".join(map(str, self.logs))
         if self.logs and not recorded:

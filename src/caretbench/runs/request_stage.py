@@ -16,15 +16,7 @@ from typing import Any, Generic, TypeVar
 
 from caretbench.errors import MachineError
 from caretbench.files import RowAppender, read_rows, write_rows
-from caretbench.models import (
-    FailureKind,
-    ModelAnswer,
-    ModelClient,
-    ModelFailure,
-    ModelRequest,
-    Prompt,
-    Sampling,
-)
+from caretbench.models import FailureKind, ModelAnswer, ModelClient, ModelFailure, ModelRequest, Prompt, Sampling
 from caretbench.problem import Row
 from caretbench.redaction import redact
 from caretbench.runs.plans.prices import CostBudget, Price
@@ -179,13 +171,9 @@ class RequestStage(Generic[Item]):
         self._rows = rows
         self._errors = errors
         self._report = report
-        self._again: deque[PendingRequest[Item]] = (
-            deque()
-        )  # unreadable answers, and what there was no money for
+        self._again: deque[PendingRequest[Item]] = deque()  # unreadable answers, and what there was no money for
         self._unpromptable: deque[PendingRequest[Item]] = deque()
-        self._in_flight: dict[
-            str, tuple[PendingRequest[Item], set[int], float]
-        ] = {}  # worst cost of one sample
+        self._in_flight: dict[str, tuple[PendingRequest[Item], set[int], float]] = {}  # worst cost of one sample
         self._sent = 0
         self._failed_requests = 0
         self.resolved: set[Hashable] = set()
@@ -298,9 +286,7 @@ class RequestStage(Generic[Item]):
         """Remove a sample from those in flight; return its request and reserved amount."""
         entry, samples, worst = self._in_flight.get(request_id, (None, set[int](), 0.0))
         if entry is None or sample not in samples:
-            raise RuntimeError(
-                f"{self._work.client.name} gave sample {sample} of {request_id!r} unasked, or twice"
-            )
+            raise RuntimeError(f"{self._work.client.name} gave sample {sample} of {request_id!r} unasked, or twice")
         samples.remove(sample)
         if not samples:
             del self._in_flight[request_id]
@@ -329,12 +315,7 @@ class RequestStage(Generic[Item]):
         self._again.clear()
 
     def _miss(
-        self,
-        entry: PendingRequest[Item],
-        samples: tuple[int, ...],
-        kind: FailureKind,
-        message: str,
-        attempts: int = 0,
+        self, entry: PendingRequest[Item], samples: tuple[int, ...], kind: FailureKind, message: str, attempts: int = 0
     ) -> None:
         message = redact(replace_surrogates(message) or "")
         self.tally.first_message = self.tally.first_message or message

@@ -12,16 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
 from caretbench.files import DataError, describe_validation_error, read_rows, write_atomically, write_rows
-from caretbench.problem import (
-    SCHEMA_VERSION,
-    Completion,
-    Judgement,
-    MissingSample,
-    Problem,
-    Profile,
-    Row,
-    Score,
-)
+from caretbench.problem import SCHEMA_VERSION, Completion, Judgement, MissingSample, Problem, Profile, Row, Score
 from caretbench.suites.selection import Selection
 from caretbench.versions import current_model, current_text
 
@@ -165,9 +156,7 @@ class RunFolder:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(descriptor)
-            raise DataError(
-                f"{self.path}: another caretbench is at work on this run; wait for it or stop it"
-            ) from None
+            raise DataError(f"{self.path}: another caretbench is at work on this run; wait for it or stop it") from None
         try:
             yield
         finally:

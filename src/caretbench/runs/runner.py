@@ -87,9 +87,7 @@ def _probe(plan: ResolvedRun, clients: Clients, probe: Probe) -> None:
 
 def plan_budget(plan: ResolvedRun) -> CostBudget:
     """Return the budget of a run; the cost of stored rows counts as spent."""
-    return CostBudget(
-        plan.config.max_cost, sum(stored_cost(benchmark.folder) for benchmark in plan.benchmarks)
-    )
+    return CostBudget(plan.config.max_cost, sum(stored_cost(benchmark.folder) for benchmark in plan.benchmarks))
 
 
 def _answered(session: RunSession, models: Sequence[ModelPlan]) -> bool:
@@ -101,11 +99,7 @@ def _answered(session: RunSession, models: Sequence[ModelPlan]) -> bool:
 
 
 def _generate(
-    plan: ResolvedRun,
-    clients: Clients,
-    sessions: Sequence[RunSession],
-    budget: CostBudget,
-    progress: Progress,
+    plan: ResolvedRun, clients: Clients, sessions: Sequence[RunSession], budget: CostBudget, progress: Progress
 ) -> list[str]:
     """Generate the completions of each model in turn; return complaints."""
     complaints: list[str] = []
@@ -122,9 +116,7 @@ def _generate(
                 def report(added: int, tally: StageCounts, step: str = step) -> None:
                     progress(step, added, tally.requested, format_counts(tally))
 
-                tally = GenerationStage(session.benchmark.problems, session.folder, report).run(
-                    tested_model, budget
-                )
+                tally = GenerationStage(session.benchmark.problems, session.folder, report).run(tested_model, budget)
                 complaints += _missing(session, model, tally, progress)
             for line in getattr(tested_model.client, "notices", ()):
                 progress.note(f"{model.name}: {one_line(line)}")
@@ -172,11 +164,7 @@ def one_line(text: str, max_length: int = 300) -> str:
 
 
 def _judge_and_score(
-    plan: ResolvedRun,
-    clients: Clients,
-    sessions: Sequence[RunSession],
-    budget: CostBudget,
-    progress: Progress,
+    plan: ResolvedRun, clients: Clients, sessions: Sequence[RunSession], budget: CostBudget, progress: Progress
 ) -> list[str]:
     """Judge all answers, score, then judge by criteria that apply only to passed answers; return complaints."""
     parts = {session: plan.judged_parts(session.benchmark) for session in sessions if plan.judges}

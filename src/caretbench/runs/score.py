@@ -128,8 +128,7 @@ class ScoringStage:
     def _missing_references(self, appender: RowAppender) -> list[_Answer]:
         """Return the references without a verdict, and append the rows of those that are known."""
         references = [
-            Completion(problem_id=problem.id, model=REFERENCE, text=problem.reference)
-            for problem in self.problems
+            Completion(problem_id=problem.id, model=REFERENCE, text=problem.reference) for problem in self.problems
         ]
         self.add_completions(references)
         missing = [
@@ -138,9 +137,7 @@ class ScoringStage:
             if self._is_run(reference) and self._key(reference, EXECUTION) not in self._done
         ]
         known = self._references_of_other_policies()
-        appender.append(
-            *(known[reference.problem_id] for reference in missing if reference.problem_id in known)
-        )
+        appender.append(*(known[reference.problem_id] for reference in missing if reference.problem_id in known))
         for row in self.folder.scores():
             whose = (row.model, row.scorer, row.policy, row.profile)
             if whose == (REFERENCE, EXECUTION, self.policy.key, self.profile):
@@ -155,10 +152,7 @@ class ScoringStage:
         return {
             row.problem_id: row.model_copy(update={"policy": self.policy.key})
             for row in self.folder.scores()
-            if row.model == REFERENCE
-            and row.scorer == EXECUTION
-            and row.profile == self.profile
-            and row.counted
+            if row.model == REFERENCE and row.scorer == EXECUTION and row.profile == self.profile and row.counted
         }
 
     def _settle(self, reference: Score) -> None:
@@ -208,9 +202,7 @@ class ScoringStage:
         if completion.error and not rules_of(self.profile).errors_are_answers:
             return  # an error is no completion
         for measured in self.suite.measure(problem, text, self.profile):
-            yield self._row(
-                completion, measured.scorer, values=measured.values, details=dict(measured.details)
-            )
+            yield self._row(completion, measured.scorer, values=measured.values, details=dict(measured.details))
 
     def _without_run(self, completion: Completion) -> Score | None:
         if completion.error and not rules_of(self.profile).errors_are_answers:

@@ -118,11 +118,7 @@ def toolchains(
         if name not in toolchain_tables():
             note(f"{name} is skipped: programs in this language are not run")
             continue
-        toolchain = (
-            programs.toolchain(name)
-            if isinstance(programs, RemoteExecutor)
-            else load_runtime(name).toolchain()
-        )
+        toolchain = programs.toolchain(name) if isinstance(programs, RemoteExecutor) else load_runtime(name).toolchain()
         if toolchain.available:
             found[name] = ToolchainInfo(version=toolchain.version, fingerprint=toolchain.fingerprint)
         else:
@@ -140,9 +136,7 @@ def check_resumable(folder: RunFolder, manifest: Manifest) -> Manifest:
         return manifest
     stored = folder.manifest()
     theirs, ours = stored.identity(), manifest.identity()
-    differing = [
-        f"{name} ({theirs[name]} there, {ours[name]} now)" for name in ours if ours[name] != theirs[name]
-    ]
+    differing = [f"{name} ({theirs[name]} there, {ours[name]} now)" for name in ours if ours[name] != theirs[name]]
     if differing:
         raise ValueError(
             f"{folder.path} holds another run: {', '.join(differing)}; choose another folder with -o, or remove it"

@@ -53,21 +53,17 @@ def validate(
     """
     config = SuiteConfig(name=config) if isinstance(config, str) else config
     progress = progress or Progress()
-    house = load_suite(config.name)
-    loaded = load_problems(house, config.data)
-    problems = config.selection.apply(house, loaded.problems)
+    suite = load_suite(config.name)
+    loaded = load_problems(suite, config.data)
+    problems = config.selection.apply(suite, loaded.problems)
     for line in config.selection.shortfall(len(problems)):
         progress.note(line)
-    path = verdicts_path(house.name, loaded.hash)
+    path = verdicts_path(suite.name, loaded.hash)
     if ignore_stored and path.exists():
         dropped = {problem.id for problem in problems}
-        kept = [
-            row
-            for row in read_rows(path, Validity, allow_partial_last_line=True)
-            if row.problem_id not in dropped
-        ]
+        kept = [row for row in read_rows(path, Validity, allow_partial_last_line=True) if row.problem_id not in dropped]
         write_rows(path, kept)
     progress("problems", 0, len(problems))
     opened = partial(open_executor, workers, use_cache=True, engine=engine)
-    gate = house.gate(opened, lambda count: progress("problems", count, None))
+    gate = suite.gate(opened, lambda count: progress("problems", count, None))
     return Validation(problems, gate.run(problems, path), path)

@@ -79,9 +79,7 @@ def passed_by_completion(
     for score in scores:
         if score.problem_id in problems and (score.policy, score.profile) == (policy, profile):
             rows[score.completion_key].append(score)
-    checks = {
-        key: deciding_scores(found, executed=needs_execution(problems[key[0]])) for key, found in rows.items()
-    }
+    checks = {key: deciding_scores(found, executed=needs_execution(problems[key[0]])) for key, found in rows.items()}
     return {key: decided_outcome(found).passed for key, found in checks.items() if found}
 
 
@@ -111,9 +109,7 @@ def inserted_text(text: str | None, problem: Problem, policy: Policy) -> str | N
 
 def result_without_program(problem: Problem) -> ExecutionResult:
     """Return the failed result of an answer that yields no program."""
-    return ExecutionResult(
-        id=problem.id, status=Status.RUNTIME_ERROR, reason="a null completion fails without a run"
-    )
+    return ExecutionResult(id=problem.id, status=Status.RUNTIME_ERROR, reason="a null completion fails without a run")
 
 
 def reference_result(result: ExecutionResult) -> CountedResult:

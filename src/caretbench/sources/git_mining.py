@@ -15,13 +15,7 @@ from caretbench.files import RowAppender, read_lines
 from caretbench.problem import Row
 from caretbench.sources.git.diffs import SkippedCommit
 from caretbench.sources.git.git_repository import open_repository
-from caretbench.sources.git.history import (
-    commits_in_period,
-    format_utc,
-    list_commits,
-    parse_period,
-    read_changes,
-)
+from caretbench.sources.git.history import commits_in_period, format_utc, list_commits, parse_period, read_changes
 from caretbench.sources.pull_request import PullRequest
 from caretbench.sources.repository import RepositoryFacts, read_repository_facts
 
@@ -154,9 +148,7 @@ def mine_git(
         appender = stack.enter_context(RowAppender(out_file))
         history = list_commits(repository)
         wanted = commits_in_period(history, period.since, period.until)
-        facts = _with_history_dates(
-            read_repository_facts(repository, name), [commit.time for commit in history]
-        )
+        facts = _with_history_dates(read_repository_facts(repository, name), [commit.time for commit in history])
         there = _stored_commits(out_file, facts.repo, {commit.sha for commit in history})
         pending = [commit for commit in wanted if commit.sha not in there]
         known = len(wanted) - len(pending)
@@ -206,6 +198,4 @@ def _stored_commits(path: Path, repo: str, history: Set[str]) -> set[str]:
 def _with_history_dates(facts: RepositoryFacts, times: list[int]) -> RepositoryFacts:
     """Return the facts with number, first and last time of the commits."""
     ends = {"first_merged_at": min(times), "last_merged_at": max(times)} if times else {}
-    return facts.model_copy(
-        update={"commits": len(times)} | {name: format_utc(time) for name, time in ends.items()}
-    )
+    return facts.model_copy(update={"commits": len(times)} | {name: format_utc(time) for name, time in ends.items()})

@@ -14,8 +14,7 @@ from caretbench.problem import Row
 _BEGINNING = 800
 _QUOTES = re.compile("[\"'`\u201c\u201d\u2018\u2019]")
 _FILE = re.compile(
-    r"(?:un)?licen[cs]e(?:[-._].*)?|copying(?:[-._].*)?|(?:mit|bsd|apache)-licen[cs]e(?:\.\w+)?",
-    re.IGNORECASE,
+    r"(?:un)?licen[cs]e(?:[-._].*)?|copying(?:[-._].*)?|(?:mit|bsd|apache)-licen[cs]e(?:\.\w+)?", re.IGNORECASE
 )
 
 

@@ -23,9 +23,7 @@ def line_shingles(patch: str, size: int = SHINGLE_LINES) -> Shingles:
     Headers of hunks, blank lines and trailing white space are ignored. A shorter text is one shingle.
     """
     lines = [text for line in patch.split("\n") if (text := line.rstrip())[1:] and not text.startswith("@@ ")]
-    hashes = [
-        int.from_bytes(blake2b(line.encode("utf-8", "replace"), digest_size=8).digest()) for line in lines
-    ]
+    hashes = [int.from_bytes(blake2b(line.encode("utf-8", "replace"), digest_size=8).digest()) for line in lines]
     runs = max(1, len(hashes) - size + 1) if hashes else 0
     # The hash of a tuple of integers is the same in every process, unlike that of strings.
     return as_shingles(hash(tuple(hashes[start : start + size])) for start in range(runs))
@@ -36,9 +34,7 @@ def as_shingles(hashes: Iterable[int]) -> Shingles:
     return np.unique(np.fromiter((value & 0xFFFFFFFFFFFFFFFF for value in hashes), dtype=np.uint64))
 
 
-def find_near_duplicates(
-    items: Iterable[tuple[str, Shingles]], threshold: float = JACCARD_THRESHOLD
-) -> dict[str, str]:
+def find_near_duplicates(items: Iterable[tuple[str, Shingles]], threshold: float = JACCARD_THRESHOLD) -> dict[str, str]:
     """Return the items that repeat an earlier one: name -> name of the first such item.
 
     An item repeats another if the Jaccard index of their shingles is above ``threshold``. Items without shingles repeat
@@ -77,9 +73,7 @@ def _rarest_first(sets: Sequence[Shingles]) -> Iterable[NDArray[np.int64]]:
     return (np.sort(ranks[np.searchsorted(found, shingles)]) for shingles in sets)
 
 
-def _first_match(
-    sets: Sequence[Shingles], index: int, candidates: Sequence[int], threshold: float
-) -> int | None:
+def _first_match(sets: Sequence[Shingles], index: int, candidates: Sequence[int], threshold: float) -> int | None:
     """Return the first candidate with a Jaccard index above the threshold."""
     mine = sets[index]
     for other in candidates:

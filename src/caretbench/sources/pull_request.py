@@ -73,11 +73,7 @@ class FileChange(Row):
     @classmethod
     def _drop_people_list(cls, value: JsonValue) -> JsonValue:
         """Remove the patch of a list of people."""
-        if (
-            isinstance(value, dict)
-            and value.get("patch")
-            and generated_kind(str(value.get("path"))) == "people"
-        ):
+        if isinstance(value, dict) and value.get("patch") and generated_kind(str(value.get("path"))) == "people":
             return value | {"patch": ""}
         return value
 

@@ -48,9 +48,7 @@ def suite_names(on_error: Callable[[PluginError], None] = lambda _error: None) -
 
     ``on_error`` is called for each package that declares a name that is already taken; that suite is skipped.
     """
-    return tuple(
-        dict.fromkeys((*_OURS, *installed_plugins(ENTRY_POINT_GROUP, _OURS, on_error), *_registered))
-    )
+    return tuple(dict.fromkeys((*_OURS, *installed_plugins(ENTRY_POINT_GROUP, _OURS, on_error), *_registered)))
 
 
 def usable_suites() -> tuple[list[Suite], list[PluginError]]:

@@ -241,9 +241,7 @@ class Suite(ABC):
         """
         return plain_answer(problem, text, profile)
 
-    def result_tables(
-        self, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int
-    ) -> tuple[Table, ...]:
+    def result_tables(self, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> tuple[Table, ...]:
         """Return the suite's own result tables, in addition to pass rates by label.
 
         Args:

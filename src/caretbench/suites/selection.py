@@ -67,9 +67,7 @@ class Selection:
                 "there is no problem in these data; problems that the gate rejected are in validity.jsonl next to them"
             )
         chosen = [
-            problem
-            for problem in problems
-            if all(_matches(problem, name, values) for name, values in criteria.items())
+            problem for problem in problems if all(_matches(problem, name, values) for name, values in criteria.items())
         ]
         if self.per_cell is not None:
             heads = [cell[: self.per_cell] for cell in _cells(suite, chosen).values()]
@@ -89,12 +87,8 @@ class Selection:
         criteria: dict[str, set[str]] = {}
         for name, values in parse_select(self.select).items():
             if name != "id" and name not in suite.strata:
-                raise ValueError(
-                    f"--select: {suite.name} has no label {name!r}; labels: id, {', '.join(suite.strata)}"
-                )
-            criteria[name] = {
-                value if name == "id" else suite.canonical_label(name, value) for value in values
-            }
+                raise ValueError(f"--select: {suite.name} has no label {name!r}; labels: id, {', '.join(suite.strata)}")
+            criteria[name] = {value if name == "id" else suite.canonical_label(name, value) for value in values}
         return criteria
 
     def _sample(self, cells: Mapping[tuple[str, ...], Sequence[Problem]]) -> Iterator[Problem]:

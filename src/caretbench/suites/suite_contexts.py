@@ -19,9 +19,7 @@ class SuiteContext:
     @property
     def key(self) -> str:
         """Name and version, such as ``retrieval@1``; several versions are joined by ``+``."""
-        return "+".join(
-            dict.fromkeys(f"{self.name}@{one.contexts[self.name]}" for one in self.suites.values())
-        )
+        return "+".join(dict.fromkeys(f"{self.name}@{one.contexts[self.name]}" for one in self.suites.values()))
 
     def __call__(self, problem: Problem) -> Caret:
         """Return the caret of a problem with its context."""

@@ -105,9 +105,7 @@ class FileAnalysis:
         """Return whether a span lies in test code: a test file, class, function, or call (``it(…)``)."""
         return self._test_nesting.innermost(*span) is not None
 
-    def comment_distance(
-        self, position: int, *, counting: Literal["full_line", "any"] = "full_line"
-    ) -> int | None:
+    def comment_distance(self, position: int, *, counting: Literal["full_line", "any"] = "full_line") -> int | None:
         """Return the number of lines from the end of the nearest earlier comment to a byte; None without a comment.
 
         ``full_line`` counts comments that begin their line, block comments and docstrings, as the paper does; ``any``

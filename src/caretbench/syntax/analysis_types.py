@@ -12,9 +12,7 @@ BlockKind = Literal[
     "lambda", "class_body", "statement", "statement_run", "return", "call_expression", "stream_pipeline",
 ]  # fmt: skip
 
-ScopeKind = Literal[
-    "file", "namespace", "class", "interface", "function", "method", "lambda", "comprehension", "block"
-]
+ScopeKind = Literal["file", "namespace", "class", "interface", "function", "method", "lambda", "comprehension", "block"]
 
 Binding = Literal[
     "local", "parameter", "loop_variable", "comprehension", "field", "global", "function", "method", "class",

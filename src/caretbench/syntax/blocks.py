@@ -41,9 +41,7 @@ def statement_lists(root: tree_sitter.Node, language: str) -> list[StatementList
         spans = [
             Span(child.start_byte, child.end_byte)
             for child in node.named_children
-            if child.type not in _NO_STATEMENT
-            and child.id not in skipped
-            and child.end_byte > child.start_byte
+            if child.type not in _NO_STATEMENT and child.id not in skipped and child.end_byte > child.start_byte
         ]
         lists.append(StatementList(Span(node.start_byte, node.end_byte), tuple(spans)))
     return sorted(lists, key=lambda one: (one.span.start, -one.span.end))
@@ -128,9 +126,7 @@ class _BlockBuilder:
         data = self.source
         lines = (data.line_at(span.start), data.line_at(max(span.end - 1, span.start)))
         enclosing = tuple(self.scopes.enclosing(*span))[::-1]
-        return Block(
-            kind, span, content, closing_token, closing_token_end, lines, whole_statements, count, enclosing
-        )
+        return Block(kind, span, content, closing_token, closing_token_end, lines, whole_statements, count, enclosing)
 
     def _closing(self, span: Span, content: Span) -> tuple[str, int]:
         """Return the closing token of the statement list that the content ends, and the byte after that token."""

@@ -46,9 +46,7 @@ def _extra_faults(tree: tree_sitter.Tree, language: str) -> int:
     found = captures(tree.root_node, language, "faults")
     count = len(found.get("fault", []))
     count += sum(map(_badly_laid_out, found.get("body", [])))
-    count += sum(
-        not any(child.type in _HANDLERS for child in node.named_children) for node in found.get("try", [])
-    )
+    count += sum(not any(child.type in _HANDLERS for child in node.named_children) for node in found.get("try", []))
     return count
 
 

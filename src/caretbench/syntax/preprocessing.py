@@ -53,9 +53,7 @@ def mask_preprocessor(data: bytes) -> bytes:
 def parse_file(source: SourceFile) -> tree_sitter.Tree:
     """Return the tree of a file, or of its masked text if that has fewer parse errors."""
     tree = parse(source.data, source.grammar)
-    if not language(source.language).preprocessed or (
-        not tree.root_node.has_error and not _EXPORT.search(source.data)
-    ):
+    if not language(source.language).preprocessed or (not tree.root_node.has_error and not _EXPORT.search(source.data)):
         return tree
     other = parse(mask_preprocessor(source.data), source.grammar)
     return other if error_count(other) < error_count(tree) or _EXPORT.search(source.data) else tree

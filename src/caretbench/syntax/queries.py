@@ -24,9 +24,7 @@ _compiling = threading.Lock()
 
 @cache
 def _compiled(language: str, name: str) -> tree_sitter.Query | None:
-    text = query_text(
-        language if language in parsed_only_languages() else language_named(language).name, name
-    )
+    text = query_text(language if language in parsed_only_languages() else language_named(language).name, name)
     return tree_sitter.Query(grammar(language), text) if text is not None else None
 
 

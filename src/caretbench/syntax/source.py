@@ -66,9 +66,7 @@ class SourceFile:
         try:
             self.data.decode("utf-8", "strict" if isinstance(data, bytes) else "surrogatepass")
         except UnicodeDecodeError as error:
-            raise DataError(
-                f"{path}: byte {error.start} is not UTF-8; convert the file or exclude it"
-            ) from None
+            raise DataError(f"{path}: byte {error.start} is not UTF-8; convert the file or exclude it") from None
 
     @property
     def grammar(self) -> str:

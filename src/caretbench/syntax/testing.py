@@ -59,8 +59,7 @@ def is_test_scope(names: NameScope, source: SourceFile) -> bool:
     """Return whether a class or function is test code by its name, its bases or its decorators."""
     conventions = test_conventions(source.language)
     if names.kind in {"class", "interface"} and (
-        _whole(conventions.classes, names.name)
-        or any(_whole(conventions.bases, base) for base in names.bases)
+        _whole(conventions.classes, names.name) or any(_whole(conventions.bases, base) for base in names.bases)
     ):
         return True
     is_function = names.kind in {"function", "method"}
@@ -87,11 +86,7 @@ def test_calls(source: SourceFile, blocks: tuple[Block, ...]) -> list[Span]:
     found = []
     for block in blocks:
         if block.kind == "call_expression":
-            name = (
-                source.data[block.span.start : block.span.start + 80]
-                .partition(b"(")[0]
-                .decode("utf-8", "replace")
-            )
+            name = source.data[block.span.start : block.span.start + 80].partition(b"(")[0].decode("utf-8", "replace")
             if _whole(patterns, name.strip()):
                 found.append(block.span)
     return found

@@ -22,9 +22,7 @@ def shingles(text: str) -> frozenset[int]:
     tokens = _TOKEN.findall(text)
     if len(tokens) < _SHINGLE:
         return frozenset((hash(tuple(tokens)),))
-    return frozenset(
-        hash(tuple(tokens[index : index + _SHINGLE])) for index in range(len(tokens) - _SHINGLE + 1)
-    )
+    return frozenset(hash(tuple(tokens[index : index + _SHINGLE])) for index in range(len(tokens) - _SHINGLE + 1))
 
 
 def near_duplicates(problems: Sequence[Problem], threshold: float = JACCARD_THRESHOLD) -> dict[str, str]:

@@ -89,13 +89,9 @@ def _swaps(kind: str) -> Callable[[MutationTarget], Iterator[MutationEdit]]:
             text = " ".join(text_of(node).split())
             statement = enclosing_statement(node)
             around = statement.type if statement is not None else ""
-            endless = around.startswith(("while", "do_")) or (
-                kind == "arithmetic" and around.startswith("for_")
-            )
+            endless = around.startswith(("while", "do_")) or (kind == "arithmetic" and around.startswith("for_"))
             operands = text_of(node.parent) if node.parent is not None else ""
-            joins_text = (
-                kind == "arithmetic" and target.table.typed and any(mark in operands for mark in "\"'")
-            )
+            joins_text = kind == "arithmetic" and target.table.typed and any(mark in operands for mark in "\"'")
             if text in OPERATOR_SWAPS[kind] and not endless and not joins_text:
                 yield MutationEdit(kind, node.start_byte, node.end_byte, OPERATOR_SWAPS[kind][text])
 
@@ -120,9 +116,7 @@ def _strings(target: MutationTarget) -> Iterator[MutationEdit]:
         while parent is not None:
             ancestors.add(parent.type if parent.type in _IMPORTS else "")
             parent = parent.parent
-        is_bare = (
-            node.parent is not None and node.parent.type == "expression_statement"
-        )  # docstrings, directives
+        is_bare = node.parent is not None and node.parent.type == "expression_statement"  # docstrings, directives
         is_required = target.program[: node.start_byte].endswith((b"require(", b"import("))
         if node.children and not is_bare and not is_required and not ancestors & _IMPORTS:
             closing = node.children[-1].start_byte
@@ -173,9 +167,7 @@ def _no_rounds(target: MutationTarget) -> Iterator[MutationEdit]:
 def _dropped(target: MutationTarget) -> Iterator[MutationEdit]:
     for node in target.captured_nodes("statement"):
         if node.named_child_count and node.named_children[0].type != "string":
-            yield MutationEdit(
-                "dropped_statement", node.start_byte, node.end_byte, target.table.empty_statement
-            )
+            yield MutationEdit("dropped_statement", node.start_byte, node.end_byte, target.table.empty_statement)
 
 
 def _dropped_lines(target: MutationTarget) -> Iterator[MutationEdit]:

@@ -59,9 +59,7 @@ class MutationTarget:
         Nodes in assertions are omitted: a changed assertion fails by itself.
         """
         found = [node for node in self._captures.get(capture, []) if self.contains(node)]
-        return sorted(
-            (node for node in found if not self.is_assertion(node)), key=lambda node: node.start_byte
-        )
+        return sorted((node for node in found if not self.is_assertion(node)), key=lambda node: node.start_byte)
 
     def is_assertion(self, node: tree_sitter.Node) -> bool:
         """Return whether a node is in an assertion."""

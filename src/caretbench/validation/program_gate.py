@@ -89,9 +89,7 @@ class ProgramGate(ResumableGate):
             ValueError: a problem is a question.
         """
         if question := next((problem for problem in problems if not isinstance(problem.shown, Caret)), None):
-            raise ValueError(
-                f"{question.id}: this gate is for answers at a caret; questions need another gate"
-            )
+            raise ValueError(f"{question.id}: this gate is for answers at a caret; questions need another gate")
         repeated = near_duplicates(all_problems or problems)
         for start in range(0, len(problems), _BATCH):
             yield from self._decide(problems[start : start + _BATCH], repeated)
@@ -106,8 +104,7 @@ class ProgramGate(ResumableGate):
         queues = {
             problem.id: iter(mutants(problem))
             for problem in problems
-            if not _objections(problem, outcomes[problem.id], self.policy)
-            and not _machine(outcomes[problem.id])
+            if not _objections(problem, outcomes[problem.id], self.policy) and not _machine(outcomes[problem.id])
         }
         waiting = [problem for problem in problems if problem.id in queues]
         while waiting:
@@ -215,9 +212,7 @@ def _verdict(problem: Problem, outcomes: GateOutcomes, policy: Policy, repeats: 
     tried = sum(answer.name not in _FIRST for answer in outcomes)
     if not objections and not doubts and (killer is None or killer in REACH_ONLY_MUTANTS):
         # A throw at top level stops every program, whatever its assertions are.
-        doubts.append(
-            f"no_killing_mutant: {tried} tried" if killer is None else f"only_reached: killed by {killer}"
-        )
+        doubts.append(f"no_killing_mutant: {tried} tried" if killer is None else f"only_reached: killed by {killer}")
     details = {"mutants_tried": str(tried)} | ({"killed_by": killer} if killer else {})
     return Validity(
         problem_id=problem.id,

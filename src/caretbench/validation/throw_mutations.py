@@ -18,9 +18,7 @@ _LEAD = re.compile(rb"(?:\s|(?:#|//)[^\n]*\n|/\*.*?\*/)*", re.DOTALL)
 """Blanks and comments before code."""
 
 
-def statement_insertion(
-    target: MutationTarget, node: tree_sitter.Node, name: str, statement: str
-) -> MutationEdit:
+def statement_insertion(target: MutationTarget, node: tree_sitter.Node, name: str, statement: str) -> MutationEdit:
     """Return the insertion of ``statement`` before a node; in Python on its own line, if the node begins a line."""
     if target.language != "python":
         return MutationEdit(name, node.start_byte, node.start_byte, f"{statement} ")
@@ -38,11 +36,7 @@ def insertion_points(target: MutationTarget) -> Iterator[tree_sitter.Node]:
             continue
         parent = node.parent
         is_statement = parent is not None and parent.type in target.table.containers and node.is_named
-        if (
-            is_statement
-            and node.start_byte >= target.start
-            and node.type not in target.table.no_insertion_before
-        ):
+        if is_statement and node.start_byte >= target.start and node.type not in target.table.no_insertion_before:
             yield node
         open_nodes.extend(reversed(node.children))
 
@@ -68,9 +62,7 @@ def always_runs(function: tree_sitter.Node | None) -> bool:
 def throw_edits(target: MutationTarget) -> Iterator[MutationEdit]:
     """Yield throws in code that not every run executes: in functions of the reference, and before its statements."""
     for _, body in reference_functions(target):
-        children = [
-            child for child in body.named_children if child.type not in target.table.no_insertion_before
-        ]
+        children = [child for child in body.named_children if child.type not in target.table.no_insertion_before]
         if target.language == "python":
             if children:
                 yield statement_insertion(target, children[0], "throw", target.table.throw)

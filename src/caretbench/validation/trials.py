@@ -137,19 +137,13 @@ def verdict_without_kill(trial: Trial) -> Validity:
     if trial.killed_at_start and trial.killed_at_start not in REACH_ONLY_MUTANTS:
         return _row(trial, "valid", killed_by=trial.killed_at_start)
     if trial.reach_only_kill or trial.killed_at_start:
-        return _row(
-            trial, "unverified", f"only_reached: killed by {trial.reach_only_kill or trial.killed_at_start}"
-        )
+        return _row(trial, "unverified", f"only_reached: killed by {trial.reach_only_kill or trial.killed_at_start}")
     passes = "; even a throw passes" if trial.throw_passes else ""
     return _row(trial, "unverified", f"no_killing_mutant: {trial.mutants_tried} tried{passes}")
 
 
 def _row(trial: Trial, verdict: Verdict, *reasons: str, **details: str) -> Validity:
-    found = {
-        "mutants_tried": str(trial.mutants_tried),
-        "runs": str(trial.runs),
-        "cpu_s": f"{trial.cpu_s:.2f}",
-    }
+    found = {"mutants_tried": str(trial.mutants_tried), "runs": str(trial.runs), "cpu_s": f"{trial.cpu_s:.2f}"}
     if trial.project.flaky_tests:
         found["flaky_tests_left_out"] = ", ".join(trial.project.flaky_tests)
     if trial.project.passed_alone:

@@ -19,10 +19,7 @@ def test_a_plain_file_needs_only_problem_and_text(tmp_path: Path, make_problem: 
     passed_over: list[str] = []
     found = list(recorded_completions(path, {problem.id: problem}, on_skipped=passed_over.append))
     assert passed_over == ["other/one"]
-    assert [(row.model, row.sample, row.text) for row in found] == [
-        ("my-model", 0, "a"),
-        ("my-model", 1, None),
-    ]
+    assert [(row.model, row.sample, row.text) for row in found] == [("my-model", 0, "a"), ("my-model", 1, None)]
 
 
 def test_a_malformed_row_is_named(tmp_path: Path) -> None:

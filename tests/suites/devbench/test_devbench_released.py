@@ -114,9 +114,7 @@ def test_all_released_problems_load(devbench_data: Path) -> None:
     assert len(cells) == 36
     assert set(cells.values()) == {50}
     # devbench.md section 1: blank suffixes 16 JavaScript, 9 TypeScript, 3 Java, 3 Python.
-    blank = Counter(
-        problem.label("language") for problem in loaded.problems if problem.label("mode") == "no_suffix"
-    )
+    blank = Counter(problem.label("language") for problem in loaded.problems if problem.label("mode") == "no_suffix")
     assert blank == {"javascript": 16, "typescript": 9, "java": 3, "python": 3}
 
 

@@ -25,9 +25,7 @@ def runnable() -> list[str]:
     found = []
     for name in RELEASED_LANGUAGES.values():
         needs_bundle = name != "csharp"
-        if load_runtime(name).toolchain().available and (
-            not needs_bundle or installed_bundle(f"devbench/{name}")
-        ):
+        if load_runtime(name).toolchain().available and (not needs_bundle or installed_bundle(f"devbench/{name}")):
             found.append(name)
     return found
 
@@ -53,9 +51,7 @@ def test_recorded_samples_are_scored(devbench_data: Path, tmp_path: Path) -> Non
     summary = json.loads(done.stdout)
     scores = [row for row in folder.scores() if row.scorer == "execution@1"]
     references = Counter(
-        row.problem_id.partition("/")[0]
-        for row in scores
-        if row.model == "reference" and row.values.get("passed") == 1
+        row.problem_id.partition("/")[0] for row in scores if row.model == "reference" and row.values.get("passed") == 1
     )
     short = {name: references[name] for name in names if references[name] < REFERENCES[name]}
     assert short == {}

@@ -22,9 +22,7 @@ def test_every_cell_has_at_least_two_problems(problems: tuple[Problem, ...]) -> 
     cells = Counter((problem.label("language"), problem.label("category")) for problem in problems)
     assert len(cells) == 36
     assert min(cells.values()) >= 2
-    directions = Counter(
-        (p.label("language"), p.label("direction")) for p in problems if "direction" in p.labels
-    )
+    directions = Counter((p.label("language"), p.label("direction")) for p in problems if "direction" in p.labels)
     assert len(directions) == 12
 
 
@@ -44,9 +42,7 @@ def test_extraction_leaves_the_references_unchanged(problems: tuple[Problem, ...
 
 
 def test_references_satisfy_their_predicates_and_vague_comments_do_not(problems: tuple[Problem, ...]) -> None:
-    documented = [
-        problem for problem in problems if any(isinstance(c, PredicateCheck) for c in problem.checks)
-    ]
+    documented = [problem for problem in problems if any(isinstance(c, PredicateCheck) for c in problem.checks)]
     assert len(documented) >= 6
     for problem in documented:
         assert load_suite("devbench").failed_predicates(problem, problem.reference) == [], problem.id
@@ -92,9 +88,7 @@ def test_what_a_comment_lacks_is_named() -> None:
     )  # fmt: skip
     faults = documentation_faults(program, "python", check)
     assert len(faults) == 5
-    assert documentation_faults("def other(): pass\n", "python", check) == [
-        "mean has no documentation comment"
-    ]
+    assert documentation_faults("def other(): pass\n", "python", check) == ["mean has no documentation comment"]
 
 
 def test_problems_of_ones_own_claim_no_licence_of_ours(tmp_path: Path) -> None:

@@ -47,10 +47,7 @@ NAMED = [
     ("<thinking>\nanswer is C\n</thinking>D", "D"),
     ("I compare them.\nThe answer is A?\n</think>\n\nC", "C"),
     ("[THINK]A[/THINK]B", "B"),
-    (
-        "<|channel|>analysis<|message|>The answer is D<|end|><|start|>assistant<|channel|>final<|message|>B",
-        "B",
-    ),
+    ("<|channel|>analysis<|message|>The answer is D<|end|><|start|>assistant<|channel|>final<|message|>B", "B"),
     ("<answer>C</answer>", "C"),
     ("B<|im_end|>", "B"),
     ("B<|end|>", "B"),
@@ -120,8 +117,7 @@ def test_what_is_thought_changes_nothing(letter: str, thought: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece",
-    ["(", "A ", "<think>", "answer is ", "\\boxed{ ", "```\n", "[THINK]", '"answer": "', "\n", " ", "\t\n"],
+    "piece", ["(", "A ", "<think>", "answer is ", "\\boxed{ ", "```\n", "[THINK]", '"answer": "', "\n", " ", "\t\n"]
 )
 def test_hostile_texts_are_read_in_linear_time(piece: str) -> None:
     def cost(count: int) -> float:

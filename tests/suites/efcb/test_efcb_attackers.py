@@ -13,12 +13,7 @@ from caretbench.suites.efcb.attacks import learned_attackers
 from caretbench.suites.efcb.attacks.attack_accuracy import cross_validated_scores
 from caretbench.suites.efcb.attacks.code_likelihood import CodeModels
 from caretbench.suites.efcb.attacks.edit_sites import edit_differences, find_sites, question_differences
-from caretbench.suites.efcb.attacks.learned_attackers import (
-    AttackerRound,
-    AttackersFile,
-    EditSample,
-    load_attackers,
-)
+from caretbench.suites.efcb.attacks.learned_attackers import AttackerRound, AttackersFile, EditSample, load_attackers
 from caretbench.suites.efcb.attacks.learners import BoostedTrees, LinearLearner
 from caretbench.suites.efcb.attacks.line_features import FEATURE_NAMES
 from caretbench.suites.efcb.choices.edit_pairs import pairs_by_ranks, score_edits, select_edits
@@ -108,11 +103,7 @@ def test_rounds_are_the_same_as_numbers() -> None:
 
 
 def test_the_shipped_attackers_fit_the_features() -> None:
-    text = (
-        resources.files("caretbench.suites.efcb.attacks")
-        .joinpath(learned_attackers.ATTACKERS_FILE)
-        .read_text()
-    )
+    text = resources.files("caretbench.suites.efcb.attacks").joinpath(learned_attackers.ATTACKERS_FILE).read_text()
     assert len(text) < 400_000
     file = AttackersFile.model_validate_json(text)
     assert file.features == FEATURE_NAMES
@@ -133,9 +124,7 @@ def test_sites_are_the_edits_that_a_question_is_made_of() -> None:
     choices = [patch.apply(chosen).text for chosen in ([], [first], [second], [first, second])]
     found = find_sites([choices[2], choices[0], choices[3], choices[1]])
     assert found is not None
-    assert sorted(len(site.positions) for site in found) == sorted(
-        len(edit.lines) for edit in (first, second)
-    )
+    assert sorted(len(site.positions) for site in found) == sorted(len(edit.lines) for edit in (first, second))
     for site in found:
         assert 1 in site.first_choices or site.first_choices == {0, 2} or site.first_choices == {0, 1}
     # Alone, an edit's differences are those of its site.

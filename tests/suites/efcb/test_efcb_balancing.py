@@ -27,9 +27,7 @@ def test_free_items_are_even_in_every_feature(count: int, seed: int) -> None:
 
 
 def test_items_that_have_no_choice_are_made_up_for_by_the_others() -> None:
-    ways = {f"fixed {n}": {(0,)} for n in range(5)} | {
-        f"free {n}": {(value,) for value in range(4)} for n in range(15)
-    }
+    ways = {f"fixed {n}": {(0,)} for n in range(5)} | {f"free {n}": {(value,) for value in range(4)} for n in range(15)}
     chosen = balance_items(ways, 0, "t")
     assert Counter(vector[0] for vector in chosen.values()) == {0: 5, 1: 5, 2: 5, 3: 5}
 
@@ -76,10 +74,7 @@ def test_changes_that_belong_together(first: PullRequest, second: PullRequest, t
         for number, pull in enumerate((first, second))
     ]
     fairness = PairFairness(
-        [render_patch(pull) for pull in pulls],
-        [ChangeReferences.from_pull_request(pull) for pull in pulls],
-        0.5,
-        2.0,
+        [render_patch(pull) for pull in pulls], [ChangeReferences.from_pull_request(pull) for pull in pulls], 0.5, 2.0
     )
     for place in range(2):
         assert fairness.related_changes(place).tolist() == ([0, 1] if together else [place])

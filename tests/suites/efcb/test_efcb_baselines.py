@@ -6,15 +6,7 @@ from collections import Counter
 
 import pytest
 
-from caretbench.problem import (
-    ChoiceCheck,
-    ContextFile,
-    CriterionCheck,
-    NoSplice,
-    Problem,
-    Provenance,
-    Question,
-)
+from caretbench.problem import ChoiceCheck, ContextFile, CriterionCheck, NoSplice, Problem, Provenance, Question
 from caretbench.suites.baselines import BASELINE_NAMES
 from caretbench.suites.efcb.baselines import BASELINES
 from caretbench.suites.efcb.choices.choice_problems import INSTRUCTION
@@ -69,9 +61,7 @@ old.md => new.md
 +# not a comment
 ---
 """
-MASKED = (
-    "a.go\n@@ -1,3 +1,5 @@\n first()\n+second(limit)\n-third(limit)\n[[MASK]]\n[[MASK]]\n fourth()\n---\n"
-)
+MASKED = "a.go\n@@ -1,3 +1,5 @@\n first()\n+second(limit)\n-third(limit)\n[[MASK]]\n[[MASK]]\n fourth()\n---\n"
 
 
 def test_every_baseline_is_known_to_the_house() -> None:
@@ -80,14 +70,7 @@ def test_every_baseline_is_known_to_the_house() -> None:
 
 @pytest.mark.parametrize(
     ("name", "letter"),
-    [
-        ("reference", "C"),
-        ("empty", ""),
-        ("always-a", "A"),
-        ("longest", "B"),
-        ("shortest", "D"),
-        ("lexical", "B"),
-    ],
+    [("reference", "C"), ("empty", ""), ("always-a", "A"), ("longest", "B"), ("shortest", "D"), ("lexical", "B")],
 )
 def test_choices(name: str, letter: str) -> None:
     assert BASELINES[name](choice()) == letter
@@ -130,6 +113,4 @@ def test_paths_and_added_comments_are_a_description_that_makes_nothing_up() -> N
 
 def test_without_comments_the_paths_are_the_title() -> None:
     patch = "a.txt\n@@ -0,0 +1 @@\n+// no comment\n---\n"
-    assert (
-        BASELINES["copy"](shown("reverse-qa", patch, "Title: x\n\nBody: y")) == "Title: a.txt\n\nBody: a.txt"
-    )
+    assert BASELINES["copy"](shown("reverse-qa", patch, "Title: x\n\nBody: y")) == "Title: a.txt\n\nBody: a.txt"

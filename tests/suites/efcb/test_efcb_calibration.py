@@ -42,9 +42,7 @@ def test_odds_are_lower_where_a_repository_is_harder_to_predict(
     here = made(4000, strength, 9)
     assert _likeliest_factor(first, EditSample(here, np.arange(4000))) == pytest.approx(factor, abs=0.2)
     # What passes tells nothing more, in either direction.
-    fitted = first._replace(
-        odds_factor=first.odds_factor * _likeliest_factor(first, EditSample(here, np.arange(4000)))
-    )
+    fitted = first._replace(odds_factor=first.odds_factor * _likeliest_factor(first, EditSample(here, np.arange(4000))))
     passed = here[fitted.keep_probabilities(here) > np.random.default_rng(0).random(4000)]
     assert abs((passed[:, 0] > 0).mean() - 0.5) < 3.5 * 0.5 / len(passed) ** 0.5
 

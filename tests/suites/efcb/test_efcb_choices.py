@@ -105,20 +105,12 @@ def test_a_problem_shows_the_choices_as_given() -> None:
 )
 def test_choices_that_ask_nothing_are_refused(choices: tuple[str, ...], correct: int) -> None:
     with pytest.raises(ValueError, match="four different"):
-        next(
-            choice_problems(
-                change(), "gmcq-hard", "", Query("title_only", "x"), choices, correct, {}, EfcbOptions()
-            )
-        )
+        next(choice_problems(change(), "gmcq-hard", "", Query("title_only", "x"), choices, correct, {}, EfcbOptions()))
 
 
 def test_a_query_that_says_nothing_is_refused() -> None:
     with pytest.raises(ValueError, match="is empty"):
-        next(
-            choice_problems(
-                change(), "gmcq-easy", "", Query("description_only", "\n"), "abcd", 0, {}, EfcbOptions()
-            )
-        )
+        next(choice_problems(change(), "gmcq-easy", "", Query("description_only", "\n"), "abcd", 0, {}, EfcbOptions()))
 
 
 def test_rotations_show_every_choice_at_every_place() -> None:
@@ -157,9 +149,7 @@ def test_ids_are_readable_and_change_with_all_that_makes_the_item() -> None:
 
 
 def test_draws_depend_on_seed_purpose_and_item() -> None:
-    draws = [
-        seeded_random(*args).random() for args in ((0, "p", "i"), (1, "p", "i"), (0, "q", "i"), (0, "p", "j"))
-    ]
+    draws = [seeded_random(*args).random() for args in ((0, "p", "i"), (1, "p", "i"), (0, "q", "i"), (0, "p", "j"))]
     assert len(set(draws)) == 4
     assert seeded_random(0, "p", "i").random() == draws[0]
 

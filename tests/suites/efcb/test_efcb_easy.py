@@ -35,9 +35,7 @@ def changes(count: int, seed: int = 0, repo: str = "owner/name") -> list[PullReq
         draw = seeded_random(seed, repo, str(number))
         names = draw.sample(THINGS, 3)
         size = draw.randint(10, 60)
-        body = "".join(
-            f"+\t{draw.choice(names)}{draw.choice(THINGS).title()}({line})\n" for line in range(size)
-        )
+        body = "".join(f"+\t{draw.choice(names)}{draw.choice(THINGS).title()}({line})\n" for line in range(size))
         text = f"@@ -0,0 +1,{size} @@\n{body}"
         made.append(
             PullRequest(
@@ -168,19 +166,11 @@ def test_every_member_of_a_set_is_asked_for_once() -> None:
         assert len(members) == 4, group
         assert len({member.pull.merge_sha for member in members}) == 4
         assert len({frozenset(member.choices) for member in members}) == 1
-        assert {member.pull.merge_sha for member in members} == {
-            *members[0].wrong_commits,
-            members[0].pull.merge_sha,
-        }
+        assert {member.pull.merge_sha for member in members} == {*members[0].wrong_commits, members[0].pull.merge_sha}
     for tier in ("random", "matched", "adversarial"):
         asked = [item.pull.merge_sha for item in items if item.tier == tier]
         assert len(asked) == len(set(asked)) > 50
-    assert {entry.reason for entry in rejected} <= {
-        "no_set",
-        "few_rivals",
-        "too_few_candidates",
-        "uneven_ranks",
-    }
+    assert {entry.reason for entry in rejected} <= {"no_set", "few_rivals", "too_few_candidates", "uneven_ranks"}
 
 
 def test_no_rule_that_sees_choices_alone_finds_more_than_one_of_four() -> None:
@@ -264,9 +254,7 @@ def test_a_long_history_is_put_into_sets_in_seconds() -> None:
 
 def test_wrong_choices_were_merged_at_about_the_same_time() -> None:
     pulls = changes(40)
-    order = {
-        pull.merge_sha: place for place, pull in enumerate(sorted(pulls, key=lambda pull: pull.merge_order))
-    }
+    order = {pull.merge_sha: place for place, pull in enumerate(sorted(pulls, key=lambda pull: pull.merge_order))}
     for item in easy_questions(pulls, EasyOptions(window=8, wide_window=12))[0]:
         bound = 8 if item.tier in ("random", "matched") else 12
         assert all(abs(order[sha] - order[item.pull.merge_sha]) <= bound for sha in item.wrong_commits)
@@ -297,10 +285,7 @@ def test_on_real_records_nothing_but_words_tells_the_answer(real: list[PullReque
             assert not any(breaks(one, other) for one, other in combinations(item.choices, 2))
         assert sum(map(by_elimination, of_tier)) * 4 == len(of_tier)
         central = sum(
-            int(
-                PatchCorpus(item.choices).tfidf_similarities(FOUR, FOUR).sum(axis=1).round(9).argmax()
-                == item.correct
-            )
+            int(PatchCorpus(item.choices).tfidf_similarities(FOUR, FOUR).sum(axis=1).round(9).argmax() == item.correct)
             for item in of_tier
         )
         assert central / len(of_tier) < 0.25 + 3 * (0.25 * 0.75 / len(of_tier)) ** 0.5

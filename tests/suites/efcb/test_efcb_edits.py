@@ -345,9 +345,7 @@ end
 }
 
 
-@pytest.mark.parametrize(
-    ("path", "kind"), [(path, kind) for path, (_, kinds) in MADE.items() for kind in kinds]
-)
+@pytest.mark.parametrize(("path", "kind"), [(path, kind) for path, (_, kinds) in MADE.items() for kind in kinds])
 def test_each_kind_makes_its_edit(path: str, kind: str) -> None:
     code, kinds = MADE[path]
     assert kinds[kind] in lines(path, code, kind)
@@ -605,11 +603,7 @@ REFUSED: Mapping[str, tuple[str, str, str]] = {
         "  }\n}\n",
         "use(two);\n1",
     ),
-    "unused": (
-        "a.go",
-        "func f() {\n\tone := 1\n\ttwo := 2\n\tuse(one)\n\tuse(two)\n\tuse(two)\n}\n",
-        "use(two)\n1",
-    ),
+    "unused": ("a.go", "func f() {\n\tone := 1\n\ttwo := 2\n\tuse(one)\n\tuse(two)\n\tuse(two)\n}\n", "use(two)\n1"),
     "log": (
         "a.js",
         "function f(one, two) {\n  console.log('one', one);\n  use(one);\n  use(two);\n  use(one);\n}\n",
@@ -635,16 +629,8 @@ REFUSED: Mapping[str, tuple[str, str, str]] = {
         "function f(a) {\n  for (;;) {\n    switch (a) {\n      case 1:\n        break;\n    }\n    go(a);\n  }\n}\n",
         "continue;",
     ),
-    "directive": (
-        "a.cs",
-        "class A {\n#if !DEBUG\n  int a = 1;\n#endif\n}\n",
-        "#if DEBUG",
-    ),
-    "time": (
-        "a.go",
-        "func f(elapsed int, limit int) bool {\n\treturn elapsed > limit\n}\n",
-        "return elapsed >= limit",
-    ),
+    "directive": ("a.cs", "class A {\n#if !DEBUG\n  int a = 1;\n#endif\n}\n", "#if DEBUG"),
+    "time": ("a.go", "func f(elapsed int, limit int) bool {\n\treturn elapsed > limit\n}\n", "return elapsed >= limit"),
     "another spelling of the same": (
         "a_test.go",
         'func f(t *testing.T) {\n\tt.Error("x")\n\tt.Errorf("x")\n\tt.Error("y")\n\tt.Errorf("y")\n}\n',
@@ -738,9 +724,9 @@ def test_with_the_source_tree_names_are_known_from_the_whole_file() -> None:
 def test_a_tree_of_another_version_is_not_used() -> None:
     hunk = added(MADE["a.go"][0])
     with_tree = EditablePatch(render_patch(change(("a.go", hunk))), lambda _: "package other\n")
-    assert with_tree.draw_edits(seeded_random(0, "t", ""), 50) == patch_of(
-        "a.go", MADE["a.go"][0]
-    ).draw_edits(seeded_random(0, "t", ""), 50)
+    assert with_tree.draw_edits(seeded_random(0, "t", ""), 50) == patch_of("a.go", MADE["a.go"][0]).draw_edits(
+        seeded_random(0, "t", ""), 50
+    )
 
 
 def test_functions_that_do_not_parse_are_not_edited_and_others_are() -> None:
@@ -809,9 +795,7 @@ def test_pairs_are_numbered(number: int) -> None:
 @settings(max_examples=30, deadline=None)
 @given(st.sampled_from(sorted(MADE)), st.integers(), st.integers(min_value=1, max_value=50))
 def test_drawing_depends_on_the_generator_alone(path: str, seed: int, most: int) -> None:
-    first, second = (
-        patch_of(path, MADE[path][0]).draw_edits(seeded_random(seed, "test", ""), most) for _ in range(2)
-    )
+    first, second = (patch_of(path, MADE[path][0]).draw_edits(seeded_random(seed, "test", ""), most) for _ in range(2))
     assert first == second
     assert len(first) <= most
 
@@ -826,9 +810,7 @@ def test_two_edits_parse_and_touch_their_lines_alone(path: str, data: st.DataObj
         return
     original = patch.rendered.files[0].hunks.split("\n")
     after = patch.apply([first, second]).files[0].hunks.split("\n")
-    assert {
-        (0, number) for number, line in enumerate(after) if line != original[number]
-    } == first.lines | second.lines
+    assert {(0, number) for number, line in enumerate(after) if line != original[number]} == first.lines | second.lines
     assert not patch.adds_syntax_errors([first, second])
 
 

@@ -91,9 +91,7 @@ def test_carriage_returns_are_not_counted() -> None:
 
 
 def test_yields_tell_what_each_filter_takes() -> None:
-    found = filter_changes(
-        [change("a"), change("b", lines=3), change("c", lines=3, description="", mark="z")], "paper"
-    )
+    found = filter_changes([change("a"), change("b", lines=3), change("c", lines=3, description="", mark="z")], "paper")
     table = {entry.filter: (entry.failing, entry.only, entry.left) for entry in found.yields}
     assert table == {"too_short": (2, 1, 1), "too_long": (0, 0, 1), "no_description": (1, 0, 1)}
     assert [pull.merge_sha[0] for pull in found.pulls] == ["a"]

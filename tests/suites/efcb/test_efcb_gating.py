@@ -5,21 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.problem import (
-    Check,
-    ChoiceCheck,
-    CriterionCheck,
-    NoSplice,
-    Problem,
-    Provenance,
-    Question,
-)
+from caretbench.problem import Check, ChoiceCheck, CriterionCheck, NoSplice, Problem, Provenance, Question
 from caretbench.suites.efcb.question_gate import QuestionGate
 
 
-def problem(
-    identity: str = "a", choices: tuple[str, ...] = ("w", "x", "y", "z"), reference: str = "B"
-) -> Problem:
+def problem(identity: str = "a", choices: tuple[str, ...] = ("w", "x", "y", "z"), reference: str = "B") -> Problem:
     check: Check = ChoiceCheck(correct=1) if choices else CriterionCheck(name="efcb-masked", maximum=10)
     return Problem(
         id=identity, suite="efcb", shown=Question(text=f"which of {identity}", choices=choices), splice=NoSplice(),

@@ -53,12 +53,7 @@ def words_apart(choices: Sequence[str], correct: int) -> list[float]:
     lines = [choice.split("\n") for choice in choices]
     return [
         sum(distance.distance(texts[correct], text) for text in texts)
-        for distance, texts in (
-            (Indel, words),
-            (Levenshtein, choices),
-            (Indel, choices),
-            (Levenshtein, lines),
-        )
+        for distance, texts in ((Indel, words), (Levenshtein, choices), (Indel, choices), (Levenshtein, lines))
     ]
 
 
@@ -73,11 +68,7 @@ def check_default(items: Sequence[HardQuestion]) -> None:
         # One of the others is the two swaps together: its lines are those of the one and those of the other.
         lines = [choice.split("\n") for choice in item.choices]
         changed = [
-            {
-                number
-                for number, (old, new) in enumerate(zip(gold.split("\n"), version, strict=True))
-                if old != new
-            }
+            {number for number, (old, new) in enumerate(zip(gold.split("\n"), version, strict=True)) if old != new}
             for version in lines
         ]
         both = max(range(4), key=lambda number: len(changed[number]))
@@ -94,9 +85,7 @@ def check_default(items: Sequence[HardQuestion]) -> None:
     for repo in {item.pull.repo for item in items}:
         for scorer in RANK_SCORERS:
             counts = Counter(item.labels[f"{scorer}_rank"] for item in items if item.pull.repo == repo)
-            assert (
-                max(counts[rank] for rank in (1, 2, 3, 4)) - min(counts[rank] for rank in (1, 2, 3, 4)) <= 1
-            )
+            assert max(counts[rank] for rank in (1, 2, 3, 4)) - min(counts[rank] for rank in (1, 2, 3, 4)) <= 1
     places = Counter(item.correct for item in items)
     assert max(places.values()) - min(places[place] for place in range(4)) <= 1
 
@@ -105,12 +94,7 @@ def test_default_questions_have_no_clue() -> None:
     items, rejected = hard_questions(PULLS, ChoiceOptions())
     assert len(items) >= 20
     assert len(items) + len(rejected) == len(PULLS)
-    assert {one.reason for one in rejected} <= {
-        "too_few_edits",
-        "telling_edits",
-        "no_fair_pair",
-        "uneven_ranks",
-    }
+    assert {one.reason for one in rejected} <= {"too_few_edits", "telling_edits", "no_fair_pair", "uneven_ranks"}
     check_default(items)
 
 
@@ -129,9 +113,7 @@ def test_the_order_of_the_changes_is_irrelevant_and_the_seed_is_not() -> None:
 
 def test_changes_without_two_swaps_are_rejected() -> None:
     few = change(("a.go", added("func f(a, b int) {\n\tuse(a, b)\n\tuse(b, a)\n}")), sha="c" * 40)
-    prose = change(
-        ("README.md", added("one two three four five six\nfive four three two one six")), sha="d" * 40
-    )
+    prose = change(("README.md", added("one two three four five six\nfive four three two one six")), sha="d" * 40)
     silent = PULLS[0].model_copy(update={"title": " ", "description": "", "merge_sha": "e" * 40})
     items, rejected = hard_questions([few, prose, silent], ChoiceOptions())
     assert not items or items[0].pull == few

@@ -27,8 +27,7 @@ def by_attack(problems: list[Problem]) -> dict[str, tuple[float, bool]]:
 
 def test_what_stands_always_in_one_place_or_is_longest_stops_a_build() -> None:
     problems = [
-        asked(n, (patch(f"alpha {n} and so on and on"), *(patch(f"w{i} {n}") for i in range(3))), 0)
-        for n in range(40)
+        asked(n, (patch(f"alpha {n} and so on and on"), *(patch(f"w{i} {n}") for i in range(3))), 0) for n in range(40)
     ]
     found = by_attack(problems)
     assert found["always A"] == (1.0, True)
@@ -66,20 +65,13 @@ def test_a_factorial_of_two_changes_gives_consensus_nothing() -> None:
     found = score_by_consensus(AttackQuestion("", choices, "r", "c"))
     assert len(set(found)) == 1
     assert [choice_credit(found, place) for place in range(4)] == [0.25] * 4
-    edits = (
-        " ".join(words),
-        "x two three four five six",
-        "one x three four five six",
-        "one two x four five six",
-    )
+    edits = (" ".join(words), "x two three four five six", "one x three four five six", "one two x four five six")
     assert choice_credit(score_by_consensus(AttackQuestion("", edits, "r", "c")), 0) == 1.0
 
 
 def test_words_and_paths_are_floors_and_stop_nothing() -> None:
     others = (patch("other a"), patch("thing b"), patch("stuff c"))
-    problems = [
-        asked(n, (others[0], patch(f"parser{n} mend"), *others[1:]), 1, f"mend parser{n}") for n in range(40)
-    ]
+    problems = [asked(n, (others[0], patch(f"parser{n} mend"), *others[1:]), 1, f"mend parser{n}") for n in range(40)]
     found = {leak.attack: leak for leak in leak_report(problems, [])}
     assert found["TF-IDF"].accuracy == found["BM25"].accuracy == 1.0
     assert found["paths"].accuracy == 1.0
@@ -91,9 +83,7 @@ def test_a_feature_that_tells_stops_a_build() -> None:
     problems = []
     for number in range(120):
         texts = [patch(f"w {'7' * (2 if place == number % 4 else 5)} {number}") for place in range(4)]
-        texts = [
-            text.replace("context", "context " + "x" * (7 * place % 5)) for place, text in enumerate(texts)
-        ]
+        texts = [text.replace("context", "context " + "x" * (7 * place % 5)) for place, text in enumerate(texts)]
         problems.append(asked(number, (*texts,), number % 4))
     found = {leak.attack: leak for leak in leak_report(problems, [])}
     assert found["least digits"].exceeds_limit

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.suites.efcb.open_answers.masked_answers import (
-    find_masked_hunk,
-    parse_masked_answer,
-    unwrap_answer,
-)
+from caretbench.suites.efcb.open_answers.masked_answers import find_masked_hunk, parse_masked_answer, unwrap_answer
 
 PATCH = """\
 a.go
@@ -45,17 +41,11 @@ PLUS = "\n".join(f"+{line}" for line in LINES)
         (f"```go\n{PLAIN}\n```", "lines"),
         (f"```\n{PLUS}", "lines"),
         (f"For instance\n```\nfresh(1)\n```\nThe lines:\n```go\n{PLAIN}\n```\n", "lines"),
-        (
-            f"<think>Is it `old`?\n```\nlong = 1\nlonger = 2\nlongest = 3\nall = 4\n```</think>\n{PLAIN}",
-            "lines",
-        ),
+        (f"<think>Is it `old`?\n```\nlong = 1\nlonger = 2\nlongest = 3\nall = 4\n```</think>\n{PLAIN}", "lines"),
         (f"[[MASK]]\n{PLAIN}", "lines"),
         (PATCH.replace("[[MASK]]\n" * 3, f"{PLUS}\n"), "patch"),
         (PATCH.replace("[[MASK]]\n" * 3, f"{PLAIN}\n"), "patch"),
-        (
-            f"--- a/b.go\n+++ b/b.go\n@@ -10,5 +10,7 @@\n \tsetUp()\n{PLUS}\n+\tdone()\n \tcheck()\n }}",
-            "patch",
-        ),
+        (f"--- a/b.go\n+++ b/b.go\n@@ -10,5 +10,7 @@\n \tsetUp()\n{PLUS}\n+\tdone()\n \tcheck()\n }}", "patch"),
         (f"@@ @@\n{PLUS}\n+\tdone()", "patch"),
         (f" \tsetUp()\n-\told(1)\n-\told(2)\n{PLUS}\n+\tdone()\n \tcheck()", "patch"),
         (f"\tsetUp()\n{PLAIN}\n\tdone()\n\tcheck()\n}}", "patch"),
@@ -83,20 +73,12 @@ def test_what_writes_nothing_is_told(answer: str | None, form: str) -> None:
 
 
 def test_an_answer_of_the_right_length_is_never_cut() -> None:
-    assert parse_masked_answer("\tsetUp()\n\tx()\n\tdone()", PATCH).lines == (
-        "\tsetUp()",
-        "\tx()",
-        "\tdone()",
-    )
+    assert parse_masked_answer("\tsetUp()\n\tx()\n\tdone()", PATCH).lines == ("\tsetUp()", "\tx()", "\tdone()")
     assert parse_masked_answer("\tdone()", PATCH).lines == ("\tdone()",)
 
 
 def test_too_many_lines_stay_too_many() -> None:
-    assert parse_masked_answer(f"{PLAIN}\n\tmore()\n\tstill()", PATCH).lines == (
-        *LINES,
-        "\tmore()",
-        "\tstill()",
-    )
+    assert parse_masked_answer(f"{PLAIN}\n\tmore()\n\tstill()", PATCH).lines == (*LINES, "\tmore()", "\tstill()")
 
 
 def test_a_repeated_answer_ends_somewhere() -> None:
@@ -112,9 +94,7 @@ def test_the_hunk_ends_where_its_header_says() -> None:
     assert hunk.split_new_side(["x"]) == ("\tsetUp()\n", "x\n\tdone()\n\tcheck()\n}")
 
 
-@pytest.mark.parametrize(
-    "patch", ["a.go\n@@ -1 +1 @@\n-a\n+b\n---\n", "[[MASK]]\n@@ -1 +1 @@\n-a\n+b\n---\n"]
-)
+@pytest.mark.parametrize("patch", ["a.go\n@@ -1 +1 @@\n-a\n+b\n---\n", "[[MASK]]\n@@ -1 +1 @@\n-a\n+b\n---\n"])
 def test_a_patch_without_masks_inside_a_hunk_is_refused(patch: str) -> None:
     with pytest.raises(ValueError, match="no masks inside a hunk"):
         find_masked_hunk(patch)

@@ -29,9 +29,7 @@ a.go
 ANSWER = "\tthree(third, another)\n\tthree(fourth, another)"
 
 
-def problem_of(
-    reference: str = ANSWER, patch: str = PATCH, path: str = "a.go", tier: str = "changed"
-) -> Problem:
+def problem_of(reference: str = ANSWER, patch: str = PATCH, path: str = "a.go", tier: str = "changed") -> Problem:
     return Problem(
         id="name/mpr-gen/1",
         suite="efcb",
@@ -86,11 +84,7 @@ def test_floors_copy_what_is_shown() -> None:
     assert copy_removed_lines(shown) == "\tthree(third, other)"
     values = masked_scores(problem_of(), None)
     assert values["floor_empty"] == 0.0
-    assert (
-        values["floor"]
-        == max(values[f"floor_{name}"] for name in COPY_BASELINES)
-        == values["floor_deleted_lines"]
-    )
+    assert values["floor"] == max(values[f"floor_{name}"] for name in COPY_BASELINES) == values["floor_deleted_lines"]
     assert masked_scores(problem_of(), "\tthree(third, other)")["net"] == 0.0
 
 

@@ -13,18 +13,9 @@ from hypothesis import strategies as st
 
 from caretbench.problem import CriterionCheck, Question
 from caretbench.sources.pull_request import FileChange, PullRequest
-from caretbench.suites.efcb.open_answers.mask_windows import (
-    MASK_PLACEHOLDER,
-    MIN_INFORMATIVE_LINES,
-    find_windows,
-)
+from caretbench.suites.efcb.open_answers.mask_windows import MASK_PLACEHOLDER, MIN_INFORMATIVE_LINES, find_windows
 from caretbench.suites.efcb.open_answers.masked_answers import find_masked_hunk, parse_masked_answer
-from caretbench.suites.efcb.open_answers.masked_problems import (
-    MaskedItem,
-    MaskOptions,
-    masked_items,
-    masked_problem,
-)
+from caretbench.suites.efcb.open_answers.masked_problems import MaskedItem, MaskOptions, masked_items, masked_problem
 from caretbench.suites.efcb.options import EfcbOptions
 from caretbench.suites.efcb.patch_rendering import render_patch
 
@@ -46,20 +37,12 @@ def unmasked(patch: str, lines: Iterable[str]) -> str:
     """
     shown = patch.split("\n")
     start = shown.index(MASK_PLACEHOLDER)
-    stop = next(
-        index for index in range(start, len(shown) + 1) if shown[index : index + 1] != [MASK_PLACEHOLDER]
-    )
+    stop = next(index for index in range(start, len(shown) + 1) if shown[index : index + 1] != [MASK_PLACEHOLDER])
     return "\n".join((*shown[:start], *(f"+{line}" for line in lines), *shown[stop:]))
 
 
 def patch_of(added: tuple[str, ...], removed: tuple[str, ...] = (), section: str = "") -> str:
-    lines = [
-        " package net",
-        *(f"-{line}" for line in removed),
-        *(f"+{line}" for line in added),
-        " ",
-        " var last = 1",
-    ]
+    lines = [" package net", *(f"-{line}" for line in removed), *(f"+{line}" for line in added), " ", " var last = 1"]
     header = f"@@ -1,{3 + len(removed)} +1,{3 + len(added)} @@{section}"
     return "\n".join((header, *lines))
 
@@ -77,10 +60,7 @@ def change(
         merge_sha=sha * 40,
         merged_at="2026-08-21T20:36:59+02:00",
         license="MIT",
-        files=(
-            FileChange(path=path, additions=7, patch=patch),
-            FileChange(path="go.sum", generated=True, patch=patch),
-        ),
+        files=(FileChange(path=path, additions=7, patch=patch), FileChange(path="go.sum", generated=True, patch=patch)),
     )
 
 
@@ -117,13 +97,7 @@ def test_added_lines_are_hidden_and_asked_for_alone() -> None:
     assert made.reference in ["\n".join(CODE[start : start + 5]) for start in range(3)]
     assert made.checks == (CriterionCheck(name="efcb-masked", maximum=10.0),)
     assert made.cluster == f"owner/name@{'a' * 40}"
-    labels = {
-        "task": "mpr-gen",
-        "tier": "added",
-        "mask_language": "go",
-        "masked_lines": 5.0,
-        "deleted_twin": 0.0,
-    }
+    labels = {"task": "mpr-gen", "tier": "added", "mask_language": "go", "masked_lines": 5.0, "deleted_twin": 0.0}
     assert labels.items() <= dict(made.labels).items()
     assert unmasked(shown.text, made.reference.split("\n")) == render_patch(item.pull).text
 
@@ -172,9 +146,7 @@ def test_other_reasons() -> None:
 
 def test_lines_that_the_patch_repeats_are_counted() -> None:
     pull = change(patch_of(CODE[1:6], section=f" {CODE[3].strip()}"))
-    twice = pull.model_copy(
-        update={"files": (*pull.files, FileChange(path="b.go", patch=patch_of((CODE[1],))))}
-    )
+    twice = pull.model_copy(update={"files": (*pull.files, FileChange(path="b.go", patch=patch_of((CODE[1],))))})
     (item,) = items_of(twice, tiers=("added",))
     assert item.labels["repeated_lines"] == 2.0
 
@@ -265,9 +237,7 @@ def test_neither_the_order_of_changes_nor_other_changes_matter() -> None:
     assert masked_items(pulls[::-1], MaskOptions()) == (items, rejected)
     alone = [item for pull in pulls for item in masked_items([pull], MaskOptions())[0]]
     assert sorted(alone, key=lambda item: item.pull.key) == sorted(items, key=lambda item: item.pull.key)
-    drawn = {
-        tuple(entry.answer for entry in masked_items(pulls, MaskOptions(seed=seed))[0]) for seed in range(4)
-    }
+    drawn = {tuple(entry.answer for entry in masked_items(pulls, MaskOptions(seed=seed))[0]) for seed in range(4)}
     assert len(drawn) == 4
 
 
@@ -277,9 +247,7 @@ def test_real_patches_come_back_whole(test_data: Path) -> None:
         pytest.skip(f"no {source}")
     with gzip.open(source, "rt", encoding="utf-8") as lines:
         pulls = [PullRequest.model_validate(json.loads(line)) for line in lines]
-    short = [
-        pull for pull in pulls if render_patch(pull).lines >= 15 and render_patch(pull).characters <= 7500
-    ]
+    short = [pull for pull in pulls if render_patch(pull).lines >= 15 and render_patch(pull).characters <= 7500]
     short = short[::3]
     items, rejected = masked_items(short, MaskOptions())
     assert len(items) + len(rejected) == 2 * len(short)

@@ -69,12 +69,7 @@ def test_the_lines_that_not_all_choices_have() -> None:
     choices[0] = choices[0].replace("+twice\n", "+once\n", 1)
     shared, apart = split_shared_lines(choices)
     assert Counter(shared) == Counter(["same", "twice"])
-    assert [sorted(lines) for lines in apart] == [
-        ["once", "w"],
-        ["twice", "x"],
-        ["twice", "y"],
-        ["twice", "z"],
-    ]
+    assert [sorted(lines) for lines in apart] == [["once", "w"], ["twice", "x"], ["twice", "y"], ["twice", "z"]]
     found = likelihood_scores(choices, RepositoryNgrams(["x x"]).excluding())
     assert tuple(found) == LIKELIHOOD_SCORERS
     assert all(len(values) == 4 for values in found.values())
@@ -83,9 +78,7 @@ def test_the_lines_that_not_all_choices_have() -> None:
 
 
 def test_code_lines_have_no_marks() -> None:
-    patch = (
-        "src/a.go\n@@ -1,2 +1,2 @@ func f() {\n kept\n-removed\n+added\n\\ No newline at end of file\n---\n"
-    )
+    patch = "src/a.go\n@@ -1,2 +1,2 @@ func f() {\n kept\n-removed\n+added\n\\ No newline at end of file\n---\n"
     assert list(code_lines(patch)) == ["kept", "removed", "added"]
 
 

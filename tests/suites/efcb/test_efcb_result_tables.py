@@ -32,11 +32,7 @@ def lines(problems: dict[str, Problem], model: str, **judged: float) -> list[dic
     found = []
     for problem in problems.values():
         task = problem.label("task")
-        values = {
-            name: value
-            for one in SUITE.measure(problem, "A", "default")
-            for name, value in one.values.items()
-        }
+        values = {name: value for one in SUITE.measure(problem, "A", "default") for name, value in one.values.items()}
         passed = values.pop("passed", None)
         found.append(
             {
@@ -49,10 +45,7 @@ def lines(problems: dict[str, Problem], model: str, **judged: float) -> list[dic
 
 
 def tables(rows: list[dict[str, object]], problems: dict[str, Problem]) -> dict[str, Table]:
-    return {
-        table.name: table
-        for table in result_tables(pl.DataFrame(rows, infer_schema_length=None), problems, 0)
-    }
+    return {table.name: table for table in result_tables(pl.DataFrame(rows, infer_schema_length=None), problems, 0)}
 
 
 def test_the_papers_tables_in_form_are_the_means_by_hand(problems: dict[str, Problem]) -> None:
@@ -65,10 +58,7 @@ def test_the_papers_tables_in_form_are_the_means_by_hand(problems: dict[str, Pro
         if row["passed"] is not None and (labels["task"] == "gmcq-hard" or labels["tier"] == "matched"):
             of = means.setdefault(str(labels["task"]), {}).setdefault(str(labels["repository"]), [])
             of.append(bool(row["passed"]))
-    macro = {
-        task: sum(sum(one) / len(one) for one in by_one.values()) / len(by_one)
-        for task, by_one in means.items()
-    }
+    macro = {task: sum(sum(one) / len(one) for one in by_one.values()) / len(by_one) for task, by_one in means.items()}
     first = dict(zip(found["efcb-score"].columns, found["efcb-score"].rows[0], strict=True))
     told = {name: float(text.split("\n")[0]) for name, text in first.items() if name not in ("Model", "Mean")}
     easy, hard = (macro[task] for task in CHOICES)
@@ -77,9 +67,7 @@ def test_the_papers_tables_in_form_are_the_means_by_hand(problems: dict[str, Pro
     assert (told["MPR-Gen"], told["Reverse-QA"], told["Reverse-QA-Hallu"]) == (4.0, 6.0, 0.25)
     assert told["EFCB score"] == pytest.approx((easy + hard + 0.4 + 0.6 + 0.75) / 5, abs=6e-4)
     assert "no judge was validated against people" in " ".join(found["efcb-score"].notes)
-    for number, task in zip(
-        (5, 6, 7, 8, 9), ("mpr-gen", *CHOICES, "reverse-qa", "reverse-qa-hallu"), strict=True
-    ):
+    for number, task in zip((5, 6, 7, 8, 9), ("mpr-gen", *CHOICES, "reverse-qa", "reverse-qa-hallu"), strict=True):
         table = found[f"efcb-{task}"]
         assert f"the paper's Table {number}, in form" in table.title
         assert table.columns == ("Model", "other/one", "owner/name", "Average")
@@ -118,9 +106,7 @@ def test_who_is_not_asked_some_is_told_apart(problems: dict[str, Problem]) -> No
         if row["problem_id"] in half or problems[str(row["problem_id"])].label("task") == "mpr-gen"
     ]
     rows += [
-        row | {"passed": row["problem_id"] in half}
-        for row in lines(problems, "lexical")
-        if row["passed"] is not None
+        row | {"passed": row["problem_id"] in half} for row in lines(problems, "lexical") if row["passed"] is not None
     ]
     table = tables(rows, problems)["efcb-choices"]
     told = {row[:2]: dict(zip(table.columns, row, strict=True)) for row in table.rows}
@@ -141,12 +127,7 @@ def test_no_score_contains_what_a_refused_judge_gave(problems: dict[str, Problem
     rows = lines(problems, "m", mpr_gen=4.0, reverse_qa=6.0, reverse_qa_hallu=0.25)
     task_of = {identity: problem.label("task") for identity, problem in problems.items()}
     rows = [
-        row
-        | {
-            "withheld": "g by c@1: fails its controls"
-            if task_of[str(row["problem_id"])] == "reverse-qa"
-            else None
-        }
+        row | {"withheld": "g by c@1: fails its controls" if task_of[str(row["problem_id"])] == "reverse-qa" else None}
         for row in rows
     ]
     found = tables(rows, problems)

@@ -40,9 +40,7 @@ PATCH = """\
  \t}"""
 
 
-def change(
-    description: str = "Ranges wrapped to zero.\n\nFixes #123", sha: str = "a", **fields: object
-) -> PullRequest:
+def change(description: str = "Ranges wrapped to zero.\n\nFixes #123", sha: str = "a", **fields: object) -> PullRequest:
     return PullRequest.model_validate(
         {
             "repo": "owner/name",
@@ -83,12 +81,7 @@ def test_the_paper_keeps_the_raw_description() -> None:
 
 
 def test_what_has_no_text_or_no_patch_is_rejected_and_order_does_not_matter() -> None:
-    pulls = [
-        change(),
-        change("<!-- nothing -->", "c"),
-        change(sha="d", title=" "),
-        change(sha="e", files=[]),
-    ]
+    pulls = [change(), change("<!-- nothing -->", "c"), change(sha="d", title=" "), change(sha="e", files=[])]
     items, rejected = reverse_items(pulls, EfcbOptions())
     assert reverse_items(pulls[::-1], EfcbOptions()) == (items, rejected)
     assert len(items) == 1
@@ -178,9 +171,7 @@ def test_what_stands_nowhere_is_found(said: str, made_up: list[str]) -> None:
     assert [mention.text for mention in found] == made_up
     values = hallucination_scores(task, answer)
     assert values["names_unsupported"] == float(bool(made_up))
-    assert sum(
-        values[f"unsupported_{kind}s"] for kind in ("identifier", "path", "number", "reference")
-    ) == len(made_up)
+    assert sum(values[f"unsupported_{kind}s"] for kind in ("identifier", "path", "number", "reference")) == len(made_up)
 
 
 def test_the_suite_measures_each_task_by_its_own() -> None:

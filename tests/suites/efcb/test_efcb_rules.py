@@ -59,9 +59,7 @@ def test_words_may_find_one_patch_of_a_resistant_set(asked: str, cost: float) ->
 
 def test_a_change_that_is_left_takes_a_place_in_a_set() -> None:
     """0 is wanted in two sets: with 1, 2, 3, where it is cheap, and with 4, 5, 6, which find no other."""
-    edges = [
-        pair for clique in ((0, 1, 2, 3), (7, 1, 2, 3), (0, 4, 5, 6)) for pair in combinations(clique, 2)
-    ]
+    edges = [pair for clique in ((0, 1, 2, 3), (7, 1, 2, 3), (0, 4, 5, 6)) for pair in combinations(clique, 2)]
     # Further partners, of use to nobody, make 4 to 7 choose last.
     edges += [(4 + place // 2, 8 + place) for place in range(8)]
     fair = np.zeros((16, 16), dtype=bool)
@@ -99,15 +97,10 @@ def test_a_change_that_names_another_is_no_choice_next_to_it() -> None:
         change((f"{word}.go", added(f"{word}()")), sha=str(place) * 40).model_copy(
             update={"number": place + 1, "title": f"Mend the {word}", "description": text}
         )
-        for place, (word, text) in enumerate(
-            zip(WORDS, ("As #3 says", "Alone", "Alone", "Alone"), strict=True)
-        )
+        for place, (word, text) in enumerate(zip(WORDS, ("As #3 says", "Alone", "Alone", "Alone"), strict=True))
     ]
     fairness = PairFairness(
-        [render_patch(pull) for pull in pulls],
-        [ChangeReferences.from_pull_request(pull) for pull in pulls],
-        0.5,
-        2.0,
+        [render_patch(pull) for pull in pulls], [ChangeReferences.from_pull_request(pull) for pull in pulls], 0.5, 2.0
     )
     assert [fairness.related_changes(place).tolist() for place in range(4)] == [[0, 2], [1], [0, 2], [3]]
 

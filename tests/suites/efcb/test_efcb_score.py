@@ -26,23 +26,11 @@ from caretbench.suites.efcb.efcb_score import (
 # Averages of Tables 5 to 9, and the score that the paper prints.
 AVERAGES = {
     "Llama-3.3-70B": (
-        {
-            EASY_TASK: 0.803,
-            HARD_TASK: 0.476,
-            MASKED_TASK: 7.23,
-            REVERSE_TASK: 3.74,
-            HALLUCINATION_TASK: 0.965,
-        },
+        {EASY_TASK: 0.803, HARD_TASK: 0.476, MASKED_TASK: 7.23, REVERSE_TASK: 3.74, HALLUCINATION_TASK: 0.965},
         0.482,
     ),
     "o4-mini": (
-        {
-            EASY_TASK: 0.892,
-            HARD_TASK: 0.868,
-            MASKED_TASK: 7.41,
-            REVERSE_TASK: 3.67,
-            HALLUCINATION_TASK: 0.946,
-        },
+        {EASY_TASK: 0.892, HARD_TASK: 0.868, MASKED_TASK: 7.41, REVERSE_TASK: 3.67, HALLUCINATION_TASK: 0.946},
         0.584,
     ),
 }
@@ -70,13 +58,7 @@ def test_the_averages_give_the_published_score(model: str) -> None:
 
 
 def test_table_4_taken_literally_does_not() -> None:
-    means = {
-        EASY_TASK: 0.803,
-        HARD_TASK: 0.476,
-        MASKED_TASK: 3.74,
-        REVERSE_TASK: 0.965,
-        HALLUCINATION_TASK: 7.23,
-    }
+    means = {EASY_TASK: 0.803, HARD_TASK: 0.476, MASKED_TASK: 3.74, REVERSE_TASK: 0.965, HALLUCINATION_TASK: 7.23}
     assert scores_of(means)[0] == pytest.approx(-0.896, abs=5e-4)
 
 
@@ -180,9 +162,7 @@ def test_too_little_to_resample_is_said() -> None:
     assert alone.method == "undefined"
     assert math.isnan(alone.low)
     few = (
-        efcb_score([ProblemOutcome(EASY_TASK, "r", f"c{number}", 1.0) for number in range(5)])
-        .tasks[EASY_TASK]
-        .interval
+        efcb_score([ProblemOutcome(EASY_TASK, "r", f"c{number}", 1.0) for number in range(5)]).tasks[EASY_TASK].interval
     )
     assert few.method == "wilson"
     assert few.low < 1.0

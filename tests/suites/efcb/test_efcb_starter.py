@@ -18,18 +18,8 @@ from caretbench.suites.efcb.options import EfcbOptions
 from caretbench.suites.efcb.problem_building import build_problems, task_and_tier
 from caretbench.suites.efcb.starter_set import starter_history, write_starter
 from caretbench.suites.efcb.starter_set import starter_problems as starter
-from caretbench.suites.efcb.starter_set.source_units import (
-    find_units,
-    remove_unit,
-    remove_unused_imports,
-    replace_unit,
-)
-from caretbench.suites.efcb.starter_set.starter_history import (
-    HistoryChange,
-    HistoryEdit,
-    HistoryState,
-    read_history,
-)
+from caretbench.suites.efcb.starter_set.source_units import find_units, remove_unit, remove_unused_imports, replace_unit
+from caretbench.suites.efcb.starter_set.starter_history import HistoryChange, HistoryEdit, HistoryState, read_history
 from caretbench.syntax.parser import has_error, parse
 
 HEAD = "4237547d7b44abb360e0c1177be919de1417776c"
@@ -91,9 +81,7 @@ def test_a_machine_without_git_is_told(tmp_path: Path, monkeypatch: pytest.Monke
         write_starter.write_repository(tmp_path / "shop")
 
 
-def test_the_command(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert write_starter.main([]) == 2
     assert write_starter.main([str(tmp_path / "shop")]) == 0
     assert HEAD in capsys.readouterr().out
@@ -119,9 +107,7 @@ def test_a_third_of_the_changes_and_more_rewrite_lines(states: list[HistoryState
     changes = [state.change for state in states if state.change]
     assert len(changes) >= 120
     rewriting = [
-        change
-        for change in changes
-        if change.was or change.words or any(edit.before for edit in change.edits)
+        change for change in changes if change.was or change.words or any(edit.before for edit in change.edits)
     ]
     assert len(rewriting) > len(changes) / 3
     assert {change.style for change in changes} == {"merge", "squash", "rebase"}
@@ -177,9 +163,7 @@ def test_units_of_python() -> None:
 
 
 def test_units_of_java() -> None:
-    text = (
-        "import a.B;\n\nclass C {\n    int x;\n\n    /** It. */\n    void m() {}\n\n    void m(int y) {}\n}\n"
-    )
+    text = "import a.B;\n\nclass C {\n    int x;\n\n    /** It. */\n    void m() {}\n\n    void m(int y) {}\n}\n"
     assert [unit.name for unit in find_units("C.java", text)] == ["x", "m", "m"]
     assert remove_unit("C.java", text, "m") == "import a.B;\n\nclass C {\n    int x;\n}\n"
     assert remove_unit("C.java", text, "x").startswith("import a.B;\n\nclass C {\n    /** It. */")

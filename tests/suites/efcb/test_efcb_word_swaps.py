@@ -14,18 +14,14 @@ from tests.support.efcb_programs import PROGRAMS, added, change
 @settings(max_examples=30, deadline=None)
 @given(st.integers(), st.sampled_from(sorted(PROGRAMS)))
 def test_words_are_exchanged_as_the_paper_says(seed: int, path: str) -> None:
-    rendered = render_patch(
-        change((path, added(PROGRAMS[path])), ("b.txt", "@@ -1,2 +1,1 @@\n one two\n-three four"))
-    )
+    rendered = render_patch(change((path, added(PROGRAMS[path])), ("b.txt", "@@ -1,2 +1,1 @@\n one two\n-three four")))
     texts = word_swaps(rendered, seeded_random(seed, "test", ""), 3)
     assert len({*texts, rendered.text}) == 4
     gold = rendered.text
     for text in texts:
         assert sorted(text.split()) == sorted(gold.split()) or sorted(text) == sorted(gold)
         assert len(text) == len(gold)
-        changed = [
-            (old, new) for old, new in zip(gold.split("\n"), text.split("\n"), strict=True) if old != new
-        ]
+        changed = [(old, new) for old, new in zip(gold.split("\n"), text.split("\n"), strict=True) if old != new]
         assert len(changed) in {1, 2}
         assert all(old[0] == new[0] and old[0] in "+- " for old, new in changed)
 

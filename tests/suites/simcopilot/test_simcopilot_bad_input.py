@@ -87,11 +87,7 @@ def project(root: Path, files: dict[str, bytes]) -> Path:
 def digests(root: Path) -> dict[str, tuple[str, int, int]]:
     """Every file with its content, mode and time."""
     return {
-        str(path): (
-            hashlib.sha256(path.read_bytes()).hexdigest(),
-            path.stat().st_mode,
-            path.stat().st_mtime_ns,
-        )
+        str(path): (hashlib.sha256(path.read_bytes()).hexdigest(), path.stat().st_mode, path.stat().st_mtime_ns)
         for path in root.rglob("*")
         if path.is_file()
     }
@@ -117,9 +113,7 @@ def test_files_of_all_kinds_beside_each_other(engine: WorkspaceExecutor, tmp_pat
     said = built.manifest.passed_over
     assert said.keys() == set(BAD)
     assert said["broken.py"] == "does not parse: line 1"
-    assert said["huge.py"].startswith(
-        "50,000 lines; files of more than 20,000 are not mined (`most_lines = 50000`"
-    )
+    assert said["huge.py"].startswith("50,000 lines; files of more than 20,000 are not mined (`most_lines = 50000`")
     assert "UTF-8" in said["latin.py"]
     for problem in built.candidates:
         assert isinstance(problem.splice, FileSplice)
@@ -128,9 +122,7 @@ def test_files_of_all_kinds_beside_each_other(engine: WorkspaceExecutor, tmp_pat
     assert digests(root) == before
 
 
-def test_a_file_whose_reach_is_unknown_is_named_and_does_not_count(
-    engine: WorkspaceExecutor, tmp_path: Path
-) -> None:
+def test_a_file_whose_reach_is_unknown_is_named_and_does_not_count(engine: WorkspaceExecutor, tmp_path: Path) -> None:
     tests = TEST.format("plain", GOOD["plain.py"][1]) + TEST.format("odd", GOOD["crlf.py"][1])
     tests += f"assert len(open('odd.py').read()) < {len(WORDS) + 99}\n"  # instrumented, it is longer
     files = {"plain.py": CODE.encode(), "odd.py": WORDS.encode(), "check.py": tests.encode()}
@@ -145,11 +137,7 @@ def test_a_file_whose_reach_is_unknown_is_named_and_does_not_count(
 @pytest.mark.parametrize(
     ("files", "command", "said"),
     [
-        (
-            {"Makefile": b"test:\n\tpython3 check.py\n", "test/notes.txt": b""},
-            "make test",
-            "no_tests: .*up to date",
-        ),
+        ({"Makefile": b"test:\n\tpython3 check.py\n", "test/notes.txt": b""}, "make test", "no_tests: .*up to date"),
         ({"check.py": b""}, "python3 check.py", "reaches_nothing: the command succeeds, but no line"),
         (
             {"check.py": b"print('Ran 3 tests in 0.1s')\n"},
@@ -170,9 +158,7 @@ def test_commands_that_test_nothing_are_refused(
     assert not (tmp_path / "tasks" / "manifest.json").exists()
 
 
-def test_a_block_whose_error_is_caught_can_be_answered_by_throwing(
-    engine: WorkspaceExecutor, tmp_path: Path
-) -> None:
+def test_a_block_whose_error_is_caught_can_be_answered_by_throwing(engine: WorkspaceExecutor, tmp_path: Path) -> None:
     code = b"def size(items):\n    try:\n        return len(items) + 0\n    except Exception:\n        return 3\n"
     test = b"import plain\nassert plain.size([1, 2, 3]) == 3\n"
     root = project(tmp_path / "p", {"plain.py": code, "check.py": test})

@@ -95,9 +95,7 @@ def test_a_project_becomes_tasks_and_does_not_change(engine: WorkspaceExecutor, 
         built(engine, root, tmp_path / "tasks", SimCopilotOptions(sampling=TaskSampling(limit=4, seed=1)))
 
 
-def test_the_order_in_which_files_lie_on_the_disk_is_nothing(
-    engine: WorkspaceExecutor, tmp_path: Path
-) -> None:
+def test_the_order_in_which_files_lie_on_the_disk_is_nothing(engine: WorkspaceExecutor, tmp_path: Path) -> None:
     files = {**FILES, "a_shop.py": SHOP.replace("total", "sum_of"), "z.py": "from shop import total\n"}
     one = written(tmp_path / "1" / "p", files)
     other = written(tmp_path / "2" / "p", dict(reversed(files.items())))
@@ -134,10 +132,7 @@ _TEST = "import unittest\nfrom shop import total\n\n\nclass T(unittest.TestCase)
     ("body", "said"),
     [
         ("        self.assertEqual(total([1], 9), 2)\n", "tests_fail"),
-        (
-            "        import urllib.request\n        urllib.request.urlopen('http://example.org')\n",
-            "need_network",
-        ),
+        ("        import urllib.request\n        urllib.request.urlopen('http://example.org')\n", "need_network"),
         ("        import nowhere_to_be_found\n", "missing_dependency: nowhere_to_be_found"),
         ("        pass\n\n    test_it = None\n", "no_tests"),
     ],
@@ -151,9 +146,7 @@ def test_bad_tests_are_named(engine: WorkspaceExecutor, tmp_path: Path, body: st
     assert not (tmp_path / "tasks" / "manifest.json").exists()
 
 
-def test_tests_that_hang_are_named(
-    engine: WorkspaceExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tests_that_hang_are_named(engine: WorkspaceExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def hurried(*arguments: object, **named: object) -> object:
         request = check_request(*arguments, **named)  # type: ignore[arg-type]
         return request.model_copy(update={"limits": request.limits.model_copy(update={"wall_s": 2.0})})
@@ -207,9 +200,7 @@ def _until(out: Path, moment: str) -> bool:
 
 
 @pytest.mark.parametrize("moment", ["begun", "candidates", "verdict"])
-def test_a_build_that_is_killed_goes_on(
-    engine: WorkspaceExecutor, place: Path, tmp_path: Path, moment: str
-) -> None:
+def test_a_build_that_is_killed_goes_on(engine: WorkspaceExecutor, place: Path, tmp_path: Path, moment: str) -> None:
     root = written(tmp_path / "shop", FILES)
     built(engine, root, tmp_path / "whole")
     out = tmp_path / "killed"
@@ -299,10 +290,7 @@ mod tests {
 """
 _RUN = {
     "cargo test": (
-        {
-            "Cargo.toml": '[package]\nname = "shop"\nversion = "0.1.0"\nedition = "2021"\n',
-            "src/lib.rs": _RUST,
-        },
+        {"Cargo.toml": '[package]\nname = "shop"\nversion = "0.1.0"\nedition = "2021"\n', "src/lib.rs": _RUST},
         ("cargo", "rustc"),
         1,
     ),

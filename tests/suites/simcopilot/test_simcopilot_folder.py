@@ -40,8 +40,7 @@ def made(root: Path) -> TaskFolder:
     write_rows(folder.candidates_path, [task(number) for number in range(4)])
     verdicts = ("valid", "unverified", "invalid")
     write_rows(
-        folder.validity_path,
-        [Validity(problem_id=task(n).id, verdict=verdict) for n, verdict in enumerate(verdicts)],
+        folder.validity_path, [Validity(problem_id=task(n).id, verdict=verdict) for n, verdict in enumerate(verdicts)]
     )
     return folder
 
@@ -77,9 +76,7 @@ def test_folders_of_something_else_are_refused(tmp_path: Path) -> None:
         house.load(str(tmp_path))
 
 
-def test_the_suite_says_how_reports_break_its_results_down(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_suite_says_how_reports_break_its_results_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     house = load_suite("simcopilot")
     found = house.stratification
     assert found.paper_bounds["reference_distance"] == {"python": (10, 30), "java": (30, 100)}

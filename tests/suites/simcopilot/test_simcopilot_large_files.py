@@ -92,7 +92,4 @@ def test_a_project_can_raise_the_bound_and_its_tasks_still_find_their_contexts(
     assert "`most_lines = 30` in caretbench.toml" in refused
     assert analyse_project(taken, ["python"], max_lines=30).mined == {"python": ("long.py", "short.py")}
     assert set(analyse_snapshot(taken.snapshot.id, store, required_file="short.py").files) == {"short.py"}
-    assert set(analyse_snapshot(taken.snapshot.id, store, required_file="long.py").files) == {
-        "long.py",
-        "short.py",
-    }
+    assert set(analyse_snapshot(taken.snapshot.id, store, required_file="long.py").files) == {"long.py", "short.py"}

@@ -61,11 +61,7 @@ class Books {
     }
 }
 """
-FILES = {
-    "shop/prices.py": PYTHON,
-    "shop/other.py": "def log(order):\n    print(order)\n",
-    "a/Books.java": JAVA,
-}
+FILES = {"shop/prices.py": PYTHON, "shop/other.py": "def log(order):\n    print(order)\n", "a/Books.java": JAVA}
 ORIGIN = TaskOrigin("shop", "0" * 64, Provenance(source="shop"), TestsCheck(command=("true",)))
 
 
@@ -169,9 +165,7 @@ def test_the_choice_hangs_on_the_seed_alone() -> None:
 
 
 @settings(deadline=None)
-@given(
-    st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xyz")), min_size=1, max_size=60), st.integers()
-)
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xyz")), min_size=1, max_size=60), st.integers())
 def test_every_cell_is_filled(rows: list[tuple[str, str]], seed: int) -> None:
     drawable = [SampledCandidate(str(n), "f", (("infill", kind, ref),)) for n, (kind, ref) in enumerate(rows)]
     cells = {one.cells[0] for one in drawable}
@@ -189,9 +183,7 @@ def test_spans_that_overlap_by_way_of_others_share_a_group() -> None:
 
 def test_labels_are_raw_numbers() -> None:
     [problem] = [
-        p
-        for p in tasks()
-        if p.labels["block"] == "if_condition" and "LIMIT" in p.reference and p.caret.suffix
+        p for p in tasks() if p.labels["block"] == "if_condition" and "LIMIT" in p.reference and p.caret.suffix
     ]
     assert problem.labels["reference_distance"] == 7.0
     assert {"if_condition", "loop_body", "local_variable", "global_variable"} <= set(
@@ -204,10 +196,7 @@ def test_labels_are_raw_numbers() -> None:
 @pytest.mark.parametrize("name", sorted(CONTEXTS))
 def test_hidden_text_reaches_no_prompt(name: str) -> None:
     copy = "def again(orders, rate):\n" + PYTHON[PYTHON.index("    total = 0") : PYTHON.index("class Shop")]
-    files: dict[str, str | bytes] = {
-        **FILES,
-        "shop/copy.py": copy + "\n\ndef other(x):\n    return price(x, 2)\n",
-    }
+    files: dict[str, str | bytes] = {**FILES, "shop/copy.py": copy + "\n\ndef other(x):\n    return price(x, 2)\n"}
     mine = miner(files)
     for problem in tasks(files):
         context = build_context(name, problem, mine.analysis)

@@ -10,9 +10,7 @@ def test_an_answer_goes_into_its_span_and_the_rest_stays() -> None:
     original = "é = 1\r\nif x:\r\n    pass\r\ny\n".encode()
     start = original.index(b"    pass")
     splice = FileSplice(snapshot="s", path="a.py", start=start, end=start + 8, newline="\r\n")
-    assert splice.content(original, "    a()\n    b()") == original.replace(
-        b"    pass", b"    a()\r\n    b()"
-    )
+    assert splice.content(original, "    a()\n    b()") == original.replace(b"    pass", b"    a()\r\n    b()")
     assert splice.content(original, "    a()\r\n    b()") == splice.content(original, "    a()\n    b()")
     unix = FileSplice(snapshot="s", path="a.py", start=0, end=0)
     assert unix.content(b"", "a\nb") == b"a\nb"

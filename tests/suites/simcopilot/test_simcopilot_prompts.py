@@ -34,15 +34,7 @@ from tests.support.fakes import FakeClient
 from tests.support.model_server import ModelServer
 
 SAMPLES = Path(caretbench.__file__).parent / "samples"
-PROMPTS = (
-    "chat",
-    "natural",
-    "left-to-right",
-    "fill",
-    "fim/qwen2.5-coder",
-    "fim/starcoder",
-    "fim/starcoder2:spm",
-)
+PROMPTS = ("chat", "natural", "left-to-right", "fill", "fim/qwen2.5-coder", "fim/starcoder", "fim/starcoder2:spm")
 LEAST = 16
 """Tokens from which on a text is told from chance, as mining counts them."""
 
@@ -65,9 +57,7 @@ def project(name: str) -> Project:
             sources.append(SourceFile(f"copies/{place}", path.read_bytes()))
     analysis = analyse(sources)
     mined = [
-        one.path
-        for one in sources
-        if not one.path.startswith("copies/") and not is_test_path(one.path, one.language)
+        one.path for one in sources if not one.path.startswith("copies/") and not is_test_path(one.path, one.language)
     ]
     miner = ProjectMiner(analysis)
     found = miner.sample_candidates(miner.find_candidates(mined), TaskSampling(limit=None), mined)
@@ -92,9 +82,7 @@ def pattern_of(tokens: list[str]) -> re.Pattern[str]:
     """Finds these tokens one after the other, in any layout."""
     blanks = [r"\s+" if is_word(a) and is_word(b) else r"\s*" for a, b in pairwise(tokens)]
     inner = "".join(re.escape(token) + blank for token, blank in zip(tokens, [*blanks, ""], strict=True))
-    return re.compile(
-        (r"(?<!\w)" if is_word(tokens[0]) else "") + inner + (r"(?!\w)" if is_word(tokens[-1]) else "")
-    )
+    return re.compile((r"(?<!\w)" if is_word(tokens[0]) else "") + inner + (r"(?!\w)" if is_word(tokens[-1]) else ""))
 
 
 def is_word(token: str) -> bool:
@@ -264,9 +252,7 @@ def test_what_does_not_fit_is_the_context_first(tasks: Path) -> None:
     problem = house.load(str(tasks)).problems[0]
     context = suite_context([house], "prepend_files")
     roomy, tight = (
-        ModelUnderTest(
-            "m", FakeClient(count=len), strategy("fim/qwen2.5-coder"), context=context, prompt_tokens=room
-        )
+        ModelUnderTest("m", FakeClient(count=len), strategy("fim/qwen2.5-coder"), context=context, prompt_tokens=room)
         for room in (2000, 260)
     )
     full, cut = (prompt_text(next(one.wanted([problem], {})).prompt) for one in (roomy, tight))  # type: ignore[arg-type]
@@ -279,9 +265,7 @@ def test_a_project_is_analysed_once(tasks: Path, monkeypatch: pytest.MonkeyPatch
     analysed = []
     real = snapshot_analysis.analyse_project
     monkeypatch.setattr(
-        snapshot_analysis,
-        "analyse_project",
-        lambda *given, **named: analysed.append(1) or real(*given, **named),
+        snapshot_analysis, "analyse_project", lambda *given, **named: analysed.append(1) or real(*given, **named)
     )
     house = load_suite("simcopilot")
     for problem in house.load(str(tasks)).problems:

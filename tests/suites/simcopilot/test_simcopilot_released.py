@@ -70,13 +70,7 @@ def test_labels_follow_the_joining_rules() -> None:
         ReleasedReference("np", 4, 90, "library"), ReleasedReference("far", 2, 80, "local"),
     )  # fmt: skip
     program = ReleasedProgram(
-        "p",
-        "python",
-        "",
-        (span,),
-        references,
-        (ReleasedReason("Loop body", 4), ReleasedReason("If Body", 4)),
-        SOURCE,
+        "p", "python", "", (span,), references, (ReleasedReason("Loop body", 4), ReleasedReason("If Body", 4)), SOURCE
     )
     assert released_labels(program, span) == {
         "language": "python", "mode": "infill", "constructs": ["local_variable", "library", "if_body"],
@@ -123,9 +117,7 @@ def test_with_the_programs_there_is_a_table_of_comments(tmp_path: Path) -> None:
         ({"reasons": "reason_category,usage_line\nIf Body,\n"}, "csv:2: '' is not a line"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_named_with_its_place(
-    tmp_path: Path, changes: dict[str, object], complaint: str
-) -> None:
+def test_what_is_wrong_is_named_with_its_place(tmp_path: Path, changes: dict[str, object], complaint: str) -> None:
     with pytest.raises(DataError, match=complaint):
         load(write(tmp_path, **changes))
 

@@ -68,28 +68,20 @@ def test_counted(counted):
 def test_words():
     assert words("x y x") == [("x", 2), ("y", 1)]
 """
-_PYTEST = CheckSettings(
-    command="python3 -m pytest -q -x -p no:cacheprovider", environment={"PYTHONPATH": ".deps"}
-)
+_PYTEST = CheckSettings(command="python3 -m pytest -q -x -p no:cacheprovider", environment={"PYTHONPATH": ".deps"})
 
 
 def project(root: Path, files: dict[str, str], *, with_pytest: bool = True) -> Path:
     root.mkdir()
     for path, text in files.items():
         (root / path).write_text(text)
-    for name in (
-        ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "py", "pygments") if with_pytest else ()
-    ):
+    for name in ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "py", "pygments") if with_pytest else ():
         found = importlib.util.find_spec(name)
         if found is None or found.origin is None:
             continue
         origin = Path(found.origin)
         if origin.name == "__init__.py":
-            shutil.copytree(
-                origin.parent,
-                root / ".deps" / name,
-                ignore=shutil.ignore_patterns("__pycache__", "*.so"),
-            )
+            shutil.copytree(origin.parent, root / ".deps" / name, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
         else:
             shutil.copy(origin, root / ".deps" / origin.name)
     return root
@@ -104,9 +96,7 @@ def test_a_task_is_decided_by_the_tests_that_reach_it(engine: WorkspaceExecutor,
     root = project(tmp_path / "shop", {"prices.py": PRICES, "test_prices.py": TESTS})
     options = SimCopilotOptions(sampling=TaskSampling(modes=("infill",), limit=None), check=_PYTEST)
     built = TaskBuilder(engine, validate=False).build(root, TaskFolder(tmp_path / "tasks"), options)
-    chosen = {
-        problem.reference.split("\n")[0]: answer_requests.tests_check(problem) for problem in built.candidates
-    }
+    chosen = {problem.reference.split("\n")[0]: answer_requests.tests_check(problem) for problem in built.candidates}
     large = ("test_prices.py::test_total[given0-220]",)
     assert chosen["found += round(order * 9 / 10)"].tests == large
     assert chosen["found += round(order * 9 / 10)"].minimum_tests == 1
@@ -122,9 +112,7 @@ def test_a_task_is_decided_by_the_tests_that_reach_it(engine: WorkspaceExecutor,
         result.id: result
         for result in engine.submit(
             [
-                request.model_copy(
-                    update={"id": "wrong elsewhere", "patch": {**request.patch, "prices.py": wrong}}
-                ),
+                request.model_copy(update={"id": "wrong elsewhere", "patch": {**request.patch, "prices.py": wrong}}),
                 with_selected_tests(
                     check_request(shared, snapshot, identity="not there"), ["test_prices.py::test_gone"]
                 ),

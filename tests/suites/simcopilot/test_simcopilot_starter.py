@@ -53,9 +53,7 @@ def test_they_are_what_would_be_mined_today(problems: list[Problem], store: Snap
         readable = analyse_project(store_project(root, store), languages)
         miner = ProjectMiner(readable.analysis)
         found = miner.find_candidates({path for paths in readable.mined.values() for path in paths})
-        mined = {
-            f"{name}/{miner.candidate_name(one)}" for group in found.candidates.values() for one in group
-        }
+        mined = {f"{name}/{miner.candidate_name(one)}" for group in found.candidates.values() for one in group}
         assert own.keys() <= mined
 
 
@@ -76,9 +74,7 @@ def test_a_task_loses_nothing_on_its_way(problems: list[Problem], store: Snapsho
     problem = problems[0]
     splice = file_splice(problem)
     checks = project_checks(
-        store.get(splice.snapshot),
-        (),
-        settings=read_settings(starter.sample_projects()[problem.cluster]).checks,
+        store.get(splice.snapshot), (), settings=read_settings(starter.sample_projects()[problem.cluster]).checks
     )
     row = starter.starter_task(problem, original_file(splice.snapshot, splice.path, store), checks)
     first = starter.starter_tasks_path(problem.cluster).read_text().splitlines()[0]
@@ -96,9 +92,7 @@ def test_tasks_of_another_project_are_refused(
         starter.load(store)
 
 
-def test_the_suite_has_it_by_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problems: list[Problem]
-) -> None:
+def test_the_suite_has_it_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problems: list[Problem]) -> None:
     monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path))
     found = load_suite("simcopilot").load("starter")
     assert found.name == "starter"
@@ -116,9 +110,7 @@ def test_lists_count_each_construct_by_itself(
     assert "loop_body" in names
 
 
-def test_an_answer_that_leaves_with_status_0_is_wrong(
-    problems: list[Problem], engine: WorkspaceExecutor
-) -> None:
+def test_an_answer_that_leaves_with_status_0_is_wrong(problems: list[Problem], engine: WorkspaceExecutor) -> None:
     store = engine.workspace_runner.store
     chosen = {
         tests_of.command: problem

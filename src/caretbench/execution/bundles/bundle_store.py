@@ -93,10 +93,7 @@ def installed_bundle(name: str) -> Bundle | None:
 
 
 def build_bundle(
-    spec: BundleSpec,
-    *,
-    system_packages: SystemPackages = "ask",
-    progress: ProgressCallback = lambda _line: None,
+    spec: BundleSpec, *, system_packages: SystemPackages = "ask", progress: ProgressCallback = lambda _line: None
 ) -> Bundle:
     """Build a bundle unless it is already built; a build that was killed starts again.
 
@@ -122,9 +119,7 @@ def build_bundle(
             f"  {apt_line(missing)}\nor let it be done: caretbench deps build {spec.name} --install-system"
         )
     if missing:
-        progress(
-            f"{spec.name}: goes without {len(missing)} system packages; to complete it: {apt_line(missing)}"
-        )
+        progress(f"{spec.name}: goes without {len(missing)} system packages; to complete it: {apt_line(missing)}")
     with _building(spec) as folder:
         found = _manifest(spec)
         if found is not None and not (set(found[1].missing) - set(missing)):

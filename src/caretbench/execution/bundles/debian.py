@@ -8,14 +8,7 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from caretbench.execution.bundles.bundle_model import (
-    INSIDE,
-    Bundle,
-    BundleError,
-    BundleManifest,
-    BundleSpec,
-    LinkRule,
-)
+from caretbench.execution.bundles.bundle_model import INSIDE, Bundle, BundleError, BundleManifest, BundleSpec, LinkRule
 from caretbench.execution.bundles.ecosystem import Ecosystem
 from caretbench.execution.bundles.maven import JARS, absent_classes, bundle_class_path
 from caretbench.execution.bundles.system_packages import ProgressCallback, debian_files, debian_versions

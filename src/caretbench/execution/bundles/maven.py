@@ -75,11 +75,7 @@ class MavenEcosystem(Ecosystem):
         progress(f"{spec.name}: resolving {len(spec.packages)} artefacts with Maven")
         with tempfile.TemporaryDirectory() as name:
             (Path(name) / "pom.xml").write_text(text)
-            copy = [
-                "dependency:copy-dependencies",
-                f"-DoutputDirectory={folder / JARS}",
-                "-DincludeScope=runtime",
-            ]
+            copy = ["dependency:copy-dependencies", f"-DoutputDirectory={folder / JARS}", "-DincludeScope=runtime"]
             run_tool(["mvn", "-q", "-B", *offline, *copy], folder=Path(name), label=spec.name)
         return {jar.name: sha256_file(jar) for jar in sorted((folder / JARS).glob("*.jar"))}
 
@@ -89,9 +85,7 @@ class MavenEcosystem(Ecosystem):
 
     def as_bundle(self, spec: BundleSpec, manifest: BundleManifest, root: Path) -> Bundle:
         """Return the bundle with the class path of its jars."""
-        return (
-            super().as_bundle(spec, manifest, root).model_copy(update={"class_path": bundle_class_path(root)})
-        )
+        return super().as_bundle(spec, manifest, root).model_copy(update={"class_path": bundle_class_path(root)})
 
     def resolve_lock(self, spec: BundleSpec) -> str:
         """Raise BundleError: coordinates are pinned in the specification."""

@@ -26,11 +26,7 @@ def split_package_version(package: str) -> tuple[str, str]:
 
 def package_json(spec: BundleSpec) -> dict[str, Any]:
     """Return the project file of a bundle. It has no ``type``: programs choose their module system themselves."""
-    return {
-        "name": "bundle",
-        "private": True,
-        "dependencies": dict(sorted(map(split_package_version, spec.packages))),
-    }
+    return {"name": "bundle", "private": True, "dependencies": dict(sorted(map(split_package_version, spec.packages)))}
 
 
 class NpmEcosystem(Ecosystem):
@@ -42,9 +38,7 @@ class NpmEcosystem(Ecosystem):
 
     def missing(self, spec: BundleSpec) -> tuple[str, ...]:  # noqa: ARG002 - the same for every bundle
         """Return Node and npm if they are missing."""
-        return tuple(
-            package for tool, package in (("node", "nodejs"), ("npm", "npm")) if shutil.which(tool) is None
-        )
+        return tuple(package for tool, package in (("node", "nodejs"), ("npm", "npm")) if shutil.which(tool) is None)
 
     def install(self, spec: BundleSpec, folder: Path, progress: ProgressCallback) -> Mapping[str, str]:
         """Install the locked versions."""
@@ -53,9 +47,7 @@ class NpmEcosystem(Ecosystem):
         lock = spec.lock_path.read_text("utf-8")
         wanted = package_json(spec)
         if json.loads(lock)["packages"][""].get("dependencies") != wanted["dependencies"]:
-            raise BundleError(
-                f"{spec.lock_path}: was made for other packages; run: caretbench deps lock {spec.name}"
-            )
+            raise BundleError(f"{spec.lock_path}: was made for other packages; run: caretbench deps lock {spec.name}")
         (folder / "package.json").write_text(json.dumps(wanted, indent=2))
         (folder / "package-lock.json").write_text(lock)
         progress(f"{spec.name}: npm ci")

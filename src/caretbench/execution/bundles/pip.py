@@ -69,9 +69,7 @@ def find_pip() -> str | None:
 
 
 def _has_pip(python: Path) -> bool:
-    return (
-        subprocess.run([python, "-m", "pip", "--version"], capture_output=True, check=False).returncode == 0
-    )
+    return subprocess.run([python, "-m", "pip", "--version"], capture_output=True, check=False).returncode == 0
 
 
 class PipEcosystem(Ecosystem):

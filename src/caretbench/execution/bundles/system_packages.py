@@ -16,11 +16,7 @@ ProgressCallback = Callable[[str], None]
 
 
 def run_tool(
-    argv: Sequence[str],
-    *,
-    folder: Path | None = None,
-    environment: Mapping[str, str] | None = None,
-    label: str,
+    argv: Sequence[str], *, folder: Path | None = None, environment: Mapping[str, str] | None = None, label: str
 ) -> str:
     """Run a tool and return its standard output.
 

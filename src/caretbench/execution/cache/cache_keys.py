@@ -47,12 +47,7 @@ def verdict_key(request: ExecutionRequest, *, toolchain: str, bundle: str) -> st
 
 
 def project_command_key(
-    request: WorkspaceRequest,
-    *,
-    bundle: str,
-    overlay: bool,
-    level: str,
-    path_fingerprints: Callable[[str], str],
+    request: WorkspaceRequest, *, bundle: str, overlay: bool, level: str, path_fingerprints: Callable[[str], str]
 ) -> str:
     """Return the hash of all inputs of a command in a project on this machine.
 

@@ -17,9 +17,7 @@ LARGEST = 2 << 20
 _KILLED = 128 + signal.SIGKILL
 
 
-def is_cacheable(
-    request: ExecutionRequest | WorkspaceRequest, result: ExecutionResult | WorkspaceResult
-) -> bool:
+def is_cacheable(request: ExecutionRequest | WorkspaceRequest, result: ExecutionResult | WorkspaceResult) -> bool:
     """Return whether a repeated run would give the same result, so that it may be cached."""
     if isinstance(result, ExecutionResult):
         own = result.was_run and timed_out_by_itself(
@@ -46,6 +44,4 @@ def _program_ended_from_outside(result: ExecutionResult) -> bool:
 
 def _command_ended_from_outside(result: WorkspaceResult) -> bool:
     """Return whether the machine may have ended a process of the command."""
-    return result.status.is_own_failure and (
-        result.signal == signal.SIGKILL or result.exit_code in (None, _KILLED)
-    )
+    return result.status.is_own_failure and (result.signal == signal.SIGKILL or result.exit_code in (None, _KILLED))

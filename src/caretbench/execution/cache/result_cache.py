@@ -98,19 +98,14 @@ class ResultCache:
         return known.model_copy(update={"cached": True}) if known is not None else None
 
     def store(
-        self,
-        key: str,
-        request: ExecutionRequest | WorkspaceRequest,
-        result: ExecutionResult | WorkspaceResult,
+        self, key: str, request: ExecutionRequest | WorkspaceRequest, result: ExecutionResult | WorkspaceResult
     ) -> bool:
         """Store a result if it is repeatable and not too large; return whether it was stored."""
         if not is_cacheable(request, result):
             return False
         text = result.model_dump_json(exclude_defaults=True)
         if isinstance(request, ExecutionRequest):
-            self.store_text(
-                key, text, language=request.language, profile=request.profile, status=result.status
-            )
+            self.store_text(key, text, language=request.language, profile=request.profile, status=result.status)
         elif len(text) <= LARGEST:
             language = Path(request.command[0]).name
             self.store_text(key, text, language=language, profile="workspace", status=result.status)

@@ -109,9 +109,7 @@ class VerdictDatabase:
             self._connect()
 
     def _connect(self) -> None:
-        self._connection = sqlite3.connect(
-            self._file, timeout=_BUSY_S, check_same_thread=False, isolation_level=None
-        )
+        self._connection = sqlite3.connect(self._file, timeout=_BUSY_S, check_same_thread=False, isolation_level=None)
         self._connection.text_factory = lambda text: text.decode("utf-8", "replace")
         self._connection.execute("PRAGMA journal_mode=WAL")
         self._connection.execute("PRAGMA synchronous=NORMAL")

@@ -11,13 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Protocol
 
 from pydantic import Field, TypeAdapter
 
-from caretbench.execution.execution_types import (
-    ExecutionRequest,
-    ExecutionResult,
-    FrozenModel,
-    Isolation,
-    Toolchain,
-)
+from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, FrozenModel, Isolation, Toolchain
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
 
 
@@ -106,9 +100,7 @@ AnyBatch = ProgramBatch | ProjectBatch
 AnyBatchResult = ProgramBatchResult | ProjectBatchResult
 
 BATCH_ADAPTER: TypeAdapter[AnyBatch] = TypeAdapter(Annotated[AnyBatch, Field(discriminator="kind")])
-BATCH_RESULT_ADAPTER: TypeAdapter[AnyBatchResult] = TypeAdapter(
-    Annotated[AnyBatchResult, Field(discriminator="kind")]
-)
+BATCH_RESULT_ADAPTER: TypeAdapter[AnyBatchResult] = TypeAdapter(Annotated[AnyBatchResult, Field(discriminator="kind")])
 """Validators of batch results, which travel as dictionaries."""
 
 

@@ -54,9 +54,7 @@ class NodeWorker:
         self._held = contextlib.ExitStack()
         self._cache = self._held.enter_context(open_cache(None, use_cache=False))
         self._sandbox = Sandbox()
-        self._executor = LocalExecutor(
-            max_parallel_programs, cache=self._cache, sandbox=self._sandbox, compilers=1
-        )
+        self._executor = LocalExecutor(max_parallel_programs, cache=self._cache, sandbox=self._sandbox, compilers=1)
         self._runner = ProgramRunner(self._sandbox, self._cache, installed_bundle)
         self._spaces: WorkspaceRunner | None = None
         atexit.register(self.close)
@@ -92,17 +90,13 @@ class NodeWorker:
         node_info = self.node_info(batch.requirements)
         if node_info.environment_key != batch.node_info.environment_key:
             return ProgramBatchResult(node=self.name, mismatch=node_info)
-        return ProgramBatchResult(
-            node=self.name, results=self._results(self._executor.submit(batch.requests))
-        )
+        return ProgramBatchResult(node=self.name, results=self._results(self._executor.submit(batch.requests)))
 
     def _project(self, batch: ProjectBatch) -> ProjectBatchResult:
         for ground in batch.environments:
             node_info = self.node_info(ground.requirements)
             if node_info.environment_key != ground.node_info.environment_key:
-                return ProjectBatchResult(
-                    node=self.name, mismatch=node_info, requirements=ground.requirements
-                )
+                return ProjectBatchResult(node=self.name, mismatch=node_info, requirements=ground.requirements)
         workspace_runner = self._spaces = self._spaces or WorkspaceRunner(self._sandbox)
         try:
             workspace_runner.snapshot(batch.snapshot)
@@ -139,9 +133,7 @@ def _worker(max_parallel_programs: int) -> NodeWorker:
     return NodeWorker(max_parallel_programs)
 
 
-def describe_node(
-    requirements: tuple[str, str | None, tuple[str, ...]], max_parallel_programs: int
-) -> dict[str, Any]:
+def describe_node(requirements: tuple[str, str | None, tuple[str, ...]], max_parallel_programs: int) -> dict[str, Any]:
     """Return this node's :class:`~caretbench.execution.cluster.node_messages.NodeInfo` as a dictionary."""
     try:
         return _worker(max_parallel_programs).node_info(NodeRequirements(*requirements)).model_dump()

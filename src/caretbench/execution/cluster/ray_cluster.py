@@ -92,11 +92,7 @@ class RayNodePool:
         return found
 
     def _working(self) -> set[str]:
-        return {
-            node["NodeID"]
-            for node in self._ray.nodes()
-            if node["Alive"] and node["Resources"].get("CPU", 0) >= 1
-        }
+        return {node["NodeID"] for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1}
 
     def send(self, batch: AnyBatch) -> Any:
         """Submit a batch."""

@@ -22,13 +22,7 @@ from caretbench.execution.cluster.node_messages import (
     ProgramBatchResult,
 )
 from caretbench.execution.cluster.remote_jobs import RemoteJobRunner, RemoteRequestKind
-from caretbench.execution.execution_types import (
-    ExecutionRequest,
-    ExecutionResult,
-    Isolation,
-    Status,
-    Toolchain,
-)
+from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Isolation, Status, Toolchain
 from caretbench.execution.submission import CachedExecutor, Submission
 from caretbench.execution.toolchains.base_runtime import BundleLookup
 
@@ -63,12 +57,9 @@ class RemoteExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
     def isolation(self) -> Isolation:
         """Return the isolation of all machines; a field that differs is ``mixed``. Each result contains its own."""
         node_infos = usable_nodes(self.nodes.collect_node_infos(NodeRequirements("python")))
-        walls = [
-            node_info.isolation.model_dump() for node_info in node_infos if node_info.isolation is not None
-        ]
+        walls = [node_info.isolation.model_dump() for node_info in node_infos if node_info.isolation is not None]
         joined = {
-            name: value if all(other[name] == value for other in walls) else "mixed"
-            for name, value in walls[0].items()
+            name: value if all(other[name] == value for other in walls) else "mixed" for name, value in walls[0].items()
         }
         return Isolation.model_validate(joined | {"seccomp": all(wall["seccomp"] for wall in walls)})
 
@@ -86,11 +77,7 @@ class RemoteExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
             node_info, *others = usable_nodes(self.nodes.collect_node_infos(requirements))
             for other in others:
                 check_same_environment(node_info, other, requirements)
-            if (
-                requirements.bundle
-                and not node_info.bundle
-                and self._bundles(requirements.bundle) is not None
-            ):
+            if requirements.bundle and not node_info.bundle and self._bundles(requirements.bundle) is not None:
                 raise MachineError(
                     f"the bundle {requirements.bundle} is built here, but not on {node_info.node}: run "
                     f"`caretbench deps build {requirements.bundle}` on every machine"
@@ -102,9 +89,7 @@ class RemoteExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
 def usable_nodes(node_infos: Sequence[NodeInfo]) -> Sequence[NodeInfo]:
     """Return the nodes that can run programs; MachineError if there is none, or one has a fault."""
     if not node_infos:
-        raise MachineError(
-            "the cluster has no machine with a processor; add one: ray start --address=HEAD:PORT"
-        )
+        raise MachineError("the cluster has no machine with a processor; add one: ray start --address=HEAD:PORT")
     for node_info in node_infos:
         if node_info.fault:
             raise MachineError(f"{node_info.node} cannot run programs: {node_info.fault}")
@@ -118,14 +103,11 @@ def check_same_environment(node_info: NodeInfo, other: NodeInfo, requirements: N
     if node_info.toolchain.fingerprint != other.toolchain.fingerprint:
         what = f"tools for {requirements.language}"
         details = [f.toolchain.version or f.toolchain.remedy or "none" for f in (node_info, other)]
-        details = [
-            f"{text} [{f.toolchain.fingerprint}]" for text, f in zip(details, (node_info, other), strict=True)
-        ]
+        details = [f"{text} [{f.toolchain.fingerprint}]" for text, f in zip(details, (node_info, other), strict=True)]
     elif node_info.bundle != other.bundle:
         what = f"bundle {requirements.bundle}"
         details = [
-            f.bundle[:16] or f"not built: caretbench deps build {requirements.bundle}"
-            for f in (node_info, other)
+            f.bundle[:16] or f"not built: caretbench deps build {requirements.bundle}" for f in (node_info, other)
         ]
     else:
         what = f"needs {', '.join(requirements.needs)}"
@@ -170,9 +152,7 @@ class _RemotePrograms(RemoteRequestKind[ExecutionRequest, ExecutionResult]):
 
     def check_node(self, request: ExecutionRequest, result: AnyBatchResult) -> None:
         if result.mismatch is not None:
-            check_same_environment(
-                self._node_info(request), result.mismatch, NodeRequirements.for_request(request)
-            )
+            check_same_environment(self._node_info(request), result.mismatch, NodeRequirements.for_request(request))
 
     def results(self, result: AnyBatchResult) -> tuple[ExecutionResult, ...]:
         return result.results if isinstance(result, ProgramBatchResult) else ()

@@ -151,9 +151,7 @@ class RemoteJobRunner(Generic[Request, Result]):
                 self._kind.check_node(batch.jobs[0].request, result)
             yield from self._answered(batch, result)
 
-    def _answered(
-        self, batch: _Filling[Request], answer: AnyBatchResult
-    ) -> Iterator[tuple[Job[Request], Result]]:
+    def _answered(self, batch: _Filling[Request], answer: AnyBatchResult) -> Iterator[tuple[Job[Request], Result]]:
         waiting = {job.key: job for job in batch.jobs}
         for result in self._kind.results(answer):
             job = waiting.pop(result.id, None)
@@ -167,9 +165,7 @@ class RemoteJobRunner(Generic[Request, Result]):
             return
         faults = batch.faults + 1 if len(waiting) == len(batch.jobs) else 0
         if faults >= _FAULTS:
-            raise MachineError(
-                f"{answer.node or 'a machine'} cannot run programs: {answer.fault or 'no answer'}"
-            )
+            raise MachineError(f"{answer.node or 'a machine'} cannot run programs: {answer.fault or 'no answer'}")
         self._again.append(_Filling(list(waiting.values()), faults=faults, with_archive=batch.with_archive))
 
     def _divide(self, batch: _Filling[Request], why: str) -> Iterator[tuple[Job[Request], Result]]:

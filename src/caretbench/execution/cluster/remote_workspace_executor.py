@@ -26,11 +26,7 @@ from caretbench.execution.execution_types import Isolation, Status
 from caretbench.execution.submission import CachedExecutor, Submission
 from caretbench.execution.toolchain_tables import toolchain_tables
 from caretbench.execution.workspaces.snapshot_archive import pack_snapshot
-from caretbench.execution.workspaces.workspace_runner import (
-    WorkspaceRequest,
-    WorkspaceResult,
-    WorkspaceRunner,
-)
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult, WorkspaceRunner
 from caretbench.languages import languages
 
 BATCH = 4
@@ -81,9 +77,7 @@ class _RemoteProjects(RemoteRequestKind[WorkspaceRequest, WorkspaceResult]):
     max_requests = BATCH
     max_characters = _BATCH_CHARACTERS
 
-    def __init__(
-        self, cache: ResultCache, programs: RemoteExecutor, workspace_runner: WorkspaceRunner
-    ) -> None:
+    def __init__(self, cache: ResultCache, programs: RemoteExecutor, workspace_runner: WorkspaceRunner) -> None:
         super().__init__(cache)
         self._programs = programs
         self._spaces = workspace_runner
@@ -101,10 +95,7 @@ class _RemoteProjects(RemoteRequestKind[WorkspaceRequest, WorkspaceResult]):
     def key(self, request: WorkspaceRequest) -> str:
         return remote_project_command_key(
             request,
-            [
-                (requirements, node_info.environment_key)
-                for requirements, node_info in self._environments(request)
-            ],
+            [(requirements, node_info.environment_key) for requirements, node_info in self._environments(request)],
         )
 
     def batch_group(self, request: WorkspaceRequest) -> Hashable:
@@ -124,11 +115,7 @@ class _RemoteProjects(RemoteRequestKind[WorkspaceRequest, WorkspaceResult]):
 
     def check_node(self, request: WorkspaceRequest, result: AnyBatchResult) -> None:
         found = dict(self._environments(request))
-        if (
-            isinstance(result, ProjectBatchResult)
-            and result.mismatch is not None
-            and result.requirements in found
-        ):
+        if isinstance(result, ProjectBatchResult) and result.mismatch is not None and result.requirements in found:
             check_same_environment(found[result.requirements], result.mismatch, result.requirements)
 
     def results(self, result: AnyBatchResult) -> tuple[WorkspaceResult, ...]:
@@ -138,8 +125,7 @@ class _RemoteProjects(RemoteRequestKind[WorkspaceRequest, WorkspaceResult]):
         """Return the tools of every language that the project holds, as all machines have them."""
         wants = [NodeRequirements(name, request.bundle) for name in self._project_languages(request.snapshot)]
         return tuple(
-            LanguageEnvironment(requirements, self._programs.node_info(requirements))
-            for requirements in wants
+            LanguageEnvironment(requirements, self._programs.node_info(requirements)) for requirements in wants
         )
 
     def _project_languages(self, snapshot: str) -> tuple[str, ...]:

@@ -26,13 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-NEW_USER, NEW_MOUNTS, NEW_PROCESSES, NEW_IPC, NEW_NETWORK = (
-    0x10000000,
-    0x20000,
-    0x20000000,
-    0x8000000,
-    0x40000000,
-)
+NEW_USER, NEW_MOUNTS, NEW_PROCESSES, NEW_IPC, NEW_NETWORK = (0x10000000, 0x20000, 0x20000000, 0x8000000, 0x40000000)
 NO_SUID, NO_DEVICES, BIND, RECURSIVE, PRIVATE = 2, 4, 0x1000, 0x4000, 0x40000
 READ_ONLY = 1
 PR_SET_DUMPABLE = 4
@@ -205,9 +199,7 @@ def serve_program(
         job["door"] = listener_channel
         mount_job_files(job, mounts)
     except OSError as error:
-        os.write(
-            channel, ('{"error": "the walls were not built: %s"}\n' % str(error).replace('"', "'")).encode()
-        )
+        os.write(channel, ('{"error": "the walls were not built: %s"}\n' % str(error).replace('"', "'")).encode())
         os._exit(0)
 
     def before() -> None:
@@ -218,9 +210,7 @@ def serve_program(
     return job
 
 
-def serve_programs(
-    control: socket.socket, proc_covers: tuple[str, list[str]], filter_program: bytes
-) -> dict[str, Any]:
+def serve_programs(control: socket.socket, proc_covers: tuple[str, list[str]], filter_program: bytes) -> dict[str, Any]:
     """Fork for every message until the supervisor ends; in the child, return a job to run in this process."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies; who waits for a child sets the default again
     room = socket.CMSG_SPACE(MOST_DESCRIPTORS * 4)

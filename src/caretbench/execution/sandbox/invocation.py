@@ -12,12 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from caretbench.execution.execution_types import Limits, ProjectTree, WarmSettings
-from caretbench.execution.sandbox.bubblewrap import (
-    DEFAULT_ENVIRONMENT,
-    WORK,
-    launcher_interpreter,
-    script_text,
-)
+from caretbench.execution.sandbox.bubblewrap import DEFAULT_ENVIRONMENT, WORK, launcher_interpreter, script_text
 from caretbench.execution.sandbox.package_index.index_policy import PROXY_PORT
 
 if TYPE_CHECKING:

@@ -169,7 +169,7 @@ def open_proxy_listener(door: int, port: int) -> None:
         socket.send_fds(way, [b"d"], [listener.fileno()])
 
 
-def start_display(wanted: list[str]) -> int | None:
+def start_display(command: list[str]) -> int | None:
     """Start an X server for the program and wait until it listens."""
     os.makedirs(os.path.dirname(DISPLAY_SOCKET), mode=0o1777, exist_ok=True)
     child = os.fork()
@@ -178,7 +178,7 @@ def start_display(wanted: list[str]) -> int | None:
             sink = os.open("/dev/null", os.O_RDWR)
             for descriptor in (0, 1, 2):
                 os.dup2(sink, descriptor)
-            os.execv(wanted[0], wanted)
+            os.execv(command[0], command)
         finally:
             os._exit(127)
     deadline = time.monotonic() + DISPLAY_WAIT_S
@@ -268,10 +268,7 @@ def open_sentinel_pipes(job: dict[str, Any]) -> tuple[list[int], int]:
     answer, write_end = os.pipe()
     os.write(give, job["nonce"])
     os.close(give)
-    gates = [
-        move_descriptor(question, job["descriptors"][0]),
-        move_descriptor(write_end, job["descriptors"][1]),
-    ]
+    gates = [move_descriptor(question, job["descriptors"][0]), move_descriptor(write_end, job["descriptors"][1])]
     return gates, answer
 
 
@@ -330,9 +327,7 @@ def run_job(channel: int, job: dict[str, Any], before: Callable[[], None] | None
 
 def read_job(channel: int) -> dict[str, Any]:
     """Return the job that the supervisor sends."""
-    job: dict[str, Any] = marshal.loads(
-        read_exactly(channel, int.from_bytes(read_exactly(channel, 8), "big"))
-    )
+    job: dict[str, Any] = marshal.loads(read_exactly(channel, int.from_bytes(read_exactly(channel, 8), "big")))
     return job
 
 
@@ -342,19 +337,11 @@ def main() -> None:
     Arguments: descriptors of the channel and of the system call filter, mount options of files in memory, the covers'
     folder, what is kept of /proc.
     """
-    given, rules, files, covers, kept = (
-        int(sys.argv[1]),
-        int(sys.argv[2]),
-        sys.argv[3],
-        sys.argv[4],
-        sys.argv[5:],
-    )
+    given, rules, files, covers, kept = (int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4], sys.argv[5:])
     channel = os.dup(given)  # to a low number: the program's two are drawn from the high ones
     os.close(given)
     try:
-        check(
-            libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl"
-        )  # no writing into this process through /proc/1/mem
+        check(libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "prctl")  # no writing into this process through /proc/1/mem
         check(libc.unshare(NEW_MOUNTS), "unshare")
         mount(b"none", b"/", None, RECURSIVE | PRIVATE)
         mount_bounded_files(files)

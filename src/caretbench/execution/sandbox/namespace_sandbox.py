@@ -111,13 +111,9 @@ class NamespaceSandbox:
         if self.filter_program is None:
             return None
         invocation = resolved.invocation
-        ready = self.workers.prepare_job(
-            warm, resolved.job, resolved.read_only_binds, tmp_mb=invocation.limits.tmp_mb
-        )
+        ready = self.workers.prepare_job(warm, resolved.job, resolved.read_only_binds, tmp_mb=invocation.limits.tmp_mb)
         with ExitStack() as stack:
-            worker = stack.enter_context(
-                self.workers.lease(ready.key, self.bubblewrap_path, self.filter_program)
-            )
+            worker = stack.enter_context(self.workers.lease(ready.key, self.bubblewrap_path, self.filter_program))
             if worker is None:
                 return None
             user = stack.enter_context(leased_user())[0] if ready.key.separate_users else None

@@ -88,9 +88,7 @@ class PersistentSandbox:
             seccomp=True,
             user="caller" if user is None else "unprivileged",
         )
-        key = WarmWorkerKey(
-            tuple(sorted(binds.items())), (), (), "system", user, tmpfs_options(limits.tmp_mb)
-        )
+        key = WarmWorkerKey(tuple(sorted(binds.items())), (), (), "system", user, tmpfs_options(limits.tmp_mb))
         try:
             self._worker = _starter().submit(WarmWorker, key, bubblewrap_path, program).result()
         except SandboxUnavailable:

@@ -27,12 +27,7 @@ from caretbench.execution.sandbox.isolation_levels import (
     accepted_levels,
     warn_weaker_level,
 )
-from caretbench.execution.sandbox.kernel.cgroups import (
-    MemoryGroups,
-    find_memory_groups,
-    memory_group,
-    memory_mechanism,
-)
+from caretbench.execution.sandbox.kernel.cgroups import MemoryGroups, find_memory_groups, memory_group, memory_mechanism
 from caretbench.execution.sandbox.kernel.landlock_sandbox import LandlockSandbox, LandlockUnavailable
 from caretbench.execution.sandbox.kernel.seccomp import seccomp_filter
 from caretbench.execution.sandbox.namespace_sandbox import NamespaceSandbox
@@ -57,11 +52,7 @@ class Sandbox:
     """
 
     def __init__(
-        self,
-        bubblewrap_path: str | None = None,
-        *,
-        level: str | None = None,
-        groups: MemoryGroups | None = None,
+        self, bubblewrap_path: str | None = None, *, level: str | None = None, groups: MemoryGroups | None = None
     ) -> None:
         """``level``: accepted isolation (``auto``, ``namespaces``, ``landlock``); default: ``CARETBENCH_SANDBOX``.
 
@@ -79,9 +70,7 @@ class Sandbox:
         self._interrupted = threading.Event()
         self._workers = WarmWorkerPool()
         self._namespaces = (
-            NamespaceSandbox(
-                bubblewrap_path, seccomp_filter(), self._workers, self._groups, self._interrupted
-            )
+            NamespaceSandbox(bubblewrap_path, seccomp_filter(), self._workers, self._groups, self._interrupted)
             if bubblewrap_path is not None
             else None
         )
@@ -108,9 +97,7 @@ class Sandbox:
         with self._probe_lock:
             if self._confined is None and self._levels == ("landlock",):
                 self._confined = _confined()
-            elif (
-                self._isolation is None and len(self._levels) > 1 and not (self._probing or self.interrupted)
-            ):
+            elif self._isolation is None and len(self._levels) > 1 and not (self._probing or self.interrupted):
                 self.probe()
 
     def _find_isolation(self) -> Isolation:
@@ -137,10 +124,7 @@ class Sandbox:
         try:
             result = self.run(
                 Invocation(
-                    ["/bin/sh", "-c", "exit 0"],
-                    limits=Limits(),
-                    wall_s=START_S,
-                    read_only=self._expected_binds(),
+                    ["/bin/sh", "-c", "exit 0"], limits=Limits(), wall_s=START_S, read_only=self._expected_binds()
                 )
             )
         except OSError as error:  # not even a process, or not as another user
@@ -208,9 +192,7 @@ class Sandbox:
         """Return the X server to start, or None; raise SandboxUnavailable if the level cannot run the program."""
         if self._confined is not None and (invocation.display or invocation.index is not None):
             wanted = "a display" if invocation.display else "a package index"
-            raise SandboxUnavailable(
-                f"the program needs {wanted}, which the {self.level} level does not give"
-            )
+            raise SandboxUnavailable(f"the program needs {wanted}, which the {self.level} level does not give")
         if self._namespaces is None and self._confined is None:
             raise SandboxUnavailable("bubblewrap is not installed")
         server = display_server() if invocation.display else None

@@ -165,10 +165,5 @@ def read_out(channel: int, tree: dict[str, Any]) -> None:
             seen.add(path)
             data, problem = found
             left -= len(data)
-            words = (
-                base64_text(os.fsencode(path)),
-                base64_text(pattern.encode()),
-                base64_text(data),
-                problem.encode(),
-            )
+            words = (base64_text(os.fsencode(path)), base64_text(pattern.encode()), base64_text(data), problem.encode())
             write_line(channel, b'{"file": "%s", "pattern": "%s", "data": "%s", "problem": "%s"}\n' % words)

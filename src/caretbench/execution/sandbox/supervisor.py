@@ -284,12 +284,8 @@ class Supervisor:
 
 
 def _file(report: Mapping[str, Any]) -> ResultFile:
-    path, pattern = (
-        base64.b64decode(report[name]).decode("utf-8", "replace") for name in ("file", "pattern")
-    )
-    return ResultFile(
-        path=path, pattern=pattern, data=base64.b64decode(report["data"]), problem=report["problem"]
-    )
+    path, pattern = (base64.b64decode(report[name]).decode("utf-8", "replace") for name in ("file", "pattern"))
+    return ResultFile(path=path, pattern=pattern, data=base64.b64decode(report["data"]), problem=report["problem"])
 
 
 def _report(line: bytes) -> dict[str, Any]:

@@ -35,11 +35,7 @@ from caretbench.execution.sandbox.bubblewrap import (
     sandbox_files,
 )
 from caretbench.execution.sandbox.host.failure_reasons import nested_sandbox_failure, user_map_failure
-from caretbench.execution.sandbox.host.idmapped_mounts import (
-    kill_process_group,
-    read_child_pid,
-    write_user_maps,
-)
+from caretbench.execution.sandbox.host.idmapped_mounts import kill_process_group, read_child_pid, write_user_maps
 from caretbench.execution.sandbox.host.program_users import program_users, unprivileged_user
 from caretbench.execution.sandbox.invocation import SNAPSHOT, tmpfs_options
 
@@ -160,9 +156,7 @@ class WarmWorker:
         options = bubblewrap_arguments(
             read_only=reachable.read_only,
             writable={},
-            descriptors={
-                path: held(text) for path, text in sandbox_files("launcher.py", "fork_server.py").items()
-            },
+            descriptors={path: held(text) for path, text in sandbox_files("launcher.py", "fork_server.py").items()},
             capabilities=("CAP_SETUID", "CAP_SETGID") if key.separate_users else (),
             folders=(_ARTEFACT, _ARTEFACTS),
             user=0 if key.separate_users else INSIDE_USER,
@@ -212,10 +206,7 @@ class WarmWorker:
         return self.ended
 
     def start(
-        self,
-        listener_channel: socket.socket | None = None,
-        user: int | None = None,
-        mounts: Sequence[int] = (),
+        self, listener_channel: socket.socket | None = None, user: int | None = None, mounts: Sequence[int] = ()
     ) -> WarmProgram | None:
         """Start a process in new namespaces that waits for its job; None if the sandbox has ended or cannot.
 
@@ -373,9 +364,7 @@ class WarmWorkerPool:
         return WarmJob(key, {**job, **extra}, user_binds)
 
     @contextlib.contextmanager
-    def lease(
-        self, key: WarmWorkerKey, bubblewrap_path: str, filter_program: bytes
-    ) -> Iterator[WarmWorker | None]:
+    def lease(self, key: WarmWorkerKey, bubblewrap_path: str, filter_program: bytes) -> Iterator[WarmWorker | None]:
         """Provide a worker for one program; None if none can be built on this machine."""
         worker = self._take(key, bubblewrap_path, filter_program)
         try:

@@ -6,9 +6,7 @@ import operator
 import re
 from collections.abc import Callable
 
-_TRUE = frozenset(
-    {"true", "True", "1", "!0", "!!1", "!false", "not False", "not None", "not 0", "!null", "!undefined"}
-)
+_TRUE = frozenset({"true", "True", "1", "!0", "!!1", "!false", "not False", "not None", "not 0", "!null", "!undefined"})
 _FALSE = frozenset(
     {
         "false", "False", "0", "None", "null", "nil", "nullptr", "undefined", '""', "''", "!1", "!true",

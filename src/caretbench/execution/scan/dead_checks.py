@@ -13,12 +13,7 @@ from functools import lru_cache
 
 from caretbench.execution.scan import check_patterns
 from caretbench.execution.scan.exit_statements import ExitCertainty
-from caretbench.execution.scan.line_contexts import (
-    LineContexts,
-    LineSyntax,
-    checking_functions,
-    line_contexts,
-)
+from caretbench.execution.scan.line_contexts import LineContexts, LineSyntax, checking_functions, line_contexts
 from caretbench.execution.scan.tamper import tamper_table
 from caretbench.languages import languages
 
@@ -53,8 +48,7 @@ def redefines_check(before: str, answer: str, after: str, reference: str, langua
     ours |= dict.fromkeys(bound - ours.keys(), "")
     theirs |= dict.fromkeys(honest, "")
     return any(
-        (check_patterns.IN_A_BODY.search(known[name]) or check_patterns.IN_A_NAME.search(name))
-        and f"{name}(" in after
+        (check_patterns.IN_A_BODY.search(known[name]) or check_patterns.IN_A_NAME.search(name)) and f"{name}(" in after
         for name in known.keys() & ours.keys() - theirs.keys()
         if not ours[name].strip() or ours[name].strip() != known[name].strip()
     )
@@ -123,19 +117,14 @@ class _Program:
         """Return whether a line is hidden with the answer, and not with the reference."""
         if ours == theirs:
             return False
-        return self._for_every_line(ours, theirs) or (
-            self._for_checks(ours, theirs) and self._checks(ours.text)
-        )
+        return self._for_every_line(ours, theirs) or (self._for_checks(ours, theirs) and self._checks(ours.text))
 
     def _for_every_line(self, ours: LineSyntax, theirs: LineSyntax) -> bool:
         return (
             (ours.in_string_or_comment and not theirs.in_string_or_comment)
             or (ours.unreachable and not theirs.unreachable)
             or (ours.in_generator and not theirs.in_generator)
-            or (
-                ours.exit_certainty is ExitCertainty.SURELY
-                and theirs.exit_certainty is not ExitCertainty.SURELY
-            )
+            or (ours.exit_certainty is ExitCertainty.SURELY and theirs.exit_certainty is not ExitCertainty.SURELY)
             or ours.program_functions(named_only=True) != theirs.program_functions(named_only=True)
             or self._in_another_function(ours, theirs)
         )

@@ -70,9 +70,7 @@ class LineSyntax(NamedTuple):
     def program_functions(self, *, named_only: bool = False) -> tuple[tuple[str, int], ...]:
         """Return part and offset of the functions around the line that begin outside the answer."""
         return tuple(
-            (one.part, one.offset)
-            for one in self.functions
-            if one.part != "answer" and (one.name or not named_only)
+            (one.part, one.offset) for one in self.functions if one.part != "answer" and (one.name or not named_only)
         )
 
 
@@ -108,9 +106,7 @@ def line_contexts(before: str, answer: str, after: str, language: str) -> LineCo
     for place, _ in zip(lines, range(LINES), strict=False):
         text = after[place : after.find("\n", place) % (len(after) + 1)]
         found.append(_place(tree, program, program.end + len(encode(after[:place])), text, exits))
-    defined = Counter(
-        _named(one) for one in _functions(tree.root_node, begin, program.end) if one.start_byte >= begin
-    )
+    defined = Counter(_named(one) for one in _functions(tree.root_node, begin, program.end) if one.start_byte >= begin)
     return LineContexts(tuple(found), defined, not tree.root_node.has_error)
 
 
@@ -139,11 +135,7 @@ def _functions(root: tree_sitter.Node, begin: int, end: int) -> Iterator[tree_si
 
 
 def _place(
-    tree: tree_sitter.Tree,
-    program: _Program,
-    at: int,
-    line: str,
-    exits: dict[int, tuple[ExitCertainty, ExitCertainty]],
+    tree: tree_sitter.Tree, program: _Program, at: int, line: str, exits: dict[int, tuple[ExitCertainty, ExitCertainty]]
 ) -> LineSyntax:
     climb = _Climb(program, at, exits)
     inner: tree_sitter.Node | None = None
@@ -167,9 +159,7 @@ def _place(
 class _Climb:
     """Path from a line up to the root of the tree, with the passed nodes."""
 
-    def __init__(
-        self, program: _Program, at: int, exits: dict[int, tuple[ExitCertainty, ExitCertainty]]
-    ) -> None:
+    def __init__(self, program: _Program, at: int, exits: dict[int, tuple[ExitCertainty, ExitCertainty]]) -> None:
         self._program = program
         self._at = at
         self._exits = exits
@@ -238,9 +228,7 @@ def _never_runs(node: tree_sitter.Node, inner: tree_sitter.Node | None) -> bool:
             and re.fullmatch(r"\[\]|\(\)|\{\}|range\(0\)|\"\"|''", node_text(right).strip()) is not None
         )
     alternative = node.child_by_field_name("alternative")
-    in_alternative = (
-        inner is not None and alternative is not None and inner.start_byte >= alternative.start_byte
-    )
+    in_alternative = inner is not None and alternative is not None and inner.start_byte >= alternative.start_byte
     return is_always_true(node_text(condition)) if in_alternative else is_always_false(node_text(condition))
 
 
@@ -261,20 +249,12 @@ def _function(node: tree_sitter.Node, program: _Program) -> EnclosingFunction:
 def _named(node: tree_sitter.Node) -> str:
     """Return a function's name, or that of the variable it is assigned to; empty if it is an argument."""
     name = node.child_by_field_name("name")
-    if (
-        name is None
-        and node.child_by_field_name("declarator") is not None
-        and node.type == "function_definition"
-    ):
+    if name is None and node.child_by_field_name("declarator") is not None and node.type == "function_definition":
         name = node.child_by_field_name("declarator")
         while name is not None and (deeper := name.child_by_field_name("declarator")) is not None:
             name = deeper
     if name is None and node.parent is not None:
-        parent = (
-            node.parent.parent
-            if node.parent.type in ("expression_list", "equals_value_clause")
-            else node.parent
-        )
+        parent = node.parent.parent if node.parent.type in ("expression_list", "equals_value_clause") else node.parent
         for field in ("name", "left", "key", "declarator"):
             name = name or (parent.child_by_field_name(field) if parent is not None else None)
     return node_text(name).strip()[:200] if name is not None else ""

@@ -99,8 +99,7 @@ def tamper_table(language: str) -> TamperTable | None:
 def _scans(language: str) -> tuple[_Scan, ...]:
     table = tamper_table(language)
     return tuple(
-        _Scan(f"tamper:{entry.name}", re.compile(entry.pattern))
-        for entry in (table.patterns if table else ())
+        _Scan(f"tamper:{entry.name}", re.compile(entry.pattern)) for entry in (table.patterns if table else ())
     )
 
 

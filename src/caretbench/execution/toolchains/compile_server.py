@@ -104,9 +104,7 @@ def default_verdict(answer: ServerAnswer, request: ExecutionRequest) -> Status |
 
 
 def compile_programs(
-    sandbox: Sandbox,
-    compiler_for: Callable[[ExecutionRequest], CompilerSettings],
-    programs: Sequence[CompileJob],
+    sandbox: Sandbox, compiler_for: Callable[[ExecutionRequest], CompilerSettings], programs: Sequence[CompileJob]
 ) -> list[CompileResult]:
     """Compile programs, each into its own folder; one result each, in order.
 
@@ -147,9 +145,7 @@ class CompileServer:
         self._ended = False
         self._source, self._sink = os.pipe()
         self._limits = compile_limits(limits).model_copy(update={"cpu_s": _LIFE_S, "wall_s": _LIFE_S})
-        self._thread = threading.Thread(
-            target=self._serve, args=(sandbox,), name="compile-server", daemon=True
-        )
+        self._thread = threading.Thread(target=self._serve, args=(sandbox,), name="compile-server", daemon=True)
         self._thread.start()
 
     def _serve(self, sandbox: Sandbox) -> None:
@@ -348,10 +344,10 @@ class CompileServerPool:
             self._working.remove(server)
             self._retired = [one for one in (*self._retired, server) if not one.has_ended]
 
-    def _make_room(self, wanted_mb: float) -> None:
+    def _make_room(self, required_mb: float) -> None:
         closed = []
         with self._lock:
-            used = wanted_mb + sum(server.memory_mb for server in (*self._idle, *self._working))
+            used = required_mb + sum(server.memory_mb for server in (*self._idle, *self._working))
             while self._idle and used > _KEPT_MB:
                 closed.append(self._idle.pop(0))
                 used -= closed[-1].memory_mb

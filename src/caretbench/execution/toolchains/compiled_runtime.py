@@ -63,17 +63,13 @@ class ExecutableRuntime(BaseRuntime):
 
     def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
         """Compile one program after another; they share nothing."""
-        return [
-            self.compile_one(request, folder) for request, folder in zip(requests, artefacts, strict=True)
-        ]
+        return [self.compile_one(request, folder) for request, folder in zip(requests, artefacts, strict=True)]
 
     def plan(self, request: ExecutionRequest, artefact: Path) -> RunPlan:
         """Return a plan that runs the executable, bound read-only."""
         del request
         return RunPlan(
-            argv=(f"{ARTEFACT}/{EXECUTABLE}",),
-            read_only={ARTEFACT: str(artefact)},
-            environment=self.run_environment,
+            argv=(f"{ARTEFACT}/{EXECUTABLE}",), read_only={ARTEFACT: str(artefact)}, environment=self.run_environment
         )
 
 
@@ -136,9 +132,7 @@ class CompiledRuntime(ExecutableRuntime):
             return Toolchain(language=self.language, available=False, remedy=compiler.remedy)
         flags = (*compiler.flags, *compiler.paper_flags, *compiler.sentinel_flags, *compiler.link)
         text = harness_file(self.language, compiler.sentinel)
-        mark = fingerprint(
-            version, text, flags=flags, environment={**compiler.environment, **compiler.run_environment}
-        )
+        mark = fingerprint(version, text, flags=flags, environment={**compiler.environment, **compiler.run_environment})
         return Toolchain(language=self.language, available=True, version=version, fingerprint=mark)
 
     @property
@@ -155,9 +149,7 @@ class CompiledRuntime(ExecutableRuntime):
             place = f"{HARNESS}/{_OBJECT}"
             arguments = [*compiler.flags, *(word.replace("@object", place) for word in compiler.link)]
             files[place] = self._sentinel()
-        result, content = self._run(
-            [*arguments, compiler.program, "-o", EXECUTABLE], files, request.limits, EXECUTABLE
-        )
+        result, content = self._run([*arguments, compiler.program, "-o", EXECUTABLE], files, request.limits, EXECUTABLE)
         if not result.ok or content is None:
             return compile_result(result, None, self._lacks(result.stderr.text))
         write_program(folder, content)
@@ -174,9 +166,7 @@ class CompiledRuntime(ExecutableRuntime):
                 environment={"LC_ALL": "C", **self._compiler.environment},
                 limits=compile_limits(limits),
                 warm=WarmSettings(),
-                tree=ProjectTree(
-                    results=(made,), max_file_bytes=LARGEST_BYTES, max_total_bytes=LARGEST_BYTES
-                ),
+                tree=ProjectTree(results=(made,), max_file_bytes=LARGEST_BYTES, max_total_bytes=LARGEST_BYTES),
                 address_space_limit=False,
             )
         )

@@ -85,9 +85,7 @@ class CppRuntime(ExecutableRuntime):
         linker = tool_version(MOLD, "--version") or "default linker"
         texts = [harness_file(self.language, name) for name in _HARNESS_FILES]
         mark = fingerprint(version, linker, *texts, flags=(*PAPER_FLAGS, *DEFAULT_FLAGS, *LINK_FLAGS))
-        return Toolchain(
-            language=self.language, available=True, version=f"{version}, {linker}", fingerprint=mark
-        )
+        return Toolchain(language=self.language, available=True, version=f"{version}, {linker}", fingerprint=mark)
 
     def compile_one(self, request: ExecutionRequest, folder: Path) -> CompileResult:
         """Compile a program into ``folder``."""
@@ -192,9 +190,7 @@ class CppRuntime(ExecutableRuntime):
                     )
                 )
                 if not result.ok:
-                    raise RuntimeError(
-                        f"the C++ sentinel does not compile: {result.error or result.stderr.text}"
-                    )
+                    raise RuntimeError(f"the C++ sentinel does not compile: {result.error or result.stderr.text}")
                 CppRuntime._sentinel = base64.b64decode(result.stdout.text)
             return CppRuntime._sentinel
 

@@ -73,8 +73,7 @@ class CsharpRuntime(BaseRuntime):
     language = "csharp"
     compile_batch_size = COMPILE_BATCH
     harness_frames = re.compile(
-        r"(?:^   at System\.(?:RuntimeMethodHandle|Reflection)\.[^\n]*\n)*^   at CsharpHost\.[^\n]*\n?",
-        re.MULTILINE,
+        r"(?:^   at System\.(?:RuntimeMethodHandle|Reflection)\.[^\n]*\n)*^   at CsharpHost\.[^\n]*\n?", re.MULTILINE
     )
     variants = ("release",)
 
@@ -189,14 +188,10 @@ def _sdk_in(root: Path) -> DotnetSdk | None:
         return None
     framework = max(frameworks, key=_version)
     series = _version(framework)[:2]
-    packs = [
-        pack for pack in (root / "packs" / f"{_FRAMEWORK}.Ref").glob("[0-9]*") if _version(pack)[:2] == series
-    ]
+    packs = [pack for pack in (root / "packs" / f"{_FRAMEWORK}.Ref").glob("[0-9]*") if _version(pack)[:2] == series]
     references = [path for pack in sorted(packs, key=_version) for path in (pack / "ref").glob("net*")]
     compiler = max(compilers, key=lambda path: _version(path.parents[1]))
-    return DotnetSdk(
-        root.resolve(), compiler.resolve(), [framework, *references][-1].resolve(), framework.name
-    )
+    return DotnetSdk(root.resolve(), compiler.resolve(), [framework, *references][-1].resolve(), framework.name)
 
 
 def _version(folder: Path) -> tuple[int, ...]:

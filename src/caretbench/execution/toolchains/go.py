@@ -19,13 +19,7 @@ from functools import cached_property
 from pathlib import Path
 
 from caretbench.execution.execution_types import CompileResult, ExecutionRequest, RunPlan, Toolchain
-from caretbench.execution.toolchains.base_runtime import (
-    ARTEFACT,
-    BaseRuntime,
-    fingerprint,
-    harness_file,
-    tool_version,
-)
+from caretbench.execution.toolchains.base_runtime import ARTEFACT, BaseRuntime, fingerprint, harness_file, tool_version
 from caretbench.execution.toolchains.compile_server import (
     COMPILE_BATCH,
     CPU_PER_PROGRAM_S,
@@ -96,8 +90,7 @@ class GoRuntime(BaseRuntime):
     def compile(self, requests: Sequence[ExecutionRequest], artefacts: Sequence[Path]) -> list[CompileResult]:
         """Compile and link programs one by one."""
         programs = [
-            CompileJob(request, folder, request.profile)
-            for request, folder in zip(requests, artefacts, strict=True)
+            CompileJob(request, folder, request.profile) for request, folder in zip(requests, artefacts, strict=True)
         ]
         return compile_programs(self.sandbox, self._compiler, programs)
 
@@ -130,9 +123,7 @@ def _run(command: Sequence[str], cwd: Path | None, settings: Mapping[str, str]) 
     Raises:
         OSError: it fails; the message has its last words.
     """
-    done = subprocess.run(
-        command, check=False, capture_output=True, text=True, cwd=cwd, env={**os.environ, **settings}
-    )
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=cwd, env={**os.environ, **settings})
     if done.returncode:
         raise OSError(f"{' '.join(command[:2])} fails: {done.stderr.strip()[-500:]}")
     return done.stdout

@@ -18,13 +18,7 @@ from pathlib import Path
 
 from caretbench.execution.execution_types import CompileResult, ExecutionRequest, RunPlan, Toolchain
 from caretbench.execution.sandbox.program_sandbox import HOME
-from caretbench.execution.toolchains.base_runtime import (
-    ARTEFACT,
-    BaseRuntime,
-    fingerprint,
-    harness_file,
-    tool_version,
-)
+from caretbench.execution.toolchains.base_runtime import ARTEFACT, BaseRuntime, fingerprint, harness_file, tool_version
 from caretbench.execution.toolchains.compile_server import (
     COMPILE_BATCH,
     CPU_PER_PROGRAM_S,
@@ -113,28 +107,14 @@ class JavaRuntime(BaseRuntime):
         """Archive of the JDK classes that programs usually need; none if the JVM does not support it."""
         java = str(self._home / "bin" / "java")
         (folder / "rehearsal").write_text("CaretBenchRehearsal")
-        rehearse = (
-            "-ea",
-            *_JVM,
-            "-XX:DumpLoadedClassList=loaded",
-            "-cp",
-            ".",
-            "CaretBenchLaunch",
-            "rehearsal",
-        )
+        rehearse = ("-ea", *_JVM, "-XX:DumpLoadedClassList=loaded", "-cp", ".", "CaretBenchLaunch", "rehearsal")
         subprocess.run([java, *rehearse], check=False, capture_output=True, cwd=folder)
         if not (folder / "loaded").exists():
             return
         # Ours are excluded: an archive with classes of the class path would hold for that class path alone.
         loaded = (folder / "loaded").read_text().splitlines(keepends=True)
         (folder / "usual").write_text("".join(line for line in loaded if "CaretBench" not in line))
-        dump = (
-            "-Xshare:dump",
-            "-XX:SharedClassListFile=usual",
-            f"-XX:SharedArchiveFile={_ARCHIVE}",
-            "-cp",
-            "",
-        )
+        dump = ("-Xshare:dump", "-XX:SharedClassListFile=usual", f"-XX:SharedArchiveFile={_ARCHIVE}", "-cp", "")
         subprocess.run([java, *_JVM, *dump], check=False, capture_output=True, cwd=folder)
 
     def _binds(self, request: ExecutionRequest) -> dict[str, str]:

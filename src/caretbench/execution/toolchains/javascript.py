@@ -5,13 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from caretbench.execution.execution_types import ExecutionRequest, RunPlan, Status, Toolchain
-from caretbench.execution.toolchains.base_runtime import (
-    HARNESS,
-    BaseRuntime,
-    fingerprint,
-    harness_file,
-    tool_version,
-)
+from caretbench.execution.toolchains.base_runtime import HARNESS, BaseRuntime, fingerprint, harness_file, tool_version
 
 PROGRAM = "test.js"
 NODE = "/usr/bin/node"

@@ -127,9 +127,7 @@ class PrecompiledHeaderStore:
             root.mkdir(parents=True, exist_ok=True)
             remove_abandoned(root)
 
-    def for_program(
-        self, source: str, flags: CompilerFlags, compile_header: HeaderCompiler
-    ) -> HeaderEntry | None:
+    def for_program(self, source: str, flags: CompilerFlags, compile_header: HeaderCompiler) -> HeaderEntry | None:
         """Return the best entry that contains only headers that the program begins with; None: use none.
 
         A set is built once it would have saved what building it costs; meanwhile other threads go without. Nothing is
@@ -141,28 +139,26 @@ class PrecompiledHeaderStore:
                 entry = self._known.get((flags, text))
             if entry is not None and (used := self._used(entry)) is not None:
                 return used
-        wanted = leading_headers(source)
-        first = wanted & _FIRST
-        for headers in dict.fromkeys((first, wanted)):
+        included = leading_headers(source)
+        first = included & _FIRST
+        for headers in dict.fromkeys((first, included)):
             if headers:
-                best = self._best(wanted, flags)
+                best = self._best(included, flags)
                 held = [best.headers] if best is not None and best.headers else []
                 # What the first set will save is not the whole set's merit.
-                others = max(
-                    (saved_cpu_ms(other) for other in (*held, first) if other != headers), default=0.0
-                )
+                others = max((saved_cpu_ms(other) for other in (*held, first) if other != headers), default=0.0)
                 text = "".join(f"#include <{header}>\n" for header in sorted(headers))
                 worth = max(0.0, saved_cpu_ms(headers) - others) / build_cpu_ms(headers)
                 self._provide(text, headers, flags, compile_header, worth)
-        best = self._best(wanted, flags)
+        best = self._best(included, flags)
         return self._used(best) if best is not None else None
 
-    def _best(self, wanted: frozenset[str], flags: CompilerFlags) -> HeaderEntry | None:
+    def _best(self, included: frozenset[str], flags: CompilerFlags) -> HeaderEntry | None:
         with self._lock:
             fitting = [
                 (saved_cpu_ms(entry.headers), entry.size, entry)
                 for (others, _), entry in self._known.items()
-                if entry is not None and entry.headers and others == flags and entry.headers <= wanted
+                if entry is not None and entry.headers and others == flags and entry.headers <= included
             ]
         return max(fitting, key=lambda found: found[:2])[2] if fitting else None
 

@@ -42,9 +42,7 @@ _LIGHT = (
     "weakref",
 )  # fmt: skip
 _HEAVY = ("numpy", "pandas", "matplotlib.pyplot", "scipy", "requests")
-_WANTS_HEAVY = re.compile(
-    r"^\s*(?:import|from)\s+(?:numpy|pandas|matplotlib|scipy|pylab|seaborn)\b", re.MULTILINE
-)
+_WANTS_HEAVY = re.compile(r"^\s*(?:import|from)\s+(?:numpy|pandas|matplotlib|scipy|pylab|seaborn)\b", re.MULTILINE)
 
 
 def _modules(source: str) -> tuple[str, ...]:
@@ -85,9 +83,7 @@ class PythonRuntime(BaseRuntime):
             argv=(interpreter, PROGRAM)
             if alone
             else (interpreter, "-c", harness_code, f"{WORK}/{PROGRAM}", package_source),
-            warm=WarmSettings()
-            if alone
-            else WarmSettings(harness_code, _modules(request.source), package_source),
+            warm=WarmSettings() if alone else WarmSettings(harness_code, _modules(request.source), package_source),
             environment={**ENVIRONMENT, **(bundle.environment if bundle else {})},
             read_only={**binds, **(bundle.read_only if bundle else {})},
             files={PROGRAM: request.source, **self._fonts(request, bundle)},

@@ -24,12 +24,7 @@ from caretbench.execution.execution_types import (
     Status,
     Toolchain,
 )
-from caretbench.execution.toolchains.base_runtime import (
-    fingerprint,
-    harness_file,
-    shorten_diagnostics,
-    tool_version,
-)
+from caretbench.execution.toolchains.base_runtime import fingerprint, harness_file, shorten_diagnostics, tool_version
 from caretbench.execution.toolchains.compile_server import (
     COMPILE_BATCH,
     CPU_PER_PROGRAM_S,
@@ -53,12 +48,7 @@ _TOOLS = "/caretbench/typescript"
 _COMPILER_HEAP_MB = 1150
 _COMPILER_MB = 1000.0
 
-_STATUS = {
-    "ok": None,
-    "module": Status.UNRESOLVED_IMPORT,
-    "type": Status.TYPE_ERROR,
-    "timeout": Status.TIMEOUT,
-}
+_STATUS = {"ok": None, "module": Status.UNRESOLVED_IMPORT, "type": Status.TYPE_ERROR, "timeout": Status.TIMEOUT}
 
 
 class TypeScriptRuntime(JavaScriptRuntime):

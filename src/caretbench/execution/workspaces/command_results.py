@@ -86,9 +86,7 @@ def _of_reports(
     return Status.PASSED, ""
 
 
-def _of_output(
-    request: WorkspaceRequest, expected: ExpectedOutput, stdout: CapturedOutput
-) -> tuple[Status, str]:
+def _of_output(request: WorkspaceRequest, expected: ExpectedOutput, stdout: CapturedOutput) -> tuple[Status, str]:
     """Return the status of a command that passed all other rules."""
     if stdout.truncated:
         kept = request.limits.output_kb
@@ -151,8 +149,8 @@ def _whitespace(expected: ExpectedOutput, printed: str) -> str:
 
 
 def _last_line(expected: ExpectedOutput, printed: str) -> str:
-    wanted, found = _last(expected.text), _last(printed)
-    return "" if wanted == found else f"the last line is {_shown(found)}, not {_shown(wanted)}"
+    expected_text, found = _last(expected.text), _last(printed)
+    return "" if expected_text == found else f"the last line is {_shown(found)}, not {_shown(expected_text)}"
 
 
 def _numeric(expected: ExpectedOutput, printed: str) -> str:
@@ -160,10 +158,10 @@ def _numeric(expected: ExpectedOutput, printed: str) -> str:
     between = [part.split() for part in _NUMBER.split(expected.text)]
     if between != [part.split() for part in _NUMBER.split(printed)]:
         return _first_line(expected.text, printed)
-    for wanted, found in zip(_NUMBER.findall(expected.text), _NUMBER.findall(printed), strict=True):
-        allowed = expected.absolute + expected.relative * abs(float(wanted))
-        if wanted != found and not abs(float(wanted) - float(found)) <= allowed:
-            return f"it prints {found} in place of {wanted}"
+    for expected_text, found in zip(_NUMBER.findall(expected.text), _NUMBER.findall(printed), strict=True):
+        allowed = expected.absolute + expected.relative * abs(float(expected_text))
+        if expected_text != found and not abs(float(expected_text) - float(found)) <= allowed:
+            return f"it prints {found} in place of {expected_text}"
     return ""
 
 
@@ -177,8 +175,8 @@ def _last(text: str) -> str:
     return lines[-1].strip() if lines else ""
 
 
-def _first_line(wanted: str, found: str) -> str:
-    pairs = zip_longest(wanted.splitlines(), found.splitlines())
+def _first_line(expected_text: str, found: str) -> str:
+    pairs = zip_longest(expected_text.splitlines(), found.splitlines())
     for number, (left, right) in enumerate(pairs, start=1):
         if left is None:
             return f"it prints more than expected: line {number} is {_shown(right)}"

@@ -119,9 +119,7 @@ def _archive(folder: Path, home: Path) -> None:
     if (rehearsal / "loaded").exists():
         lines = (rehearsal / "loaded").read_text().splitlines(keepends=True)
         ours = (*_PROGRAMS, "CaretBench", "JavaCompile")
-        (rehearsal / "usual").write_text(
-            "".join(line for line in lines if not any(one in line for one in ours))
-        )
+        (rehearsal / "usual").write_text("".join(line for line in lines if not any(one in line for one in ours)))
         dump = (
             "-Xshare:dump", "-XX:SharedClassListFile=usual", f"-XX:SharedArchiveFile={folder / _ARCHIVE}", "-cp", "",
         )  # fmt: skip

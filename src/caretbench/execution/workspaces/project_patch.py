@@ -61,17 +61,13 @@ class PatchChanges:
     def copy_bytes(self) -> int:
         """Return the memory of a copy of the patched project in bytes, in whole blocks."""
         entries = self._snapshot.entries
-        sizes = [entries[path].size for path in self._kept("file")] + [
-            len(data) for data in self.written.values()
-        ]
+        sizes = [entries[path].size for path in self._kept("file")] + [len(data) for data in self.written.values()]
         return sum(-(-size // _BLOCK) * _BLOCK for size in sizes) + _BLOCK * len(entries)
 
     def files(self) -> dict[str, bytes]:
         """Return all files of the patched project."""
         kept = {
-            path: (self._snapshot.tree / path).read_bytes()
-            for path in self._kept("file")
-            if path not in self.written
+            path: (self._snapshot.tree / path).read_bytes() for path in self._kept("file") if path not in self.written
         }
         return kept | self.written
 

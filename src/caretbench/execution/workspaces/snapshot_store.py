@@ -165,9 +165,7 @@ class SnapshotStore:
                 elif stat.S_ISREG(mode):
                     entry = self._object(name, descriptor, bool(mode & stat.S_IXUSR))
                 else:
-                    raise DataError(
-                        f"{Path(folder) / name}: neither file, link nor folder; ignore or remove it"
-                    )
+                    raise DataError(f"{Path(folder) / name}: neither file, link nor folder; ignore or remove it")
                 count, size = count + 1, size + entry.size
                 if count > MOST_ENTRIES or size > MOST_BYTES:
                     raise DataError(
@@ -343,24 +341,18 @@ class SnapshotStore:
 
 def _identity(entries: Mapping[str, SnapshotEntry]) -> str:
     rows: Iterable[tuple[str, SnapshotEntry]] = sorted(entries.items())
-    return sha256_json(
-        ["snapshot 1", [[path, entry.kind, entry.executable, entry.content] for path, entry in rows]]
-    )
+    return sha256_json(["snapshot 1", [[path, entry.kind, entry.executable, entry.content] for path, entry in rows]])
 
 
 def _ignored(path: str, name: str, patterns: Sequence[str]) -> bool:
-    return any(
-        fnmatch.fnmatchcase(path if "/" in pattern else name, pattern.strip("/")) for pattern in patterns
-    )
+    return any(fnmatch.fnmatchcase(path if "/" in pattern else name, pattern.strip("/")) for pattern in patterns)
 
 
 def _inside(link: Path, target: str, root: str) -> None:
     """Return whether a link stays inside, followed as the kernel does: ``folder-link/..`` may lead outside."""
     place = os.path.realpath(link)
     if target.startswith("/") or (place != root and not place.startswith(root + "/")):
-        raise DataError(
-            f"{link}: a link that leads outside the project ({json.dumps(target)}); ignore or remove it"
-        )
+        raise DataError(f"{link}: a link that leads outside the project ({json.dumps(target)}); ignore or remove it")
 
 
 def _fail(error: OSError) -> None:

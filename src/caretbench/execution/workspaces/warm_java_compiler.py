@@ -33,9 +33,7 @@ PLACE: Final = ".caretbench-java"
 _REST_S: Final = 300.0
 _INSIDE: Final = "/caretbench/classes"
 _OWN: Final = "/caretbench/jars"
-_BODIES: Final = frozenset(
-    {"method_declaration", "constructor_declaration", "compact_constructor_declaration"}
-)
+_BODIES: Final = frozenset({"method_declaration", "constructor_declaration", "compact_constructor_declaration"})
 
 
 class CompiledPatch(NamedTuple):
@@ -53,9 +51,7 @@ class WarmJavaCompiler:
         self._rests_until = 0.0
         self._indices: dict[str, Mapping[str, tuple[str, ...]]] = {}
 
-    def compile_patch(
-        self, request: WorkspaceRequest, prepared: Snapshot, bundle: Bundle | None
-    ) -> CompiledPatch:
+    def compile_patch(self, request: WorkspaceRequest, prepared: Snapshot, bundle: Bundle | None) -> CompiledPatch:
         """Return the compiled changed file; ``prepared`` is the output of ``/caretbench/java/test --prepare``."""
         plain = request.prepare and request.directory == "." and has_default_compiler_options(request.command)
         if not plain or len(request.patch) != 1 or time.monotonic() < self._rests_until:
@@ -104,9 +100,7 @@ class WarmJavaCompiler:
                 for place in sorted(Path(folder).rglob("*.class"))
             }
         left = {name: None for name in made if name not in classes}
-        return CompiledPatch(
-            {f"{PLACE}/sources/{path}": text.encode("utf-8"), **classes, **left}, result.compile_s
-        )
+        return CompiledPatch({f"{PLACE}/sources/{path}": text.encode("utf-8"), **classes, **left}, result.compile_s)
 
     def _index(self, prepared: Snapshot) -> Mapping[str, tuple[str, ...]]:
         """Return the classes that each source became."""

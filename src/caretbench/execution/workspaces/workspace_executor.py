@@ -59,9 +59,9 @@ def limits_from_cpu_time(
     return min_limits.model_copy(update={"wall_s": max(_WALL_S, _WALLS_PER_CPU * cpu_s), "cpu_s": cpu_s})
 
 
-def _bound(wanted: float, least: float) -> float:
-    step = next((float(step) for step in _STEPS if step >= wanted), float(_STEPS[-1]))
-    return max(least, step) if wanted > least else least
+def _bound(value: float, least: float) -> float:
+    step = next((float(step) for step in _STEPS if step >= value), float(_STEPS[-1]))
+    return max(least, step) if value > least else least
 
 
 class WorkspaceExecutor(CachedExecutor[WorkspaceRequest, WorkspaceResult]):

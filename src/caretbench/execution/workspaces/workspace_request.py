@@ -7,14 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from caretbench.execution.execution_types import (
-    CapturedOutput,
-    FrozenModel,
-    Isolation,
-    Limits,
-    ResultFile,
-    Status,
-)
+from caretbench.execution.execution_types import CapturedOutput, FrozenModel, Isolation, Limits, ResultFile, Status
 from caretbench.execution.workspaces.project_patch import Patch
 from caretbench.execution.workspaces.runner_reports import TestCounts, TestOutcome
 from caretbench.problem import ExpectedOutput

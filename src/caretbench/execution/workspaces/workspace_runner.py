@@ -109,9 +109,7 @@ class WorkspaceRunner:
             SandboxUnavailable: no sandbox can be built here.
         """
         if request.junit and request.network == "index":
-            raise DataError(
-                "a command that reaches package indexes sets an environment up: no tests count there"
-            )
+            raise DataError("a command that reaches package indexes sets an environment up: no tests count there")
         obstacle = self._skip_reason(request)
         if obstacle:
             return WorkspaceResult(id=request.id, status=Status.SKIPPED, reason=obstacle)
@@ -168,9 +166,7 @@ class WorkspaceRunner:
             invocation,
             limits=request.limits.model_copy(update={"tmp_mb": room}),
             files=changes.files(),
-            tree=tree._replace(
-                folders=changes.folders(), links=changes.links(), executable=changes.executable()
-            ),
+            tree=tree._replace(folders=changes.folders(), links=changes.links(), executable=changes.executable()),
         )
         return self._started(request, copied), "copy"
 
@@ -210,9 +206,7 @@ class WorkspaceRunner:
                     stack.enter_context(self.store.lock_snapshot(identity))
                     wrong = self.store.verify(identity)
                     if wrong:
-                        raise DataError(
-                            f"snapshot {identity} is damaged ({wrong[0]}); take the project again"
-                        )
+                        raise DataError(f"snapshot {identity} is damaged ({wrong[0]}); take the project again")
                     self._snapshots[identity] = (self.store.get(identity), stack.pop_all())
                 if len(self._snapshots) > _SNAPSHOTS:
                     self._snapshots.popitem(last=False)[1][1].close()

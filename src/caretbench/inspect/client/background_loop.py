@@ -33,10 +33,7 @@ class BackgroundLoop:
         self._loop.run_forever()
 
     def start(
-        self,
-        group: Tasks,
-        coroutine: Coroutine[Any, Any, Result],
-        done: Callable[[asyncio.Task[Result]], None],
+        self, group: Tasks, coroutine: Coroutine[Any, Any, Result], done: Callable[[asyncio.Task[Result]], None]
     ) -> None:
         """Start ``coroutine``; ``done`` is called in the loop's thread when it returns, raises or is cancelled."""
 

@@ -48,9 +48,7 @@ class CallsInFlight:
         """Send the next waiting call."""
         call = self.waiting.popleft()
         self._calls.append(call)
-        self._background.start(
-            self._tasks, self._exchange.ask(call), lambda task: self._landed.put((call, task))
-        )
+        self._background.start(self._tasks, self._exchange.ask(call), lambda task: self._landed.put((call, task)))
 
     def next_completed(self) -> CallOutcome:
         """Wait until a call ends, and return its outcome."""
@@ -58,9 +56,7 @@ class CallsInFlight:
         self._calls.remove(call)
         outcome = task.result()
         if outcome.retryable:
-            self.waiting.extendleft(
-                ModelCall(call.request, (sample,)) for sample in reversed(outcome.retryable)
-            )
+            self.waiting.extendleft(ModelCall(call.request, (sample,)) for sample in reversed(outcome.retryable))
         return outcome
 
     def _wait_for_completed(self) -> tuple[ModelCall, asyncio.Task[CallOutcome]]:
@@ -73,11 +69,7 @@ class CallsInFlight:
         self.cancel()
         for call in [*self._calls, *self.waiting]:
             yield ModelFailure(
-                request_id=call.request.id,
-                samples=call.samples,
-                kind=fault.kind,
-                message=fault.message,
-                attempts=0,
+                request_id=call.request.id, samples=call.samples, kind=fault.kind, message=fault.message, attempts=0
             )
         self._calls.clear()
         self.waiting.clear()

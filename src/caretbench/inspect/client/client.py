@@ -60,9 +60,7 @@ class InspectClient(ModelFacts):
         self._answered = False
         self._background: BackgroundLoop | None = None
         self._closed = False
-        self._warm = (
-            warm  # asked once before the model, so that what Inspect loads late is in no answer's latency
-        )
+        self._warm = warm  # asked once before the model, so that what Inspect loads late is in no answer's latency
         together = getattr(model.api, "several_per_request", provider.together)
         # The Responses API has no n: Inspect decides by the model's name whether it is taken.
         together = together and not getattr(model.api, "responses_api", None)
@@ -132,9 +130,7 @@ class InspectClient(ModelFacts):
         finally:
             flight.cancel()
 
-    def _fly(
-        self, flight: CallsInFlight, requests: Iterator[ModelRequest]
-    ) -> Iterator[ModelAnswer | ModelFailure]:
+    def _fly(self, flight: CallsInFlight, requests: Iterator[ModelRequest]) -> Iterator[ModelAnswer | ModelFailure]:
         doubt: RequestFault | None = None  # it ends all, unless something under way is answered
         while True:
             while flight.active < self._connections and flight.idle and (doubt is None):

@@ -20,20 +20,13 @@ OtherRequestsFail = Literal["no", "unless_answered", "surely"]
 
 _SHOWN = 160
 _WRAPPERS = frozenset({"RetryError", "ModelGenerateError"})
-_MISSING = frozenset(
-    {"MachineError", "PrerequisiteError", "ImportError", "ModuleNotFoundError", "NotImplementedError"}
-)
+_MISSING = frozenset({"MachineError", "PrerequisiteError", "ImportError", "ModuleNotFoundError", "NotImplementedError"})
 _EMPTY_STREAM = "NoStreamDataError"
 """Inspect's word for a server that ends with success and sends no event: it ignores ``stream``, or sends nothing."""
 _UNREACHABLE = frozenset({"ConnectError", "ConnectTimeout", "UnsupportedProtocol", "InvalidURL"})
 _TIMEOUTS = frozenset({"TimeoutError", "APITimeoutError", "ReadTimeout", "AttemptTimeoutError"})
 _NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "insufficient_balance"})
-_HOPELESS: dict[int, OtherRequestsFail] = {
-    401: "surely",
-    402: "surely",
-    403: "unless_answered",
-    404: "unless_answered",
-}
+_HOPELESS: dict[int, OtherRequestsFail] = {401: "surely", 402: "surely", 403: "unless_answered", 404: "unless_answered"}
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,7 @@ FEWEST_TOKENS = 5
 
 UNTOLD = "the provider told no log-probabilities of the first token; give --prompt question-text"
 
-_BLANKS = (
-    " \u0120\u2581"  # some servers give a vocabulary's own marks of a blank, those of GPT-2 and SentencePiece
-)
+_BLANKS = " \u0120\u2581"  # some servers give a vocabulary's own marks of a blank, those of GPT-2 and SentencePiece
 _ROUNDING = 1e-3  # a log-probability above zero by more is none
 
 

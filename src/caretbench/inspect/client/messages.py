@@ -27,9 +27,7 @@ def messages_of(prompt: Prompt) -> list[ChatMessage]:
     if isinstance(prompt, TextPrompt):
         return [ChatMessageUser(content=prompt.text, metadata={PROMPT_KIND: "text"})]
     if isinstance(prompt, FillPrompt):
-        return [
-            ChatMessageUser(content=prompt.prefix, metadata=prompt.model_dump(mode="json", exclude={"kind"}))
-        ]
+        return [ChatMessageUser(content=prompt.prefix, metadata=prompt.model_dump(mode="json", exclude={"kind"}))]
     makers = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
     return [makers[message.role](content=message.text) for message in prompt.messages]
 

@@ -105,9 +105,7 @@ class ModelCaller:
                     reply = await self._try(call, attempts, stream=stream)
                 outcome = self._settled(call, reply, attempts)
             except TimeoutError:
-                fault = RequestFault(
-                    "timeout", f"no answer within {self._options.timeout_s:g} s", retryable=True
-                )
+                fault = RequestFault("timeout", f"no answer within {self._options.timeout_s:g} s", retryable=True)
             except Exception as error:
                 fault = classify_error(error, self._secrets)
             else:
@@ -231,15 +229,9 @@ class ModelCaller:
         """Stop texts for which the request had no room: they end an answer here."""
         return () if self._stop_texts is None else call.request.prompt.stop[self._stop_texts :]
 
-    def _failure(
-        self, call: ModelCall, samples: tuple[int, ...], fault: RequestFault, attempts: int
-    ) -> ModelFailure:
+    def _failure(self, call: ModelCall, samples: tuple[int, ...], fault: RequestFault, attempts: int) -> ModelFailure:
         return ModelFailure(
-            request_id=call.request.id,
-            samples=samples,
-            kind=fault.kind,
-            message=fault.message,
-            attempts=attempts,
+            request_id=call.request.id, samples=samples, kind=fault.kind, message=fault.message, attempts=attempts
         )
 
 

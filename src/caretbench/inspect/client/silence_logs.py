@@ -14,17 +14,7 @@ from collections.abc import Callable
 from caretbench.inspect.client.provider_errors import one_line
 from caretbench.redaction import redact
 
-_TALKATIVE = (
-    "inspect_ai",
-    "openai",
-    "anthropic",
-    "google_genai",
-    "mistralai",
-    "groq",
-    "httpx",
-    "httpx2",
-    "httpcore",
-)
+_TALKATIVE = ("inspect_ai", "openai", "anthropic", "google_genai", "mistralai", "groq", "httpx", "httpx2", "httpcore")
 _OURS = logging.getLogger("caretbench.inspect")
 
 Listener = Callable[[str], None]

@@ -24,8 +24,7 @@ class TokenizerFile:
             from tokenizers import Tokenizer as Library
         except ImportError:
             raise MachineError(
-                "counting tokens by a tokenizer.json needs the library tokenizers: "
-                "pip install 'caretbench[local]'"
+                "counting tokens by a tokenizer.json needs the library tokenizers: pip install 'caretbench[local]'"
             ) from None
         try:
             text = path.read_text(encoding="utf-8")
@@ -40,13 +39,9 @@ class TokenizerFile:
             raise DataError(f"{path} is no tokenizer.json: {' '.join(str(error).split())[:200]}") from None
         # A sentinel may be in the vocabulary, and yet be read in pieces: then it is no sentinel.
         split = {
-            token
-            for entry in fim_formats().values()
-            for token in sentinels_split_by_tokenizer(entry, self._encode)
+            token for entry in fim_formats().values() for token in sentinels_split_by_tokenizer(entry, self._encode)
         }
-        self.special_tokens = frozenset(
-            token for token in special if token.removeprefix("\u2581") not in split
-        )
+        self.special_tokens = frozenset(token for token in special if token.removeprefix("\u2581") not in split)
         """Texts that are read as one token of their own: added tokens, marked as special or not, and sentinels of the
         plain vocabulary."""
 

@@ -58,9 +58,7 @@ class SingleTryAPI(ModelAPI):
         return await self.complete_once(input, config)
 
     @abstractmethod
-    async def complete_once(
-        self, messages: list[ChatMessage], config: GenerateConfig
-    ) -> tuple[ModelOutput, ModelCall]:
+    async def complete_once(self, messages: list[ChatMessage], config: GenerateConfig) -> tuple[ModelOutput, ModelCall]:
         """Send one request once; return its outcome."""
 
     def should_retry(self, ex: Exception) -> bool | RetryDecision:

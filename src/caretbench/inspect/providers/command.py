@@ -17,13 +17,7 @@ from pydantic import BaseModel, Field, JsonValue, ValidationError
 
 from caretbench.errors import MachineError
 from caretbench.inspect.client.provider_errors import ProviderError
-from caretbench.inspect.providers.base import (
-    FILL_FIELDS,
-    FINISH_REASONS,
-    SingleTryAPI,
-    chat_choice,
-    parse_prompt,
-)
+from caretbench.inspect.providers.base import FILL_FIELDS, FINISH_REASONS, SingleTryAPI, chat_choice, parse_prompt
 from caretbench.inspect.providers.endpoint_shapes import StopReason
 from caretbench.inspect.providers.processes import run_process
 
@@ -82,9 +76,7 @@ class CommandAPI(SingleTryAPI):
             raise ValueError(f"command/ knows no option {', '.join(sorted(ignored))}")
         self.argv = _divided(model_name)
 
-    async def complete_once(
-        self, messages: list[ChatMessage], config: GenerateConfig
-    ) -> tuple[ModelOutput, ModelCall]:
+    async def complete_once(self, messages: list[ChatMessage], config: GenerateConfig) -> tuple[ModelOutput, ModelCall]:
         """Run the program once."""
         request = self._request(messages, config)
         call = ModelCall.create(request=request, response=None)
@@ -141,7 +133,7 @@ class CommandAPI(SingleTryAPI):
 
     # --- out ----------------------------------------------------------------------------------------------------
 
-    def _answer(self, written: bytes, wanted: int) -> tuple[_Answer, list[str]]:
+    def _answer(self, written: bytes, count: int) -> tuple[_Answer, list[str]]:
         name = self.argv[0]
         try:
             answer = _Answer.model_validate_json(written)
@@ -157,8 +149,8 @@ class CommandAPI(SingleTryAPI):
         texts = answer.texts if answer.texts is not None else [answer.text] if answer.text is not None else []
         if not texts:
             raise ProviderError(f"{name} wrote JSON without `text` or `texts`")
-        if len(texts) > wanted:
-            raise ProviderError(f"{name} wrote {len(texts)} texts where {wanted} were asked for")
+        if len(texts) > count:
+            raise ProviderError(f"{name} wrote {len(texts)} texts where {count} were asked for")
         return answer, texts
 
     def _output(self, answer: _Answer, texts: list[str]) -> ModelOutput:

@@ -98,9 +98,7 @@ class CompletionServer:
         started = time.monotonic()
         first_s: float | None = None
         try:
-            async with self._connections().stream(
-                "POST", url, json=body, headers=self._headers()
-            ) as response:
+            async with self._connections().stream("POST", url, json=body, headers=self._headers()) as response:
                 if response.status_code != 200:
                     raise await self._refusal(response)
                 streamed = not _is_one_piece(response)
@@ -116,9 +114,7 @@ class CompletionServer:
         except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
             raise ProviderError(self._safe(f"{url} is no address: {error}"), kind="provider") from None
         except httpx.HTTPError as error:  # no connection, or one that broke
-            raise BrokenAnswerError(
-                self._safe(f"{url} did not answer: {error or type(error).__name__}")
-            ) from None
+            raise BrokenAnswerError(self._safe(f"{url} did not answer: {error or type(error).__name__}")) from None
         return EndpointAnswer(
             assembly.complete_choices(streamed=streamed),
             assembly.model,

@@ -88,9 +88,7 @@ class FimEndpointAPI(SingleTryAPI):
 
     # --- what Inspect asks a provider ---------------------------------------------------------------------------
 
-    async def complete_once(
-        self, messages: list[ChatMessage], config: GenerateConfig
-    ) -> tuple[ModelOutput, ModelCall]:
+    async def complete_once(self, messages: list[ChatMessage], config: GenerateConfig) -> tuple[ModelOutput, ModelCall]:
         """Send one request."""
         form, values = self._form(parse_prompt(messages, f"fim/{self.shape.name}"), config)
         body, unsent = self.shape.body(form, values, stream=self._stream)
@@ -148,8 +146,7 @@ class FimEndpointAPI(SingleTryAPI):
             text = prompt.get("prefix") or ""
         if text is None:
             files = [
-                {fill.file_path: file["path"], fill.file_text: file["text"]}
-                for file in _tables(prompt.get("files"))
+                {fill.file_path: file["path"], fill.file_text: file["text"]} for file in _tables(prompt.get("files"))
             ]
             return fill, values | {
                 "prefix": prompt.get("prefix") or "", "suffix": prompt.get("suffix") or "",
@@ -203,9 +200,7 @@ class FimEndpointAPI(SingleTryAPI):
 
 def _as_sent(reply: EndpointAnswer) -> list[JsonValue]:
     """Return the choices in OpenAI's form, with the server's own words, for Inspect's log and its readers."""
-    return [
-        {"text": choice.text_or_none, "finish_reason": choice.finish or "unknown"} for choice in reply.choices
-    ]
+    return [{"text": choice.text_or_none, "finish_reason": choice.finish or "unknown"} for choice in reply.choices]
 
 
 def _texts(value: JsonValue) -> list[str]:

@@ -128,9 +128,7 @@ class GgufAPI(SingleTryAPI):
 
     # --- what Inspect asks a provider ---------------------------------------------------------------------------
 
-    async def complete_once(
-        self, messages: list[ChatMessage], config: GenerateConfig
-    ) -> tuple[ModelOutput, ModelCall]:
+    async def complete_once(self, messages: list[ChatMessage], config: GenerateConfig) -> tuple[ModelOutput, ModelCall]:
         """Send one request."""
         if (config.num_choices or 1) > 1:
             raise ProviderError("gguf/ gives one answer per request", kind="refused")
@@ -218,9 +216,7 @@ class GgufAPI(SingleTryAPI):
         splitter = StreamSplitter("sse")
         size = 0
         try:
-            async with self._connections().stream(
-                "POST", url, json=body, headers=self._server.headers
-            ) as response:
+            async with self._connections().stream("POST", url, json=body, headers=self._server.headers) as response:
                 if response.status_code != 200:
                     raise response_error(response.status_code, await response.aread())
                 async for chunk in response.aiter_bytes():
@@ -229,13 +225,9 @@ class GgufAPI(SingleTryAPI):
                     for data in splitter.feed(chunk):
                         answer.add_event(data, time.monotonic() - started)
         except httpx.TimeoutException:
-            raise ProviderError(
-                f"{self._name}: the model's server is silent", retryable=True, kind="timeout"
-            ) from None
+            raise ProviderError(f"{self._name}: the model's server is silent", retryable=True, kind="timeout") from None
         except httpx.HTTPError as error:
-            raise BrokenAnswerError(
-                f"{self._name}: the model's server broke off ({type(error).__name__})"
-            ) from None
+            raise BrokenAnswerError(f"{self._name}: the model's server broke off ({type(error).__name__})") from None
         if not answer.ended or answer.finish is None:
             raise BrokenAnswerError(f"{self._name}: the answer ended before its end")
         return answer

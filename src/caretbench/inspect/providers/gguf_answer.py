@@ -73,9 +73,7 @@ def response_error(status: int, data: bytes) -> ProviderError:
         said = error_message(parse_json(data))
     except ProviderError:
         said = data[:400].decode("utf-8", "replace")
-    return ProviderError(
-        f"the model's server: {said[:400]}", status_code=status, retryable=is_retryable_status(status)
-    )
+    return ProviderError(f"the model's server: {said[:400]}", status_code=status, retryable=is_retryable_status(status))
 
 
 def _refusal_of(error: Any) -> ProviderError:

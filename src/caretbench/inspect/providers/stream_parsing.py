@@ -93,7 +93,7 @@ class AnswerAssembly:
         if not isinstance(piece, dict):
             raise BrokenAnswerError("the server's answer is no JSON object")
         if piece.get("error"):
-            raise _told(piece["error"])
+            raise _provider_error(piece["error"])
         if isinstance(served := piece.get("model"), str) and served:
             self.model = served
         self._count(piece)
@@ -130,8 +130,7 @@ class AnswerAssembly:
     def _count(self, piece: JsonValue) -> None:
         places = self._shape.usage
         entering, leaving, cached, reasoning = (
-            _number(value_at(piece, place))
-            for place in (places.input, places.output, places.cached, places.reasoning)
+            _number(value_at(piece, place)) for place in (places.input, places.output, places.cached, places.reasoning)
         )
         if entering is not None and leaving is not None:
             self.counts = TokenCounts(entering, leaving, cached, reasoning)
@@ -165,13 +164,11 @@ def error_message(error: JsonValue) -> str:
     for _ in range(4):
         if not isinstance(error, dict):
             break
-        error = next(
-            (error[key] for key in ("error", "message", "detail", "msg") if error.get(key)), str(error)
-        )
+        error = next((error[key] for key in ("error", "message", "detail", "msg") if error.get(key)), str(error))
     return error if isinstance(error, str) else json.dumps(error)
 
 
-def _told(error: JsonValue) -> ProviderError:
+def _provider_error(error: JsonValue) -> ProviderError:
     code = _number(value_at(error, "code"))
     status = code if code is not None and 400 <= code < 600 else None
     retryable = True if status is None else is_retryable_status(status)

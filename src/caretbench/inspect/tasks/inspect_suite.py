@@ -116,9 +116,7 @@ class InspectSuite:
         with self._lock:
             future = self._references.get(problem.id)
             if future is None:
-                request = self.suite.submitted_request(
-                    problem, problem.reference, self.profile, self.variants
-                )
+                request = self.suite.submitted_request(problem, problem.reference, self.profile, self.variants)
                 if request is None:
                     future = Future()
                     future.set_result(verdicts.result_without_program(problem))

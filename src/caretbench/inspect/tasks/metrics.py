@@ -67,9 +67,7 @@ def _coverage(problems: Sequence[Sequence[Mapping[str, float]]]) -> Iterator[tup
         yield "left_out", float(sum(not _known(rows, VERDICT) for rows in problems))
 
 
-def _means(
-    problems: Sequence[Sequence[Mapping[str, float]]], *, any_match: bool
-) -> Iterator[tuple[str, float]]:
+def _means(problems: Sequence[Sequence[Mapping[str, float]]], *, any_match: bool) -> Iterator[tuple[str, float]]:
     """Return means over problems of the mean over samples; with ``any_match`` a line matches if any sample's does."""
     names = dict.fromkeys(name for rows in problems for row in rows for name in row)
     for name in names:

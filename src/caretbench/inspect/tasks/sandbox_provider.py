@@ -228,9 +228,7 @@ class CaretbenchSandbox(SandboxEnvironment):
 
 
 def _built(settings: SandboxSettings) -> PersistentSandbox:
-    return PersistentSandbox(
-        settings.limits(), environment=settings.environment, read_only=settings.read_only
-    )
+    return PersistentSandbox(settings.limits(), environment=settings.environment, read_only=settings.read_only)
 
 
 def _try_out(settings: SandboxSettings) -> None:

@@ -48,9 +48,7 @@ def ask(
 
     def asking_of(model: Model, *, questions: bool) -> ModelUnderTest:
         if model not in askings:
-            askings[model] = _asking(
-                model, suite, prompt, context, prompt_tokens, max_tokens, questions=questions
-            )
+            askings[model] = _asking(model, suite, prompt, context, prompt_tokens, max_tokens, questions=questions)
         return askings[model]
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
@@ -60,11 +58,11 @@ def ask(
         from caretbench.inspect.client.provider_facts import ModelFacts
         from caretbench.inspect.tasks.inspect_suite import inspect_suite
 
-        house = inspect_suite(suite, data, **scored)
-        problem = house.problem(str(state.sample_id))
-        house.reference(problem)  # runs while the model thinks
+        tested_suite = inspect_suite(suite, data, **scored)
+        problem = tested_suite.problem(str(state.sample_id))
+        tested_suite.reference(problem)  # runs while the model thinks
         model = get_model()
-        tested_model = await run_in_thread(lambda: asking_of(model, questions=house.asks_questions))
+        tested_model = await run_in_thread(lambda: asking_of(model, questions=tested_suite.asks_questions))
         (wanted,) = await run_in_thread(lambda: list(tested_model.pending_samples([problem], {})))
         names = ("budget", "client", *(name for name in ("context",) if name in tested_model.settings))
         stamp: dict[str, Any] = {

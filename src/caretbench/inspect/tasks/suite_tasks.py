@@ -33,9 +33,7 @@ if TYPE_CHECKING:
     from caretbench.problem import Problem
 
 _SCORER = "caret"
-_PER_CELL = Option(
-    "limit_per_cell", int, "", "suite", field="per_cell", replacement="per_cell", in_inspect=True
-)
+_PER_CELL = Option("limit_per_cell", int, "", "suite", field="per_cell", replacement="per_cell", in_inspect=True)
 
 
 def inspect_task(name: str) -> Callable[..., Task]:
@@ -59,19 +57,17 @@ def _parameter(option: Option) -> inspect.Parameter:
         kind = float | str
     if option.default is None:
         kind = kind | None
-    return inspect.Parameter(
-        option.name, inspect.Parameter.KEYWORD_ONLY, default=option.default, annotation=kind
-    )
+    return inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=option.default, annotation=kind)
 
 
-def _config(suite: str, given: Mapping[str, Any]) -> RunConfig:
+def _config(suite: str, parameters: Mapping[str, Any]) -> RunConfig:
     """Return the configuration of a task's parameters, without models, which Inspect has."""
     options: dict[str, Any] = {}
-    for name, value in given.items():
+    for name, value in parameters.items():
         if name == _PER_CELL.name:
             if value is not None:
-                told = f"{name} is replaced by {_PER_CELL.replacement}; it works for one release more"
-                logging.getLogger("caretbench").warning("%s", told)
+                message = f"{name} is replaced by {_PER_CELL.replacement}; it works for one release more"
+                logging.getLogger("caretbench").warning("%s", message)
                 options[_PER_CELL.field] = value
         elif OPTIONS_BY_NAME[name].value_type is StringList:
             options[name] = [value] if isinstance(value, str) else value
@@ -84,7 +80,7 @@ def _config(suite: str, given: Mapping[str, Any]) -> RunConfig:
     return config_from_options(suite, options, models=[NamedModel("model", "inspect/model")])
 
 
-def _task(suite: str, given: Mapping[str, Any]) -> Task:
+def _task(suite: str, parameters: Mapping[str, Any]) -> Task:
     """Return a suite as a task.
 
     Raises:
@@ -98,42 +94,43 @@ def _task(suite: str, given: Mapping[str, Any]) -> Task:
     from caretbench.suites.selection import Selection
     from caretbench.suites.suite_contexts import suite_context
 
-    config = _config(suite, given)
-    (wanted,), (asked,) = config.suites, model_plans(config)
+    config = _config(suite, parameters)
+    (suite_config,), (model_plan,) = config.suites, model_plans(config)
     scored: dict[str, Any] = {
-        "policy": wanted.policy if isinstance(wanted.policy, str | None) else wanted.policy[0],
-        "profile": wanted.profile, "variants": parse_variants(wanted.variants),
+        "policy": suite_config.policy if isinstance(suite_config.policy, str | None) else suite_config.policy[0],
+        "profile": suite_config.profile, "variants": parse_variants(suite_config.variants),
         "execute": config.execute, "workers": config.workers, "use_cache": config.cache,
     }  # fmt: skip
-    data, prompt, sampling = wanted.data, asked.prompt or "auto", asked.sampling
-    house = inspect_suite(suite, data, **scored)
-    chosen = Selection(wanted.select, wanted.limit, wanted.per_cell, wanted.seed)
-    problems = chosen.apply(house.suite, house.data.problems)
-    shown = suite_context([house.suite], asked.context)
-    house.check()
-    _refuse_unknown_format(prompt, questions=house.asks_questions)
+    data, prompt, sampling = suite_config.data, model_plan.prompt or "auto", model_plan.sampling
+    tested_suite = inspect_suite(suite, data, **scored)
+    selection = Selection(suite_config.select, suite_config.limit, suite_config.per_cell, suite_config.seed)
+    problems = selection.apply(tested_suite.suite, tested_suite.data.problems)
+    shown = suite_context([tested_suite.suite], model_plan.context)
+    tested_suite.check()
+    _refuse_unknown_format(prompt, questions=tested_suite.asks_questions)
     samples = [_sample(problem) for problem in problems]
     return Task(
-        dataset=MemoryDataset(samples, name=f"{suite}/{house.data.name}"),
+        dataset=MemoryDataset(samples, name=f"{suite}/{tested_suite.data.name}"),
         solver=ask(
-            suite, data, prompt, asked.context, asked.prompt_tokens, sampling.max_tokens, sampling.seed, scored
+            suite, data, prompt, model_plan.context, model_plan.prompt_tokens, sampling.max_tokens, sampling.seed,
+            scored,
         ),
         scorer=caret(suite, data, **scored),
         config=GenerateConfig(
             max_tokens=sampling.max_tokens, temperature=sampling.temperature, top_p=sampling.top_p
         ),
-        epochs=Epochs(asked.samples),
+        epochs=Epochs(model_plan.samples),
         # A sample that did not come lowers the coverage, as a row of errors.jsonl does.
         fail_on_error=False,
         score_on_error=True,
         version=1,
         metadata={
-            "suite": suite, "data": house.data.name, "data_hash": house.data.hash,
-            "policy": house.policy.key, "profile": house.profile, "seed": sampling.seed,
+            "suite": suite, "data": tested_suite.data.name, "data_hash": tested_suite.data.hash,
+            "policy": tested_suite.policy.key, "profile": tested_suite.profile, "seed": sampling.seed,
             "context": shown.key if shown is not None else None,
         },
-        viewer=_viewer(house.similarity_names),
-        description=house.suite.about,
+        viewer=_viewer(tested_suite.similarity_names),
+        description=tested_suite.suite.about,
     )  # fmt: skip
 
 
@@ -160,10 +157,7 @@ def _sample(problem: Problem) -> Sample:
             id=problem.id, input=text, choices=choices, target=problem.reference, metadata=labels
         )  # fmt: skip
     return Sample(
-        id=problem.id,
-        input=shown.prefix,
-        target=problem.reference,
-        metadata=labels | {"suffix": shown.suffix},
+        id=problem.id, input=shown.prefix, target=problem.reference, metadata=labels | {"suffix": shown.suffix}
     )
 
 
@@ -171,9 +165,7 @@ def _viewer(similarities: Sequence[str]) -> ViewerConfig:
     """Return the viewer's settings: verdict and similarities next to each sample; answers as plain text."""
     columns = [TaskSamplesColumn(id=name) for name in ("sampleStatus", "sampleId", "epoch", "answer")]
     columns += [TaskSamplesColumn.score(_SCORER, name) for name in (PASSED, *similarities)]
-    columns += [
-        TaskSamplesColumn(id=name, visible=False) for name in ("input", "target", "tokens", "duration")
-    ]
+    columns += [TaskSamplesColumn(id=name, visible=False) for name in ("input", "target", "tokens", "duration")]
     similar = ScoreColorScale(palette="good-high", min=0, max=1)
     return ViewerConfig(
         trust_content=False,

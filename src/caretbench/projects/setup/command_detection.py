@@ -102,9 +102,7 @@ def project_checks(
     if found is None:
         names = dict.fromkeys(row.name for row in known_commands() if set(row.languages) & set(languages))
         hint = lacking or f"no file in its root belongs to {', '.join(names)}"
-        raise DataError(
-            f"no tests found ({hint}): give a test command with --test-command or in caretbench.toml"
-        )
+        raise DataError(f"no tests found ({hint}): give a test command with --test-command or in caretbench.toml")
     return (_project_check(snapshot, found, "the project's files"),)
 
 
@@ -145,13 +143,13 @@ def _fits(snapshot: Snapshot, row: TestCommand) -> bool:
         snapshot.entries.keys() >= {*row.required_files}
         and snapshot.entries.keys().isdisjoint(row.absent_files)
         and bool(not row.package_script or test_script(snapshot))
-        and _is_told(snapshot, row)
+        and _matches_files(snapshot, row)
         and all(_holds(snapshot, name, pattern) for name, pattern in row.required_text.items())
         and _has_target(snapshot, row)
     )
 
 
-def _is_told(snapshot: Snapshot, row: TestCommand) -> bool:
+def _matches_files(snapshot: Snapshot, row: TestCommand) -> bool:
     """Return whether one of the alternative files of a row exists or matches, or the row has none."""
     if any(_holds(snapshot, name, pattern) for name, pattern in row.any_text.items()):
         return True
@@ -213,9 +211,7 @@ def _project_check(snapshot: Snapshot, entry: CheckSettings, said_by: str) -> Na
         try:
             text = snapshot.read(entry.output.file).decode("utf-8")
         except (DataError, UnicodeDecodeError):
-            raise DataError(
-                f"{entry.output.file}: expected output must be a text file of the project"
-            ) from None
+            raise DataError(f"{entry.output.file}: expected output must be a text file of the project") from None
         output = ExpectedOutput(text=text, **entry.output.model_dump(exclude={"file"}))
     bundle = entry.bundle or _runners_bundle(snapshot, entry.command)
     check = TestsCheck(

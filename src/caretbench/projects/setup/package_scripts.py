@@ -178,9 +178,7 @@ def _runner(part: str) -> str | None:
     return name if name in script_rules().runners else None
 
 
-def _with_runner_options(
-    part: str, package: Mapping[str, object], *, report: bool = True
-) -> tuple[str, str | None]:
+def _with_runner_options(part: str, package: Mapping[str, object], *, report: bool = True) -> tuple[str, str | None]:
     """Return a part with the options of its runner, and the report that it writes."""
     name = _runner(part)
     if name is None or re.search(r"[|;<>]", part):
@@ -189,8 +187,7 @@ def _with_runner_options(
     report = report and "reporter" not in part
     version = _version(package, name)
     plain = next(
-        (text for below, text in sorted(runner.options_before_version.items()) if version < below),
-        runner.options,
+        (text for below, text in sorted(runner.options_before_version.items()) if version < below), runner.options
     )
     options = " ".join(filter(None, (plain, runner.junit if report else None)))
     if not options:
@@ -217,12 +214,7 @@ def _programs(part: str, scripts: Mapping[str, str], above: tuple[str, ...]) -> 
         return
     words = _words(part)
     first = words[0] if words else ""
-    if (
-        first
-        and first not in script_rules().builtin_commands
-        and "/" not in first
-        and not first.startswith("$")
-    ):
+    if first and first not in script_rules().builtin_commands and "/" not in first and not first.startswith("$"):
         yield first
 
 

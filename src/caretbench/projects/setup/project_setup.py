@@ -22,11 +22,7 @@ from caretbench.execution.workspaces.snapshot_archive import (
 )
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
-from caretbench.execution.workspaces.workspace_runner import (
-    WORKSPACE_LIMITS,
-    WorkspaceRequest,
-    WorkspaceResult,
-)
+from caretbench.execution.workspaces.workspace_runner import WORKSPACE_LIMITS, WorkspaceRequest, WorkspaceResult
 from caretbench.projects.project import StoredProject
 from caretbench.projects.runner_options import runs_pytest
 from caretbench.projects.setup import package_scripts, python_packages
@@ -48,9 +44,7 @@ _RUNNER = re.compile(r"No module named '?(pytest)\b")
 """Missing test runner that has its own bundle."""
 
 
-def setup_command(
-    snapshot: Snapshot, languages: Collection[str], checks: Sequence[CheckSettings] = ()
-) -> str | None:
+def setup_command(snapshot: Snapshot, languages: Collection[str], checks: Sequence[CheckSettings] = ()) -> str | None:
     """Return the command that installs the packages that a project's files name; None if they name none."""
     parts = []
     if "python" in languages:
@@ -64,10 +58,7 @@ def setup_command(
 
 
 def resolve_setup(
-    requested: str | None,
-    snapshot: Snapshot,
-    languages: Collection[str],
-    checks: Sequence[CheckSettings] = (),
+    requested: str | None, snapshot: Snapshot, languages: Collection[str], checks: Sequence[CheckSettings] = ()
 ) -> str | None:
     """Return the setup command to run; ``auto`` is replaced by the one derived from the project's files.
 

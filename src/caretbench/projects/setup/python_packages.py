@@ -61,9 +61,7 @@ def is_importable(snapshot: Snapshot, module: str) -> bool:
 @cache
 def _has(python: Path, module: str) -> bool:
     try:
-        done = subprocess.run(
-            [python, "-I", "-c", f"import {module}"], capture_output=True, timeout=60, check=False
-        )
+        done = subprocess.run([python, "-I", "-c", f"import {module}"], capture_output=True, timeout=60, check=False)
     except (OSError, subprocess.SubprocessError):
         return False
     return done.returncode == 0
@@ -123,9 +121,7 @@ def install_command(snapshot: Snapshot, runner: str | None = None) -> str | None
     asks = any(_ASKS.search(_text(snapshot, path) or "") for path in snapshot.entries if path.endswith(".py"))
     built = any(path in snapshot.entries for path in ("pyproject.toml", "setup.py"))
     # A project that queries its own version must be installed; snapshots have no git history to derive the version.
-    itself = (
-        f" && {{ SETUPTOOLS_SCM_PRETEND_VERSION=0.1 {pip} --no-deps . || true; }}" if asks and built else ""
-    )
+    itself = f" && {{ SETUPTOOLS_SCM_PRETEND_VERSION=0.1 {pip} --no-deps . || true; }}" if asks and built else ""
     return f"{pip} {shlex.join(words)}{itself}"
 
 

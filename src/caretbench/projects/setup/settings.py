@@ -70,9 +70,7 @@ class ProjectSettings(Row):
 
     def provenance(self, name: str) -> Provenance:
         """Return the provenance of the project's tasks; ``name`` is the project's name."""
-        return Provenance(
-            source=self.source or name, revision=self.revision, licence=self.licence, date=self.date
-        )
+        return Provenance(source=self.source or name, revision=self.revision, licence=self.licence, date=self.date)
 
 
 def read_settings(root: Path) -> ProjectSettings:

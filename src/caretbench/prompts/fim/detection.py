@@ -33,9 +33,7 @@ class _Table(BaseModel):
 
 @cache
 def _table() -> _Table:
-    entries = tomllib.loads(
-        resources.files("caretbench.prompts.fim").joinpath("fim_formats.toml").read_text("utf-8")
-    )
+    entries = tomllib.loads(resources.files("caretbench.prompts.fim").joinpath("fim_formats.toml").read_text("utf-8"))
     return _Table.model_validate(
         {part: {name: {"name": name, **entry} for name, entry in entries[part].items()} for part in entries}
     )
@@ -60,9 +58,7 @@ def detect_format(special_tokens: frozenset[str]) -> FimFormat | None:
     """
     tokens = _spellings(special_tokens)
     found = [
-        entry
-        for entry in fim_formats().values()
-        if not entry.detected_as and tokens.issuperset(entry.identified_by)
+        entry for entry in fim_formats().values() if not entry.detected_as and tokens.issuperset(entry.identified_by)
     ]
     return max(found, key=lambda entry: len(entry.identified_by), default=None)
 
@@ -116,10 +112,7 @@ def _named(name: str) -> FimFormat | FamilyWithoutFim | None:
     end = _plain(re.split(r"[/\\]", name.rstrip("/\\"))[-1])
     entries: list[FimFormat | FamilyWithoutFim] = [*fim_formats().values(), *families_without_fim().values()]
     fitting = [
-        (len(pattern), pattern, entry)
-        for entry in entries
-        for pattern in entry.models
-        if fnmatchcase(end, pattern)
+        (len(pattern), pattern, entry) for entry in entries for pattern in entry.models if fnmatchcase(end, pattern)
     ]
     return max(fitting, key=lambda item: item[:2])[2] if fitting else None
 

@@ -201,6 +201,4 @@ def _as_comment(file: ContextFile, language: str) -> str:
         raise UnpromptableError(
             f"other files would be shown as comments, and those of {language} are not known"
         ) from None
-    return "".join(
-        f"{mark} {line}".rstrip() + "\n" for line in (f"Path: {file.path}", *file.text.splitlines())
-    )
+    return "".join(f"{mark} {line}".rstrip() + "\n" for line in (f"Path: {file.path}", *file.text.splitlines()))

@@ -59,9 +59,7 @@ class Acceptance(NamedTuple):
 def min_correct_controls(problems: int, controls: int) -> int:
     """Return the number of problems, of ``problems``, in which a grader must judge a control correctly."""
     return int(
-        np.argmax(
-            bdtr(np.arange(problems + 1), problems, GOOD_GRADER_ACCURACY) > MAX_FALSE_REJECTION / controls
-        )
+        np.argmax(bdtr(np.arange(problems + 1), problems, GOOD_GRADER_ACCURACY) > MAX_FALSE_REJECTION / controls)
     )
 
 
@@ -89,9 +87,7 @@ def grader_acceptance(found: Calibration, criterion: Criterion) -> Acceptance:
         return Acceptance("unknown", "no controls were judged")
     fewest = min(judged.values())
     if fewest < min_control_problems(len(names)):
-        return Acceptance(
-            "too_few", f"too few controls ({fewest}; {min_control_problems(len(names))} are needed)"
-        )
+        return Acceptance("too_few", f"too few controls ({fewest}; {min_control_problems(len(names))} are needed)")
     return Acceptance("accepted")
 
 
@@ -120,9 +116,7 @@ def run_acceptance(answers: JudgedAnswers, judged: JudgedTexts, grader: GraderKe
     criterion = known_criterion(judged.criterion)
     if criterion is None:
         return Acceptance("unknown", "the controls of this criterion are not known")
-    return grader_acceptance(
-        calibration(judged, grader, criterion, answers.problems_of(judged.criterion)), criterion
-    )
+    return grader_acceptance(calibration(judged, grader, criterion, answers.problems_of(judged.criterion)), criterion)
 
 
 def known_criterion(key: str) -> Criterion | None:

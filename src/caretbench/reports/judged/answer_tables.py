@@ -102,9 +102,7 @@ def _stratum_table(judged: AnswerScores, stratum: str) -> ReportTable:
         )
         for column in judged.columns
     ]
-    return table_of(
-        _title(judged, f"Judged answers by {stratum}, {_scale(judged)}"), ("Model", "All", *labels), rows
-    )
+    return table_of(_title(judged, f"Judged answers by {stratum}, {_scale(judged)}"), ("Model", "All", *labels), rows)
 
 
 def _graders_table(judged: AnswerScores) -> ReportTable:

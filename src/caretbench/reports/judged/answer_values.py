@@ -89,9 +89,7 @@ class JudgedTexts(NamedTuple):
         return _mean_of_graders(found) if found and len(found) == len(self.graders) else None
 
 
-def read_judged_texts(
-    judgements: Iterable[Judgement], graders: Sequence[ModelInfo]
-) -> tuple[JudgedTexts, ...]:
+def read_judged_texts(judgements: Iterable[Judgement], graders: Sequence[ModelInfo]) -> tuple[JudgedTexts, ...]:
     """Return the judged answers by criterion; texts at carets are skipped.
 
     A criterion without any value is included, to make this visible. A grader without any value is ignored in means. The
@@ -126,9 +124,7 @@ def read_judged_texts(
             found[name][key] = _one_step(rows[key], info.settings)
     found = silent | found
     return tuple(
-        JudgedTexts(
-            name, str(info["form"]), _maximum(info), "then" in info, dict(sorted(found[name].items())), second
-        )
+        JudgedTexts(name, str(info["form"]), _maximum(info), "then" in info, dict(sorted(found[name].items())), second)
         for name, info in sorted(settings.items())
     )
 
@@ -194,6 +190,5 @@ def _mean_of_graders(values: Sequence[TextValue]) -> TextValue:
     if len(values) == 1:
         return values[0]
     return TextValue(
-        {place: entry.value for place, entry in enumerate(values)},
-        mean_parts([entry.parts for entry in values]),
+        {place: entry.value for place, entry in enumerate(values)}, mean_parts([entry.parts for entry in values])
     )

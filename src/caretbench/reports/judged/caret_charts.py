@@ -41,14 +41,10 @@ def overall_scores(judged: CaretScores) -> Spec | None:
         y=alt.Y("model:N", sort=order, title=None, axis=name_axis()),
         tooltip=tooltips({"model": "N", "instances": "Q"}, ("score", "low", "high"), ".2f"),
     )
-    x = alt.X(
-        "score:Q", title=f"judge score ({judged.validity})", scale=alt.Scale(domain=[0, judged.maximum])
-    )
+    x = alt.X("score:Q", title=f"judge score ({judged.validity})", scale=alt.Scale(domain=[0, judged.maximum]))
     kinds = alt.Scale(domain=["model", "baseline"], range=[SERIES[0], OURS])
     bars = bars_with_intervals(base, x, alt.Color("kind:N", scale=kinds, legend=None))
-    return finished_spec(
-        bars, {"step": 26}, f"Judge scores with 95% intervals, {judged.criterion}, {judged.validity}"
-    )
+    return finished_spec(bars, {"step": 26}, f"Judge scores with 95% intervals, {judged.criterion}, {judged.validity}")
 
 
 def score_map(judged: CaretScores) -> Spec | None:

@@ -111,16 +111,7 @@ def _graders_table(judged: CaretScores) -> ReportTable:
         )
         for grader in judged.graders
     ]
-    heads = (
-        "Grader",
-        "Texts",
-        "Judgements",
-        "Unreadable",
-        "Retried",
-        "Missing",
-        "SD of repeats",
-        "Cost ($)",
-    )
+    heads = ("Grader", "Texts", "Judgements", "Unreadable", "Retried", "Missing", "SD of repeats", "Cost ($)")
     caption = "Equal texts are judged once. Judgements that are unreadable after all tries are missing in the scores."
     return table_of(_title(judged, "Graders"), heads, rows, caption)
 
@@ -162,9 +153,7 @@ def _pairs_table(judged: CaretScores) -> ReportTable:
         (pair.first, pair.second, digits_field(pair.pearson), digits_field(pair.spearman), None, pair.texts)
         for pair in judged.pairs
     ]
-    rows.append(
-        (ALL_GRADERS, MISSING_FIELD, None, None, digits_field(judged.alpha, ".3f"), judged.alpha_texts)
-    )
+    rows.append((ALL_GRADERS, MISSING_FIELD, None, None, digits_field(judged.alpha, ".3f"), judged.alpha_texts))
     heads = ("Grader", "And", "Pearson", "Spearman", "Krippendorff's alpha", "Texts")
     caption = "Alpha is ordinal, over all texts that two graders judged: 1 is perfect, 0 is chance."
     return table_of(_title(judged, "Agreement of graders"), heads, rows, caption)

@@ -31,12 +31,7 @@ from caretbench.metrics.intervals import RESAMPLES
 from caretbench.problem import Caret, Completion, CompletionKey, Judgement, Problem
 from caretbench.profiles import PROFILES, profile_named
 from caretbench.reports.frame import LoadedRun, baselines_in, missing_judgement_counts, model_titles
-from caretbench.reports.judged.instance_means import (
-    Instances,
-    MissingCounts,
-    grader_human_agreement,
-    grader_numbers,
-)
+from caretbench.reports.judged.instance_means import Instances, MissingCounts, grader_human_agreement, grader_numbers
 from caretbench.reports.judged.judged_answers import ALL_GRADERS
 from caretbench.reports.judged.scores import (
     CaretScoreColumn,
@@ -81,9 +76,7 @@ def caret_scores_of(
         return ()
     profile = profile_named(str(manifest.get("profile") or PROFILES[-1]))
     policy = find_policy(str(manifest["policy"]))
-    answers = {
-        entry.completion.key: entry.answer for entry in inserted_texts(completions, known, policy, profile)
-    }
+    answers = {entry.completion.key: entry.answer for entry in inserted_texts(completions, known, policy, profile)}
     return tuple(
         _CriterionScores(name, known, answers, passed, judgements, manifest, missing or {}, ratings).judged()
         for name in criteria
@@ -105,9 +98,7 @@ def run_caret_scores(run: LoadedRun) -> tuple[CaretScores, ...]:
 
 def _passed(run: LoadedRun) -> Set[CompletionKey]:
     rows = run.frame.filter(
-        pl.col("passed")
-        & (pl.col("policy") == run.manifest["policy"])
-        & (pl.col("profile") == run.manifest["profile"])
+        pl.col("passed") & (pl.col("policy") == run.manifest["policy"]) & (pl.col("profile") == run.manifest["profile"])
     )
     return set(rows.select("problem_id", "model", "parameters", "sample").iter_rows())
 
@@ -242,9 +233,7 @@ class _CriterionScores:
     ) -> JudgedCell:
         total = self.instances.estimate(scores, math.fsum(self.scales.values()), RESAMPLES)
         if self.released:
-            files = [
-                list(part.values()) for _, part in self.instances.parts(scores, ("language", "category"))
-            ]
+            files = [list(part.values()) for _, part in self.instances.parts(scores, ("language", "category"))]
             if files:
                 mean = math.fsum(math.fsum(part) / len(part) for part in files) / len(files)
                 total = total.model_copy(update={"value": mean})

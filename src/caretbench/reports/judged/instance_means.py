@@ -33,9 +33,7 @@ class Instances:
     seed: int
     released: bool = False
 
-    def estimate(
-        self, scores: Mapping[str, float], maximum: float, resamples: int = RESAMPLES
-    ) -> ReportedNumber:
+    def estimate(self, scores: Mapping[str, float], maximum: float, resamples: int = RESAMPLES) -> ReportedNumber:
         """Return the mean over instances with its interval; the bootstrap uses scores divided by ``maximum``."""
         order = sorted(scores)
         problems = [self.problems[identity] for identity in order]
@@ -47,9 +45,7 @@ class Instances:
             method="percentile" if self.released else "bca",
             resamples=resamples,
         )
-        return ReportedNumber.from_interval(
-            interval, math.fsum(scores.values()) / len(scores), len(scores), maximum
-        )
+        return ReportedNumber.from_interval(interval, math.fsum(scores.values()) / len(scores), len(scores), maximum)
 
     def parts(
         self, scores: Mapping[str, float], names: Sequence[str]

@@ -101,9 +101,7 @@ class JudgedAnswers:
         found: dict[tuple[str, str], list[RatedAnswer]] = defaultdict(list)
         for completion, _, answer in answer_texts(self.completions, problems, self.profile, self.text_of):
             value = judged.value(grader, (completion.problem_id, answer))
-            row = _row(
-                completion, judged, ALL_GRADERS if grader is None else grader_title(grader, judged), value
-            )
+            row = _row(completion, judged, ALL_GRADERS if grader is None else grader_title(grader, judged), value)
             found[completion.model, completion.parameters].append(row)
         baselines = baselines_of_run(next(iter(problems.values())).suite) if problems else ()
         for (model, _), rows in found.items():

@@ -113,8 +113,7 @@ def calibration(
         name: ControlRating(
             mean=math.fsum(numbers) / len(numbers),
             problems=len(numbers),
-            right=sum(is_control_correct(name, value, judged.maximum, bad=bad) for value in numbers)
-            / len(numbers),
+            right=sum(is_control_correct(name, value, judged.maximum, bad=bad) for value in numbers) / len(numbers),
             separation=separation(reference, [-value if bad else value for value in numbers]),
             order_effect=float(np.mean(gains[name])) if len(gains[name]) > 1 else None,
             order_error=_standard_error(gains[name]),
@@ -135,9 +134,7 @@ def _gathered(
     gains: dict[str, list[float]] = {name: [] for name in values}
     unjudged = 0
     for problem, texts in question_controls(problems, criterion).items():
-        found = {
-            name: judged.graders[grader].get((problem, answer_key(text))) for name, text in texts.items()
-        }
+        found = {name: judged.graders[grader].get((problem, answer_key(text))) for name, text in texts.items()}
         there = {name: value for name, value in found.items() if value is not None}
         # The reference alone may be a model's answer; with a second judged text, controls were requested.
         if len(there) > 1:

@@ -48,9 +48,7 @@ def render_html(
         [part for part in parts if part is not None],
         summary=summary,
         facts=list(manifest_facts(summary.manifest)),
-        samples=pack_samples(run.frame, run.problems, run.completions, samples, run.baselines)
-        if samples
-        else None,
+        samples=pack_samples(run.frame, run.problems, run.completions, samples, run.baselines) if samples else None,
     )
 
 
@@ -73,9 +71,7 @@ def _group(identity: str, group: ColumnGroup) -> PagePart:
     blocks = [
         PageBlock(tables=tables["lead"]),
         PageBlock(charts=[chart for section in SECTIONS for chart in section.group_charts(group)]),
-        PageBlock(
-            title="Tables in the paper's layout", tables=tables["forms"], level=4, folded=True, opened=True
-        ),
+        PageBlock(title="Tables in the paper's layout", tables=tables["forms"], level=4, folded=True, opened=True),
         PageBlock(tables=tables["after"]),
         PageBlock(title="Numbers of the charts as tables", tables=tables["details"], level=4, folded=True),
     ]

@@ -39,9 +39,7 @@ def pack_samples(
     """
     texts_by_key = {completion.key: completion.text for completion in completions}
     grouped: dict[tuple[Any, ...], dict[str, Any]] = {}
-    order = frame.with_columns(baseline=pl.col("model").is_in(baselines)).sort(
-        "baseline", "sample", "problem_id"
-    )
+    order = frame.with_columns(baseline=pl.col("model").is_in(baselines)).sort("baseline", "sample", "problem_id")
     for row in order.iter_rows(named=True):
         text = texts_by_key.get((row["problem_id"], row["model"], row["parameters"], row["sample"]))
         outcome = (row["status"], row["counted"], row["passed"])
@@ -93,9 +91,7 @@ class _Pool:
         return place
 
 
-def _entry(
-    row: Mapping[str, Any], places: Mapping[str, int], columns: list[tuple[Any, ...]], pool: _Pool
-) -> list[Any]:
+def _entry(row: Mapping[str, Any], places: Mapping[str, int], columns: list[tuple[Any, ...]], pool: _Pool) -> list[Any]:
     """Return an entry: problem, column, samples, text, status, counted, passed, stage, message, cosine, flags."""
     cosine = row.get("cosine")
     return [

@@ -35,9 +35,7 @@ def print_summary(summary: Summary, stream: TextIO | None = None, *, published: 
     print_tables(summary_tables(summary, published=published), notes, stream)
 
 
-def print_tables(
-    found: Sequence[ReportTable], notes: Iterable[str] = (), stream: TextIO | None = None
-) -> None:
+def print_tables(found: Sequence[ReportTable], notes: Iterable[str] = (), stream: TextIO | None = None) -> None:
     """Print tables and notes: framed on a terminal, else as aligned plain lines."""
     console = Console(file=stream, highlight=False, soft_wrap=True)
     for table in found:

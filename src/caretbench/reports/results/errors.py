@@ -55,9 +55,7 @@ class ErrorColumn(ReportValue):
 def error_columns(frame: pl.DataFrame, completions: Iterable[Completion]) -> tuple[ErrorColumn, ...]:
     """Return the error classes of every model; completions are needed to detect blank and truncated answers."""
     answers = {completion.key: completion for completion in completions}
-    counts: dict[tuple[str, ...], dict[tuple[str, ...], Counter[str]]] = defaultdict(
-        lambda: defaultdict(Counter)
-    )
+    counts: dict[tuple[str, ...], dict[tuple[str, ...], Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     for row in frame.filter(pl.col("status").is_not_null()).iter_rows(named=True):
         group = tuple(str(row[name]) for name in GROUP)
         part = tuple(row[name] or "" for name in _PARTS)

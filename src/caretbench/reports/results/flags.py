@@ -44,10 +44,7 @@ class FlaggedAnswers(ReportValue):
 
 
 def flagged_answers(
-    frame: pl.DataFrame,
-    excluded_problems: Sequence[ExcludedProblems],
-    titles: Mapping[tuple[str, ...], str],
-    seed: int,
+    frame: pl.DataFrame, excluded_problems: Sequence[ExcludedProblems], titles: Mapping[tuple[str, ...], str], seed: int
 ) -> Iterator[FlaggedAnswers]:
     """Yield the flagged answers of every column in ``titles``; nothing if a run has no flags."""
     marked = frame.filter(pl.col("flags").list.len() > 0)
@@ -66,9 +63,7 @@ def _flagged(judged: pl.DataFrame, named: Mapping[str, str], title: str, seed: i
     marked = judged.filter(pl.col("flags").list.len() > 0)
     answers = Counter(marked["flags"].explode())
     passes = Counter(marked.filter(pl.col("passed"))["flags"].explode())
-    honest = judged.with_columns(
-        passed=pl.col("passed") & (pl.col("flags").list.len() == 0).fill_null(value=True)
-    )
+    honest = judged.with_columns(passed=pl.col("passed") & (pl.col("flags").list.len() == 0).fill_null(value=True))
     return FlaggedAnswers(
         **named,
         title=title,
@@ -77,9 +72,7 @@ def _flagged(judged: pl.DataFrame, named: Mapping[str, str], title: str, seed: i
         flagged_passes=int(marked["passed"].sum()),
         pass_at_1=_rate(judged, named["profile"], seed),
         pass_at_1_without=_rate(honest, named["profile"], seed),
-        kinds={
-            flag: FlagCount(answers=count, passes=passes[flag]) for flag, count in sorted(answers.items())
-        },
+        kinds={flag: FlagCount(answers=count, passes=passes[flag]) for flag, count in sorted(answers.items())},
     )
 
 

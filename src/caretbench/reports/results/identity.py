@@ -63,9 +63,7 @@ def check_comparable(runs: Sequence[LoadedRun], align: Collection[Alignable]) ->
     for run in runs[1:]:
         for name, value in identity_of(run).items():
             if value != first[name]:
-                difference = (
-                    f"{name}: {runs[0].name} has {first[name][:_LONGEST]}, {run.name} has {value[:_LONGEST]}"
-                )
+                difference = f"{name}: {runs[0].name} has {first[name][:_LONGEST]}, {run.name} has {value[:_LONGEST]}"
                 (aligned if name in align else refused).append(difference)
     if refused:
         options = " ".join(dict.fromkeys(f"--align {line.partition(':')[0]}" for line in refused))
@@ -84,9 +82,7 @@ def settings_of(manifest: Mapping[str, Any], model: str, parameters: str) -> dic
     return None
 
 
-def context_titles(
-    manifest: Mapping[str, Any], models: Iterable[tuple[str, str]]
-) -> Mapping[tuple[str, str], str]:
+def context_titles(manifest: Mapping[str, Any], models: Iterable[tuple[str, str]]) -> Mapping[tuple[str, str], str]:
     """Return titles of models that were sampled with several contexts: ``m (retrieval@2)``."""
     by_model: dict[str, dict[str, str]] = {}
     for model, parameters in models:

@@ -35,9 +35,7 @@ def paper_table_layouts(tables: Sequence[PaperTable], strata: Collection[str]) -
                 break
 
 
-def paper_interval_estimates(
-    rate: ReportedNumber, seed: int, *, all_three: bool
-) -> Mapping[str, ReportedNumber]:
+def paper_interval_estimates(rate: ReportedNumber, seed: int, *, all_three: bool) -> Mapping[str, ReportedNumber]:
     """Return pass@1 with the intervals of papers, by method: the parametric one, or all three."""
     passes, problems = round(rate.value * rate.problems), rate.problems
     found: dict[str, Interval] = {PARAMETRIC: parametric_bootstrap(passes, problems, seed=seed)}
@@ -46,8 +44,6 @@ def paper_interval_estimates(
         values = np.arange(problems) < passes
         found[BOOTSTRAP] = bootstrap_mean(values.astype(np.float64), seed=seed, method="percentile")
     return {
-        name: ReportedNumber(
-            value=rate.value, low=interval.low, high=interval.high, problems=problems, method=name
-        )
+        name: ReportedNumber(value=rate.value, low=interval.low, high=interval.high, problems=problems, method=name)
         for name, interval in found.items()
     }

@@ -77,9 +77,7 @@ def best_of_three(
         )
         rates = {name: mean_estimate(problems[name].to_list(), problems, seed) for name in (*STEPS, "best")}
         best = rates.pop("best")
-        yield BestOfThree(
-            model=str(model), parameters=str(parameters), profile=str(profile), by_step=rates, best=best
-        )
+        yield BestOfThree(model=str(model), parameters=str(parameters), profile=str(profile), by_step=rates, best=best)
 
 
 class ShownStep(NamedTuple):
@@ -122,9 +120,7 @@ def step_examples(run: LoadedRun) -> tuple[StepExample, ...]:
         # Repaired answers come first: they are few, and applying the steps to all would take long.
         several.sort(key=lambda entry: (entry[1][STEPS[0]], not entry[1][STEPS[-1]]))
         tried = (_example(problems[key[0]], answers[key], passed) for key, passed in several)
-        best = max(
-            islice((entry for entry in tried if entry is not None), _MAX_EXAMINED), key=_rank, default=None
-        )
+        best = max(islice((entry for entry in tried if entry is not None), _MAX_EXAMINED), key=_rank, default=None)
         if best is not None:
             examples.append(best)
     return tuple(examples)

@@ -78,9 +78,7 @@ def _from_rows(rows: pl.DataFrame) -> dict[str, str]:
     never = (
         judged.group_by("problem_id")
         .agg(pl.col("counted").any(), pl.col("status").unique().sort())
-        .filter(
-            ~pl.col("counted") & pl.col("status").list.eval(pl.element().is_in(list(NOT_RUNNABLE))).list.all()
-        )
+        .filter(~pl.col("counted") & pl.col("status").list.eval(pl.element().is_in(list(NOT_RUNNABLE))).list.all())
     )
     return causes | {
         str(problem): NOT_RUNNABLE[statuses[0]]
@@ -129,9 +127,7 @@ def discordant_cases(frame: pl.DataFrame, limit: int) -> DiscordantCases:
         firsts = rows.unique(
             ("profile", "policy", "model", "parameters", "problem_id"), keep="first", maintain_order=True
         )
-        ranked = firsts.sort("cosine", "problem_id", "model", descending=[descending, False, False]).head(
-            limit
-        )
+        ranked = firsts.sort("cosine", "problem_id", "model", descending=[descending, False, False]).head(limit)
         listed += [
             DiscordantCase(
                 kind=kind, similarity=row["cosine"],

@@ -63,9 +63,7 @@ class ModelUsage(ReportValue):
     """Number of missing samples by kind of error."""
 
 
-def model_usage(
-    completions: Iterable[Completion], missing: Iterable[MissingSample] = ()
-) -> tuple[ModelUsage, ...]:
+def model_usage(completions: Iterable[Completion], missing: Iterable[MissingSample] = ()) -> tuple[ModelUsage, ...]:
     """Return the usage of every model that was sampled in this run, by name; not of recorded answers and baselines."""
     answered: dict[tuple[str, str], list[Completion]] = defaultdict(list)
     for row in completions:
@@ -88,9 +86,7 @@ def model_usage(
 
 
 def _was_sampled(row: Completion) -> bool:
-    return any(
-        value is not None for value in (row.prompt, row.usage, row.latency, row.cost, row.finish_reason)
-    )
+    return any(value is not None for value in (row.prompt, row.usage, row.latency, row.cost, row.finish_reason))
 
 
 def _usage(

@@ -99,9 +99,7 @@ def outcome_shares(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ..
                 )  # fmt: skip
     if not rows:
         return None
-    return _stacked(
-        rows, classes, "share of all answers", "Shares of outcomes of all answers, by error class"
-    )
+    return _stacked(rows, classes, "share of all answers", "Shares of outcomes of all answers, by error class")
 
 
 def _stacked(rows: Sequence[Mapping[str, Any]], classes: Sequence[str], axis: str, description: str) -> Spec:

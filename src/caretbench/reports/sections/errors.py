@@ -57,9 +57,7 @@ def error_titles(columns: Sequence[Column]) -> Mapping[tuple[str, ...], str]:
     return {(c.model, c.parameters, c.policy, c.profile): c.title for c in shown}
 
 
-def error_tables(
-    columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str]
-) -> tuple[ReportTable, ...]:
+def error_tables(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str]) -> tuple[ReportTable, ...]:
     """Return shares of the classes by model, language and mode, then types of exceptions, of columns with a title."""
     shown = [column for column in columns if column.key in titles]
     classes = classes_present(shown)
@@ -95,11 +93,7 @@ def _exceptions(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...],
         return None
     types = sorted(total, key=lambda name: (-total[name], name))[:MAX_EXCEPTION_TYPES]
     rows: list[FieldValues] = [
-        (
-            title,
-            *(counter[name] for name in types),
-            sum(n for name, n in counter.items() if name not in types),
-        )
+        (title, *(counter[name] for name in types), sum(n for name, n in counter.items() if name not in types))
         for title, counter in by_model.items()
     ]
     heads = ("Model", *(name.replace("_", " ") for name in types), "Others")

@@ -36,15 +36,7 @@ class FlagsSection(Section):
 
 
 def _rates_table(flagged: Sequence[FlaggedAnswers]) -> ReportTable:
-    heads = (
-        "Model",
-        "Profile",
-        "Policy",
-        "Passes",
-        "Flagged passes",
-        "pass@1",
-        "pass@1, flagged passes failed",
-    )
+    heads = ("Model", "Profile", "Policy", "Passes", "Flagged passes", "pass@1", "pass@1, flagged passes failed")
     rows = [
         (
             entry.title,
@@ -67,15 +59,7 @@ def _rates_table(flagged: Sequence[FlaggedAnswers]) -> ReportTable:
 def _kinds_table(flagged: Sequence[FlaggedAnswers]) -> ReportTable:
     meanings = {f"tamper:{name}": meaning for name, meaning in FLAGS.items()}
     rows = [
-        (
-            flag,
-            text_field(meanings.get(flag)),
-            one.title,
-            one.profile,
-            one.policy,
-            count.answers,
-            count.passes,
-        )
+        (flag, text_field(meanings.get(flag)), one.title, one.profile, one.policy, count.answers, count.passes)
         for one in flagged
         for flag, count in one.kinds.items()
     ]

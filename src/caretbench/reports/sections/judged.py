@@ -57,14 +57,10 @@ class JudgeScoresSection(Section):
             _block(entry, _charts(number, entry), list(caret_score_tables(entry)))
             for number, entry in enumerate(shown.summary.judged)
         ]
-        return blocks + [
-            _block(entry, (), list(answer_score_tables(entry))) for entry in shown.summary.answers
-        ]
+        return blocks + [_block(entry, (), list(answer_score_tables(entry))) for entry in shown.summary.answers]
 
 
-def _block(
-    entry: CaretScores | AnswerScores, charts: Sequence[Chart], tables: Sequence[ReportTable]
-) -> PageBlock:
+def _block(entry: CaretScores | AnswerScores, charts: Sequence[Chart], tables: Sequence[ReportTable]) -> PageBlock:
     return PageBlock(
         title=entry.criterion,
         notes=(f"These scores: {entry.validity}.",),
@@ -87,8 +83,7 @@ def _charts(number: int, judged: CaretScores) -> list[Chart]:
     }
     found = [(title, spec) for title, spec in drawn.items() if spec is not None]
     return [
-        Chart(f"{number}-{place}", f"{title} ({judged.validity})", spec)
-        for place, (title, spec) in enumerate(found)
+        Chart(f"{number}-{place}", f"{title} ({judged.validity})", spec) for place, (title, spec) in enumerate(found)
     ]
 
 
@@ -138,11 +133,7 @@ def _answer_lines(answers: AnswerScores) -> Iterator[Line]:
             "model": column.model, "parameters": column.parameters, "profile": answers.profile,
             "grader": column.grader, "note": "; ".join(filter(None, (answers.validity, column.refused))),
         }  # fmt: skip
-        cells = [
-            (stratum, label, found)
-            for stratum, cells in column.strata.items()
-            for label, found in cells.items()
-        ]
+        cells = [(stratum, label, found) for stratum, cells in column.strata.items() for label, found in cells.items()]
         for scope, label, estimate in [("all", "", column.value), *cells]:
             if estimate is not None:
                 where = {"scope": f"{scope} {label}".rstrip(), "metric": answers.criterion}

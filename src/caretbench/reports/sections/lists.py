@@ -11,14 +11,7 @@ from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.problem_lists import KIND_TITLES, discordant_cases
 from caretbench.reports.section import PageBlock, PagePart, PageSource, Section, SectionPositions
 from caretbench.reports.summary import Summary
-from caretbench.reports.tables import (
-    ReportTable,
-    display_label,
-    existing_tables,
-    number_field,
-    table_of,
-    text_field,
-)
+from caretbench.reports.tables import ReportTable, display_label, existing_tables, number_field, table_of, text_field
 
 LISTED_CASES = 40
 """Maximum number of listed cases of each kind; the total is always shown."""
@@ -66,9 +59,7 @@ def excluded_table(summary: Summary) -> ReportTable | None:
     """Return the table of excluded problems by cause; None if there are none."""
     if not summary.excluded:
         return None
-    rows = [
-        (entry.cause, entry.profile, len(entry.problems), _ids(entry.problems)) for entry in summary.excluded
-    ]
+    rows = [(entry.cause, entry.profile, len(entry.problems), _ids(entry.problems)) for entry in summary.excluded]
     return table_of("Excluded problems, by cause", ("Cause", "Profile", "Problems", "Ids"), rows)
 
 

@@ -127,9 +127,7 @@ def _divided(cell: RateCell) -> tuple[str, str]:
     return " / ".join(shown[:2]), " / ".join(shown[2:])
 
 
-def _table(
-    form: PaperTableLayout, heads: Sequence[str], rows: Sequence[FieldValues], note: str
-) -> ReportTable | None:
+def _table(form: PaperTableLayout, heads: Sequence[str], rows: Sequence[FieldValues], note: str) -> ReportTable | None:
     table = table_of(form.title, heads, rows, f"{note} {_CAPTION}".strip())
     return table if any(field.estimate for row in table.rows for field in row) else None
 

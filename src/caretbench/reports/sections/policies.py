@@ -7,15 +7,7 @@ from typing import Any
 
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.post_processing import STEPS, TITLE, best_of_three, step_examples
-from caretbench.reports.section import (
-    Chart,
-    PageBlock,
-    PagePart,
-    PageSource,
-    Section,
-    SectionPositions,
-    groups,
-)
+from caretbench.reports.section import Chart, PageBlock, PagePart, PageSource, Section, SectionPositions, groups
 from caretbench.reports.sections.errors import error_tables, error_titles
 from caretbench.reports.sections.rates import main_table
 from caretbench.reports.summary import RateCell, Summary
@@ -38,9 +30,7 @@ class PoliciesSection(Section):
     """Section of pass rates of the same answers under several policies."""
 
     positions = SectionPositions(text=10, page=20)
-    part = PagePart(
-        "policies", "Policies", "Post-processing policies", "the same answers under several policies"
-    )
+    part = PagePart("policies", "Policies", "Post-processing policies", "the same answers under several policies")
 
     def compute(self, source: ReportSource) -> Mapping[str, Any]:
         """Return the best of three, of models that were scored under SimCopilot's three steps."""
@@ -49,9 +39,7 @@ class PoliciesSection(Section):
     def tables(self, summary: Summary) -> Iterable[ReportTable]:
         """Return a table of policies for each profile, and the best of three."""
         profiles = dict.fromkeys(column.profile for column in summary.columns)
-        return existing_tables(
-            [*(policies_table(summary, profile) for profile in profiles), best_of_table(summary)]
-        )
+        return existing_tables([*(policies_table(summary, profile) for profile in profiles), best_of_table(summary)])
 
     def blocks(self, shown: PageSource) -> Sequence[PageBlock]:
         """Return the tables, a chart for each model, examples of the steps, and details of further policies."""

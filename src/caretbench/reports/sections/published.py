@@ -81,15 +81,7 @@ def _judged_table(rows: Sequence[PublishedJudgeScore]) -> ReportTable | None:
     if not rows:
         return None
     fields = [
-        (
-            row.table,
-            row.model,
-            _part(row),
-            row.criterion,
-            row.grader,
-            score_field(row.printed),
-            score_field(row.ours),
-        )
+        (row.table, row.model, _part(row), row.criterion, row.grader, score_field(row.printed), score_field(row.ours))
         for row in rows
     ]
     return table_of(

@@ -20,13 +20,7 @@ from caretbench.reports.charts import (
     tooltips,
 )
 from caretbench.reports.summary import Column, RateCell
-from caretbench.reports.tables import (
-    display_label,
-    display_name,
-    display_stratum,
-    ordered_names,
-    pass_columns,
-)
+from caretbench.reports.tables import display_label, display_name, display_stratum, ordered_names, pass_columns
 
 _SPLIT = "split(datum.label, ' ')"
 """Expression that puts each word of a label on its own line."""
@@ -53,9 +47,7 @@ def rates_by_label(columns: Sequence[Column], stratum: str) -> Spec | None:
         yOffset=alt.YOffset("model:N", sort=models, scale=alt.Scale(paddingInner=0.12, paddingOuter=0.08)),
         tooltip=tooltips({"label": "N", "model": "N", "problems": "Q"}, ("rate", "low", "high")),
     )
-    x = alt.X(
-        "rate:Q", title="pass@1", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%", tickCount=6)
-    )
+    x = alt.X("rate:Q", title="pass@1", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%", tickCount=6))
     bars = bars_with_intervals(base, x, model_colour(models))
     step = max(11, 30 - 4 * len(models)) if len(models) > 1 else 22
     return finished_spec(bars, {"step": step}, f"pass@1 by {display_stratum(stratum)} with 95% intervals")
@@ -71,9 +63,7 @@ def multi_label_charts(columns: Sequence[Column], stratum: str) -> dict[str, Spe
     found = {}
     for value in dict.fromkeys(cell.labels[first] for cell in cells):
         part = [
-            column.model_copy(
-                update={"strata": {stratum: _without(column.strata.get(stratum, ()), first, value)}}
-            )
+            column.model_copy(update={"strata": {stratum: _without(column.strata.get(stratum, ()), first, value)}})
             for column in columns
         ]
         spec = rates_by_label(part, stratum)
@@ -102,10 +92,7 @@ def _without(cells: Sequence[RateCell], name: str, value: str) -> tuple[RateCell
     """Return the cells with this value of a label, without it."""
     return tuple(
         cell.model_copy(
-            update={
-                "labels": {key: text for key, text in cell.labels.items() if key != name},
-                "order": cell.order[1:],
-            }
+            update={"labels": {key: text for key, text in cell.labels.items() if key != name}, "order": cell.order[1:]}
         )
         for cell in cells
         if cell.labels[name] == value
@@ -125,18 +112,14 @@ def heat_map(column: Column, stratum: str = "language / category") -> Spec | Non
         }
         for cell, shown in zip(cells, names, strict=True)
     ]  # fmt: skip
-    down = _in_order(
-        (cell.order[:-1], " / ".join(shown[:-1])) for cell, shown in zip(cells, names, strict=True)
-    )
+    down = _in_order((cell.order[:-1], " / ".join(shown[:-1])) for cell, shown in zip(cells, names, strict=True))
     across = _in_order((cell.order[-1:], shown[-1]) for cell, shown in zip(cells, names, strict=True))
     base = chart_of(rows).encode(
         x=alt.X(
             "across:N",
             sort=across,
             title=None,
-            axis=alt.Axis(
-                orient="bottom", labelAngle=0, labelFontSize=11, ticks=False, domain=False, labelExpr=_SPLIT
-            ),
+            axis=alt.Axis(orient="bottom", labelAngle=0, labelFontSize=11, ticks=False, domain=False, labelExpr=_SPLIT),
         ),
         y=alt.Y("down:N", sort=down, title=None, axis=name_axis()),
         tooltip=tooltips({"down": "N", "across": "N", "problems": "Q"}, ("rate", "low", "high")),
@@ -147,9 +130,7 @@ def heat_map(column: Column, stratum: str = "language / category") -> Spec | Non
 
 def _in_order(values: Iterable[tuple[tuple[int, ...], str]]) -> list[str]:
     """Return each text once, sorted by index, then by the alphabet."""
-    return list(
-        dict.fromkeys(text for _, text in sorted(set(values), key=lambda pair: (pair[0], pair[1].lower())))
-    )
+    return list(dict.fromkeys(text for _, text in sorted(set(values), key=lambda pair: (pair[0], pair[1].lower()))))
 
 
 def similarity_against_passing(columns: Sequence[Column]) -> Spec | None:
@@ -178,20 +159,14 @@ def similarity_against_passing(columns: Sequence[Column]) -> Spec | None:
     base = chart_of(rows).encode(
         x=alt.X("cosine:Q", title="mean cosine similarity", scale=alt.Scale(zero=False, nice=True)),
         y=alt.Y(
-            "rate:Q",
-            title="pass@1",
-            scale=alt.Scale(zero=False, nice=False, padding=12),
-            axis=alt.Axis(format="%"),
+            "rate:Q", title="pass@1", scale=alt.Scale(zero=False, nice=False, padding=12), axis=alt.Axis(format="%")
         ),
     )
     titles = [column.title for column in models]
     dots = base.mark_point(filled=True, size=62, opacity=0.8).encode(
         color=model_colour(titles),
         shape=alt.Shape("model:N", sort=titles, legend=None),
-        tooltip=[
-            *tooltips({"part": "N", "model": "N"}, ("cosine",), ".3f"),
-            alt.Tooltip("rate:Q", format=".1%"),
-        ],
+        tooltip=[*tooltips({"part": "N", "model": "N"}, ("cosine",), ".3f"), alt.Tooltip("rate:Q", format=".1%")],
     )
     line = base.transform_regression("cosine", "rate").mark_line(
         clip=True, color=SOFT, strokeDash=[5, 4], strokeWidth=1.5

@@ -195,10 +195,7 @@ def status_table(columns: Sequence[Column]) -> ReportTable | None:
     if not statuses:
         return None
     rows: list[FieldValues] = [
-        (
-            title_field(column.title, baseline=column.baseline),
-            *(column.statuses.get(status, 0) for status in statuses),
-        )
+        (title_field(column.title, baseline=column.baseline), *(column.statuses.get(status, 0) for status in statuses))
         for column in judged
     ]
     heads = ("Model", *(status.replace("_", " ") for status in statuses))

@@ -6,14 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from caretbench.reports.section import Chart, ColumnGroup, Section
 from caretbench.reports.summary import Column
-from caretbench.reports.tables import (
-    ReportTable,
-    existing_tables,
-    number_field,
-    score_field,
-    table_of,
-    title_field,
-)
+from caretbench.reports.tables import ReportTable, existing_tables, number_field, score_field, table_of, title_field
 
 
 class SimilarityMeansSection(Section):
@@ -59,7 +52,5 @@ def similarity_table(columns: Sequence[Column]) -> ReportTable | None:
         for column in columns
     ]
     heads = ("Model", *titles.values(), "r with pass rate")
-    caption = (
-        "Over all problems, excluded ones too. r: Pearson, over problems, of cosine and share of passes."
-    )
+    caption = "Over all problems, excluded ones too. r: Pearson, over problems, of cosine and share of passes."
     return table_of("Similarity to the reference", heads, rows, caption)

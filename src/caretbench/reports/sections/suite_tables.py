@@ -48,17 +48,13 @@ def suite_table(entry: SuiteTable, baselines: Collection[str] = ()) -> ReportTab
         tuple(
             number_field(_number(text), text, note)
             if number
-            else TableField(
-                text=text, sort=text.lower(), note=note, tone="baseline" if text in baselines else ""
-            )
+            else TableField(text=text, sort=text.lower(), note=note, tone="baseline" if text in baselines else "")
             for (text, note), number in zip(row, numeric, strict=True)
         )
         for row in parts
     )
     caption = " ".join(entry.notes)
-    return ReportTable(
-        title=entry.title, heads=entry.columns, numeric=tuple(numeric), rows=rows, caption=caption
-    )
+    return ReportTable(title=entry.title, heads=entry.columns, numeric=tuple(numeric), rows=rows, caption=caption)
 
 
 def _number(text: str) -> float | None:

@@ -78,9 +78,7 @@ def _tokens_table(usage: Sequence[ModelUsage]) -> ReportTable | None:
         for entry in usage
     ]
     heads = ("Model", *(TOKENS[name] for name in told), "Cost ($)", "First token (s)", "Last token (s)")
-    caption = (
-        "Latency: median and 95th percentile (p95) over requests. Tokens of a shared request count once."
-    )
+    caption = "Latency: median and 95th percentile (p95) over requests. Tokens of a shared request count once."
     return table_of("Tokens, cost and latency", heads, rows, caption)
 
 

@@ -24,9 +24,7 @@ def resolve_build_options(
     """
     known = {option.name: option for option in suite.build_options}
     if unknown := sorted(option_values.keys() - known.keys()):
-        raise ValueError(
-            f"build {suite.name} has no option {', '.join(unknown)}; options: {', '.join(known)}"
-        )
+        raise ValueError(f"build {suite.name} has no option {', '.join(unknown)}; options: {', '.join(known)}")
     stated = {name: option_values.get(name, option.default) for name, option in known.items()}
     values = {name: stated[name] for name, option in known.items() if not option.replacement}
     values["sources"] = list(sources)

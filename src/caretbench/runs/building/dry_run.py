@@ -96,9 +96,7 @@ class _Rehearsal:
 
 def _forecast_of(work: BuildStageRequests) -> RoleForecast:
     named = work.models_config.models[work.role]
-    place: Literal["local", "remote"] = (
-        "local" if named.spec.partition("/")[0] in LOCAL_PROVIDERS else "remote"
-    )
+    place: Literal["local", "remote"] = "local" if named.spec.partition("/")[0] in LOCAL_PROVIDERS else "remote"
     address = str(work.client.identity.get("address") or work.models_config.options.base_url or "")
     cost = None if work.price is None else 0.0
     return RoleForecast(work.role, named.name, named.spec, place, address, cost=cost)
@@ -141,9 +139,7 @@ def dry_run(
         if output.exists():
             shutil.copytree(output, copy, symlinks=True)
         try:
-            suite.build(
-                sources, copy, options, progress, models=_Rehearsal(models, AnswerFiles(output), forecast)
-            )
+            suite.build(sources, copy, options, progress, models=_Rehearsal(models, AnswerFiles(output), forecast))
         except AnswersMissingError:
             return forecast
     forecast.complete = True

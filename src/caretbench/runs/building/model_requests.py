@@ -10,16 +10,7 @@ from typing import Any, Literal
 from pydantic import JsonValue
 
 from caretbench.files import read_rows, sha256_json
-from caretbench.models import (
-    ChatPrompt,
-    FailureKind,
-    Message,
-    ModelAnswer,
-    ModelClient,
-    Prompt,
-    Sampling,
-    TextPrompt,
-)
+from caretbench.models import ChatPrompt, FailureKind, Message, ModelAnswer, ModelClient, Prompt, Sampling, TextPrompt
 from caretbench.problem import SCHEMA_VERSION, Latency, Row, Usage
 from caretbench.redaction import redact
 from caretbench.runs.building.config import BuildModelsConfig
@@ -131,10 +122,7 @@ class BuildStageRequests(StageRequests[BuildModelRequest]):
         prompt = self._prompt(request.prompt)
         sampling = self.models_config.request_sampling(request.sampling)
         client: dict[str, JsonValue] = {"model": redact(self.client.name), **self.client.identity}
-        settings: dict[str, JsonValue] = {
-            "sampling": sampling.model_dump(exclude_none=True),
-            "client": client,
-        }
+        settings: dict[str, JsonValue] = {"sampling": sampling.model_dump(exclude_none=True), "client": client}
         prompt_hash = sha256_json(prompt.model_dump(mode="json"))[:16]
         key = (self.role, request.key, prompt_hash, self.model, sha256_json(settings)[:16])
         return BuildModelRequest(request, prompt, sampling, settings, key)
@@ -165,9 +153,7 @@ class BuildStageRequests(StageRequests[BuildModelRequest]):
         """Return the maximum cost of an answer in US dollars; zero if no price is known."""
         return worst_cost(self.client, self.price, question.prompt, 1, question.sampling.max_tokens)
 
-    def row(
-        self, pending: PendingRequest[BuildModelRequest], answer: ModelAnswer, cost: float | None
-    ) -> BuildAnswer:
+    def row(self, pending: PendingRequest[BuildModelRequest], answer: ModelAnswer, cost: float | None) -> BuildAnswer:
         """Return a line of ``asked.jsonl``."""
         question = pending.item
         row = BuildAnswer(
@@ -183,12 +169,7 @@ class BuildStageRequests(StageRequests[BuildModelRequest]):
         return row
 
     def missing(
-        self,
-        pending: PendingRequest[BuildModelRequest],
-        sample: int,
-        kind: FailureKind,
-        message: str,
-        attempts: int,
+        self, pending: PendingRequest[BuildModelRequest], sample: int, kind: FailureKind, message: str, attempts: int
     ) -> MissingBuildAnswer:
         """Return a line of ``errors.jsonl``."""
         del sample  # there is one

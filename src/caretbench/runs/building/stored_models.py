@@ -99,9 +99,7 @@ class StoredBuildModels:
     @cached_property
     def _budget(self) -> CostBudget:
         """Budget of the whole build: the stored answers are spent, those to other prompts included."""
-        return CostBudget(
-            self._models.models_config.max_cost, sum(row.cost or 0.0 for row in self._answers.values())
-        )
+        return CostBudget(self._models.models_config.max_cost, sum(row.cost or 0.0 for row in self._answers.values()))
 
     def ask(self, role: str, requests: Iterable[BuildRequest]) -> Mapping[str, str]:
         """Return the answers by request key; request those that are not stored.
@@ -123,18 +121,16 @@ class StoredBuildModels:
             stage.ask(PendingRequest(entry.request.key, entry, (0,), entry.prompt) for entry in pending)
         answers |= work.answers
         self._missed |= {entry.key for entry in questions if entry.key not in answers}
-        errors.rewrite(
-            errors.stored_keys - self._missed
-        )  # what is missing now, and nothing of earlier builds
+        errors.rewrite(errors.stored_keys - self._missed)  # what is missing now, and nothing of earlier builds
         self._note(work)
         if stage.tally.missing:
             raise AnswersMissingError(self._complaint(work, stage.tally))
         return {entry.request.key: answers[entry.key].text or "" for entry in questions}
 
-    def _report(self, work: BuildStageRequests, wanted: int) -> ReportProgress:
+    def _report(self, work: BuildStageRequests, requested: int) -> ReportProgress:
         """Return the progress callback of a stage; counts of several stages of one role add up."""
         step = f"answers of {work.model} ({work.role})"
-        self._totals[step] = self._totals.get(step, 0) + wanted
+        self._totals[step] = self._totals.get(step, 0) + requested
 
         def report(added: int, tally: StageCounts) -> None:
             self._progress(step, added, self._totals[step], f"${tally.cost:.4f}" if tally.cost else "")

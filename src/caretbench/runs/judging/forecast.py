@@ -46,7 +46,7 @@ class JudgingForecast(NamedTuple):
 
 def judging_forecast(
     folder: RunFolder,
-    wanted: Sequence[RequestedJudgements],
+    requested: Sequence[RequestedJudgements],
     client: ModelClient,
     name: str,
     criterion: Criterion,
@@ -59,26 +59,20 @@ def judging_forecast(
     """
     parameters = _parameters(criterion, client, sampling)
     rows = _stored(folder, name, parameters, criterion)
-    first = _asked(wanted, rows, client, criterion, sampling, price)
+    first = _step_forecast(requested, rows, client, criterion, sampling, price)
     if criterion.then is None:
         return first
     following = find_criterion(criterion.then)
-    claims = second_step_judgements(
-        rows, wanted, {subject.problem.id: subject.problem for subject, _ in wanted}
-    )
-    claims += _to_come(wanted, rows)
+    claims = second_step_judgements(rows, requested, {subject.problem.id: subject.problem for subject, _ in requested})
+    claims += _to_come(requested, rows)
     after = _parameters(following, client, sampling, {FIRST_STEP_FIELD: parameters})
     stored = _stored(folder, name, after, following)
-    return _together(first, _asked(claims, stored, client, following, sampling, price))
+    return _together(first, _step_forecast(claims, stored, client, following, sampling, price))
 
 
 def _stored(folder: RunFolder, name: str, parameters: str, criterion: Criterion) -> list[Judgement]:
     whose = (name, parameters, criterion.key)
-    return [
-        row
-        for row in folder.judgements()
-        if row.values and (row.grader, row.parameters, row.criterion) == whose
-    ]
+    return [row for row in folder.judgements() if row.values and (row.grader, row.parameters, row.criterion) == whose]
 
 
 def _parameters(
@@ -87,23 +81,20 @@ def _parameters(
     return sha256_json(grader_settings(criterion, client, sampling) | dict(more or {}))[:16]
 
 
-def _to_come(wanted: Sequence[RequestedJudgements], rows: Sequence[Judgement]) -> list[RequestedJudgements]:
+def _to_come(requested: Sequence[RequestedJudgements], rows: Sequence[Judgement]) -> list[RequestedJudgements]:
     """Return the expected statements of the texts without a row, in the average length."""
     done = {(row.problem_id, row.answer, row.repeat) for row in rows}
     return [
-        (
-            DistinctText(subject.problem, "x" * _CLAIM_CHARACTERS, f"to come {subject.answer} {number}"),
-            (repeat,),
-        )
-        for subject, repeats in wanted
+        (DistinctText(subject.problem, "x" * _CLAIM_CHARACTERS, f"to come {subject.answer} {number}"), (repeat,))
+        for subject, repeats in requested
         for repeat in repeats
         if (subject.problem.id, subject.answer, repeat) not in done
         for number in range(EXPECTED_CLAIMS)
     ]
 
 
-def _asked(
-    wanted: Sequence[RequestedJudgements],
+def _step_forecast(
+    requested: Sequence[RequestedJudgements],
     rows: Sequence[Judgement],
     client: ModelClient,
     criterion: Criterion,
@@ -112,7 +103,7 @@ def _asked(
 ) -> JudgingForecast:
     done = {(row.problem_id, row.answer, row.repeat) for row in rows}
     judgements = to_ask = tokens = 0
-    for subject, repeats in wanted:
+    for subject, repeats in requested:
         judgements += len(repeats)
         missing = sum((subject.problem.id, subject.answer, number) not in done for number in repeats)
         if missing:

@@ -42,19 +42,17 @@ class JudgeRequests(StageRequests[DistinctText]):
     base_sampling: Sampling
     price: Price | None
 
-    def run(
-        self, wanted: Sequence[RequestedJudgements], budget: CostBudget, report: ReportProgress
-    ) -> StageCounts:
+    def run(self, requested: Sequence[RequestedJudgements], budget: CostBudget, report: ReportProgress) -> StageCounts:
         """Request all missing and all unreadable judgements."""
-        earlier_cost = self._forget_faults({(subject.problem.id, subject.answer) for subject, _ in wanted})
+        earlier_cost = self._forget_faults({(subject.problem.id, subject.answer) for subject, _ in requested})
         with (
             RowAppender(self.folder.judgements_path) as rows,
             ErrorFile(self.folder.judge_errors_path, MissingJudgement) as errors,
         ):
             done = {row.key for row in self.folder.judgements()}
-            missing = list(self._missing_parts(wanted, done, earlier_cost))
+            missing = list(self._missing_parts(requested, done, earlier_cost))
             stage = RequestStage(self, budget, rows, errors, report)
-            stage.tally.requested = sum(len(repeats) for _, repeats in wanted)
+            stage.tally.requested = sum(len(repeats) for _, repeats in requested)
             stage.tally.stored = stage.tally.requested - sum(len(repeats) for _, repeats, _ in missing)
             report(0, stage.tally)
             stage.ask(self._request(*part) for part in missing)
@@ -63,20 +61,18 @@ class JudgeRequests(StageRequests[DistinctText]):
 
     def _missing_parts(
         self,
-        wanted: Sequence[RequestedJudgements],
+        requested: Sequence[RequestedJudgements],
         done: set[JudgementKey],
         earlier_cost: Mapping[JudgementKey, float | None],
     ) -> Iterator[tuple[DistinctText, tuple[int, ...], float | None]]:
         """Yield the missing judgements. One request asks for all repeats that are shown in the same order."""
-        for subject, repeats in wanted:
+        for subject, repeats in requested:
             keys = {number: self._key(subject, number) for number in repeats}
             keys = {number: key for number, key in keys.items() if key not in done}
             orders = self.criterion.order_count
             for order in range(orders):
                 fresh = tuple(
-                    number
-                    for number, key in keys.items()
-                    if key not in earlier_cost and number % orders == order
+                    number for number, key in keys.items() if key not in earlier_cost and number % orders == order
                 )
                 if fresh:
                     yield subject, fresh, 0.0
@@ -97,21 +93,15 @@ class JudgeRequests(StageRequests[DistinctText]):
         """Return the sampling settings; a repeated request has another seed."""
         if self.base_sampling.seed is None or pending.attempt == 1:
             return self.base_sampling
-        return self.base_sampling.model_copy(
-            update={"seed": self.base_sampling.seed + 1000 * (pending.attempt - 1)}
-        )
+        return self.base_sampling.model_copy(update={"seed": self.base_sampling.seed + 1000 * (pending.attempt - 1)})
 
     def worst_cost(self, pending: PendingRequest[DistinctText]) -> float:
         """Return the cost of answers in full length, each with the whole prompt."""
         if pending.prompt is None:
             return 0.0
-        return worst_cost(
-            self.client, self.price, pending.prompt, len(pending.samples), self.base_sampling.max_tokens
-        )
+        return worst_cost(self.client, self.price, pending.prompt, len(pending.samples), self.base_sampling.max_tokens)
 
-    def row(
-        self, pending: PendingRequest[DistinctText], answer: ModelAnswer, cost: float | None
-    ) -> Judgement | None:
+    def row(self, pending: PendingRequest[DistinctText], answer: ModelAnswer, cost: float | None) -> Judgement | None:
         """Return a line of ``judgements.jsonl``; None if the answer is unreadable and a try is left."""
         parsed = parse(self.criterion, answer.text)
         if parsed.fault is not None and pending.attempt < self.criterion.tries:
@@ -132,17 +122,10 @@ class JudgeRequests(StageRequests[DistinctText]):
         return row.fault is not None
 
     def missing(
-        self,
-        pending: PendingRequest[DistinctText],
-        sample: int,
-        kind: FailureKind,
-        message: str,
-        attempts: int,
+        self, pending: PendingRequest[DistinctText], sample: int, kind: FailureKind, message: str, attempts: int
     ) -> MissingJudgement:
         """Return a line of ``judge_errors.jsonl``."""
-        return MissingJudgement(
-            **self._identity(pending, sample), kind=kind, message=message, attempts=attempts
-        )
+        return MissingJudgement(**self._identity(pending, sample), kind=kind, message=message, attempts=attempts)
 
     # --- rows ---------------------------------------------------------------------------------------------------
 

@@ -76,22 +76,18 @@ class JudgingPlan:
         self.config = config
         self.manifest: Manifest = folder.manifest()
         suite = find_suite(self.manifest.suite)
-        asked = find_criterion(config.criterion) if config.criterion else None
+        criterion = find_criterion(config.criterion) if config.criterion else None
         problems = config.selection.apply(suite, folder.problems())
-        self.parts: Sequence[CriterionProblems] = problems_by_criterion(
-            problems, self.manifest.profile, asked
-        )
+        self.parts: Sequence[CriterionProblems] = problems_by_criterion(problems, self.manifest.profile, criterion)
         if not self.parts:
             raise ValueError(
-                f"{asked.key} is not about the problems of this run"
-                if asked
+                f"{criterion.key} is not about the problems of this run"
+                if criterion
                 else "a judge is asked nothing about them"
             )
         self.policy: Policy = find_policy(self.manifest.policy)
         self.text_of: TextOf = suite.judged_text
-        self.costs: dict[str, Price | None] = {
-            name: config.prices.find(spec) for name, spec in config.judges.items()
-        }
+        self.costs: dict[str, Price | None] = {name: config.prices.find(spec) for name, spec in config.judges.items()}
         unpriced = [config.judges[name] for name, price in self.costs.items() if price is None]
         if config.max_cost is not None and unpriced:
             raise ValueError(
@@ -105,9 +101,7 @@ class JudgingPlan:
         """Return the texts of a part."""
         return self._settings().texts(self.folder, part)
 
-    def _settings(
-        self, budget: CostBudget | None = None, progress: Progress | None = None
-    ) -> JudgingSettings:
+    def _settings(self, budget: CostBudget | None = None, progress: Progress | None = None) -> JudgingSettings:
         config = self.config
         return JudgingSettings(
             self.policy, self.manifest.profile, config.control_problems, config.repeats, config.baselines,
@@ -124,11 +118,11 @@ class JudgingPlan:
             }
             for part in self.parts:
                 texts, count, unscored = self.texts(part)
-                wanted = requested_judgements(part.criterion, texts, self.config.repeats)
+                requested = requested_judgements(part.criterion, texts, self.config.repeats)
                 drawn = part.criterion.sampling.model_dump() | dict(self.config.sampling)
                 for name, client in clients.items():
                     found = judging_forecast(
-                        self.folder, wanted, client, name, part.criterion, Sampling.model_validate(drawn),
+                        self.folder, requested, client, name, part.criterion, Sampling.model_validate(drawn),
                         self.costs[name],
                     )  # fmt: skip
                     about = {"grader": name, "criterion": part.criterion.key, "completions": count}
@@ -136,9 +130,7 @@ class JudgingPlan:
                     rows.append(about | {"distinct_texts": len(texts)} | found._asdict())
         return rows
 
-    def judge(
-        self, opener: ClientOpener, progress: Progress | None = None
-    ) -> dict[str, dict[str, JudgingResult]]:
+    def judge(self, opener: ClientOpener, progress: Progress | None = None) -> dict[str, dict[str, JudgingResult]]:
         """Run the judges, one at a time; return the results by judge and criterion."""
         config = self.config
         results = {}
@@ -147,9 +139,7 @@ class JudgingPlan:
             for name, spec in config.judges.items():
                 # One at a time: two local judges may not fit into memory together.
                 with opener(spec, config.options) as client:
-                    results[name] = judge_parts(
-                        self.folder, self.parts, [(name, client)], settings, config.sampling
-                    )
+                    results[name] = judge_parts(self.folder, self.parts, [(name, client)], settings, config.sampling)
         return results
 
     def write_rating_sheet(self, path: Path, size: int) -> int:

@@ -91,9 +91,7 @@ def rated_score_names(criterion: Criterion) -> list[str]:
     return ["hallucination"] if criterion.then is not None else [scale.name for scale in criterion.scores]
 
 
-def rating_sheet(
-    subjects: Iterable[DistinctText], scores: Sequence[str], per_language: int
-) -> Iterator[HumanRating]:
+def rating_sheet(subjects: Iterable[DistinctText], scores: Sequence[str], per_language: int) -> Iterator[HumanRating]:
     """Return rows for a person to fill in: blind texts, evenly over the languages, always the same ones."""
     counts: dict[str, int] = defaultdict(int)
     for subject in sorted(subjects, key=lambda entry: sha256_text(entry.problem.id, entry.answer)):

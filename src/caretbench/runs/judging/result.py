@@ -109,6 +109,5 @@ class JudgingResult:
         if share and self.coverage < self.required_coverage:
             share += f", below the {self.required_coverage:.0%} that are wanted"
         return (
-            "; ".join(filter(None, (said, self.stop_reason, share)))
-            + f"; the same command asks for them again{where}"
+            "; ".join(filter(None, (said, self.stop_reason, share))) + f"; the same command asks for them again{where}"
         )

@@ -31,7 +31,7 @@ def distinct_texts(
     *,
     control_problems: int = DEFAULT_CONTROL_PROBLEMS,
     baselines: bool = False,
-    asked: Callable[[Completion], bool] = lambda _completion: True,
+    is_judged: Callable[[Completion], bool] = lambda _completion: True,
 ) -> tuple[list[DistinctText], int]:
     """Return the distinct texts to judge, and the number of completions with them.
 
@@ -42,18 +42,16 @@ def distinct_texts(
         profile: The run's.
         control_problems: Number of the run's problems whose controls are judged too; 0 for none.
         baselines: Judge the completions of the baselines too.
-        asked: Chooses completions, where a criterion asks only about some.
+        is_judged: Chooses completions, where a criterion asks only about some.
     """
     chosen = {problem.id: problem for problem in problems}
     left_out = () if baselines else _baselines(folder)
     found: dict[tuple[str, str], DistinctText] = {}
     count = 0
     for completion, text, answer in inserted_texts(folder.completions(), chosen, policy, profile):
-        if completion.model not in left_out and asked(completion):
+        if completion.model not in left_out and is_judged(completion):
             count += 1
-            found.setdefault(
-                (completion.problem_id, answer), DistinctText(chosen[completion.problem_id], text, answer)
-            )
+            found.setdefault((completion.problem_id, answer), DistinctText(chosen[completion.problem_id], text, answer))
     if control_problems:
         everything = folder.problems() if folder.problems_path.exists() else list(problems)
         texts = caret_controls(everything)
@@ -84,13 +82,9 @@ def distinct_answers(
     for completion, text, answer in answer_texts(folder.completions(), chosen, profile, text_of):
         if completion.model not in left_out:
             count += 1
-            found.setdefault(
-                (completion.problem_id, answer), DistinctText(chosen[completion.problem_id], text, answer)
-            )
+            found.setdefault((completion.problem_id, answer), DistinctText(chosen[completion.problem_id], text, answer))
     if control_problems:
-        pool = control_pool(
-            folder.problems() if folder.problems_path.exists() else part.problems, part, profile
-        )
+        pool = control_pool(folder.problems() if folder.problems_path.exists() else part.problems, part, profile)
         texts = question_controls(pool, part.criterion)
         for problem in question_control_sample(pool, control_problems):
             for text in texts[problem.id].values() if problem.id in chosen else ():
@@ -110,6 +104,4 @@ def _baselines(folder: RunFolder) -> tuple[str, ...]:
     if not folder.manifest_path.exists():
         return baselines_of_run(None)
     manifest = folder.manifest()
-    return baselines_of_run(
-        manifest.suite, (info.model for info in manifest.models if info.source == "baseline")
-    )
+    return baselines_of_run(manifest.suite, (info.model for info in manifest.models if info.source == "baseline"))

@@ -36,19 +36,19 @@ def requested_judgements(
 
 
 def second_step_judgements(
-    first: Iterable[Judgement], wanted: Sequence[RequestedJudgements], problems: Mapping[str, Problem]
+    first: Iterable[Judgement], requested: Sequence[RequestedJudgements], problems: Mapping[str, Problem]
 ) -> list[RequestedJudgements]:
     """Return the distinct statements that a judge extracted, with the repeats that contain them.
 
     Args:
         first: The grader's judgements by the criterion of the first step.
-        wanted: Texts of the first step: statements of other texts do not count.
+        requested: Texts of the first step: statements of other texts do not count.
         problems: By id.
     """
-    asked = {(subject.problem.id, subject.answer): set(repeats) for subject, repeats in wanted}
+    repeats_by_text = {(subject.problem.id, subject.answer): set(repeats) for subject, repeats in requested}
     found: dict[tuple[str, str], tuple[DistinctText, set[int]]] = {}
     for row in first:
-        if row.repeat not in asked.get((row.problem_id, row.answer), ()):
+        if row.repeat not in repeats_by_text.get((row.problem_id, row.answer), ()):
             continue
         for claim in claims_in(row.text) if row.values else ():
             key = (row.problem_id, answer_key(claim))

@@ -38,12 +38,7 @@ class Benchmark(NamedTuple):
 
     @classmethod
     def from_config(
-        cls,
-        config: SuiteConfig,
-        *,
-        execute: bool = True,
-        output: Path | None = None,
-        root: Path = Path("runs"),
+        cls, config: SuiteConfig, *, execute: bool = True, output: Path | None = None, root: Path = Path("runs")
     ) -> Benchmark:
         """Return the benchmark of a configuration; without ``output`` its folder is ``root/SUITE-DATA-PROFILE``.
 
@@ -56,8 +51,8 @@ class Benchmark(NamedTuple):
         suite = find_suite(config.name)
         loaded = load_problems(suite, config.data)
         problems = config.selection.apply(suite, loaded.problems)
-        wanted = [config.policy] if isinstance(config.policy, str) else [*(config.policy or ())]
-        policy, *further_policies = dict.fromkeys(map(find_policy, wanted or [suite.rules(profile).policy]))
+        names = [config.policy] if isinstance(config.policy, str) else [*(config.policy or ())]
+        policy, *further_policies = dict.fromkeys(map(find_policy, names or [suite.rules(profile).policy]))
         folder = RunFolder(output or root / f"{suite.name}-{loaded.name}-{profile}")
         execute = execute and any(map(needs_execution, problems))
         return cls(
@@ -70,10 +65,7 @@ class Benchmark(NamedTuple):
         return Manifest(
             suite=self.suite.name,
             data=DataInfo(
-                name=self.data.name,
-                hash=self.data.hash,
-                problems=len(self.data.problems),
-                selected=len(self.problems),
+                name=self.data.name, hash=self.data.hash, problems=len(self.data.problems), selected=len(self.problems)
             ),
             policy=self.policy.key,
             further_policies=[entry.key for entry in self.further_policies],
@@ -108,18 +100,18 @@ def parse_variants(options: Iterable[str]) -> dict[str, str]:
     return chosen
 
 
-def baseline_names(wanted: Sequence[str] | None, suites: Iterable[Suite]) -> list[str]:
+def baseline_names(names: Sequence[str] | None, suites: Iterable[Suite]) -> list[str]:
     """Return the names of baselines that a run writes; None: all baselines of the suites.
 
     Raises:
         KeyError: a suite has no such baseline.
     """
     own = {suite.name: suite.baselines for suite in suites}
-    if wanted is None:
+    if names is None:
         return [*dict.fromkeys(name for writers in own.values() for name in writers)]
-    wanted = [current_model(name) for name in wanted]
-    for name in wanted:
+    names = [current_model(name) for name in names]
+    for name in names:
         for suite, writers in own.items():
             if name not in writers:
                 raise KeyError(f"unknown baseline {name!r}; {suite} has {', '.join(writers)}")
-    return wanted
+    return names

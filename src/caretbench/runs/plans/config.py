@@ -18,9 +18,7 @@ from caretbench.runs.plans.prices import Price, read_toml
 from caretbench.runs.plans.roles import NamedModel
 from caretbench.suites.selection import Selection
 
-_WHOLE, _NUMBER, _TEXT = (
-    f"{{input}} is not {kind}; give {kind}" for kind in ("a whole number", "a number", "a text")
-)
+_WHOLE, _NUMBER, _TEXT = (f"{{input}} is not {kind}; give {kind}" for kind in ("a whole number", "a number", "a text"))
 _WORDS = {
     "greater_than_equal": "{input} is too small; give {ge:g} or more",
     "greater_than": "{input} is too small; give more than {gt:g}",
@@ -160,9 +158,7 @@ class RunConfig(_Table):
             raise DataError(f"{path}: {validation_message(error)}") from None
 
 
-TESTED_MODEL_OPTIONS = frozenset(
-    {"base_url", "context_tokens", "tokenizer", "mode", "threads", "per_request"}
-)
+TESTED_MODEL_OPTIONS = frozenset({"base_url", "context_tokens", "tokenizer", "mode", "threads", "per_request"})
 """Client options of models under test that do not apply to judges (a judge's provider receives another key)."""
 
 
@@ -190,9 +186,7 @@ def config_from_options(
             | {
                 "suites": [{"name": suite} | tables["suite"]],
                 "models": [{"spec": one.spec, "name": one.name} | asked for one in models],
-                "graders": [
-                    {"spec": one.spec, "name": one.name, "options": _plain(judged)} for one in judges
-                ],
+                "graders": [{"spec": one.spec, "name": one.name, "options": _plain(judged)} for one in judges],
             }
         )
     except ValidationError as error:

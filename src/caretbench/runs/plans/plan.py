@@ -104,9 +104,7 @@ class ResolvedRun:
             judged = [part for benchmark in self.benchmarks for part in self.judged_parts(benchmark)]
             only = next((part.criterion.key for part in judged if part.criterion.only), None)
             if only and not self.config.score:
-                raise ValueError(
-                    f"--no-score: {only} judges only answers that passed; score, or name no grader"
-                )
+                raise ValueError(f"--no-score: {only} judges only answers that passed; score, or name no grader")
         folders = [benchmark.folder.path for benchmark in self.benchmarks]
         twice_folder = next((path for path in folders if folders.count(path) > 1), None)
         if twice_folder is not None:
@@ -122,9 +120,7 @@ class ResolvedRun:
                 raise ValueError(f"two {kind}s are called {twice!r}; give one another name: -m NAME=SPEC")
         role = next((model.name for model in self.models if model.name in RESERVED_ROLES), None)
         if role is not None:
-            raise ValueError(
-                f"{role!r} is the name of a role; give the model that is measured another: -m NAME=SPEC"
-            )
+            raise ValueError(f"{role!r} is the name of a role; give the model that is measured another: -m NAME=SPEC")
         baselines = {name for one in self.benchmarks for name in baselines_of_run(one.suite.name)}
         for name in (*(model.name for model in self.models), *(judge.name for judge in self.judges)):
             if current_model(name) in baselines:
@@ -138,8 +134,8 @@ class ResolvedRun:
         Raises:
             KeyError: no such criterion.
         """
-        asked = find_criterion(self.config.criterion) if self.config.criterion else None
-        return problems_by_criterion(benchmark.problems, benchmark.profile, asked)
+        criterion = find_criterion(self.config.criterion) if self.config.criterion else None
+        return problems_by_criterion(benchmark.problems, benchmark.profile, criterion)
 
     def price(self, model_or_judge: ModelPlan | JudgePlan) -> Price | None:
         """Return the price of a model's tokens.
@@ -203,10 +199,10 @@ def _benchmark(config: RunConfig, entry: SuiteConfig, *, alone: bool) -> Benchma
 def _model(places: _Places, number: int, entry: ModelConfig, defaults: RequestConfig) -> ModelPlan:
     key, named = f"models.{number}", entry.preset or defaults.preset
     common = RequestConfig() if entry.preset else defaults  # a preset of its own states all of the sampling
-    given = common.sampling.model_dump() | entry.sampling.model_dump(exclude_none=True)
+    settings = common.sampling.model_dump() | entry.sampling.model_dump(exclude_none=True)
     base = places.of(f"{key}.preset", lambda: find_preset(named) if named else None)
     sampling = places.of(
-        f"{key}.sampling", lambda: override_sampling(SamplingConfig(**given), base and base.sampling)
+        f"{key}.sampling", lambda: override_sampling(SamplingConfig(**settings), base and base.sampling)
     )
     preprocess = defaults.preprocess if entry.preprocess is None else entry.preprocess
     return ModelPlan(
@@ -236,19 +232,17 @@ def override_sampling(chosen: SamplingConfig, base: Sampling | None = None) -> S
     """
     values: dict[str, Any] = (base or Sampling()).model_dump()
     values |= {
-        name: None if value == "none" else value
-        for name, value in chosen.model_dump().items()
-        if value is not None
+        name: None if value == "none" else value for name, value in chosen.model_dump().items() if value is not None
     }
     return Sampling.model_validate(values)
 
 
-def _options(places: _Places, key: str, given: Mapping[str, Any]) -> ClientOptions:
-    options: ClientOptions = places.of(f"{key}.options", lambda: ClientOptions.model_validate(given))
+def _options(places: _Places, key: str, settings: Mapping[str, Any]) -> ClientOptions:
+    options: ClientOptions = places.of(f"{key}.options", lambda: ClientOptions.model_validate(settings))
     return options
 
 
-def _prices(given: Path | Mapping[str, Price] | None) -> Prices:
-    if given is None:
+def _prices(source: Path | Mapping[str, Price] | None) -> Prices:
+    if source is None:
         return Prices()
-    return Prices.load(given) if isinstance(given, Path) else Prices(given)
+    return Prices.load(source) if isinstance(source, Path) else Prices(source)

@@ -137,11 +137,7 @@ class CostBudget:
     def reserve(self, max_cost: float) -> bool:
         """Reserve US dollars for a request; return False, and reserve nothing, if the budget is too small."""
         with self._lock:
-            if (
-                self.limit is not None
-                and max_cost > 0
-                and self.spent + self._reserved + max_cost > self.limit
-            ):
+            if self.limit is not None and max_cost > 0 and self.spent + self._reserved + max_cost > self.limit:
                 return False
             self._reserved += max_cost
             return True

@@ -43,9 +43,7 @@ def parse_model_option(option: str) -> NamedModel:
         return model._replace(role=found["name"])
     name, spec = (found["name"], found["spec"]) if found else (redact(option), option)
     if "/" not in spec.strip("/"):
-        raise ValueError(
-            f"-m {option!r}: expected PROVIDER/MODEL, openai/gpt-4o-mini or gguf/model.gguf for example"
-        )
+        raise ValueError(f"-m {option!r}: expected PROVIDER/MODEL, openai/gpt-4o-mini or gguf/model.gguf for example")
     return NamedModel(name, spec)
 
 

@@ -45,9 +45,7 @@ def _matches_start(title: str, patterns: tuple[str, ...]) -> bool:
 def is_bot(name: str, email: str = "") -> bool:
     """Return whether an author is a program; name and address are not stored."""
     authors = _any_of(bot_patterns().authors)
-    return any(
-        authors.search(text.strip()) for text in (name, email.replace("@users.noreply.github.com", ""))
-    )
+    return any(authors.search(text.strip()) for text in (name, email.replace("@users.noreply.github.com", "")))
 
 
 def is_bot_title(title: str) -> bool:

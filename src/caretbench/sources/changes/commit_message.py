@@ -37,21 +37,15 @@ class MergeMessageFormat:
 
 MERGE_MESSAGE_FORMATS: Sequence[MergeMessageFormat] = (
     MergeMessageFormat(
-        "github-merge",
-        re.compile(r"Merge pull request #(?P<number>\d+) from (?:[^\s/]+/)?(?P<branch>\S+)"),
-        "body",
+        "github-merge", re.compile(r"Merge pull request #(?P<number>\d+) from (?:[^\s/]+/)?(?P<branch>\S+)"), "body"
     ),
     # Merge of a private fork that fixes a vulnerability.
     MergeMessageFormat(
-        "github-advisory",
-        re.compile(r"Merge (?:pull request from GHSA(?:-\w{4}){3}|commit from fork)"),
-        "body",
+        "github-advisory", re.compile(r"Merge (?:pull request from GHSA(?:-\w{4}){3}|commit from fork)"), "body"
     ),
     MergeMessageFormat(
         "bitbucket-server",
-        re.compile(
-            r"Merge pull request #(?P<number>\d+) in \S+ from (?:[^\s/]+/)?(?P<branch>\S+)(?: to \S+)?"
-        ),
+        re.compile(r"Merge pull request #(?P<number>\d+) in \S+ from (?:[^\s/]+/)?(?P<branch>\S+)(?: to \S+)?"),
         "body",
     ),
     MergeMessageFormat(
@@ -59,9 +53,7 @@ MERGE_MESSAGE_FORMATS: Sequence[MergeMessageFormat] = (
     ),
     MergeMessageFormat("azure", re.compile(r"Merged PR (?P<number>\d+): (?P<title>.+)"), "subject"),
     MergeMessageFormat(
-        "bors",
-        re.compile(r"(?:Auto|Rollup) merge of #(?P<number>\d+) - [^\s:]+:(?P<branch>[^\s,]+).*"),
-        "body",
+        "bors", re.compile(r"(?:Auto|Rollup) merge of #(?P<number>\d+) - [^\s:]+:(?P<branch>[^\s,]+).*"), "body"
     ),
     MergeMessageFormat("bors-ng", re.compile(r"Merge #(?P<number>\d+)(?: #\d+)*: (?P<title>.+)"), "subject"),
     MergeMessageFormat("bors-ng-many", re.compile(r"Merge #(?P<number>\d+)(?: #\d+)*"), "body"),

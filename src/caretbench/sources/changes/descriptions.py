@@ -63,9 +63,7 @@ class DescriptionPatterns(Row):
 @cache
 def description_patterns() -> DescriptionPatterns:
     """Return the patterns of ``descriptions.toml``."""
-    return DescriptionPatterns.model_validate(
-        read_packaged_toml("caretbench.sources.changes", "descriptions.toml")
-    )
+    return DescriptionPatterns.model_validate(read_packaged_toml("caretbench.sources.changes", "descriptions.toml"))
 
 
 @cache
@@ -111,9 +109,7 @@ def template_lines(descriptions: Iterable[str]) -> frozenset[str]:
 
 def _is_checklist_line(line: str, in_checklist: bool) -> bool:
     """Return whether a line is a check-box, or an indented continuation of one."""
-    return bool(_CHECK.match(line.lstrip())) or (
-        in_checklist and line[:1] in (" ", "\t") and bool(line.strip())
-    )
+    return bool(_CHECK.match(line.lstrip())) or (in_checklist and line[:1] in (" ", "\t") and bool(line.strip()))
 
 
 def clean_description(description: str, template: Collection[str] = NO_TEMPLATE, title: str = "") -> str:
@@ -178,10 +174,7 @@ def _is_about_review(line: str) -> bool:
     """Return whether a line is only about the review or the work on a branch."""
     bare = line.strip()
     # "Tests:" introduces the text below it.
-    return (
-        not bare.endswith(":")
-        and _compile_pattern(_REVIEW_LINE).fullmatch(bare.strip(_EDGES)[:200]) is not None
-    )
+    return not bare.endswith(":") and _compile_pattern(_REVIEW_LINE).fullmatch(bare.strip(_EDGES)[:200]) is not None
 
 
 def _is_boilerplate(line: str, template: Collection[str]) -> bool:

@@ -67,6 +67,5 @@ def is_generated(path: str) -> bool:
 def has_generated_marker(patch: str) -> bool:
     """Return whether a patch contains the start of its file, with a comment that marks it as generated."""
     return (
-        _FIRST_HUNK_AT_TOP.match(patch) is not None
-        and _GENERATED_MARKER.search(patch, 0, _MARKER_WINDOW) is not None
+        _FIRST_HUNK_AT_TOP.match(patch) is not None and _GENERATED_MARKER.search(patch, 0, _MARKER_WINDOW) is not None
     )

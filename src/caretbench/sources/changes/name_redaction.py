@@ -92,9 +92,7 @@ def _context_patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     )
 
 
-def redact_names(
-    text: str, is_code: Callable[[str], bool] = lambda _: False, *, has_annotations: bool = True
-) -> str:
+def redact_names(text: str, is_code: Callable[[str], bool] = lambda _: False, *, has_annotations: bool = True) -> str:
     """Return the text with ``<name>`` for mentioned, thanked and credited people.
 
     ``is_code`` returns whether an ``@word`` occurs in the change's own code: an annotation, a decorator, a variable.

@@ -5,13 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_NUMBER: Final = re.compile(
-    r"\s*\((?:[\w.-]+/[\w.-]+)?(?:#|!|GH-|PR #?)\d+\)|(?:^|\s)#\d+\s*$", re.IGNORECASE
-)
+_NUMBER: Final = re.compile(r"\s*\((?:[\w.-]+/[\w.-]+)?(?:#|!|GH-|PR #?)\d+\)|(?:^|\s)#\d+\s*$", re.IGNORECASE)
 # `fix(core): …`, `ipn/store: …`, `[docs] …`, `JIRA-12: …`
-_PREFIX: Final = re.compile(
-    r"^\s*(?:\[[^\]\n]{1,60}\]\s*:?\s*)*(?:[^\s:]{1,60}(?:,\s*[^\s:,]+){0,7}\s*:\s+)?"
-)
+_PREFIX: Final = re.compile(r"^\s*(?:\[[^\]\n]{1,60}\]\s*:?\s*)*(?:[^\s:]{1,60}(?:,\s*[^\s:,]+){0,7}\s*:\s+)?")
 _BULLET: Final = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)]|#{1,6})\s+")
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+(?=\S)")
 _MIN_TITLE_CHARACTERS: Final = 8

@@ -94,9 +94,7 @@ def _read_batch(
                 break
 
 
-def _stream_diffs(
-    repository: GitRepository, shas: Sequence[str], limits: PatchLimits
-) -> Iterator[CommitDiff]:
+def _stream_diffs(repository: GitRepository, shas: Sequence[str], limits: PatchLimits) -> Iterator[CommitDiff]:
     if shas:
         yield from parse_log(repository.stream(*_PATCHES, stdin=object_names_input(shas)), _FIELDS, limits)
 
@@ -111,9 +109,7 @@ def _read_one(repository: GitRepository, sha: str, limits: PatchLimits) -> Commi
 
 
 def _unreadable_commit(sha: str, missing: dict[str, str] | None) -> SkippedCommit:
-    return SkippedCommit(
-        sha=sha, reason="unreadable", detail=(missing or {}).get(sha, "git shows nothing of it")
-    )
+    return SkippedCommit(sha=sha, reason="unreadable", detail=(missing or {}).get(sha, "git shows nothing of it"))
 
 
 def _commits_with_missing_blobs(repository: GitRepository, shas: Sequence[str]) -> dict[str, str]:

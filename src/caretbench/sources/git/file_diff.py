@@ -32,9 +32,7 @@ class _FileHeader:
         for line in lines[1:]:
             self._read(line)
         named = self.named
-        self.path = (
-            named.get(b"to") or named.get(b"+++") or named.get(b"---") or _path_from_first_line(lines[0])
-        )
+        self.path = named.get(b"to") or named.get(b"+++") or named.get(b"---") or _path_from_first_line(lines[0])
 
     def _read(self, line: bytes) -> None:
         for beginning, meaning in _STATUS.items():

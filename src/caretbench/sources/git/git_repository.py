@@ -108,8 +108,7 @@ def open_repository(path: Path, revision: str = "HEAD") -> Iterator[GitRepositor
         try:
             # One by one: a path may contain a newline.
             objects, shallow = (
-                ask("rev-parse", "--path-format=absolute", "--git-path", part)
-                for part in ("objects", "shallow")
+                ask("rev-parse", "--path-format=absolute", "--git-path", part) for part in ("objects", "shallow")
             )
             form = ask("rev-parse", "--show-object-format")
         except GitError as error:
@@ -146,9 +145,7 @@ def _resolve_commit(query: _CloneQueries, path: Path, revision: str) -> str:
             branch = query("symbolic-ref", "--quiet", "HEAD")
             query("rev-parse", "--verify", "--quiet", branch)
         except GitError:
-            raise DataError(
-                f"{path}: an empty repository, or HEAD leads nowhere: no commit to read"
-            ) from None
+            raise DataError(f"{path}: an empty repository, or HEAD leads nowhere: no commit to read") from None
         raise DataError(f"{path}: HEAD cannot be read ({error})") from None
 
 
@@ -224,9 +221,7 @@ def _check_version() -> None:
     said = subprocess.run([_git_program(), "--version"], capture_output=True, text=True, check=False).stdout
     found = re.search(r"(\d+)\.(\d+)", said)
     if found is None or (int(found[1]), int(found[2])) < OLDEST_GIT:
-        raise DataError(
-            f"git {'.'.join(map(str, OLDEST_GIT))} or newer is needed, found {said.strip() or 'none'}"
-        )
+        raise DataError(f"git {'.'.join(map(str, OLDEST_GIT))} or newer is needed, found {said.strip() or 'none'}")
 
 
 def _last_line(stderr: IO[bytes]) -> str:

@@ -79,15 +79,11 @@ def parse_period(since: str | None, until: str | None) -> tuple[datetime | None,
     """
     first, end = (parse_time(text) if text else None for text in (since, until))
     if first and end and first >= end:
-        raise DataError(
-            f"nothing was merged from {since} on and before {until}: the end is not after the beginning"
-        )
+        raise DataError(f"nothing was merged from {since} on and before {until}: the end is not after the beginning")
     return first, end
 
 
-def commits_in_period(
-    commits: Sequence[Commit], since: str | None = None, until: str | None = None
-) -> list[Commit]:
+def commits_in_period(commits: Sequence[Commit], since: str | None = None, until: str | None = None) -> list[Commit]:
     """Return the commits that were merged at ``since`` or later and before ``until``, in their order.
 
     All commits are checked: times of a first-parent history need not descend.
@@ -128,9 +124,7 @@ def _skip_reason(commit: Commit, repository: GitRepository) -> SkipReason:
 def _make_record(
     diff: CommitDiff, facts: RepositoryFacts, branches: Mapping[str, MergedBranch], authors: AuthorNames
 ) -> PullRequest | SkippedCommit:
-    sha, parents, committed, authored, name, email, text = (
-        field.decode("utf-8", "replace") for field in diff.fields
-    )
+    sha, parents, committed, authored, name, email, text = (field.decode("utf-8", "replace") for field in diff.fields)
     before = parents.split()
     head = before[1] if len(before) > 1 else None
     if not diff.files:

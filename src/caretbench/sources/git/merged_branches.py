@@ -40,9 +40,7 @@ class MergedBranch:
         )
 
 
-def read_merged_branches(
-    repository: GitRepository, heads: Sequence[str], history: Set[str]
-) -> dict[str, MergedBranch]:
+def read_merged_branches(repository: GitRepository, heads: Sequence[str], history: Set[str]) -> dict[str, MergedBranch]:
     """Return the branches by the hash of their last commit; unreadable ones are missing.
 
     ``history`` is the first-parent history: the parent of a branch's only commit is in it.
@@ -73,11 +71,7 @@ def _read_commits(repository: GitRepository, shas: Sequence[str]) -> Iterator[li
     rest = b""
     try:
         for chunk in repository.stream(
-            *GIT_SETTINGS,
-            *arguments,
-            f"--format={_FORMAT}",
-            "--no-show-signature",
-            stdin=object_names_input(shas),
+            *GIT_SETTINGS, *arguments, f"--format={_FORMAT}", "--no-show-signature", stdin=object_names_input(shas)
         ):
             *fields, rest = (rest + chunk).split(b"\0")
             whole = len(fields) // _FIELDS * _FIELDS

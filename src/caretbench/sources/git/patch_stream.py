@@ -80,9 +80,7 @@ def parse_log(chunks: Iterable[bytes], field_count: int, limits: PatchLimits) ->
         yield commit
 
 
-def _parse_parts(
-    chunks: Iterable[bytes], fields: int, limits: PatchLimits
-) -> Iterator[list[bytes] | FileDiff]:
+def _parse_parts(chunks: Iterable[bytes], fields: int, limits: PatchLimits) -> Iterator[list[bytes] | FileDiff]:
     """Yield fields of commits, and files, in the order of the stream."""
     data = b""
     large: _LargeFile | None = None

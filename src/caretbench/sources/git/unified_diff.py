@@ -83,9 +83,7 @@ def parse_hunks(patch: str, *, truncated: bool = False) -> tuple[Hunk, ...]:
         if end is None:
             if truncated:
                 break
-            raise DataError(
-                f"line {index + 1} of the patch: the hunk is shorter than {lines[index][:80]!r} states"
-            )
+            raise DataError(f"line {index + 1} of the patch: the hunk is shorter than {lines[index][:80]!r} states")
         hunks.append(_make_hunk(header, lines[index + 1 : end]))
         index = end
     return tuple(hunks)
@@ -104,9 +102,7 @@ def _find_end(lines: Sequence[str], start: int, header: re.Match[str]) -> int | 
             return None
         mark = lines[index][:1] or " "  # mail programs and editors strip the space of an empty kept line
         if mark not in _OLD:
-            raise DataError(
-                f"line {index + 1} of the patch: a line begins with ' ', '+', '-' or '\\', found {mark!r}"
-            )
+            raise DataError(f"line {index + 1} of the patch: a line begins with ' ', '+', '-' or '\\', found {mark!r}")
         old -= _OLD[mark]
         new -= _NEW[mark]
         if old < 0 or new < 0:
@@ -130,6 +126,4 @@ def _make_hunk(header: re.Match[str], lines: Iterable[str]) -> Hunk:
 
 def render_hunks(hunks: Iterable[Hunk]) -> str:
     """Return the text of hunks, without a final newline; counts of 1 are written out."""
-    return "\n".join(
-        text for hunk in hunks for text in (hunk.header, *(line.mark + line.text for line in hunk.lines))
-    )
+    return "\n".join(text for hunk in hunks for text in (hunk.header, *(line.mark + line.text for line in hunk.lines)))

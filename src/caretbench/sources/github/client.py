@@ -49,20 +49,14 @@ class ResponseCache:
         except (OSError, ValueError, KeyError, TypeError):
             return None
         return (
-            cached_response
-            if isinstance(cached_response.etag, str) and isinstance(cached_response.body, str)
-            else None
+            cached_response if isinstance(cached_response.etag, str) and isinstance(cached_response.body, str) else None
         )
 
     def put(self, url: str, accept: str, cached_response: CachedResponse) -> None:
         """Store a response; write errors are ignored, since the next request can be sent again."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            stored = {
-                "etag": cached_response.etag,
-                "body": cached_response.body,
-                "following": cached_response.next_url,
-            }
+            stored = {"etag": cached_response.etag, "body": cached_response.body, "following": cached_response.next_url}
             write_atomically(self._path(url, accept), json.dumps(stored))
         except OSError:
             pass

@@ -54,10 +54,7 @@ def mine_github(
     """
     if not _NAME.fullmatch(repository):
         raise DataError(f"{repository!r} is no repository: expected owner/name")
-    with (
-        client or GithubClient(max_requests=max_requests, notify=notify) as asked,
-        RowAppender(out_file) as appender,
-    ):
+    with client or GithubClient(max_requests=max_requests, notify=notify) as asked, RowAppender(out_file) as appender:
         try:
             value = asked.get_json(f"/repos/{repository}")
             facts = parse_repository(value, asked.get_json(f"/repos/{repository}/languages"))
@@ -70,9 +67,7 @@ def mine_github(
             raise
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(f"{repository}: GitHub's response has an unknown form ({error!r})") from None
-        return _GithubMining(asked, appender, out_file, facts, branch, progress, notify).mine(
-            repository, period
-        )
+        return _GithubMining(asked, appender, out_file, facts, branch, progress, notify).mine(repository, period)
 
 
 class _GithubMining:
@@ -139,9 +134,7 @@ class _GithubMining:
         try:
             listed = [
                 parse_file(row, self._limits)
-                for page in self._client.get_pages(
-                    f"/repos/{name}/pulls/{int(value['number'])}/files?per_page=100"
-                )
+                for page in self._client.get_pages(f"/repos/{name}/pulls/{int(value['number'])}/files?per_page=100")
                 for row in page
             ]
             files = self._complete_hunks(name, int(value["number"]), listed)
@@ -165,8 +158,7 @@ class _GithubMining:
         except UnavailableError:
             return listed
         return [
-            whole.get(change.path, change) if change.truncated and not change.patch else change
-            for change in listed
+            whole.get(change.path, change) if change.truncated and not change.patch else change for change in listed
         ]
 
     # --- the cursor ---------------------------------------------------------------------------------------------

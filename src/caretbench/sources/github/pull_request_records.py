@@ -36,11 +36,7 @@ def parse_repository(value: Mapping[str, Any], languages: Mapping[str, int]) -> 
 
 
 def parse_pull_request(
-    value: Mapping[str, Any],
-    files: Iterable[FileChange],
-    facts: RepositoryFacts,
-    *,
-    too_many_files: bool = False,
+    value: Mapping[str, Any], files: Iterable[FileChange], facts: RepositoryFacts, *, too_many_files: bool = False
 ) -> PullRequest:
     """Return the record of a merged pull request.
 

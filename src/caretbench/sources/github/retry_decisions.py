@@ -54,9 +54,7 @@ def decide_retry(
 def retry_after_error(reason: str, attempt: int, generator: random.Random) -> RetryDecision:
     """Return the decision after a connection or server error: retry after 1 s, 2 s, 4 s, …, or stop."""
     if attempt >= MAX_ATTEMPTS:
-        return RetryDecision(
-            "stop", f"{reason}, {attempt} times in a row; run the same command again to continue"
-        )
+        return RetryDecision("stop", f"{reason}, {attempt} times in a row; run the same command again to continue")
     return RetryDecision("wait", reason, _FIRST_WAIT_S * 2 ** (attempt - 1) * generator.uniform(1, 1.5))
 
 

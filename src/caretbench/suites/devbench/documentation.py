@@ -47,9 +47,7 @@ def documentation_faults(program: str, language: str, check: DocumentationCheck)
     faults = []
     if comment.word_count < check.minimum_words:
         faults.append(f"{comment.word_count} words, at least {check.minimum_words} required")
-    faults += [
-        f"parameter {name} is not described" for name in check.parameters if name not in comment.parameters
-    ]
+    faults += [f"parameter {name} is not described" for name in check.parameters if name not in comment.parameters]
     if check.returns and not comment.returns:
         faults.append("the returned value is not described")
     thrown = {_unqualified(name) for name in comment.throws}

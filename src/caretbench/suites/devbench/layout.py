@@ -65,9 +65,7 @@ def caret_boundary(prefix: str) -> str:
     return next((name for name, pattern in _BOUNDARIES if pattern.search(line)), "after_other")
 
 
-def problem_labels(
-    language_name: str, category: str, prefix: str, suffix: str
-) -> dict[str, str | float | list[str]]:
+def problem_labels(language_name: str, category: str, prefix: str, suffix: str) -> dict[str, str | float | list[str]]:
     """Return the labels of a problem: language, category, completion mode and caret boundary."""
     return {
         "language": language_name,

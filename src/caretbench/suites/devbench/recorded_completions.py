@@ -29,9 +29,7 @@ def find_completion_files(root: Path) -> list[CompletionFile]:
         CompletionFile(language, category.name, path.stem.removeprefix(f"{category.released}-"), path)
         for released_language, language in layout.RELEASED_LANGUAGES.items()
         for category in layout.categories().values()
-        for path in sorted(
-            (folder / released_language / category.released).glob(f"{category.released}-*.jsonl")
-        )
+        for path in sorted((folder / released_language / category.released).glob(f"{category.released}-*.jsonl"))
     ]
     return sorted(cells, key=lambda cell: cell.model)
 
@@ -42,9 +40,7 @@ def _released_rows(row: dict[str, Any], model: str, problem: Problem, where: str
         if not isinstance(row.get(model), str):
             raise DataError(f"{where}: neither {model}_completions nor {model} is there")
         # A failed request: the row has an error message in place of completions.
-        yield Completion(
-            problem_id=problem.id, model=model, parameters="recorded", text=row[model], error=True
-        )
+        yield Completion(problem_id=problem.id, model=model, parameters="recorded", text=row[model], error=True)
         return
     if not isinstance(samples, list) or not all(text is None or isinstance(text, str) for text in samples):
         raise DataError(f"{where}: {model}_completions is not a list of texts")
@@ -95,9 +91,7 @@ def recorded_completions(
     cells = find_completion_files(path)
     known = sorted({cell.model for cell in cells})
     if not cells:
-        raise DataError(
-            f"{path}: no completions here; expected <language>/<category>/<category>-<model>.jsonl"
-        )
+        raise DataError(f"{path}: no completions here; expected <language>/<category>/<category>-<model>.jsonl")
     for model in models:
         if model not in known:
             raise DataError(f"{path}: no completions of {model!r}; models here: {', '.join(known)}")

@@ -70,9 +70,7 @@ class DevBench(Suite):
             return ProblemSet.of("released", released.load(released_folder()))
         root = Path(source)
         if not root.is_dir():
-            raise DataError(
-                f"{source}: no such folder; expected starter, released, or a folder with problems"
-            )
+            raise DataError(f"{source}: no such folder; expected starter, released, or a folder with problems")
         if any((root / name).is_dir() for name in ("benchmark", "c_sharp")) or _holds_jsonl(root):
             return ProblemSet.of("released", released.load(root))
         return ProblemSet.of(root.name, starter.load(root, source=root.name))
@@ -96,9 +94,7 @@ class DevBench(Suite):
     def request(self, problem: Problem, text: str | None, profile: Profile) -> ExecutionRequest | None:
         """Return the program with an answer; None if it fails without execution (null, in a compiled language)."""
         name = problem.caret.language
-        needs = tuple(
-            need for check in problem.checks if isinstance(check, ProgramCheck) for need in check.needs
-        )
+        needs = tuple(need for check in problem.checks if isinstance(check, ProgramCheck) for need in check.needs)
         bundle = _bundle(name) if problem.released else None
         variant = None
         rules = DevBenchProfile(profile)
@@ -145,9 +141,7 @@ class DevBench(Suite):
         return [
             fault
             for check in checks
-            for fault in documentation_faults(
-                program, name, DocumentationCheck.model_validate(dict(check.arguments))
-            )
+            for fault in documentation_faults(program, name, DocumentationCheck.model_validate(dict(check.arguments)))
         ]
 
     def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:

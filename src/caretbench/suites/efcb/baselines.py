@@ -71,9 +71,7 @@ def _copied_description(patch: str) -> str:
     """Return a title (first added comment, else the paths) and a body (paths and added comments)."""
     paths, said = file_titles(patch), _added_comments(patch)
     title = said[0] if said else ", ".join(paths)
-    return "\n".join(
-        (f"Title: {title}", "", f"Body: {', '.join(paths)}", "", *said[1 : 1 + _COMMENTS])
-    ).rstrip()
+    return "\n".join((f"Title: {title}", "", f"Body: {', '.join(paths)}", "", *said[1 : 1 + _COMMENTS])).rstrip()
 
 
 def _added_comments(patch: str) -> list[str]:

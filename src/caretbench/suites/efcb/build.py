@@ -91,9 +91,7 @@ class BuildSources:
                     "mined changes (JSONL, .gz)"
                 )
             found[kind].append(source)
-        return cls(
-            tuple(map(Path, found["clones"])), tuple(found["hosted"]), tuple(map(Path, found["records"]))
-        )
+        return cls(tuple(map(Path, found["clones"])), tuple(found["hosted"]), tuple(map(Path, found["records"])))
 
 
 @dataclass
@@ -131,9 +129,7 @@ class MiningSession:
         """Return the folder's changes and those of record files within the period, newest first."""
         paths = [path for path in (self.folder.pull_requests_path,) if path.exists()]
         period = self.period
-        return newest_changes(
-            read_pull_requests([*paths, *records]), period.since, period.until, period.limit
-        )
+        return newest_changes(read_pull_requests([*paths, *records]), period.since, period.until, period.limit)
 
     def _clone(self, path: Path) -> None:
         period, last = self.period, 0
@@ -168,9 +164,7 @@ class MiningSession:
         )  # fmt: skip
 
 
-def build(
-    sources: Sequence[str], output: Path, options: Mapping[str, Any], progress: Progress
-) -> BuildResult:
+def build(sources: Sequence[str], output: Path, options: Mapping[str, Any], progress: Progress) -> BuildResult:
     """Mine merged changes and build problems from them; an interrupted build continues.
 
     Raises:
@@ -198,9 +192,7 @@ def build(
         pulls = mining.pulls(given.record_files)
         if not pulls:
             raise ValueError(f"{output}: no merged change was found; look at --since, --until and the branch")
-        if earlier is not None and (
-            replaced := earlier.replacement_note(Counter(pull.repo for pull in pulls))
-        ):
+        if earlier is not None and (replaced := earlier.replacement_note(Counter(pull.repo for pull in pulls))):
             progress.note(replaced)
         with SourceFilesByRepository(mining.clones) as trees:
             built = build_problems(pulls, wanted, tasks, progress, readers=trees.file_reader)

@@ -53,16 +53,13 @@ _DESCRIBED: Final[_Filters] = {"no_description": lambda facts: not facts.pull.de
 _OWN: Final[_Filters] = {
     "bot": lambda facts: facts.pull.is_bot or is_bot_title(facts.pull.title),
     "revert": lambda facts: is_revert(facts.pull.title),
-    "release": lambda facts: (
-        is_release(facts.pull.title) or is_version_change(facts.pull.title, facts.pull.files)
-    ),
+    "release": lambda facts: is_release(facts.pull.title) or is_version_change(facts.pull.title, facts.pull.files),
     "backport": lambda facts: is_backport(facts.pull.title),
     "truncated_patch": lambda facts: facts.truncated,
     "few_added_lines": lambda facts: sum(file.additions for file in facts.rendered.files) < MIN_ADDED_LINES,
     "little_prose": lambda facts: (
         bool(facts.pull.description.strip())
-        and count_prose_characters(facts.pull.description, facts.template, facts.pull.title)
-        < MIN_PROSE_CHARACTERS
+        and count_prose_characters(facts.pull.description, facts.template, facts.pull.title) < MIN_PROSE_CHARACTERS
     ),
 }
 FILTERS: Final[_Filters] = {**_LENGTH, **_DESCRIBED, **_OWN}
@@ -92,9 +89,7 @@ class FilterResult(Row):
     yields: tuple[FilterCounts, ...]
 
 
-def reject_reasons(
-    pull: PullRequest, profile: Profile, template: Collection[str] = NO_TEMPLATE
-) -> tuple[str, ...]:
+def reject_reasons(pull: PullRequest, profile: Profile, template: Collection[str] = NO_TEMPLATE) -> tuple[str, ...]:
     """Return the names of the filters that a change fails, in their order; empty if it is accepted.
 
     ``paper`` counts generated files as shown, as the released questions do. ``template`` lines are ignored.
@@ -166,6 +161,4 @@ def _filter_counts(
         left = len(failed)
         for name in names:
             left -= first[name]
-            yield FilterCounts(
-                repository=repository, filter=name, failing=failing[name], only=only[name], left=left
-            )
+            yield FilterCounts(repository=repository, filter=name, failing=failing[name], only=only[name], left=left)

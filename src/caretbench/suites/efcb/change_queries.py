@@ -14,12 +14,7 @@ from typing import Final
 
 from caretbench.languages import languages
 from caretbench.problem import Profile
-from caretbench.sources.changes.descriptions import (
-    NO_TEMPLATE,
-    clean_description,
-    clean_title,
-    template_lines,
-)
+from caretbench.sources.changes.descriptions import NO_TEMPLATE, clean_description, clean_title, template_lines
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.options import DEFAULT_VARIANT, Query, QueryVariant, efcb_profile
 

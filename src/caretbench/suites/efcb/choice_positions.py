@@ -48,9 +48,7 @@ def insert_choice(right: T, others: Sequence[T], position: int) -> tuple[T, ...]
     return (*others[:position], right, *others[position:])
 
 
-def rotate_choices(
-    choices: Sequence[T], correct: int, count: int
-) -> Iterator[tuple[int, tuple[T, ...], int]]:
+def rotate_choices(choices: Sequence[T], correct: int, count: int) -> Iterator[tuple[int, tuple[T, ...], int]]:
     """Yield the first ``count`` cyclic orders: number of steps, choices, and index of the correct one.
 
     All orders together show every choice once at every position.

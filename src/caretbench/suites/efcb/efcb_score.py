@@ -81,9 +81,7 @@ def _published(easy: N, hard: N, masked: N, reverse: N, hallucination: N) -> N:
     From the averages of Tables 5 to 9 it is 0.482 (Llama-3.3-70B) and 0.584 (o4-mini). Table 4 prints three of the five
     columns under each other's headings; taken literally it would give negative scores.
     """
-    return (easy + hard + masked / MAX_JUDGED_SCORE + reverse / MAX_JUDGED_SCORE + 1 - hallucination) / len(
-        TASKS
-    )
+    return (easy + hard + masked / MAX_JUDGED_SCORE + reverse / MAX_JUDGED_SCORE + 1 - hallucination) / len(TASKS)
 
 
 def _corrected(easy: N, hard: N, masked: N, reverse: N, hallucination: N, floor: N) -> N:
@@ -91,10 +89,7 @@ def _corrected(easy: N, hard: N, masked: N, reverse: N, hallucination: N, floor:
 
     Guessing and copying give 0 in these three tasks. A perfect model stays below 1 by a fifth of the floor.
     """
-    easy, hard = (
-        (easy - CHANCE_ACCURACY) / (1 - CHANCE_ACCURACY),
-        (hard - CHANCE_ACCURACY) / (1 - CHANCE_ACCURACY),
-    )
+    easy, hard = ((easy - CHANCE_ACCURACY) / (1 - CHANCE_ACCURACY), (hard - CHANCE_ACCURACY) / (1 - CHANCE_ACCURACY))
     return _published(easy, hard, masked - floor, reverse, hallucination)
 
 
@@ -151,10 +146,7 @@ def _resampled(tables: Sequence[_Table], weighting: Weighting, seed: int, resamp
     step = max(1, _BATCH_NUMBERS // sum(sizes))
     for start in range(0, resamples, step):
         count = min(step, resamples - start)
-        drawn = [
-            generator.multinomial(size, np.full(size, 1 / size), size=count).astype(np.float64)
-            for size in sizes
-        ]
+        drawn = [generator.multinomial(size, np.full(size, 1 / size), size=count).astype(np.float64) for size in sizes]
         yield _means(tables, drawn, weighting)
 
 
@@ -186,9 +178,7 @@ def _tables(outcomes: Iterable[ProblemOutcome]) -> list[_Table]:
         found[outcome.repository][outcome.cluster].append(outcome)
     if not found:
         raise ValueError("there is nothing to score")
-    return [
-        _table([cluster for _, cluster in sorted(clusters.items())]) for _, clusters in sorted(found.items())
-    ]
+    return [_table([cluster for _, cluster in sorted(clusters.items())]) for _, clusters in sorted(found.items())]
 
 
 def _table(clusters: Sequence[Sequence[ProblemOutcome]]) -> _Table:

@@ -38,10 +38,7 @@ class EfcbProfile(ProfileRules):
         "Description of a change",
         paper=False,
         default=True,
-        said=(
-            "by title and description as written",
-            "without templates, trailers, references and marks of the review",
-        ),
+        said=("by title and description as written", "without templates, trailers, references and marks of the review"),
     )
     shows_generated_files = ProfileRule("Generated files shown", paper=True, default=False)
     additional_filters = ProfileRule(
@@ -58,9 +55,7 @@ class EfcbProfile(ProfileRules):
     )
     # The paper's release shows only the description; according to the paper the title is shown, too.
     choice_queries = ProfileRule[tuple[QueryVariant, ...]](
-        "Query variants of choices",
-        paper=("description_only", "title_and_description"),
-        default=(DEFAULT_VARIANT,),
+        "Query variants of choices", paper=("description_only", "title_and_description"), default=(DEFAULT_VARIANT,)
     )
     balanced_choices = ProfileRule(
         "Selection of choices",
@@ -69,10 +64,7 @@ class EfcbProfile(ProfileRules):
         said=("at random, as released", "balanced against attacks that do not understand"),
     )
     asks_whole_patch = ProfileRule(
-        "Requested answer in MPR-Gen",
-        paper=True,
-        default=False,
-        said=("the whole patch", "the hidden lines"),
+        "Requested answer in MPR-Gen", paper=True, default=False, said=("the whole patch", "the hidden lines")
     )
     refuses_leaks = ProfileRule("Builds with exceeded leak limits refused", paper=False, default=True)
     strict_parsing = ProfileRule(
@@ -83,10 +75,7 @@ class EfcbProfile(ProfileRules):
     )
     scored_problems = ProfileRule[Mapping[str, Mapping[str, str]]](
         "Problems in the score",
-        paper={
-            EASY_TASK: {"tier": "random", "query": "description_only"},
-            HARD_TASK: {"query": "description_only"},
-        },
+        paper={EASY_TASK: {"tier": "random", "query": "description_only"}, HARD_TASK: {"query": "description_only"}},
         default={EASY_TASK: {"tier": "matched"}, MASKED_TASK: {"tier": "added"}},
         said=(
             "GMCQ-Easy at random and GMCQ-Hard, both by the description alone; all others",

@@ -64,9 +64,7 @@ def render_patch(pull: PullRequest, *, include_generated: bool = False) -> Rende
     files = tuple(
         RenderedFile(
             path=file.path,
-            title=f"{file.old_path} => {file.path}"
-            if file.old_path and file.old_path != file.path
-            else file.path,
+            title=f"{file.old_path} => {file.path}" if file.old_path and file.old_path != file.path else file.path,
             hunks=file.patch.replace("\r\n", "\n").removesuffix("\n"),
             additions=file.additions,
             deletions=file.deletions,

@@ -117,11 +117,7 @@ def build_problems(
 
 
 def _build_task(
-    task: str,
-    pulls: Sequence[PullRequest],
-    records: Sequence[PullRequest],
-    options: EfcbOptions,
-    readers: FileReaders,
+    task: str, pulls: Sequence[PullRequest], records: Sequence[PullRequest], options: EfcbOptions, readers: FileReaders
 ) -> tuple[list[Problem], list[RejectedChange]]:
     common = options.model_dump()
     form = repository_templates(records)
@@ -131,14 +127,10 @@ def _build_task(
         return [problem for item in questions for problem in gmcq_easy.easy_problems(item, easy)], refused
     if task == HARD_TASK:
         hard = ChoiceOptions.model_validate(common)
-        swapped, refused = gmcq_hard.hard_questions(
-            pulls, hard, form, code_models=CodeModels(records), readers=readers
-        )
+        swapped, refused = gmcq_hard.hard_questions(pulls, hard, form, code_models=CodeModels(records), readers=readers)
         return [problem for item in swapped for problem in gmcq_hard.hard_problems(item, hard)], refused
     if task == MASKED_TASK:
-        masked, refused = masked_problems.masked_items(
-            pulls, masked_problems.MaskOptions.model_validate(common), form
-        )
+        masked, refused = masked_problems.masked_items(pulls, masked_problems.MaskOptions.model_validate(common), form)
         return [masked_problems.masked_problem(item) for item in masked], refused
     described, refused = reverse_problems.reverse_items(pulls, options, form)
     wanted = next(entry for entry in reverse_problems.TASKS if entry == task)

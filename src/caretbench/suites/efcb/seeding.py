@@ -24,14 +24,7 @@ def seeded_random(seed: int, purpose: str, item: str) -> random.Random:
 
 
 def problem_id(
-    task: str,
-    tier: str,
-    repo: str,
-    merge_sha: str,
-    configuration: str,
-    *,
-    variant: str = "",
-    rotation: int = 0,
+    task: str, tier: str, repo: str, merge_sha: str, configuration: str, *, variant: str = "", rotation: int = 0
 ) -> str:
     """Return the id of a problem: ``tailscale/gmcq-easy-matched/1a2b3c4d5e``.
 

@@ -65,9 +65,7 @@ class Efcb(Suite):
             return ProblemSet.of("starter", starter_problems.load_starter_problems())
         root = Path(source)
         if not root.is_dir():
-            raise DataError(
-                f"{source}: no such folder; use starter, or a folder that caretbench build efcb wrote"
-            )
+            raise DataError(f"{source}: no such folder; use starter, or a folder that caretbench build efcb wrote")
         return ProblemSet.of(root.resolve().name, EfcbFolder(root).read_problems())
 
     def build(
@@ -104,10 +102,7 @@ class Efcb(Suite):
         check = next((check for check in problem.checks if isinstance(check, ChoiceCheck)), None)
         if check is not None:
             answer = choice_answers.parse_choice(text, profile)
-            values = {
-                "passed": float(answer.choice == check.correct),
-                "invalid": float(answer.choice is None),
-            }
+            values = {"passed": float(answer.choice == check.correct), "invalid": float(answer.choice is None)}
             details = {"answer": answer.letter or "", "reason": answer.reason or ""}
             return [Measurement("choice@1", values, details)]
         if problem.labels["task"] == MASKED_TASK:
@@ -124,9 +119,7 @@ class Efcb(Suite):
 
         def measured(problem: Problem, text: str | None) -> Mapping[str, float]:
             return {
-                name: value
-                for entry in self.measure(problem, text, "default")
-                for name, value in entry.values.items()
+                name: value for entry in self.measure(problem, text, "default") for name, value in entry.values.items()
             }
 
         return QuestionGate(measured, progress)
@@ -139,11 +132,7 @@ class Efcb(Suite):
         """
         if rules_of(profile).judged_as_it_came or problem.labels.get("tier") == WHOLE_PATCH_TIER:
             return text
-        if (
-            problem.label("task") == MASKED_TASK
-            and isinstance(problem.shown, Question)
-            and problem.shown.context
-        ):
+        if problem.label("task") == MASKED_TASK and isinstance(problem.shown, Question) and problem.shown.context:
             return parse_masked_answer(text, problem.shown.context[0].text).text
         found = parse_description(text)
         return f"Title: {found.title}\n\nBody: {found.body}".rstrip() if found.text else ""
@@ -168,8 +157,6 @@ class Efcb(Suite):
         except KeyError:
             return value
 
-    def result_tables(
-        self, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int
-    ) -> tuple[Table, ...]:
+    def result_tables(self, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> tuple[Table, ...]:
         """Return the score, and tables in the paper's form."""
         return result_tables(results, problems, seed)

@@ -58,9 +58,7 @@ def _fits(splice: FileSplice, before: bytes, language: str, text: str) -> bool:
     return fault_count(parse(splice.content(before, text), language), language) <= allowed
 
 
-def _closed(
-    tree: tree_sitter.Tree, splice: FileSplice, before: bytes, text: str, language: str
-) -> Iterator[str]:
+def _closed(tree: tree_sitter.Tree, splice: FileSplice, before: bytes, text: str, language: str) -> Iterator[str]:
     """Yield the answer with its open brackets closed at the end, then also with blocks around it closed."""
     body = text.rstrip()
     if language == "python":

@@ -113,9 +113,7 @@ def _check(options: Mapping[str, Any]) -> CheckSettings | None:
     output = None
     if expected is not None:
         file, colon, how = expected.rpartition(":")
-        output = OutputSettings.model_validate(
-            {"file": file, "comparison": how} if colon else {"file": expected}
-        )
+        output = OutputSettings.model_validate({"file": file, "comparison": how} if colon else {"file": expected})
     return CheckSettings(
         command=command,
         junit=tuple(junit or ()),

@@ -118,9 +118,7 @@ def _numbers(built: BuiltTasks, wall_s: float) -> dict[str, JsonValue]:
         "tasks": built.task_count,
         "lines": dict(manifest.lines),
         "reached_lines": dict(manifest.reached_lines),
-        "valid_per_1000_reached_lines": round(1000 * built.yield_task_count / reached, 1)
-        if reached
-        else None,
+        "valid_per_1000_reached_lines": round(1000 * built.yield_task_count / reached, 1) if reached else None,
         "not_candidates": dict(manifest.rejected),
         "passed_over": dict(manifest.passed_over),
         "unknown_reach": dict(manifest.unknown_reach),

@@ -68,9 +68,7 @@ def _to_the_end(file: FileAnalysis, order: list[int], span: tuple[int, int]) -> 
         first -= 1
         above = source.text(source.lines_of(first - 1, first - 1)).strip() if first > 1 else ""
     inner = [line for line in order if first <= line <= last]
-    around = [
-        scope.span for scope in file.enclosing_scopes(span) if scope.span != span and scope.kind in _MOVED
-    ]
+    around = [scope.span for scope in file.enclosing_scopes(span) if scope.span != span and scope.kind in _MOVED]
     if around:
         begin, end = source.line_at(around[-1][0]), source.line_at(max(0, around[-1][1] - 1))
         closes = source.data[: around[-1][1]].endswith(b"}")

@@ -128,9 +128,7 @@ def other_files(context_problem: ContextProblem) -> list[FileExcerpt]:
     paths = [
         path
         for path, file in context_problem.analysis.files.items()
-        if path != context_problem.splice.path
-        and file.source.language == language
-        and not is_test_path(path, language)
+        if path != context_problem.splice.path and file.source.language == language and not is_test_path(path, language)
     ]
     found: list[FileExcerpt] = []
     room = MAX_CONTEXT_BYTES

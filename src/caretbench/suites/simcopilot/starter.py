@@ -83,9 +83,7 @@ def _load(name: str, root: Path, store: SnapshotStore) -> list[Problem]:
     return problems
 
 
-def _problem(
-    task: StarterTask, settings: ProjectSettings, snapshot: str, data: bytes, check: TestsCheck
-) -> Problem:
+def _problem(task: StarterTask, settings: ProjectSettings, snapshot: str, data: bytes, check: TestsCheck) -> Problem:
     name = str(task.labels["project"])
     return Problem(
         id=f"{name}/{task.path}#{task.sha256}:{task.start}-{task.end}:{task.mode}",
@@ -96,9 +94,7 @@ def _problem(
             suffix="" if task.mode == "suffix_hidden" else visible_text(data[task.end :]),
             path=task.path,
         ),
-        splice=FileSplice(
-            snapshot=snapshot, path=task.path, start=task.start, end=task.end, newline=task.newline
-        ),
+        splice=FileSplice(snapshot=snapshot, path=task.path, start=task.start, end=task.end, newline=task.newline),
         reference=visible_text(data[task.start : task.end]),
         checks=(check,),
         labels=task.labels,

@@ -31,14 +31,7 @@ from caretbench.suites.simcopilot.released import spans as released
 from caretbench.suites.simcopilot.released.paper_rules import paper_rules
 from caretbench.suites.simcopilot.released.tables import released_tables
 from caretbench.suites.simcopilot.task_folder import TaskFolder
-from caretbench.suites.suite_types import (
-    BuildResult,
-    Measurement,
-    PaperTable,
-    ProblemSet,
-    Stratification,
-    Table,
-)
+from caretbench.suites.suite_types import BuildResult, Measurement, PaperTable, ProblemSet, Stratification, Table
 from caretbench.validation.workspace_gate import WorkspaceGate
 
 _MODES = {"completion": "suffix_hidden"}

@@ -34,12 +34,7 @@ from caretbench.projects.project_check import ProjectCheck, check_project
 from caretbench.projects.reference_runs import ReferenceRuns, run_checks, select_tests
 from caretbench.projects.runner_options import has_selected_tests
 from caretbench.projects.setup.command_detection import NamedCheck, project_checks
-from caretbench.projects.setup.project_setup import (
-    reaches_nothing_message,
-    resolve_setup,
-    run_setup,
-    with_setup_hint,
-)
+from caretbench.projects.setup.project_setup import reaches_nothing_message, resolve_setup, run_setup, with_setup_hint
 from caretbench.projects.setup.settings import CheckSettings, ProjectSettings, read_settings
 from caretbench.projects.statement_reach import StatementReach, measure_reach
 from caretbench.suites.simcopilot.build_types import BuiltTasks, SimCopilotOptions
@@ -93,9 +88,7 @@ class TaskBuilder:
             tasks = folder.write_problems(unverified=options.unverified) if self.validate else 0
         return BuiltTasks(manifest, candidates, verdicts, tasks)
 
-    def _existing_manifest(
-        self, folder: TaskFolder, current: dict[str, JsonValue], seed: int
-    ) -> BuildManifest | None:
+    def _existing_manifest(self, folder: TaskFolder, current: dict[str, JsonValue], seed: int) -> BuildManifest | None:
         """Return the manifest in the folder, of a build with the same project and options; None for a new folder."""
         if not folder.manifest_path.exists():
             others = [place for place in folder.path.iterdir() if not place.name.startswith(".")]
@@ -132,9 +125,7 @@ class TaskBuilder:
         if command:
             project = self._set_up(project, command, configured)
         snapshot = project.snapshot
-        hint = partial(
-            with_setup_hint, snapshot=snapshot, languages=languages, checks=configured, setup=command
-        )
+        hint = partial(with_setup_hint, snapshot=snapshot, languages=languages, checks=configured, setup=command)
         try:
             checks = project_checks(snapshot, languages, from_user=options.check, settings=settings.checks)
         except DataError as error:
@@ -239,9 +230,7 @@ class TaskBuilder:
         self.progress("reach", len(own), None)
         return reach
 
-    def _selected(
-        self, problems: Sequence[Problem], entry: NamedCheck, reach: StatementReach
-    ) -> Sequence[Problem]:
+    def _selected(self, problems: Sequence[Problem], entry: NamedCheck, reach: StatementReach) -> Sequence[Problem]:
         """Return the problems with the tests that reach each of them, if these are known."""
         if not reach.all_tests:
             return problems

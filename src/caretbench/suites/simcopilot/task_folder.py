@@ -114,10 +114,7 @@ class TaskFolder:
         """Return the gate's verdicts so far, by problem id."""
         if not self.validity_path.exists():
             return {}
-        return {
-            row.problem_id: row
-            for row in read_rows(self.validity_path, Validity, allow_partial_last_line=True)
-        }
+        return {row.problem_id: row for row in read_rows(self.validity_path, Validity, allow_partial_last_line=True)}
 
     def write_problems(self, *, unverified: bool = False) -> int:
         """Write ``problems.jsonl`` and return the number of tasks: valid candidates, and optionally unverified ones."""

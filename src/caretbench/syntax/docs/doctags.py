@@ -46,9 +46,7 @@ _TITLES = {
     "throws": ("raises", "throws", "exceptions"),
 }
 _SECTIONS = {title: about for about, titles in _TITLES.items() for title in titles}
-_ENTRY = re.compile(
-    r"\*{0,2}(?P<names>[\w.]+(?:\s*,\s*\*{0,2}[\w.]+)*)\s*(?:\([^)]*\))?\s*(?::\s*(?P<what>.*))?$"
-)
+_ENTRY = re.compile(r"\*{0,2}(?P<names>[\w.]+(?:\s*,\s*\*{0,2}[\w.]+)*)\s*(?:\([^)]*\))?\s*(?::\s*(?P<what>.*))?$")
 _XML = re.compile(r"</?[A-Za-z][^>\n]*>")
 
 

@@ -115,12 +115,7 @@ def _before(anchor: int, source: bytes, everything: list[Comment], *, plain: boo
 
 
 def _attached(
-    declaration: tree_sitter.Node,
-    name: tree_sitter.Node,
-    source: bytes,
-    everything: list[Comment],
-    *,
-    plain: bool,
+    declaration: tree_sitter.Node, name: tree_sitter.Node, source: bytes, everything: list[Comment], *, plain: bool
 ) -> tuple[str, Comment, Comment] | None:
     """Return text, first and last comment of the documentation, or None."""
     body = declaration.child_by_field_name("body")
@@ -154,8 +149,7 @@ def documentation_of(source: str, language: str, name: str) -> Documentation | N
     data = encode(source)
     declared = matches(tree.root_node, language, "declarations")
     found = sorted(
-        ((match["declaration"][0], match["name"][0]) for match in declared),
-        key=lambda pair: pair[0].start_byte,
+        ((match["declaration"][0], match["name"][0]) for match in declared), key=lambda pair: pair[0].start_byte
     )
     names = {declaration.id: _own_name(node) for declaration, node in found}
     wanted = name.replace("::", ".")

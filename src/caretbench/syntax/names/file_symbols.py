@@ -208,11 +208,7 @@ class FileSymbols(ControlFlow):
         self.flow.add(self._use(node))
 
     def _read_member(
-        self,
-        node: tree_sitter.Node,
-        *,
-        written: str | None = None,
-        before: tuple[NameUse | str, ...] | None = None,
+        self, node: tree_sitter.Node, *, written: str | None = None, before: tuple[NameUse | str, ...] | None = None
     ) -> tuple[NameUse | str, ...]:
         """Return the names of ``a.b.c``; the first name is also recorded as a use.
 
@@ -263,17 +259,13 @@ class FileSymbols(ControlFlow):
 
     def _is_self(self, node: tree_sitter.Node) -> bool:
         """Return whether a name is Python's ``self`` or ``cls`` inside a class."""
-        return (
-            self._text(node) in self.rules.self_names and self.scope.enclosing_scope(CLASS_SCOPES) is not None
-        )
+        return self._text(node) in self.rules.self_names and self.scope.enclosing_scope(CLASS_SCOPES) is not None
 
     def _site(self, node: tree_sitter.Node, binding: Binding) -> DefinitionSite:
         name, row = self._text(node), node.start_point.row
         return DefinitionSite(name, name, node.start_byte, node.end_byte, row, binding, self.flow)
 
-    def _define(
-        self, node: tree_sitter.Node, part: str, binding: Binding, target: ImportTarget | None = None
-    ) -> None:
+    def _define(self, node: tree_sitter.Node, part: str, binding: Binding, target: ImportTarget | None = None) -> None:
         site = self._site(node, binding)
         if self.rules.separate_methods and binding in {"function", "method"}:
             site.key = f"{site.name}()"

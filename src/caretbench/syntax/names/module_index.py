@@ -138,9 +138,7 @@ class ModuleIndex:
             return self._find_relative(file, module)
         if kind == "include":
             folder = posixpath.dirname(file.source.path)
-            return self._paths.get(posixpath.normpath(posixpath.join(folder, module))) or self._tails.get(
-                module
-            )
+            return self._paths.get(posixpath.normpath(posixpath.join(folder, module))) or self._tails.get(module)
         return None
 
     def _find_dotted(self, file: FileSymbols, module: str) -> FileSymbols | None:
@@ -169,11 +167,6 @@ class ModuleIndex:
         stem, dot, ending = target.rpartition(".")
         bare = stem if dot and ending in {"js", "mjs", "cjs", "jsx"} else target
         return next(
-            (
-                self._paths[path]
-                for base in (target, bare)
-                for end in _SCRIPTS
-                if (path := base + end) in self._paths
-            ),
+            (self._paths[path] for base in (target, bare) for end in _SCRIPTS if (path := base + end) in self._paths),
             None,
         )

@@ -7,14 +7,7 @@ from typing import Final
 from caretbench.syntax.analysis_types import CLASS_SCOPES, FUNCTION_SCOPES, Binding
 from caretbench.syntax.names.file_symbols import FileSymbols
 from caretbench.syntax.names.reaching_definitions import solve_reaching_definitions
-from caretbench.syntax.names.symbols import (
-    DefinitionSite,
-    FlowGraph,
-    ImportTarget,
-    NameScope,
-    NameUse,
-    Variable,
-)
+from caretbench.syntax.names.symbols import DefinitionSite, FlowGraph, ImportTarget, NameScope, NameUse, Variable
 
 _BINDING_BY_SCOPE: Final[dict[str, Binding]] = {
     "file": "global",
@@ -24,9 +17,7 @@ _BINDING_BY_SCOPE: Final[dict[str, Binding]] = {
 }
 
 
-def _declaring_scope(
-    file: FileSymbols, site: DefinitionSite, scope: NameScope, part: str
-) -> NameScope | None:
+def _declaring_scope(file: FileSymbols, site: DefinitionSite, scope: NameScope, part: str) -> NameScope | None:
     """Return the scope that a definition belongs to; None for a write to an undeclared name."""
     rules = file.rules
     if site.name in scope.globals:
@@ -39,9 +30,7 @@ def _declaring_scope(
         if site.name in home.globals:
             return file.file_scope
         if site.name in home.nonlocals or (rules.writing_declares != "function" and part != "target.hoisted"):
-            found = find_variable(
-                file, site.key, home.parent or home if site.name in home.nonlocals else scope
-            )
+            found = find_variable(file, site.key, home.parent or home if site.name in home.nonlocals else scope)
             if found is not None:
                 return found.scope
             return file.file_scope if rules.writing_declares == "file" else None
@@ -67,9 +56,7 @@ def find_variable(file: FileSymbols, name: str, scope: NameScope) -> Variable | 
     return None
 
 
-def _declare(
-    scope: NameScope, site: DefinitionSite, target: ImportTarget | None, types: tuple[str, ...]
-) -> Variable:
+def _declare(scope: NameScope, site: DefinitionSite, target: ImportTarget | None, types: tuple[str, ...]) -> Variable:
     variable = scope.symbols.get(site.key)
     if variable is None:
         variable = scope.symbols[site.key] = Variable(site.name, site.binding, scope)
@@ -90,11 +77,7 @@ def resolve_names(file: FileSymbols) -> None:
     """
     late = []
     for site, scope, part, types, target in file.written:
-        if (
-            part in {"target.write", "target.update"}
-            and file.rules.writing_declares != "function"
-            and target is None
-        ):
+        if part in {"target.write", "target.update"} and file.rules.writing_declares != "function" and target is None:
             late.append((site, scope, part, types))
             continue
         _declare_site(file, site, scope, part, types, target)

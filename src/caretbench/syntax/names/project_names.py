@@ -37,15 +37,11 @@ class ProjectNames:
         """Return the target of a use; None if it is unknown or built in."""
         if use.path:
             place = self._member_path(file, use)
-        elif use.variable is not None and not (
-            use.variable.scope.parent is None and use.scope.in_separate_method()
-        ):
+        elif use.variable is not None and not (use.variable.scope.parent is None and use.scope.in_separate_method()):
             place = ResolvedName(file, use.variable)
         else:
             place = self._inherited(file, use) or (
-                ResolvedName(file, use.variable)
-                if use.variable is not None
-                else self._unimported(file, use.key)
+                ResolvedName(file, use.variable) if use.variable is not None else self._unimported(file, use.key)
             )
         return self._followed(place) if place else None
 
@@ -80,9 +76,7 @@ class ProjectNames:
             start = ResolvedName(other, first, None, files_crossed + (other is not file))
             return self._through(start, rest) or self._through(start, [*rest[:-1], f"{rest[-1]}()"])
         if target.symbol is not None:
-            inner = self.modules.find_file(
-                file, self.modules.submodule_name(file, target.module, target.symbol)
-            )
+            inner = self.modules.find_file(file, self.modules.submodule_name(file, target.module, target.symbol))
             if inner is not None and inner is not file:
                 return ResolvedName(inner, None, None, files_crossed + 1)
         module = self.modules.find_file(file, target.module)
@@ -141,12 +135,7 @@ class ProjectNames:
         scope: NameScope | None = use.scope
         while scope is not None:
             home = self._class_around(file, scope) if scope.kind in CLASS_SCOPES or scope.owner else None
-            if (
-                home is not None
-                and home.file is not None
-                and home.variable is not None
-                and home.variable.inner_scope
-            ):
+            if home is not None and home.file is not None and home.variable is not None and home.variable.inner_scope:
                 found = self._of_class(home.file, home.variable.inner_scope, use.key, home.files_crossed)
                 if found is not None:
                     return found
@@ -194,9 +183,7 @@ class ProjectNames:
             if home is None:
                 continue
             if home.library is not None:
-                return ResolvedName(
-                    None, None, f"{home.library}.{name.removesuffix('()')}", home.files_crossed
-                )
+                return ResolvedName(None, None, f"{home.library}.{name.removesuffix('()')}", home.files_crossed)
             if home.file is not None and home.variable is not None and home.variable.inner_scope:
                 return self._of_class(
                     home.file, home.variable.inner_scope, name, place.files_crossed + home.files_crossed
@@ -213,14 +200,7 @@ class ProjectNames:
         return self._followed(place) if place else None
 
     def _of_class(
-        self,
-        file: FileSymbols,
-        scope: NameScope,
-        name: str,
-        files_crossed: int = 0,
-        *,
-        own: bool = True,
-        hops: int = 0,
+        self, file: FileSymbols, scope: NameScope, name: str, files_crossed: int = 0, *, own: bool = True, hops: int = 0
     ) -> ResolvedName | None:
         """Return a member of a class or of its base classes."""
         if own and (found := scope.symbols.get(name)) is not None:
@@ -236,27 +216,14 @@ class ProjectNames:
         return self._of_bases(file, scope, bases or scope.bases, name, files_crossed, hops)
 
     def _of_bases(
-        self,
-        file: FileSymbols,
-        scope: NameScope,
-        bases: Iterable[str],
-        name: str,
-        files_crossed: int,
-        hops: int,
+        self, file: FileSymbols, scope: NameScope, bases: Iterable[str], name: str, files_crossed: int, hops: int
     ) -> ResolvedName | None:
         for base in bases:
             home = self._type(file, scope.parent or scope, base)
-            if (
-                home is None
-                or home.variable is None
-                or home.file is None
-                or home.variable.inner_scope is None
-            ):
+            if home is None or home.variable is None or home.file is None or home.variable.inner_scope is None:
                 continue
             inner_scope = home.variable.inner_scope
-            inherited = self._of_class(
-                home.file, inner_scope, name, files_crossed + home.files_crossed, hops=hops + 1
-            )
+            inherited = self._of_class(home.file, inner_scope, name, files_crossed + home.files_crossed, hops=hops + 1)
             if inherited is not None:
                 return inherited
         return None

@@ -38,11 +38,7 @@ def _number(flow: FlowGraph) -> DefinitionBits:
     sites: dict[Variable, list[DefinitionSite]] = {}
     for block in flow.blocks:
         for event in block:
-            if (
-                isinstance(event, DefinitionSite)
-                and event.variable is not None
-                and event.variable.flow is flow
-            ):
+            if isinstance(event, DefinitionSite) and event.variable is not None and event.variable.flow is flow:
                 known = sites.setdefault(event.variable, [])
                 event.index = len(known)
                 known.append(event)

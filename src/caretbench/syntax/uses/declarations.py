@@ -82,9 +82,7 @@ class DeclarationIndex:
     def resolve(self, name: str, position: int) -> Declaration | None:
         """Return the declaration that a name refers to at a position (the innermost and latest), or None."""
         inside = [
-            one
-            for one in self._by_name.get(name, ())
-            if one.scope_start <= position < one.end and one.role != "field"
+            one for one in self._by_name.get(name, ()) if one.scope_start <= position < one.end and one.role != "field"
         ]
         before = [one for one in inside if one.usable_from <= position or one.start == position]
         if not before:
@@ -95,19 +93,12 @@ class DeclarationIndex:
         """Return the variables that can be used at a position and have a value there, each name once."""
         found: dict[str, Declaration] = {}
         for one in self.all:
-            if one.scope_start <= position < one.end and one.role in (
-                "parameter",
-                "local",
-                "comprehended",
-                "constant",
-            ):
+            if one.scope_start <= position < one.end and one.role in ("parameter", "local", "comprehended", "constant"):
                 earlier = found.get(one.name)
                 if earlier is None or (earlier.scope_start, earlier.start) <= (one.scope_start, one.start):
                     if one.usable_from <= position:
                         found[one.name] = one
-                    elif (
-                        one.role == "local" and earlier is not None and one.scope_start > earlier.scope_start
-                    ):
+                    elif one.role == "local" and earlier is not None and one.scope_start > earlier.scope_start:
                         found.pop(one.name)  # hidden by a name that has no value yet
         return [one for one in found.values() if one.assigned]
 
@@ -166,9 +157,7 @@ class DeclarationIndex:
             return plain_type(type_text)
         if value is not None and is_function(value):
             return "function"
-        kind = plain_type(type_text) or (
-            inferred_kind(value, self._grammar) + place if value is not None else ""
-        )
+        kind = plain_type(type_text) or (inferred_kind(value, self._grammar) + place if value is not None else "")
         around = node.parent.type if node.parent is not None else ""
         return kind + _MARKS.get(around, "") if kind else ""
 
@@ -195,11 +184,7 @@ def _value_of(name: tree_sitter.Node, values: tree_sitter.Node) -> tuple[tree_si
     around = name.parent
     names = around.named_children if around is not None and around.type in _LISTS else [name]
     index = next((number for number, one in enumerate(names) if one.start_byte == name.start_byte), 0)
-    given = (
-        values.named_children
-        if values.type in ("expression_list", "tuple", "right_assignment_list")
-        else [values]
-    )
+    given = values.named_children if values.type in ("expression_list", "tuple", "right_assignment_list") else [values]
     if len(given) == len(names):
         return given[index], ""
     return (given[0], f"#{index}") if len(given) == 1 else (None, "")
@@ -218,16 +203,8 @@ def _parameters(node: tree_sitter.Node) -> tuple[tuple[str, ...], int]:
         names = child.children_by_field_name("name") if child.type == "parameter_declaration" else [child]
         text = text_of(written) if written is not None else ""
         # A variadic parameter counts as any number of parameters.
-        many = (
-            bool(re.match(r"\*|\.\.\.|params\b|&\w+$", text_of(child)))
-            or "..." in text
-            or "variadic" in child.type
-        )
-        optional = (
-            child.child_by_field_name("value") is not None
-            or "default" in child.type
-            or "optional" in child.type
-        )
+        many = bool(re.match(r"\*|\.\.\.|params\b|&\w+$", text_of(child))) or "..." in text or "variadic" in child.type
+        optional = child.child_by_field_name("value") is not None or "default" in child.type or "optional" in child.type
         found += [("..." if many else "") + text] * max(1, len(names))
         required_parameters += 0 if many or optional or "=" in text_of(child) else max(1, len(names))
     return tuple(found), required_parameters

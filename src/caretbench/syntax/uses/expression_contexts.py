@@ -46,9 +46,7 @@ _CALLEES: Final = ("function", "constructor", "name", "method", "type")
 _CLEAR: Final = frozenset({"parenthesized_expression", "non_null_expression", "parenthesized_statements"})
 _BRANCHES: Final = frozenset({"ternary_expression", "conditional_expression", "conditional"})
 _BOOLEAN: Final = frozenset({"&&", "||", "and", "or"})
-_COMPARING: Final = frozenset(
-    {"==", "!=", "<", ">", "<=", ">=", "===", "!==", "is", "is not", "in", "not in"}
-)
+_COMPARING: Final = frozenset({"==", "!=", "<", ">", "<=", ">=", "===", "!==", "is", "is not", "in", "not in"})
 _BINARY: Final = frozenset({
     "binary_expression", "binary_operator", "boolean_operator", "comparison_operator", "binary",
 })  # fmt: skip
@@ -209,9 +207,7 @@ def _declared(node: tree_sitter.Node, parent: tree_sitter.Node) -> str:
     if _is(named, node):
         return "target"
     around = parent.parent
-    written = parent.child_by_field_name("type") or (
-        around.child_by_field_name("type") if around is not None else None
-    )
+    written = parent.child_by_field_name("type") or (around.child_by_field_name("type") if around is not None else None)
     type_name = plain_type(text_of(written)) if written is not None else ""
     return f"init:{type_name}" if type_name else f"init of {_short(named)}:{parent.start_byte}"
 
@@ -282,11 +278,7 @@ def _object(parent: tree_sitter.Node) -> str:
     if parent.type in CALL_NODES:
         given = arguments_of(parent)
         return f"object:{name}/{len(given)}" if given is not None else f"object:{name}"
-    if (
-        around is not None
-        and around.type in CALL_NODES
-        and _is(around.child_by_field_name("function"), parent)
-    ):
+    if around is not None and around.type in CALL_NODES and _is(around.child_by_field_name("function"), parent):
         return f"object:{name}/{len(arguments_of(around) or ())}"
     return f"object:{name}"
 

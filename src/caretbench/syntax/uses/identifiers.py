@@ -99,11 +99,7 @@ class _Reader:
         return self._ids.get(word, set())
 
     def _walk(self, root: tree_sitter.Node) -> None:
-        functions, tokens, symmetric = (
-            self._word("function"),
-            self._word("identifier"),
-            self._word("symmetric"),
-        )
+        functions, tokens, symmetric = (self._word("function"), self._word("identifier"), self._word("symmetric"))
         waiting: list[tuple[tree_sitter.Node, bool, int, tuple[int, ...]]] = [(root, True, 0, ())]
         while waiting:
             node, usable, function, unordered_groups = waiting.pop()
@@ -121,9 +117,7 @@ class _Reader:
                 )
             elif identity in symmetric and not self._continues(node, symmetric):
                 unordered_groups = (*unordered_groups, self._number(self._operands(node, symmetric)))
-            waiting.extend(
-                (child, usable, function, unordered_groups) for child in reversed(node.named_children)
-            )
+            waiting.extend((child, usable, function, unordered_groups) for child in reversed(node.named_children))
 
     def _number(self, group_member_spans: list[Span]) -> int:
         self._parts[len(self._parts)] = tuple(group_member_spans)
@@ -145,9 +139,7 @@ class _Reader:
                 found.append(Span(child.start_byte, child.end_byte))
         return found
 
-    def _add(
-        self, node: tree_sitter.Node, usable: bool, function: int, unordered_groups: tuple[int, ...]
-    ) -> None:
+    def _add(self, node: tree_sitter.Node, usable: bool, function: int, unordered_groups: tuple[int, ...]) -> None:
         name = self._data[node.start_byte : node.end_byte].decode("utf-8", "surrogatepass")
         if not name:  # invented by the parser
             return
@@ -157,9 +149,7 @@ class _Reader:
         syntactic_position = f"{node.type} {self._place(node)} {naming_style(name)}" if usable else ""
         row = node.start_point.row
         self._names.append(
-            Identifier(
-                name, node.start_byte, node.end_byte, row, syntactic_position, function, unordered_groups
-            )
+            Identifier(name, node.start_byte, node.end_byte, row, syntactic_position, function, unordered_groups)
         )
 
     def _place(self, node: tree_sitter.Node) -> str:
@@ -170,9 +160,7 @@ class _Reader:
             if before is not None:
                 places.append(_BEFORE.get(before.type, ""))
             if after is not None:
-                is_call = (
-                    after.type == "token_tree" and self._data[after.start_byte : after.start_byte + 1] == b"("
-                )
+                is_call = after.type == "token_tree" and self._data[after.start_byte : after.start_byte + 1] == b"("
                 places.append("called" if is_call else _AFTER.get(after.type, ""))
         return "+".join(place for place in places if place) or "plain"
 

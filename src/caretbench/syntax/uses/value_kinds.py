@@ -27,22 +27,14 @@ _LITERALS: Final[Mapping[str, str]] = {
     "simple_symbol": "symbol",
 }  # fmt: skip
 _NAMES: Final = frozenset({"identifier", "constant"})
-_CALLS: Final = frozenset(
-    {"call", "call_expression", "method_invocation", "invocation_expression", "macro_invocation"}
-)
-_NEW: Final = frozenset(
-    {"object_creation_expression", "new_expression", "composite_literal", "struct_expression"}
-)
+_CALLS: Final = frozenset({"call", "call_expression", "method_invocation", "invocation_expression", "macro_invocation"})
+_NEW: Final = frozenset({"object_creation_expression", "new_expression", "composite_literal", "struct_expression"})
 _FUNCTIONS: Final = frozenset({
     "arrow_function", "function_expression", "lambda", "lambda_expression", "func_literal", "closure_expression",
 })  # fmt: skip
-_COMPARISONS: Final = frozenset(
-    {"==", "!=", "<", ">", "<=", ">=", "===", "!==", "&&", "||", "not", "!", "in"}
-)
+_COMPARISONS: Final = frozenset({"==", "!=", "<", ">", "<=", ">=", "===", "!==", "&&", "||", "not", "!", "in"})
 _WRAPPERS: Final = frozenset({"parenthesized_expression", "unary_expression", "await_expression", "await"})
-_INFERRED: Final = re.compile(
-    r"(?:const\s+|final\s+)?(?:var|auto|decltype\(auto\)|any|unknown|_|dynamic)\s*[&*]*"
-)
+_INFERRED: Final = re.compile(r"(?:const\s+|final\s+)?(?:var|auto|decltype\(auto\)|any|unknown|_|dynamic)\s*[&*]*")
 
 
 def kind_of_value(node: tree_sitter.Node) -> str:
@@ -52,10 +44,7 @@ def kind_of_value(node: tree_sitter.Node) -> str:
         return kind
     if node.type in _NAMES:
         return "name"
-    if (
-        node.type in ("unary_expression", "unary_operator", "unary", "prefix_unary_expression")
-        and node.named_children
-    ):
+    if node.type in ("unary_expression", "unary_operator", "unary", "prefix_unary_expression") and node.named_children:
         sign = (node.text or b"")[:1]
         inner = kind_of_value(node.named_children[-1])
         return inner if sign in b"-+" and inner in ("int", "float", "number") else ""

@@ -40,9 +40,7 @@ class Toy(Suite):
             return ProblemSet.of("starter", [_problem(first, 2, "python") for first in (1, 3, 5)])
         path = Path(source) / "problems.jsonl"
         if not path.is_file():
-            raise DataError(
-                f"{source}: no such folder; say starter, or give a folder of `caretbench build toy`"
-            )
+            raise DataError(f"{source}: no such folder; say starter, or give a folder of `caretbench build toy`")
         return ProblemSet.of(Path(source).name, list(read_rows(path, Problem)))
 
     def build(
@@ -119,9 +117,7 @@ def _request(key: str, first: int, second: int) -> BuildRequest:
 
 
 def _problem(first: int, second: int, language: str, text: str = "") -> Problem:
-    docstring = (
-        " ".join(text.replace("\\", "/").replace('"', "'").split()) or f"The sum of {first} and {second}."
-    )
+    docstring = " ".join(text.replace("\\", "/").replace('"', "'").split()) or f"The sum of {first} and {second}."
     prefix = f'"""{docstring}"""\ntotal = '
     identity = f"{language}/{first}-{second}"
     return Problem(

@@ -43,9 +43,7 @@ ATTRIBUTES_SINCE = (6, 6)
 OVERLAY_SINCE = (5, 11)
 """First Linux version that mounts overlays in user namespaces."""
 _ATTRIBUTES = "CONFIG_TMPFS_XATTR"
-_ATTEMPT = re.compile(
-    r"(?P<step>memory|attributes|layers): (?:\[Errno (?P<number>\d+)\] )?(?P<said>.*)", re.DOTALL
-)
+_ATTEMPT = re.compile(r"(?P<step>memory|attributes|layers): (?:\[Errno (?P<number>\d+)\] )?(?P<said>.*)", re.DOTALL)
 
 
 class KernelFacts(NamedTuple):
@@ -137,9 +135,7 @@ def _of_layers(number: int, message: str, kernel: KernelFacts) -> str:
             f"it needs Linux {_since(OVERLAY_SINCE)} or later"
         )
     if number in (errno.EPERM, errno.EACCES):
-        return (
-            f"the machine's security rules refuse an overlay in a user namespace ({_name(number, message)})"
-        )
+        return f"the machine's security rules refuse an overlay in a user namespace ({_name(number, message)})"
     return f"the kernel lays no overlay over the cache's file system ({_name(number, message)})"
 
 

@@ -48,9 +48,7 @@ def enter_private_mounts(stage: str) -> None:
 
 def attach_mount(descriptor: int, place: str) -> None:
     """Attach a detached mount at the path ``place`` in this thread's mount namespace."""
-    _check(
-        _libc.syscall(_MOVE_MOUNT, descriptor, b"", _HERE, place.encode(), _FROM_DESCRIPTOR), f"mount {place}"
-    )
+    _check(_libc.syscall(_MOVE_MOUNT, descriptor, b"", _HERE, place.encode(), _FROM_DESCRIPTOR), f"mount {place}")
 
 
 def detach_mount(place: str) -> None:
@@ -74,11 +72,7 @@ def open_mount(path: str, user: int, bubblewrap_path: str, *, writable: bool = F
     try:
         try:
             with _lock:  # nobody closes the map meanwhile
-                owner = (
-                    _id_map(known.st_uid, known.st_gid, user, bubblewrap_path)
-                    if known.st_uid != user
-                    else None
-                )
+                owner = _id_map(known.st_uid, known.st_gid, user, bubblewrap_path) if known.st_uid != user else None
                 _set(descriptor, attributes | (_ID_MAP if owner is not None else 0), owner or 0)
         except OSError:
             obstacle = _obstacle(path)

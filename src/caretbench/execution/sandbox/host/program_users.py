@@ -49,15 +49,15 @@ def program_users() -> range | None:
         return None
     taken = [*_accounts(), *_subordinates()]
     for first in _FIRST:
-        wanted = range(first, first + _COUNT)
-        free = not any(begin < wanted.stop and wanted.start < end for begin, end in taken)
-        if free and _mapped(wanted, "uid") and _mapped(wanted, "gid"):
+        candidate = range(first, first + _COUNT)
+        free = not any(begin < candidate.stop and candidate.start < end for begin, end in taken)
+        if free and _mapped(candidate, "uid") and _mapped(candidate, "gid"):
             if missing := missing_capabilities(*_NEEDED):
                 raise NoProgramUsers(
                     f"root starts programs as users of their own and ends them, and lacks {' and '.join(missing)}: "
                     "give it that, or start CaretBench as an ordinary user"
                 )
-            return wanted
+            return candidate
     if _is_ordinary_outside():
         return None
     raise NoProgramUsers(
@@ -87,15 +87,13 @@ def leased_user() -> Iterator[tuple[int, int]]:
     Raises:
         NoUsers: all are taken, there is no place for the leases, or this process is an ordinary user, who has none.
     """
-    given = program_users()
-    if given is None:
+    users = program_users()
+    if users is None:
         raise NoProgramUsers("an ordinary user starts programs here, and has no other users for them")
     try:
-        leased = lease_free_user(given[1:])
+        leased = lease_free_user(users[1:])
     except PermissionError as error:
-        raise NoProgramUsers(
-            f"root cannot lease a user to a program: {error}; let root write in /run"
-        ) from None
+        raise NoProgramUsers(f"root cannot lease a user to a program: {error}; let root write in /run") from None
     if leased is None:
         raise NoProgramUsers(
             f"all {_COUNT - 1} users for programs are leased to programs that root's CaretBench processes run now "
@@ -187,10 +185,8 @@ def _lines(path: str) -> list[str]:
         return []
 
 
-def _mapped(wanted: range, kind: str) -> bool:
-    return any(
-        first <= wanted.start and wanted.stop <= first + count for first, _, count in _map(f"{kind}_map")
-    )
+def _mapped(candidate: range, kind: str) -> bool:
+    return any(first <= candidate.start and candidate.stop <= first + count for first, _, count in _map(f"{kind}_map"))
 
 
 def _is_ordinary_outside() -> bool:

@@ -192,9 +192,7 @@ def _remove_leftovers(parent: Path) -> None:
                 os.close(held)
 
 
-def delegated_groups(
-    mount_point: Path = Path("/sys/fs/cgroup"), proc_cgroup_text: str | None = None
-) -> Iterator[Path]:
+def delegated_groups(mount_point: Path = Path("/sys/fs/cgroup"), proc_cgroup_text: str | None = None) -> Iterator[Path]:
     """Yield version-2 groups in which this process may create groups: its own and its parents, the nearest first.
 
     ``mount_point`` is where control groups are mounted, ``proc_cgroup_text`` the text of ``/proc/self/cgroup``.

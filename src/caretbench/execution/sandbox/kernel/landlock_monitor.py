@@ -93,10 +93,7 @@ def drop_bounding_set() -> None:
 def keep_capabilities(capability_mask: int) -> None:
     """Drop all capabilities except these."""
     header = struct.pack("Ii", CAPABILITY_VERSION, 0)
-    check(
-        libc.capset(header, struct.pack("6I", capability_mask, capability_mask, capability_mask, 0, 0, 0)),
-        "capset",
-    )
+    check(libc.capset(header, struct.pack("6I", capability_mask, capability_mask, capability_mask, 0, 0, 0)), "capset")
 
 
 def create_links(confinement: dict[str, Any]) -> None:

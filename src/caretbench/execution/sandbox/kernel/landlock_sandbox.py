@@ -144,11 +144,7 @@ class LandlockSandbox:
 
         ``group`` is the control group that bounds its memory; ``memory`` names the mechanism for the result.
         """
-        invocation, read_only_binds, writable = (
-            resolved.invocation,
-            resolved.read_only_binds,
-            resolved.writable,
-        )
+        invocation, read_only_binds, writable = (resolved.invocation, resolved.read_only_binds, resolved.writable)
         with ExitStack() as stack:
             user, name = stack.enter_context(leased_user()) if self._root else (None, None)
             root, folder_held = stack.enter_context(_private_folder())
@@ -233,10 +229,7 @@ class LandlockSandbox:
             self._threads = (now, _threads_of(os.getuid()))
         most = self._threads[1] + 8 * limits.pids
         assert isinstance(bounds, list)  # noqa: S101  ours
-        return [
-            (name, most, most) if name == "RLIMIT_NPROC" else (name, soft, hard)
-            for name, soft, hard in bounds
-        ]
+        return [(name, most, most) if name == "RLIMIT_NPROC" else (name, soft, hard) for name, soft, hard in bounds]
 
 
 def _closed(read_only_binds: Mapping[str, str], writable: Mapping[str, str]) -> list[str]:
@@ -361,9 +354,7 @@ def _give_away(folder: str, user: int) -> None:
 
 
 def _may_read_all() -> bool:
-    words = dict(
-        line.split(":\t", 1) for line in Path("/proc/self/status").read_text().splitlines() if ":\t" in line
-    )
+    words = dict(line.split(":\t", 1) for line in Path("/proc/self/status").read_text().splitlines() if ":\t" in line)
     return bool(int(words["CapPrm"], 16) & _READ_SEARCH)
 
 

@@ -40,9 +40,7 @@ class SystemCallRule(NamedTuple):
 _ALWAYS = (
     SystemCallRule("socket", _EAFNOSUPPORT),
     SystemCallRule("connect bind listen"),
-    SystemCallRule(
-        "socketpair", allowed=(1,)
-    ),  # a Unix pair; and not of datagrams, which could be sent elsewhere
+    SystemCallRule("socketpair", allowed=(1,)),  # a Unix pair; and not of datagrams, which could be sent elsewhere
     SystemCallRule("socketpair", argument=1, allowed=(1, 5), mask=0xF),
     SystemCallRule("shmget shmat semget msgget mq_open", _ENOSYS),
     SystemCallRule("prlimit64", allowed=(0,)),  # the limits of others
@@ -71,16 +69,11 @@ def _compiled(rule: SystemCallRule, numbers: Mapping[str, int]) -> Iterator[byte
     values = rule.allowed or rule.refused
     body = [refuse]
     if values:
-        body = [
-            bpf_instruction(_LOAD, _ARGUMENTS_OFFSET + 8 * rule.argument),
-            bpf_instruction(_AND, rule.mask),
-        ]
+        body = [bpf_instruction(_LOAD, _ARGUMENTS_OFFSET + 8 * rule.argument), bpf_instruction(_AND, rule.mask)]
         for left, value in zip(range(len(values) - 1, -1, -1), values, strict=True):
             # A value that is listed jumps over the rest of the list; what is not listed falls through it.
             skip = left + 1 if rule.allowed else left
-            body.append(
-                bpf_instruction(_EQUAL, value, if_true=skip, if_false=1 if rule.refused and not left else 0)
-            )
+            body.append(bpf_instruction(_EQUAL, value, if_true=skip, if_false=1 if rule.refused and not left else 0))
         body += [refuse, bpf_instruction(_LOAD, _NUMBER_OFFSET)]
     for name in rule.calls.split():
         if name in numbers:

@@ -52,11 +52,7 @@ class IndexHost(FrozenModel):
 @cache
 def public_index_hosts() -> tuple[IndexHost, ...]:
     """Return the public package indexes from the data file."""
-    text = (
-        resources.files("caretbench.execution.sandbox.package_index")
-        .joinpath("index_hosts.toml")
-        .read_text("utf-8")
-    )
+    text = resources.files("caretbench.execution.sandbox.package_index").joinpath("index_hosts.toml").read_text("utf-8")
     return tuple(IndexHost.model_validate(entry) for entry in tomllib.loads(text)["hosts"])
 
 
@@ -121,9 +117,7 @@ def _add(found: dict[str, IndexHost], parts: SplitResult, about: str) -> None:
 def _address(setting: str, url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
-        named = parts.scheme in _DEFAULT_PORTS and IndexHost(
-            name=parts.hostname or "", ports=(parts.port or 1,)
-        )
+        named = parts.scheme in _DEFAULT_PORTS and IndexHost(name=parts.hostname or "", ports=(parts.port or 1,))
     except ValueError:
         named = False
     if not named:
@@ -134,9 +128,7 @@ def _address(setting: str, url: str) -> SplitResult:
 def proxy_environment(policy: IndexPolicy) -> dict[str, str]:
     """Return variables that point pip, uv, npm, Maven, Go, curl and apt to the proxy and its certificates."""
     proxy = f"http://127.0.0.1:{PROXY_PORT}"
-    java = " ".join(
-        f"-D{scheme}.proxyHost=127.0.0.1 -D{scheme}.proxyPort={PROXY_PORT}" for scheme in ("http", "https")
-    )
+    java = " ".join(f"-D{scheme}.proxyHost=127.0.0.1 -D{scheme}.proxyPort={PROXY_PORT}" for scheme in ("http", "https"))
     names = (
         "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "npm_config_proxy", "npm_config_https_proxy",
     )  # fmt: skip

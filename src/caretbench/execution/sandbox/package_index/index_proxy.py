@@ -156,9 +156,7 @@ class IndexProxy:
             return
         listener = socket.socket(fileno=handed[0])
         listener.setblocking(False)
-        self._server = await asyncio.start_server(
-            self._accept, sock=listener, limit=self.policy.max_head_bytes
-        )
+        self._server = await asyncio.start_server(self._accept, sock=listener, limit=self.policy.max_head_bytes)
         try:
             await asyncio.Event().wait()
         finally:
@@ -213,18 +211,12 @@ class IndexProxy:
             async with asyncio.timeout(self.policy.head_timeout_s):
                 head = await reader.readuntil(b"\r\n\r\n")
         except asyncio.LimitOverrunError:
-            raise _Refused(
-                f"a request's head has more than {self.policy.max_head_bytes} bytes", 431
-            ) from None
+            raise _Refused(f"a request's head has more than {self.policy.max_head_bytes} bytes", 431) from None
         except TimeoutError:
             raise _Refused(f"a request's head did not come within {self.policy.head_timeout_s:g} s") from None
         line, *fields = head[:-4].split(b"\r\n")
         words = line.split(b" ")
-        if (
-            len(words) != 3
-            or not words[2].startswith(b"HTTP/1.")
-            or re.search(rb"[\r\n\0]", b"".join(fields) + line)
-        ):
+        if len(words) != 3 or not words[2].startswith(b"HTTP/1.") or re.search(rb"[\r\n\0]", b"".join(fields) + line):
             raise _Refused("it is no HTTP request")
         method, address = words[0].decode("latin-1"), words[1].decode("latin-1")
         if method == "CONNECT":
@@ -247,9 +239,7 @@ class IndexProxy:
             what = "an address, not the name of" if is_ip_address(name) else "not"
             raise _Refused(f"{_shown(name)} is {what} a package index that may be reached")
         if port not in host.ports:
-            raise _Refused(
-                f"{host.name} may be reached on port {', '.join(map(str, host.ports))}, not {port}"
-            )
+            raise _Refused(f"{host.name} may be reached on port {', '.join(map(str, host.ports))}, not {port}")
         return _Target(host, port)
 
     async def _connect(self, target: _Target) -> _Upstream:
@@ -271,9 +261,7 @@ class IndexProxy:
             raise _Refused(f"{host.name} is not known here", 502) from None
         raise _Refused(f"{host.name}:{port} cannot be reached", 502)
 
-    async def _tunnel(
-        self, target: _Target, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    async def _tunnel(self, target: _Target, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         upstream = await self._connect(target)
         try:
             writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
@@ -303,9 +291,7 @@ class IndexProxy:
             raise _Refused(f"the tunnel to {host} asks for {_shown(name or 'no host')}")
         return header + record
 
-    async def _fetch(
-        self, method: str, address: str, fields: list[bytes], writer: asyncio.StreamWriter
-    ) -> None:
+    async def _fetch(self, method: str, address: str, fields: list[bytes], writer: asyncio.StreamWriter) -> None:
         """Forward one plain HTTP request; data after its head is dropped."""
         try:
             parts = urlsplit(address)
@@ -344,9 +330,7 @@ class IndexProxy:
         except _Refused as refused:
             self._note(str(refused))
 
-    async def _both_ways(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, upstream: _Upstream
-    ) -> None:
+    async def _both_ways(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, upstream: _Upstream) -> None:
         last = [self._loop.time()]
         ways = [
             self._loop.create_task(self._pump(reader, upstream.writer, last, received=False)),

@@ -42,12 +42,7 @@ class _Bytes:
 def record_length(header: bytes) -> int:
     """Return the length of a TLS record from its five-byte header, or raise NotClientHello if it is not one."""
     length = int.from_bytes(header[3:5], "big")
-    if (
-        len(header) < HEADER_BYTES
-        or header[0] != _HANDSHAKE
-        or header[1] != 3
-        or not 0 < length <= MOST_RECORD_BYTES
-    ):
+    if len(header) < HEADER_BYTES or header[0] != _HANDSHAKE or header[1] != 3 or not 0 < length <= MOST_RECORD_BYTES:
         raise NotClientHello("it is no TLS handshake")
     return length
 

@@ -52,9 +52,7 @@ def feature_accuracies(questions: Sequence[LabelledQuestion]) -> dict[str, float
     return found
 
 
-def learner_accuracies(
-    questions: Sequence[LabelledQuestion], attackers: LearnedAttackers
-) -> dict[str, float]:
+def learner_accuracies(questions: Sequence[LabelledQuestion], attackers: LearnedAttackers) -> dict[str, float]:
     """Return the accuracy of each learned attacker, by the choice that it ranks first, second, third, last."""
     scores: dict[str, list[FloatArray]] = dict(_own_scores(questions))
     if questions[0].contrasts.feature_names == FEATURE_NAMES:
@@ -97,9 +95,7 @@ def _own_scores(questions: Sequence[LabelledQuestion]) -> Iterator[tuple[str, li
     told = [question.contrasts.differences_for(question.correct) for question in questions]
     asked = [question.contrasts.differences for question in questions]
     weights = [np.ones(len(rows)) for rows in told]
-    folds = _folds(
-        [question.repository for question in questions], [question.fold_group for question in questions]
-    )
+    folds = _folds([question.repository for question in questions], [question.fold_group for question in questions])
     for name in _LEARNERS:
         yield f"learned here, {name}", _score_folds(name, told, weights, asked, folds)
 

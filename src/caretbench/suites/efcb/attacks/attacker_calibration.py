@@ -15,12 +15,7 @@ import numpy as np
 
 from caretbench.suites.efcb.attacks.code_likelihood import CodeModel
 from caretbench.suites.efcb.attacks.edit_sites import edit_differences
-from caretbench.suites.efcb.attacks.learned_attackers import (
-    AttackerRound,
-    EditSample,
-    LearnedAttackers,
-    edit_weights,
-)
+from caretbench.suites.efcb.attacks.learned_attackers import AttackerRound, EditSample, LearnedAttackers, edit_weights
 from caretbench.suites.efcb.attacks.line_features import FEATURE_NAMES
 from caretbench.suites.efcb.edits.editable_patch import EditablePatch
 

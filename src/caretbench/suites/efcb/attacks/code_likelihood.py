@@ -225,8 +225,7 @@ class QuestionNgrams:
         for before, word in _bigrams(line):
             one = (self._words[word] + SMOOTHING_STRENGTH * UNSEEN_SHARE) / (self._total + SMOOTHING_STRENGTH)
             score += math.log(
-                (self._pairs[before, word] + SMOOTHING_STRENGTH * one)
-                / (self._heads[before] + SMOOTHING_STRENGTH)
+                (self._pairs[before, word] + SMOOTHING_STRENGTH * one) / (self._heads[before] + SMOOTHING_STRENGTH)
             )
         return score
 
@@ -251,7 +250,5 @@ def likelihood_scores(choices: Sequence[str], code_model: CodeModel) -> Mapping[
     shared, apart = split_shared_lines(choices)
     repository = np.stack([code_model.log_likelihoods(lines).sum(axis=1) for lines in apart], axis=1)
     inside = QuestionNgrams(shared).log_likelihoods(apart)
-    combined = [
-        one + other for one, other in zip(repository[NGRAM_ORDERS.index(3)].tolist(), inside, strict=True)
-    ]
+    combined = [one + other for one, other in zip(repository[NGRAM_ORDERS.index(3)].tolist(), inside, strict=True)]
     return dict(zip(LIKELIHOOD_SCORERS, map(tuple, (*repository.tolist(), inside, combined)), strict=True))

@@ -49,9 +49,7 @@ def find_sites(choices: Sequence[str]) -> list[EditSite] | None:
     return found or None
 
 
-def question_differences(
-    lines: Sequence[str], sites: Sequence[EditSite], code_model: CodeModel
-) -> FloatArray:
+def question_differences(lines: Sequence[str], sites: Sequence[EditSite], code_model: CodeModel) -> FloatArray:
     """Return features of the first variant minus the second, a row for each site.
 
     ``lines`` are those of any choice.
@@ -67,34 +65,32 @@ def edit_differences(patch: EditablePatch, edits: Sequence[PatchEdit], code_mode
     for file in patch.rendered.files:
         starts.append(start + 1)
         start += file.text.count("\n")
-    asked = []
+    site_readings = []
     for edit in edits:
         before, after = patch.changed_lines(edit)
         places = tuple(starts[file] + line for file, line in sorted(edit.lines))
-        asked.append((places, (tuple(before), tuple(after)), frozenset(places)))
-    return _differences(patch.rendered.text.split("\n"), asked, code_model)
+        site_readings.append((places, (tuple(before), tuple(after)), frozenset(places)))
+    return _differences(patch.rendered.text.split("\n"), site_readings, code_model)
 
 
 def _differences(
     lines: Sequence[str],
-    asked: Sequence[tuple[tuple[int, ...], tuple[tuple[str, ...], tuple[str, ...]], frozenset[int]]],
+    site_readings: Sequence[tuple[tuple[int, ...], tuple[tuple[str, ...], tuple[str, ...]], frozenset[int]]],
     code_model: CodeModel,
 ) -> FloatArray:
     context = LineContext(lines)
-    visible_lines = {left_out: context.excluding(left_out) for _, _, left_out in asked}
+    visible_lines = {left_out: context.excluding(left_out) for _, _, left_out in site_readings}
     # Before their edits, lines that several edits change are the same.
     numbers: dict[tuple[int, str, frozenset[int]], int] = {}
-    for places, readings, left_out in asked:
+    for places, readings, left_out in site_readings:
         for reading in readings:
             for position, text in zip(places, reading, strict=True):
                 numbers.setdefault((position, text, left_out), len(numbers))
     rows = line_features(
-        context,
-        code_model,
-        [(position, text, visible_lines[left_out]) for position, text, left_out in numbers],
+        context, code_model, [(position, text, visible_lines[left_out]) for position, text, left_out in numbers]
     )
-    found = np.zeros((len(asked), len(FEATURE_NAMES)))
-    for row, (places, readings, left_out) in enumerate(asked):
+    found = np.zeros((len(site_readings), len(FEATURE_NAMES)))
+    for row, (places, readings, left_out) in enumerate(site_readings):
         for sign, reading in zip((1, -1), readings, strict=True):
             for position, text in zip(places, reading, strict=True):
                 found[row] += sign * rows[numbers[position, text, left_out]]

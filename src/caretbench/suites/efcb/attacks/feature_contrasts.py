@@ -48,10 +48,7 @@ class QuestionContrasts(NamedTuple):
     def scores_by_choice(self, scores: FloatArray) -> FloatArray:
         """Return scores of choices from scores of contrasts, one row for each choice."""
         found = np.zeros(
-            (
-                1 + max(max(one.first_choices | one.second_choices) for one in self.contrasts),
-                *scores.shape[1:],
-            )
+            (1 + max(max(one.first_choices | one.second_choices) for one in self.contrasts), *scores.shape[1:])
         )
         for one, row in zip(self.contrasts, scores, strict=True):
             for choice in sorted(one.first_choices):
@@ -62,9 +59,7 @@ class QuestionContrasts(NamedTuple):
 
     def differences_for(self, correct: int) -> FloatArray:
         """Return the differences that involve the correct choice, with its group first."""
-        signs = np.array(
-            [(correct in one.first_choices) - (correct in one.second_choices) for one in self.contrasts]
-        )
+        signs = np.array([(correct in one.first_choices) - (correct in one.second_choices) for one in self.contrasts])
         found: FloatArray = (self.differences * signs[:, None])[signs != 0]
         return found
 

@@ -13,12 +13,7 @@ from typing import Final, NamedTuple
 
 from caretbench.problem import ChoiceCheck, Problem, Question
 from caretbench.suites.efcb.attacks.code_likelihood import QuestionNgrams, split_shared_lines
-from caretbench.suites.efcb.attacks.lexical_similarity import (
-    PatchCorpus,
-    Scorer,
-    file_titles,
-    title_path_overlap,
-)
+from caretbench.suites.efcb.attacks.lexical_similarity import PatchCorpus, Scorer, file_titles, title_path_overlap
 from caretbench.suites.efcb.choices.choice_problems import query_text
 
 
@@ -43,10 +38,7 @@ def to_attack_question(problem: Problem) -> tuple[AttackQuestion, int] | None:
     if check is None or not isinstance(problem.shown, Question):
         return None
     repository = str(problem.labels.get("repository", ""))
-    return (
-        AttackQuestion(query_text(problem), problem.shown.choices, repository, problem.cluster),
-        check.correct,
-    )
+    return (AttackQuestion(query_text(problem), problem.shown.choices, repository, problem.cluster), check.correct)
 
 
 def choice_credit(scores: Sequence[float], correct: int) -> float:
@@ -79,12 +71,7 @@ def text_attacks(problems: Iterable[AttackQuestion]) -> dict[str, Attack]:
         title = problem.query.partition("\n")[0]
         return [title_path_overlap(title, file_titles(choice)) for choice in problem.choices]
 
-    return {
-        "TF-IDF": by_words("tfidf"),
-        "BM25": by_words("bm25"),
-        "paths": paths,
-        "question n-grams": _question_ngrams,
-    }
+    return {"TF-IDF": by_words("tfidf"), "BM25": by_words("bm25"), "paths": paths, "question n-grams": _question_ngrams}
 
 
 def _question_ngrams(problem: AttackQuestion) -> Sequence[float]:
@@ -102,10 +89,7 @@ def floor_credits(problems: Iterable[Problem]) -> dict[str, dict[str, float]]:
     }
     attacks = text_attacks(problem for problem, _ in asked.values())
     return {
-        name: {
-            identity: choice_credit(attack(problem), correct)
-            for identity, (problem, correct) in asked.items()
-        }
+        name: {identity: choice_credit(attack(problem), correct) for identity, (problem, correct) in asked.items()}
         for name, attack in attacks.items()
     }
 

@@ -22,12 +22,7 @@ from caretbench.suites.efcb.attacks.attack_accuracy import (
     feature_accuracies,
     learner_accuracies,
 )
-from caretbench.suites.efcb.attacks.code_likelihood import (
-    LIKELIHOOD_SCORERS,
-    CodeModel,
-    CodeModels,
-    likelihood_scores,
-)
+from caretbench.suites.efcb.attacks.code_likelihood import LIKELIHOOD_SCORERS, CodeModel, CodeModels, likelihood_scores
 from caretbench.suites.efcb.attacks.feature_contrasts import question_contrasts
 from caretbench.suites.efcb.attacks.floor_attacks import (
     Attack,
@@ -129,28 +124,31 @@ def leak_report(
     known = _QuestionModels(pulls)
     return [
         leak
-        for part, asked in sorted(tiers.items())
-        for leak in _tier_leaks(part, asked, known, attackers or load_attackers())
+        for part, tier_questions in sorted(tiers.items())
+        for leak in _tier_leaks(part, tier_questions, known, attackers or load_attackers())
     ]
 
 
 def _tier_leaks(
     part: tuple[str, ...],
-    asked: Sequence[tuple[AttackQuestion, Problem, int]],
+    tier_questions: Sequence[tuple[AttackQuestion, Problem, int]],
     models: _QuestionModels,
     attackers: LearnedAttackers,
 ) -> Iterator[Leak]:
-    chance = sum(1 / len(question.choices) for question, _, _ in asked) / len(asked)
-    error = math.sqrt(chance * (1 - chance) / len(asked))
+    chance = sum(1 / len(question.choices) for question, _, _ in tier_questions) / len(tier_questions)
+    error = math.sqrt(chance * (1 - chance) / len(tier_questions))
 
     def leak(attack: str, kind: LeakKind, family: AttackFamily, accuracy: float, allowed: float) -> Leak:
         return Leak(
-            task=part[0], tier=part[1], query=part[2], attack=attack, kind=kind, family=family, problems=len(asked),
-            accuracy=accuracy, chance=chance, standard_error=error, allowed=allowed,
+            task=part[0], tier=part[1], query=part[2], attack=attack, kind=kind, family=family,
+            problems=len(tier_questions), accuracy=accuracy,
+            chance=chance, standard_error=error, allowed=allowed,
         )  # fmt: skip
 
     def share(attack: Attack) -> float:
-        return sum(choice_credit(attack(question), correct) for question, _, correct in asked) / len(asked)
+        return sum(choice_credit(attack(question), correct) for question, _, correct in tier_questions) / len(
+            tier_questions
+        )
 
     for name, attack in SHAPE_ATTACKS.items():
         yield leak(name, "limit", "shape", share(attack), MAX_STANDARD_ERRORS)
@@ -161,13 +159,13 @@ def _tier_leaks(
             question.repository,
             problem.overlap_group or question.cluster,
         )
-        for question, problem, correct in asked
+        for question, problem, correct in tier_questions
     ]
     kinds = {question.contrasts.feature_names for question in questions}
     from_sites = kinds == {FEATURE_NAMES}
     if len(kinds) == 1:
         yield from _learned_leaks(questions, attackers, leak)
-    for name, attack in text_attacks(question for question, _, _ in asked).items():
+    for name, attack in text_attacks(question for question, _, _ in tier_questions).items():
         yield leak(name, "floor", "text", share(attack), MAX_STANDARD_ERRORS)
     if part[0] == HARD_TASK and not from_sites:
         for name, attack in models.likelihood_attacks().items():
@@ -184,9 +182,7 @@ def _learned_leaks(
     first = {name: found for name, found in learned.items() if name.endswith(", first")}
     for name, found in sorted(first.items()):
         yield leak(name.removesuffix(", first"), "limit", "learned", found, MAX_STANDARD_ERRORS)
-    many = feature_accuracies(questions) | {
-        name: found for name, found in learned.items() if name not in first
-    }
+    many = feature_accuracies(questions) | {name: found for name, found in learned.items() if name not in first}
     order = sorted(many, key=lambda name: (-many[name], name))
     found_leaks = [leak(name, "limit", "feature", many[name], MAX_STANDARD_ERRORS) for name in order]
     bound = holm_bound([one.deviation for one in found_leaks])
@@ -212,9 +208,7 @@ class _QuestionModels:
         self._shown: dict[str, PullRequest] = {}
         for pull in sorted(pulls, key=lambda pull: pull.merge_order):
             self._made_from[cluster_id(pull)] = pull
-            self._shown |= {
-                render_patch(pull, include_generated=generated).text: pull for generated in (False, True)
-            }
+            self._shown |= {render_patch(pull, include_generated=generated).text: pull for generated in (False, True)}
         self._backgrounds = CodeModels(self._made_from.values())
         self._numbers: dict[AttackQuestion, Mapping[str, Sequence[float]]] = {}
 

@@ -106,11 +106,7 @@ class LearnedAttackers(NamedTuple):
     def scores(self, differences: FloatArray) -> FloatArray:
         """Return sums over all rounds: of the linear learners, and of all learners, one column each."""
         return np.round(
-            sum(
-                (one.odds_factor * one.scores(differences) for one in self.rounds),
-                np.zeros((len(differences), 2)),
-            ),
-            4,
+            sum((one.odds_factor * one.scores(differences) for one in self.rounds), np.zeros((len(differences), 2))), 4
         )
 
 

@@ -106,11 +106,7 @@ class BoostedTrees(NamedTuple):
         targets = np.concatenate((np.ones(len(one_way)), np.zeros(len(one_way))))
         weights = np.concatenate((row_weights, row_weights))
         bins = _bin_features(both)
-        scores = (
-            np.zeros(len(both))
-            if initial_scores is None
-            else np.concatenate((initial_scores, -initial_scores))
-        )
+        scores = np.zeros(len(both)) if initial_scores is None else np.concatenate((initial_scores, -initial_scores))
         all_columns: list[list[int]] = []
         all_cuts: list[list[float]] = []
         all_values: list[FloatArray] = []
@@ -159,9 +155,7 @@ def _bin_edges(values: FloatArray) -> FloatArray:
     there = values[values != 0]
     if not len(there):
         return np.zeros(0)
-    return np.unique(
-        [*np.round(np.quantile(there, np.linspace(0, 1, _BINS + 1)[1:-1]), 3).tolist(), -0.001, 0.001]
-    )
+    return np.unique([*np.round(np.quantile(there, np.linspace(0, 1, _BINS + 1)[1:-1]), 3).tolist(), -0.001, 0.001])
 
 
 class _BinnedFeature(NamedTuple):

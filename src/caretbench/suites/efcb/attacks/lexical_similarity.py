@@ -45,9 +45,7 @@ class PatchCorpus:
         vocabulary = sorted(set().union(*counts)) if counts else []
         self._columns: Mapping[str, int] = {word: column for column, word in enumerate(vocabulary)}
         starts = np.cumsum([0, *map(len, counts)])
-        columns = np.fromiter(
-            (self._columns[word] for count in counts for word in count), np.int64, int(starts[-1])
-        )
+        columns = np.fromiter((self._columns[word] for count in counts for word in count), np.int64, int(starts[-1]))
         values = np.fromiter((number for count in counts for number in count.values()), float, len(columns))
         self._counts = csr_array((values, columns, starts), shape=(len(texts), len(vocabulary)))
         self._counts.sort_indices()
@@ -91,8 +89,8 @@ class PatchCorpus:
 
     def tfidf(self, query: str) -> Scores:
         """Return the TF-IDF cosine of each patch with a text; words that no patch has are ignored."""
-        asked, length = self._query_weights(query)
-        scores = self._sum_scores(self._vectors_by_word, asked)
+        query_weights, length = self._query_weights(query)
+        scores = self._sum_scores(self._vectors_by_word, query_weights)
         return scores / length if length else scores
 
     def bm25(self, query: str) -> Scores:
@@ -109,18 +107,16 @@ class PatchCorpus:
         columns: list[int] = []
         values: list[float] = []
         for row, query in enumerate(queries):
-            asked: Mapping[int, float] = self._query_counts(query)
+            query_weights: Mapping[int, float] = self._query_counts(query)
             if scorer == "tfidf":
                 weights, length = self._query_weights(query)
-                asked = {column: weight / length for column, weight in weights.items()}
-            rows += [row] * len(asked)
-            columns += asked
-            values += asked.values()
+                query_weights = {column: weight / length for column, weight in weights.items()}
+            rows += [row] * len(query_weights)
+            columns += query_weights
+            values += query_weights.values()
         return csr_array((values, (rows, columns)), shape=(len(queries), self._counts.shape[1]))
 
-    def pairwise_scores(
-        self, queries: csr_array, left: PatchIndices, right: PatchIndices, scorer: Scorer
-    ) -> Scores:
+    def pairwise_scores(self, queries: csr_array, left: PatchIndices, right: PatchIndices, scorer: Scorer) -> Scores:
         """Return the scores of some patches for some texts (:meth:`query_vectors`)."""
         return _row_products(queries[left], self._patch_vectors(scorer)[right])
 
@@ -138,16 +134,16 @@ class PatchCorpus:
 
     def _query_weights(self, query: str) -> tuple[dict[int, float], float]:
         """Return the TF-IDF weight of each word of the query by its column, and the vector's length."""
-        asked = {
+        query_weights = {
             column: float(1 + np.log(number)) * float(self._rarity[column])
             for column, number in self._query_counts(query).items()
         }
-        return asked, float(np.sqrt(sum(weight**2 for weight in asked.values())))
+        return query_weights, float(np.sqrt(sum(weight**2 for weight in query_weights.values())))
 
-    def _sum_scores(self, by_word: csc_array, asked: Mapping[int, float]) -> Scores:
+    def _sum_scores(self, by_word: csc_array, query_weights: Mapping[int, float]) -> Scores:
         """Return each patch's sum of weights of the query's words, word by word: few patches have most words."""
         scores = np.zeros(len(self))
-        for column, weight in asked.items():
+        for column, weight in query_weights.items():
             held = slice(by_word.indptr[column], by_word.indptr[column + 1])
             scores[by_word.indices[held]] += weight * by_word.data[held]
         return scores
@@ -186,12 +182,14 @@ class _WordCharacters(dict[str, str]):
 def file_titles(text: str) -> list[str]:
     """Return the titles of a rendered patch's files; the title of a renamed file has both paths."""
     blocks = text.split(_END_OF_FILE)
-    return [
-        title for title in (block.split("\n", 1)[0] for block in blocks) if title and title[0] not in "+-@\\ "
-    ]
+    return [title for title in (block.split("\n", 1)[0] for block in blocks) if title and title[0] not in "+-@\\ "]
 
 
 def title_path_overlap(title: str, paths: Iterable[str]) -> float:
     """Return the share of a title's different words that occur in the paths; 0 for a title without words."""
-    asked = set(split_words(title))
-    return len(asked & {word for path in paths for word in split_words(path)}) / len(asked) if asked else 0.0
+    title_words = set(split_words(title))
+    return (
+        len(title_words & {word for path in paths for word in split_words(path)}) / len(title_words)
+        if title_words
+        else 0.0
+    )

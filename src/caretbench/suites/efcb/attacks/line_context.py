@@ -76,9 +76,7 @@ def parse_line(text: str) -> CodeLine:
     found = tuple(tokenize(text))
     names = tuple((index, token) for index, token in enumerate(found) if _NAME.fullmatch(token))
     even = " ".join(text.split())
-    runs = tuple(
-        even[start : start + _NGRAM_CHARACTERS] for start in range(max(len(even) - _NGRAM_CHARACTERS + 1, 0))
-    )
+    runs = tuple(even[start : start + _NGRAM_CHARACTERS] for start in range(max(len(even) - _NGRAM_CHARACTERS + 1, 0)))
     return CodeLine(text, found, names, runs)
 
 
@@ -141,9 +139,9 @@ class LineContext:
         """Return the character similarity of each text (row) to each code line (column), 0 to 1."""
         if not texts or not self._texts:
             return np.zeros((len(texts), len(self._texts)))
-        return cdist(
-            texts, self._texts, scorer=Indel.normalized_similarity, dtype=np.float32, workers=1
-        ).astype(np.float64)
+        return cdist(texts, self._texts, scorer=Indel.normalized_similarity, dtype=np.float32, workers=1).astype(
+            np.float64
+        )
 
 
 class VisibleLines:
@@ -165,9 +163,7 @@ class VisibleLines:
 
     def lines_with_name(self, name: str) -> list[int]:
         """Return the positions of visible lines with a name."""
-        return [
-            position for position in self.context.lines_by_name.get(name, ()) if position not in self.excluded
-        ]
+        return [position for position in self.context.lines_by_name.get(name, ()) if position not in self.excluded]
 
     def line_at(self, position: int) -> CodeLine | None:
         """Return the line at a position if it is code and visible."""

@@ -14,12 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from caretbench.suites.efcb.attacks.code_likelihood import (
-    NGRAM_ORDERS,
-    SMOOTHING_STRENGTH,
-    UNSEEN_SHARE,
-    CodeModel,
-)
+from caretbench.suites.efcb.attacks.code_likelihood import NGRAM_ORDERS, SMOOTHING_STRENGTH, UNSEEN_SHARE, CodeModel
 from caretbench.suites.efcb.attacks.line_context import (
     CodeLine,
     FloatArray,
@@ -73,10 +68,7 @@ def line_features(
         return np.zeros((0, len(FEATURE_NAMES)))
     texts = [text for _, text, _ in lines]
     counted = np.array(
-        [
-            _counted_features(parse_line(text), position, visible_lines)
-            for position, text, visible_lines in lines
-        ]
+        [_counted_features(parse_line(text), position, visible_lines) for position, text, visible_lines in lines]
     )
     tokens = np.array([_token_features(parse_line(text)) for text in texts])
     repository = code_model.log_likelihoods(texts)
@@ -85,10 +77,7 @@ def line_features(
     repository = repository.T
     combined = repository[:, NGRAM_ORDERS.index(3)] + counted[:, _COUNTED.index("question_pairs")]
     near = np.array(
-        [
-            neighbour_features(parse_line(text), position, visible_lines)
-            for position, text, visible_lines in lines
-        ]
+        [neighbour_features(parse_line(text), position, visible_lines) for position, text, visible_lines in lines]
     )
     found: FloatArray = np.concatenate(
         (counted, tokens, _similarity_features(context, lines), repository, combined[:, None], near), axis=1
@@ -239,14 +228,11 @@ def _content_features(code_line: CodeLine) -> list[float]:
         _order_score([float(sum(name.casefold() > other.casefold() for other in names)) for name in names]),
         sum(index * length for index, length in enumerate(lengths)) / max(len(lengths), 1),
         float(bool(lengths) and lengths[0] == max(lengths)),
-        sum(index * length for (index, _), length in zip(code_line.names, lengths, strict=True))
-        / max(len(tokens), 1),
+        sum(index * length for (index, _), length in zip(code_line.names, lengths, strict=True)) / max(len(tokens), 1),
         float(bool(styles) and styles[0][0]),
         float(sum(index for index, style in enumerate(styles) if style[0])),
         float(sum(left == right for left, right in pairwise(styles))),
-        float(
-            sum(len(name_words(left) & name_words(right)) for left, right in pairwise(names) if left != right)
-        ),
+        float(sum(len(name_words(left) & name_words(right)) for left, right in pairwise(names) if left != right)),
         receiver,
         target,
         callee,

@@ -113,9 +113,7 @@ def _hunk_features(code_line: CodeLine, position: int, visible_lines: VisibleLin
         tokens.update(other.tokens)
         pairs.update(pairwise(other.tokens))
         shared = (
-            2
-            * sum((bag & _token_counts(other.tokens)).values())
-            / max(len(code_line.tokens) + len(other.tokens), 1)
+            2 * sum((bag & _token_counts(other.tokens)).values()) / max(len(code_line.tokens) + len(other.tokens), 1)
         )
         best[mark] = max(best[mark], shared)
     own_pairs = list(pairwise(code_line.tokens))
@@ -140,8 +138,7 @@ def _template_features(code_line: CodeLine, position: int, visible_lines: Visibl
     if not lines:
         return [0.0, 0.0, 0.0, 0.0]
     distances = [
-        sum(left != right for left, right in zip(code_line.tokens, other.tokens, strict=False))
-        for other in lines
+        sum(left != right for left, right in zip(code_line.tokens, other.tokens, strict=False)) for other in lines
     ]
     alike = sum(
         not name_words(left).isdisjoint(name_words(right))

@@ -42,8 +42,7 @@ class CandidatePool:
         self.pulls = tuple(sorted(pulls, key=lambda pull: pull.merge_order))
         self.repo = self.pulls[0].repo
         self.rendered = [
-            render_patch(pull, include_generated=efcb_profile(profile).shows_generated_files)
-            for pull in self.pulls
+            render_patch(pull, include_generated=efcb_profile(profile).shows_generated_files) for pull in self.pulls
         ]
         self.texts = tuple(patch.text for patch in self.rendered)
 
@@ -74,15 +73,15 @@ class CandidatePool:
 
         A change with an empty text is in no set.
         """
-        asked = np.array([bool(text.strip()) for text in texts], dtype=bool)
-        search = _SetSearch(self, texts, asked, tier, options)
+        has_query = np.array([bool(text.strip()) for text in texts], dtype=bool)
+        search = _SetSearch(self, texts, has_query, tier, options)
         found = build_sets_of_four(search.relations())
         held = {index for four in found for index in four}
         reasons = [
             ""
             if index in held
             else "no_query"
-            if not asked[index]
+            if not has_query[index]
             else "too_few_candidates"
             if len(search.partners(index)) < WRONG_CHOICE_COUNT
             else "few_rivals"
@@ -121,9 +120,9 @@ class _SetSearch:
     """Search for the sets of one tier."""
 
     def __init__(
-        self, pool: CandidatePool, texts: Sequence[str], asked: Mask, tier: EasyTier, options: EasyOptions
+        self, pool: CandidatePool, texts: Sequence[str], has_query: Mask, tier: EasyTier, options: EasyOptions
     ) -> None:
-        self._pool, self._asked, self._tier = pool, asked, tier
+        self._pool, self._asked, self._tier = pool, has_query, tier
         self._window = options.window if tier in ("random", "matched") else options.wide_window
         self._fairness = PairFairness(pool.rendered, pool.references, options.smallest, options.largest)
         self._draws = [
@@ -209,9 +208,9 @@ class _SetSearch:
         0 if left outscores right's own patch in right's question, 10 if only the reverse holds, infinity if neither.
         """
         ahead, behind = np.ones((2, len(left), len(right)), dtype=bool)
-        for asked, own, scorer in self._scorers:
-            forth = self._pool.corpus.pairwise_scores(asked, left, right, scorer)
-            back = self._pool.corpus.pairwise_scores(asked, right, left, scorer).T
+        for query_rows, own, scorer in self._scorers:
+            forth = self._pool.corpus.pairwise_scores(query_rows, left, right, scorer)
+            back = self._pool.corpus.pairwise_scores(query_rows, right, left, scorer).T
             behind &= forth > own[left][:, None] * _CLEAR_RATIO
             ahead &= back > own[right][None, :] * _CLEAR_RATIO
         return np.where(ahead, 0.0, np.where(behind, _REVERSE_RIVAL_COST, _IMPOSSIBLE_COST))
@@ -240,8 +239,8 @@ class _SetSearch:
         """
         members = np.concatenate((np.zeros((len(triples), 1), dtype=np.int64), triples), axis=1)
         costs = np.zeros(len(triples))
-        for asked, _, scorer in self._scorers:
-            scores = self._pool.corpus.pairwise_scores(asked, rows, rows, scorer)
+        for query_rows, _, scorer in self._scorers:
+            scores = self._pool.corpus.pairwise_scores(query_rows, rows, rows, scorer)
             square = scores[members[:, :, None], members[:, None, :]]
             own = np.einsum("nii->ni", square)
             best = np.where(np.eye(CHOICE_COUNT, dtype=bool), -np.inf, square).max(axis=2)

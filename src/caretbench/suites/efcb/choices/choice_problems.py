@@ -53,23 +53,13 @@ def choice_problems(
     if not query.text.strip():
         raise ValueError(f"{pull.repo} {pull.merge_sha}: its {query.variant} is empty")
     if len(choices) != CHOICE_COUNT or len(set(choices)) != CHOICE_COUNT or not 0 <= correct < CHOICE_COUNT:
-        raise ValueError(
-            f"{pull.repo} {pull.merge_sha}: {task} needs four different choices, one of them right"
-        )
+        raise ValueError(f"{pull.repo} {pull.merge_sha}: {task} needs four different choices, one of them right")
     variant = "" if query.variant == DEFAULT_VARIANT else query.variant
-    shared = common_labels(
-        pull, render_patch(pull, include_generated=options.rules.shows_generated_files), task, tier
-    )
+    shared = common_labels(pull, render_patch(pull, include_generated=options.rules.shows_generated_files), task, tier)
     for turn, turned, position in rotate_choices(choices, correct, options.rotations):
         yield Problem(
             id=problem_id(
-                task,
-                tier,
-                pull.repo,
-                pull.merge_sha,
-                options.configuration_hash,
-                variant=variant,
-                rotation=turn,
+                task, tier, pull.repo, pull.merge_sha, options.configuration_hash, variant=variant, rotation=turn
             ),
             suite=SUITE_NAME,
             shown=Question(text=INSTRUCTION + query.text, choices=turned),

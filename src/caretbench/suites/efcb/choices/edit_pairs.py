@@ -91,10 +91,7 @@ def select_edits(
 
 
 def score_edits(
-    selected: Sequence[SelectedEdits],
-    repositories: Sequence[str],
-    changes: Sequence[str],
-    attackers: LearnedAttackers,
+    selected: Sequence[SelectedEdits], repositories: Sequence[str], changes: Sequence[str], attackers: LearnedAttackers
 ) -> list[list[ScoredEdit]]:
     """Return the scores of all kept edits of a build, a list for each change.
 
@@ -128,11 +125,7 @@ def pairs_by_ranks(
     for first, second in _propose_pairs(edits, generator):
         ranks = _correct_ranks(first, second, generator)
         tried[ranks] += 1
-        if (
-            ranks not in found
-            and tried[ranks] <= _MAX_TRIES
-            and _is_valid_pair(patch, first.edit, second.edit)
-        ):
+        if ranks not in found and tried[ranks] <= _MAX_TRIES and _is_valid_pair(patch, first.edit, second.edit):
             found[ranks] = EditPair(first.edit, second.edit)
             if len(found) == _MAX_VECTORS:
                 break
@@ -144,9 +137,7 @@ def _have_separate_lines(edits: Sequence[PatchEdit]) -> bool:
     return any(one.lines.isdisjoint(other.lines) for one, other in combinations(edits[:_BATCH_SIZE], 2))
 
 
-def _propose_pairs(
-    passed: Sequence[ScoredEdit], generator: random.Random
-) -> Iterator[tuple[ScoredEdit, ScoredEdit]]:
+def _propose_pairs(passed: Sequence[ScoredEdit], generator: random.Random) -> Iterator[tuple[ScoredEdit, ScoredEdit]]:
     """Yield pairs on different lines, a few of each two groups, so that rare ranks are tried as often."""
     kinds: dict[tuple[bool, ...], list[ScoredEdit]] = defaultdict(list)
     for one in passed:
@@ -195,9 +186,5 @@ def _are_equidistant(texts: Sequence[str]) -> bool:
     words = [text.split() for text in texts]
     return all(
         len({sum(distance(one, other) for other in sequences) for one in sequences}) == 1
-        for distance, sequences in (
-            (Indel.distance, words),
-            (Indel.distance, texts),
-            (Levenshtein.distance, texts),
-        )
+        for distance, sequences in ((Indel.distance, words), (Indel.distance, texts), (Levenshtein.distance, texts))
     )

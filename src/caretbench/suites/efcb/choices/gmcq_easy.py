@@ -69,7 +69,7 @@ def easy_questions(
     for pull in sorted(pulls, key=lambda pull: (pull.repo, pull.merge_order)):
         by_repository[pull.repo].append(pull)
     pools = [CandidatePool(members, options.profile) for members in by_repository.values()]
-    asked = {
+    queries_by_change = {
         pull.key: tuple(
             text
             for variant in options.query_variants
@@ -83,7 +83,7 @@ def easy_questions(
     rejected: list[RejectedChange] = []
     for tier in options.selected_tiers:
         draw = _draw_in_sets if options.rules.balanced_choices else _draw_as_released
-        drawn[tier], refused = draw(pools, asked, tier, options)
+        drawn[tier], refused = draw(pools, queries_by_change, tier, options)
         rejected += refused
     places = balanced_positions(
         {_question_key(one, tier): f"{tier} {one.pool.repo}" for tier, all_ in drawn.items() for one in all_},
@@ -107,10 +107,8 @@ def easy_problems(item: EasyQuestion, options: EasyOptions) -> Iterator[Problem]
     }
     if item.choice_set:
         labels[CHOICE_SET_LABEL] = item.choice_set
-    for asked in item.queries:
-        yield from choice_problems(
-            item.pull, TASK, item.tier, asked, item.choices, item.correct, labels, options
-        )
+    for query in item.queries:
+        yield from choice_problems(item.pull, TASK, item.tier, query, item.choices, item.correct, labels, options)
 
 
 def _question_key(one: _DrawnQuestion, tier: EasyTier) -> str:
@@ -139,7 +137,7 @@ def _make_question(one: _DrawnQuestion, tier: EasyTier, place: int, options: Eas
 
 def _draw_as_released(
     pools: Sequence[CandidatePool],
-    asked: Mapping[tuple[str, str], tuple[Query, ...]],
+    queries_by_change: Mapping[tuple[str, str], tuple[Query, ...]],
     tier: EasyTier,
     options: EasyOptions,
 ) -> tuple[list[_DrawnQuestion], list[RejectedChange]]:
@@ -151,17 +149,17 @@ def _draw_as_released(
             wrong = pool.draw_three(
                 gold, seeded_random(options.seed, f"{TASK} {tier}", f"{pull.repo} {pull.merge_sha}")
             )
-            if asked[pull.key] and len(wrong) == CHOICE_COUNT - 1:
-                drawn.append(_DrawnQuestion(pool, gold, asked[pull.key], wrong))
+            if queries_by_change[pull.key] and len(wrong) == CHOICE_COUNT - 1:
+                drawn.append(_DrawnQuestion(pool, gold, queries_by_change[pull.key], wrong))
             else:
-                reason = "too_few_candidates" if asked[pull.key] else "no_query"
+                reason = "too_few_candidates" if queries_by_change[pull.key] else "no_query"
                 rejected.append(RejectedChange.from_pull_request(pull, TASK, reason, tier))
     return drawn, rejected
 
 
 def _draw_in_sets(
     pools: Sequence[CandidatePool],
-    asked: Mapping[tuple[str, str], tuple[Query, ...]],
+    queries_by_change: Mapping[tuple[str, str], tuple[Query, ...]],
     tier: EasyTier,
     options: EasyOptions,
 ) -> tuple[list[_DrawnQuestion], list[RejectedChange]]:
@@ -169,7 +167,7 @@ def _draw_in_sets(
     drawn: list[_DrawnQuestion] = []
     rejected: list[RejectedChange] = []
     for pool in pools:
-        texts = [next((query.text for query in asked[pull.key]), "") for pull in pool.pulls]
+        texts = [next((query.text for query in queries_by_change[pull.key]), "") for pull in pool.pulls]
         found, reasons = pool.build_sets(texts, tier, options)
         if tier == "resistant":
             kept = balance_sets(found, lambda four, pool=pool, texts=texts: lexical_ranks(pool, texts, four))  # type: ignore[misc]
@@ -181,7 +179,7 @@ def _draw_in_sets(
             group = f"{pool.repo} {tier} {sha256_text(name)[:_GROUP_DIGITS]}"
             drawn += [
                 _DrawnQuestion(
-                    pool, index, asked[pool.pulls[index].key], tuple(sorted(set(four) - {index})), group
+                    pool, index, queries_by_change[pool.pulls[index].key], tuple(sorted(set(four) - {index})), group
                 )
                 for index in sorted(four)
             ]

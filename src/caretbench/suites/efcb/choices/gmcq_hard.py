@@ -18,12 +18,7 @@ from caretbench.suites.efcb.attacks.attacker_calibration import MAX_CHANGES, cal
 from caretbench.suites.efcb.attacks.code_likelihood import CodeModel, CodeModels
 from caretbench.suites.efcb.attacks.learned_attackers import LearnedAttackers, load_attackers
 from caretbench.suites.efcb.change_queries import change_query, repository_templates
-from caretbench.suites.efcb.choice_positions import (
-    CHOICE_COUNT,
-    WRONG_CHOICE_COUNT,
-    balanced_positions,
-    insert_choice,
-)
+from caretbench.suites.efcb.choice_positions import CHOICE_COUNT, WRONG_CHOICE_COUNT, balanced_positions, insert_choice
 from caretbench.suites.efcb.choices.choice_problems import choice_problems
 from caretbench.suites.efcb.choices.edit_pairs import (
     RANK_SCORERS,
@@ -86,14 +81,14 @@ def hard_questions(
     Without ``attackers``, the shipped ones select edits.
     """
     templates = repository_templates(pulls) if templates is None else templates
-    asked: dict[tuple[str, str], tuple[Query, ...]] = {}
+    queries_by_change: dict[tuple[str, str], tuple[Query, ...]] = {}
     rejected: list[RejectedChange] = []
     by_repository: dict[str, list[PullRequest]] = defaultdict(list)
     for pull in sorted(pulls, key=lambda pull: pull.key):
         lines = templates.get(pull.repo, NO_TEMPLATE)
         queries = [change_query(pull, variant, options.profile, lines) for variant in options.query_variants]
-        asked[pull.key] = tuple(text for text in queries if text.text.strip())
-        if asked[pull.key]:
+        queries_by_change[pull.key] = tuple(text for text in queries if text.text.strip())
+        if queries_by_change[pull.key]:
             by_repository[pull.repo].append(pull)
         else:
             rejected.append(RejectedChange.from_pull_request(pull, TASK, "no_query"))
@@ -106,16 +101,16 @@ def hard_questions(
     places = balanced_positions(
         {_change_key(one.pull): one.pull.repo for one in made}, options.seed, f"{TASK} positions"
     )
-    items = [_order_choices(one, places[_change_key(one.pull)], asked[one.pull.key], options) for one in made]
+    items = [
+        _order_choices(one, places[_change_key(one.pull)], queries_by_change[one.pull.key], options) for one in made
+    ]
     return items, sorted([*rejected, *refused], key=lambda one: (one.repo, one.merge_sha, one.reason))
 
 
 def hard_problems(item: HardQuestion, options: ChoiceOptions) -> Iterator[Problem]:
     """Yield the problems of a question: one for each query variant and order of the choices."""
-    for asked in item.queries:
-        yield from choice_problems(
-            item.pull, TASK, "", asked, item.choices, item.correct, item.labels, options
-        )
+    for query in item.queries:
+        yield from choice_problems(item.pull, TASK, "", query, item.choices, item.correct, item.labels, options)
 
 
 def _change_key(pull: PullRequest) -> str:
@@ -123,11 +118,11 @@ def _change_key(pull: PullRequest) -> str:
 
 
 def _order_choices(
-    made: _UnorderedQuestion, place: int, asked: tuple[Query, ...], options: ChoiceOptions
+    made: _UnorderedQuestion, place: int, queries: tuple[Query, ...], options: ChoiceOptions
 ) -> HardQuestion:
     wrong = list(made.wrong)
     seeded_random(options.seed, f"{TASK} order", _change_key(made.pull)).shuffle(wrong)
-    return HardQuestion(made.pull, insert_choice(made.right, wrong, place), place, asked, made.labels)
+    return HardQuestion(made.pull, insert_choice(made.right, wrong, place), place, queries, made.labels)
 
 
 def _swap_words(
@@ -144,9 +139,7 @@ def _swap_words(
             if len(wrong) < WRONG_CHOICE_COUNT:
                 rejected.append(RejectedChange.from_pull_request(pull, TASK, "too_few_words"))
             else:
-                made.append(
-                    _UnorderedQuestion(pull, rendered.text, tuple(wrong), {CONSENSUS_LEAKY_LABEL: 1.0})
-                )
+                made.append(_UnorderedQuestion(pull, rendered.text, tuple(wrong), {CONSENSUS_LEAKY_LABEL: 1.0}))
     return made, rejected
 
 
@@ -165,13 +158,9 @@ def _balance_edits(
 
     for repository, members in by_repository.items():
         draw = seeded_random(options.seed, f"{TASK} calibration", repository)
-        here = calibrate_attackers(
-            attackers, map(read, draw.sample(members, min(MAX_CHANGES, len(members)))), draw
-        )
+        here = calibrate_attackers(attackers, map(read, draw.sample(members, min(MAX_CHANGES, len(members)))), draw)
         for pull in members:
-            found = select_edits(
-                *read(pull), here, seeded_random(options.seed, f"{TASK} edits", _change_key(pull))
-            )
+            found = select_edits(*read(pull), here, seeded_random(options.seed, f"{TASK} edits", _change_key(pull)))
             if len(found.edits) >= 2:
                 drawn.append((pull, found))
             else:

@@ -25,9 +25,7 @@ MAX_RATIO: Final = 2.0
 """Maximum ratio of characters, of files and of hunks (one added to both) of two choices."""
 MAX_ADDED_SHARE_DIFFERENCE: Final = 0.35
 """Maximum difference of the share of added lines among changed lines of two choices."""
-_REFERENCE = re.compile(
-    r"(?:(?P<repo>[\w.-]+/[\w.-]+)(?:#|/(?:issues|pull)/)|(?<![\w/])#|\bGH-)(?P<number>\d+)\b"
-)
+_REFERENCE = re.compile(r"(?:(?P<repo>[\w.-]+/[\w.-]+)(?:#|/(?:issues|pull)/)|(?<![\w/])#|\bGH-)(?P<number>\d+)\b")
 _SERIES_WORDS: Final = frozenset(
     ("part", "step", "phase", "of", "cont", "continued", "again", "more", "follow", "up", "followup")
 )
@@ -45,12 +43,8 @@ class ChangeReferences(NamedTuple):
         """Return the references of a change."""
         text = f"{pull.title}\n{pull.description}"
         names = frozenset({f"{pull.repo}#{pull.number}".lower()} if pull.number else ())
-        refers = {
-            f"{found['repo'] or pull.repo}#{found['number']}".lower() for found in _REFERENCE.finditer(text)
-        }
-        title = tuple(
-            word for word in split_words(pull.title) if not word.isdigit() and word not in _SERIES_WORDS
-        )
+        refers = {f"{found['repo'] or pull.repo}#{found['number']}".lower() for found in _REFERENCE.finditer(text)}
+        title = tuple(word for word in split_words(pull.title) if not word.isdigit() and word not in _SERIES_WORDS)
         return cls(frozenset(refers) - names, names, title)
 
 

@@ -31,9 +31,7 @@ def lexical_ranks(pool: CandidatePool, texts: Sequence[str], choice_set: ChoiceS
             other: title_path_overlap(title, [file.title for file in pool.rendered[other].files])
             for other in choice_set
         }
-        ahead = [
-            sum(bool(values[other] > values[index]) for other in choice_set) for values in (*scores, overlap)
-        ]
+        ahead = [sum(bool(values[other] > values[index]) for other in choice_set) for values in (*scores, overlap)]
         found.append(tuple(ahead))
     return tuple(found)
 
@@ -46,10 +44,7 @@ def balance_sets(sets: Sequence[ChoiceSet], ranks_of: Callable[[ChoiceSet], SetR
     kept = {choice_set: ranks_of(choice_set) for choice_set in sorted(sets)}
     while kept:
         loads = Counter(
-            entry
-            for ranks in kept.values()
-            for vector in ranks
-            for entry in enumerate(vector[:_BALANCED_SCORERS])
+            entry for ranks in kept.values() for vector in ranks for entry in enumerate(vector[:_BALANCED_SCORERS])
         )
         share = float(len(kept))  # a quarter of four questions each
         slack = math.sqrt(share * (1 - 1 / CHOICE_COUNT))

@@ -60,9 +60,7 @@ def build_sets_of_four(relations: SetRelations) -> list[ChoiceSet]:
     free = np.ones(relations.change_count, dtype=bool)
     partners = [relations.fair_partners(index) for index in range(relations.change_count)]
     found: list[ChoiceSet] = []
-    order = sorted(
-        range(relations.change_count), key=lambda index: (len(partners[index]), relations.tie_order[index])
-    )
+    order = sorted(range(relations.change_count), key=lambda index: (len(partners[index]), relations.tie_order[index]))
     for index in order:
         if free[index] and (four := _cheapest_set_with(index, partners[index], free, relations)):
             free[list(four)] = False
@@ -70,9 +68,7 @@ def build_sets_of_four(relations: SetRelations) -> list[ChoiceSet]:
     return _repair_sets(found, free, partners, order, relations)
 
 
-def _cheapest_set_with(
-    index: int, partners: Indices, free: Mask, relations: SetRelations
-) -> ChoiceSet | None:
+def _cheapest_set_with(index: int, partners: Indices, free: Mask, relations: SetRelations) -> ChoiceSet | None:
     """Return the cheapest set of a change with its nearest free partners, else with more partners."""
     near = relations.nearest_partners(index)
     near = near[free[near]][:_FIRST_PARTNERS]
@@ -99,11 +95,7 @@ def _cheapest_set(index: int, others: Indices, relations: SetRelations) -> Choic
 
 
 def _repair_sets(
-    found: list[ChoiceSet],
-    free: Mask,
-    partners: Sequence[Indices],
-    order: Sequence[int],
-    relations: SetRelations,
+    found: list[ChoiceSet], free: Mask, partners: Sequence[Indices], order: Sequence[int], relations: SetRelations
 ) -> list[ChoiceSet]:
     """Return the sets after leftovers replaced members that form new sets with other leftovers."""
     for index in order:

@@ -151,9 +151,7 @@ class EditablePatch:
             lines = [line[1:] for line in self._lines[one.file]]
             own = lines[one.line]
             old_text = own[one.start - 1 : one.end - 1]
-            if re.fullmatch(r"[A-Za-z_]\w*", old_text) and are_asserted_together(
-                lines, one.line, old_text, one.text
-            ):
+            if re.fullmatch(r"[A-Za-z_]\w*", old_text) and are_asserted_together(lines, one.line, old_text, one.text):
                 return "asserted_equal"
             if is_unobservable(own, one.start - 1, old_text) or (
                 edit.kind in ("boundary", "comparison") and is_empty_loop_test(lines, one.line)
@@ -174,9 +172,7 @@ class EditablePatch:
         edited = self._edited_lines(edits)
         for file in {file for file, _ in edited}:
             positions = [number for where, number in edited if where == file]
-            shown = [
-                (number, line) for number, line in enumerate(self._lines[file]) if line[:1] in (" ", "+")
-            ]
+            shown = [(number, line) for number, line in enumerate(self._lines[file]) if line[:1] in (" ", "+")]
             rows = {number: row for row, (number, _) in enumerate(shown)}
             before = [line[1:] for _, line in shown]
             after = [edited.get((file, number), line)[1:] for number, line in shown]
@@ -232,8 +228,7 @@ class EditablePatch:
     def exchanged_texts(self, edit: PatchEdit) -> set[frozenset[str]]:
         """Return the pairs of texts that an edit exchanges, without order."""
         return {
-            frozenset((self._lines[one.file][one.line][one.start : one.end], one.text))
-            for one in edit.replacements
+            frozenset((self._lines[one.file][one.line][one.start : one.end], one.text)) for one in edit.replacements
         }
 
     def excerpt(self, applied_edits: Iterable[PatchEdit], *edits: PatchEdit) -> str:
@@ -244,9 +239,7 @@ class EditablePatch:
         return "\n".join(
             edited.get((file, number), self._lines[file][number])
             for file in range(first, last + 1)
-            for number in range(
-                start if file == first else 0, end + 1 if file == last else len(self._lines[file])
-            )
+            for number in range(start if file == first else 0, end + 1 if file == last else len(self._lines[file]))
         )
 
     def _edited_lines(self, edits: Iterable[PatchEdit]) -> dict[tuple[int, int], str]:
@@ -263,14 +256,10 @@ class EditablePatch:
         edited = self._edited_lines(edits)
         for unit in self._units:
             part = unit.part
-            rows = {
-                row: (part.file, line) for row, line in enumerate(part.lines) if (part.file, line) in edited
-            }
+            rows = {row: (part.file, line) for row, line in enumerate(part.lines) if (part.file, line) in edited}
             if (
                 rows
-                and error_count(
-                    unit.parse_with_rows({row: edited[position][1:] for row, position in rows.items()})
-                )
+                and error_count(unit.parse_with_rows({row: edited[position][1:] for row, position in rows.items()}))
                 > part.syntax_error_count
             ):
                 return True
@@ -284,9 +273,7 @@ class EditablePatch:
         ours, theirs = _replaced_texts(one), _replaced_texts(other)
         if ours == theirs:
             return True
-        literals = {
-            position: value for unit in self._units for position, value in unit.literals_by_position.items()
-        }
+        literals = {position: value for unit in self._units for position, value in unit.literals_by_position.items()}
         if any(
             position not in literals and all(position not in unit.names_by_position for unit in self._units)
             for position in ours.keys() ^ theirs.keys()
@@ -295,10 +282,7 @@ class EditablePatch:
         renaming = _Renaming()
         # A value has the same meaning in the whole patch, a name in its hunk.
         if any(ours.get(position) != theirs.get(position) for position in literals):
-            pairs = [
-                (ours.get(position, value), theirs.get(position, value))
-                for position, value in literals.items()
-            ]
+            pairs = [(ours.get(position, value), theirs.get(position, value)) for position, value in literals.items()]
             if not renaming.add_pairs(pairs):
                 return False
         return all(
@@ -328,27 +312,21 @@ def _replaced_texts(edits: Iterable[PatchEdit]) -> Mapping[_Position, str]:
 def _count_repeated_neighbours(lines: Iterable[str]) -> int:
     """Return the number of names next to themselves."""
     return sum(
-        len(_BESIDE_ITSELF.findall(line))
-        + len(_COMPARED_WITH_ITSELF.findall(line))
-        + count_repeated_operands(line)
+        len(_BESIDE_ITSELF.findall(line)) + len(_COMPARED_WITH_ITSELF.findall(line)) + count_repeated_operands(line)
         for line in lines
     )
 
 
 def _swaps_unordered_parts(unit: ParsedPart, edit: PatchEdit) -> bool:
     """Return whether an exchange swaps two parts of a construct without order."""
-    found = [
-        unit.names_by_position[one[:4]] for one in edit.replacements if one[:4] in unit.names_by_position
-    ]
+    found = [unit.names_by_position[one[:4]] for one in edit.replacements if one[:4] in unit.names_by_position]
     if len(found) != 2:
         return False
     one, other = found
     data = unit.data
     for number in set(one.unordered_groups) & set(other.unordered_groups):
         first, second = (
-            next(
-                (span for span in unit.unordered_parts[number] if span.contains((name.start, name.end))), None
-            )
+            next((span for span in unit.unordered_parts[number] if span.contains((name.start, name.end))), None)
             for name in (one, other)
         )
         if first is None or second is None or first == second:
@@ -357,9 +335,7 @@ def _swaps_unordered_parts(unit: ParsedPart, edit: PatchEdit) -> bool:
             data[span.start : name.start] + encode(new.name) + data[name.end : span.end]
             for span, name, new in ((first, one, other), (second, other, one))
         ]
-        if [_blank(text) for text in changed] == [
-            _blank(data[span.start : span.end]) for span in (second, first)
-        ]:
+        if [_blank(text) for text in changed] == [_blank(data[span.start : span.end]) for span in (second, first)]:
             return True
     return False
 

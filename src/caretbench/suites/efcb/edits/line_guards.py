@@ -12,13 +12,9 @@ from caretbench.suites.efcb.edits.patch_edit import collapse_whitespace
 _LOGIC: Final = re.compile(r"\s(?:&&|\|\||and|or)\s")
 _COMPARISONS: Final = re.compile(r"\s(?:===|!==|==|!=|<=|>=|<|>|is)\s")
 # Text before the start of an operand, outside of brackets.
-_BEFORE: Final = re.compile(
-    r"(?:^|\s)(?:if|elif|while|until|return|unless|when|assert|=|:=|=>|\?|:)\s|!(?!=)|[,;{]\s"
-)
+_BEFORE: Final = re.compile(r"(?:^|\s)(?:if|elif|while|until|return|unless|when|assert|=|:=|=>|\?|:)\s|!(?!=)|[,;{]\s")
 _ASSERTED: Final = re.compile(r"assert|expect|require|should|must|verify|check|equal", re.IGNORECASE)
-_TEST_PATH: Final = re.compile(
-    r"(^|[/._-])(tests?|specs?|__tests__|testing)([/._-]|$)|Tests?\.\w+$", re.IGNORECASE
-)
+_TEST_PATH: Final = re.compile(r"(^|[/._-])(tests?|specs?|__tests__|testing)([/._-]|$)|Tests?\.\w+$", re.IGNORECASE)
 _NEAR: Final = 4
 _COPIED: Final = 3
 _EMPTY_TEST: Final = re.compile(
@@ -62,9 +58,7 @@ def _last_operand(text: str) -> str:
         if depth < 0:
             text = text[position + 1 :]
             break
-    return re.sub(
-        r"^(?:if|elif|while|until|return|unless|when|assert)\s", "", _BEFORE.split(f" {text}")[-1].strip()
-    )
+    return re.sub(r"^(?:if|elif|while|until|return|unless|when|assert)\s", "", _BEFORE.split(f" {text}")[-1].strip())
 
 
 def is_reordering(before: Sequence[str], after: Sequence[str]) -> bool:
@@ -77,10 +71,7 @@ def count_copied_lines(lines: Sequence[str], positions: Iterable[int]) -> int:
     found = 0
     for position in positions:
         own = _normalize(lines[position])
-        around = [
-            *lines[max(0, position - _COPIED) : position],
-            *lines[position + 1 : position + 1 + _COPIED],
-        ]
+        around = [*lines[max(0, position - _COPIED) : position], *lines[position + 1 : position + 1 + _COPIED]]
         found += bool(re.search(r"\w", own)) and own in map(_normalize, around)
     return found
 

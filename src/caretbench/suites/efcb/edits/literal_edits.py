@@ -13,12 +13,7 @@ import tree_sitter
 from caretbench.suites.efcb.edits.name_edits import draw_pairs
 from caretbench.suites.efcb.edits.name_uses import ParsedPart
 from caretbench.suites.efcb.edits.patch_edit import Occurrence, PatchEdit, Replacement, swap_edit
-from caretbench.suites.efcb.edits.tree_guards import (
-    ancestors,
-    is_argument_pair,
-    is_symmetric_pair,
-    is_text_for_people,
-)
+from caretbench.suites.efcb.edits.tree_guards import ancestors, is_argument_pair, is_symmetric_pair, is_text_for_people
 from caretbench.syntax.uses.expression_contexts import CALL_NODES, callee_of, expression_context
 from caretbench.syntax.uses.value_kinds import kind_of_value
 
@@ -61,19 +56,13 @@ def added_literals(unit: ParsedPart) -> list[AddedLiteral]:
             continue
         found.append(
             AddedLiteral(
-                node,
-                position,
-                _literal_form(kind, position.text),
-                expression_context(node),
-                unit.hunk_number(position),
+                node, position, _literal_form(kind, position.text), expression_context(node), unit.hunk_number(position)
             )
         )
     return found
 
 
-def literal_edits(
-    units: list[ParsedPart], refused: Counter[str], generator: random.Random
-) -> Iterator[PatchEdit]:
+def literal_edits(units: list[ParsedPart], refused: Counter[str], generator: random.Random) -> Iterator[PatchEdit]:
     """Yield exchanges and replacements among literals of the same form and context."""
     known = [(unit, one) for unit in units for one in added_literals(unit)]
     occurring = Counter(one.occurrence.text for _, one in known)
@@ -99,11 +88,7 @@ def _literal_swaps(
     generator: random.Random,
 ) -> Iterator[PatchEdit]:
     for (unit, one), (elsewhere, other) in draw_pairs(members, _MOST_PAIRS, generator):
-        if (
-            unit is not elsewhere
-            or one.hunk != other.hunk
-            or not _differ(one.occurrence.text, other.occurrence.text)
-        ):
+        if unit is not elsewhere or one.hunk != other.hunk or not _differ(one.occurrence.text, other.occurrence.text):
             continue
         if occurring[one.occurrence.text] == occurring[other.occurrence.text] == 1:
             refused["one_occurrence_each"] += 1
@@ -150,7 +135,6 @@ def _is_not_value(node: tree_sitter.Node) -> bool:
     if "string" in node.type and (node.end_point.row != node.start_point.row or b"{" in (node.text or b"")):
         return True
     return any(
-        _SKIPPED.search(around.type)
-        or (around.type in CALL_NODES and callee_of(around) in ("require", "import"))
+        _SKIPPED.search(around.type) or (around.type in CALL_NODES and callee_of(around) in ("require", "import"))
         for around in ancestors(node)
     )

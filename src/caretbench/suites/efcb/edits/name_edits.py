@@ -16,12 +16,7 @@ from typing import Final, TypeVar
 from caretbench.suites.efcb.edits.name_rules import have_same_meaning, is_framework_function
 from caretbench.suites.efcb.edits.name_uses import ParsedPart, PatchNameUse
 from caretbench.suites.efcb.edits.patch_edit import PatchEdit, Replacement, swap_edit
-from caretbench.suites.efcb.edits.tree_guards import (
-    ancestors,
-    is_argument_pair,
-    is_symmetric_pair,
-    is_text_for_people,
-)
+from caretbench.suites.efcb.edits.tree_guards import ancestors, is_argument_pair, is_symmetric_pair, is_text_for_people
 from caretbench.syntax.uses.declarations import Declaration
 from caretbench.syntax.uses.identifiers import naming_style
 
@@ -29,9 +24,7 @@ T = TypeVar("T")
 
 _WORDS: Final = {"local": "variable", "constructor": "type"}
 # Uses of a variable that show its kind.
-_DONE: Final = frozenset(
-    {"object", "indexed", "arith+", "arith-", "arith*", "arith/", "arith%", "cmp", "index"}
-)
+_DONE: Final = frozenset({"object", "indexed", "arith+", "arith-", "arith*", "arith/", "arith%", "cmp", "index"})
 _VARIABLES: Final = ("local", "parameter", "constant")
 _MOST_NAMES: Final = 8
 _MOST_PAIRS: Final = 20_000
@@ -48,9 +41,7 @@ def name_swaps(unit: ParsedPart, refused: Counter[str], generator: random.Random
             if one.name == other.name or one.entity == other.entity:
                 continue
             guard = _swap_guard(unit, one, other) or _swap_guard(unit, other, one)
-            if guard is None and is_symmetric_pair(
-                one.use.expression, other.use.expression, unit.part.grammar
-            ):
+            if guard is None and is_symmetric_pair(one.use.expression, other.use.expression, unit.part.grammar):
                 guard = "symmetric_call"
             if guard is not None:
                 refused[guard] += 1
@@ -60,9 +51,7 @@ def name_swaps(unit: ParsedPart, refused: Counter[str], generator: random.Random
                 yield swap_edit(kind, one.occurrence, other.occurrence)
 
 
-def name_replacements(
-    unit: ParsedPart, refused: Counter[str], generator: random.Random
-) -> Iterator[PatchEdit]:
+def name_replacements(unit: ParsedPart, refused: Counter[str], generator: random.Random) -> Iterator[PatchEdit]:
     """Yield replacements of single uses by other names of the patch or of the file around it."""
     for one in unit.editable_uses:
         position = one.occurrence
@@ -102,12 +91,7 @@ def _swap_guard(unit: ParsedPart, one: PatchNameUse, other: PatchNameUse) -> str
     """Return the guard that refuses the name of ``other`` at ``one``, or None."""
     if one.role in _VARIABLES:
         seen = next(
-            (
-                found
-                for found in unit.declaration_index.visible_variables(one.start)
-                if found.name == other.name
-            ),
-            None,
+            (found for found in unit.declaration_index.visible_variables(one.start) if found.name == other.name), None
         )
         if seen is None or (seen.scope_start, seen.name) != other.entity[1:]:  # type: ignore[index]
             return "out_of_scope"
@@ -130,9 +114,7 @@ def _kind_guard(unit: ParsedPart, one: PatchNameUse, kind: str, entity: Hashable
     return None if _is_enum_member(unit, one) or _has_shared_uses(unit, one, entity) else "other_kind"
 
 
-def _call_guard(
-    unit: ParsedPart, one: PatchNameUse, arguments: tuple[str, ...], entity: Hashable
-) -> str | None:
+def _call_guard(unit: ParsedPart, one: PatchNameUse, arguments: tuple[str, ...], entity: Hashable) -> str | None:
     """Return the guard that refuses a call of an entity at ``one``, with its arguments, or None."""
     name: str = str(entity[-2])  # type: ignore[index]
     if is_framework_function(one.name) or is_framework_function(name):
@@ -143,9 +125,7 @@ def _call_guard(
         return "other_arguments"
     if arguments and not _have_same_signature(unit, one, name):
         shapes = unit.argument_kinds[entity]
-        if arguments not in shapes and (
-            unit.static or not any(_have_same_kinds(arguments, shape) for shape in shapes)
-        ):
+        if arguments not in shapes and (unit.static or not any(_have_same_kinds(arguments, shape) for shape in shapes)):
             return "other_arguments"
     return None
 
@@ -223,11 +203,7 @@ def _accepts_arguments(unit: ParsedPart, one: PatchNameUse, name: str) -> bool:
 def _have_same_signature(unit: ParsedPart, one: PatchNameUse, name: str) -> bool:
     """Return whether both functions are declared with the same types."""
     ours, theirs = (
-        {
-            (found.parameters, found.kind)
-            for found in unit.declaration_index.by_name(word)
-            if found.role == "function"
-        }
+        {(found.parameters, found.kind) for found in unit.declaration_index.by_name(word) if found.role == "function"}
         for word in (one.name, name)
     )
     return len(ours) == 1 and ours == theirs

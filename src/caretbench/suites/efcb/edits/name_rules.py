@@ -72,9 +72,7 @@ def is_log_call(receiver: str, name: str) -> bool:
 def is_message_call(receiver: str, name: str) -> bool:
     """Return whether a call writes a message, or reports that a test failed or was skipped."""
     table = _table().log
-    return name in table.messages or (
-        name in table.reported and bool(re.fullmatch(table.reporters, receiver))
-    )
+    return name in table.messages or (name in table.reported and bool(re.fullmatch(table.reporters, receiver)))
 
 
 def is_test_title_call(name: str) -> bool:

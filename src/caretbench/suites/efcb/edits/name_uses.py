@@ -151,9 +151,7 @@ class ParsedPart:
     def function_text(self, line: int) -> str:
         """Return the outermost function around a line of the patch; else the whole text."""
         row = self.part.lines.index(line)
-        node = self.root.descendant_for_point_range(
-            (row, 0), (row, len(self.part.text.split("\n")[row].encode()))
-        )
+        node = self.root.descendant_for_point_range((row, 0), (row, len(self.part.text.split("\n")[row].encode())))
         around = [] if node is None else [node, *ancestors(node)]
         outermost = next((one for one in reversed(around) if one.type in FUNCTION_NODES), None)
         return self.part.text if outermost is None else text(outermost)
@@ -204,9 +202,7 @@ class ParsedPart:
         return tuple(
             one
             for one in self.uses
-            if one.occurrence is not None
-            and self.is_added(one.occurrence)
-            and not self.is_broken(one.use.expression)
+            if one.occurrence is not None and self.is_added(one.occurrence) and not self.is_broken(one.use.expression)
         )
 
     @cached_property

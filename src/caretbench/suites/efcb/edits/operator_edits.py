@@ -202,12 +202,7 @@ def _returns(unit: ParsedPart, node: tree_sitter.Node) -> Iterator[_EditParts]:
     function = next((around for around in ancestors(node) if around.type in FUNCTION_NODES), None)
     named = function.child_by_field_name("name") if function is not None else None
     told = next(
-        (
-            one.kind
-            for one in unit.declaration_index.all
-            if named is not None and one.start == named.start_byte
-        ),
-        "",
+        (one.kind for one in unit.declaration_index.all if named is not None and one.start == named.start_byte), ""
     )
     if told in ("type:bool", "type:boolean"):
         yield _negated(unit, value)
@@ -253,13 +248,10 @@ def _integers(unit: ParsedPart, node: tree_sitter.Node) -> Iterator[_EditParts]:
         around = around.parent
     if around is None or not re.fullmatch(r"\d{1,3}", written):
         return
-    called = (
-        callee_of(around.parent) if around.type in ARGUMENT_LIST_NODES and around.parent is not None else ""
-    )
+    called = callee_of(around.parent) if around.type in ARGUMENT_LIST_NODES and around.parent is not None else ""
     counts = called in _COUNTING or (bool(called) and is_symmetric_call(called, unit.part.grammar))
     bounds = around.type in _BINARY and (
-        operator_of(around) in _BOUNDARIES
-        or bool(_LENGTH.search(text(around)) and operator_of(around) in _EQUALITIES)
+        operator_of(around) in _BOUNDARIES or bool(_LENGTH.search(text(around)) and operator_of(around) in _EQUALITIES)
     )
     if counts or bounds or around.type in _SUBSCRIPTS:
         number = int(written)

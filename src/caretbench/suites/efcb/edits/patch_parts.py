@@ -45,9 +45,7 @@ _AROUND: Final = {
     "tsx": ("class A {", "function a() {"),
     "rust": ("impl A {", "fn a() {"),
 }
-_TEXT: Final = re.compile(
-    r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`", re.DOTALL
-)
+_TEXT: Final = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`", re.DOTALL)
 
 
 class HunkLines(NamedTuple):

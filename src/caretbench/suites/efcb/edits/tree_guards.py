@@ -8,12 +8,7 @@ from typing import Final
 
 import tree_sitter
 
-from caretbench.suites.efcb.edits.name_rules import (
-    is_log_call,
-    is_message_call,
-    is_symmetric_call,
-    is_test_title_call,
-)
+from caretbench.suites.efcb.edits.name_rules import is_log_call, is_message_call, is_symmetric_call, is_test_title_call
 from caretbench.syntax.parser import text_of as text
 from caretbench.syntax.uses.expression_contexts import (
     ARGUMENT_LIST_NODES,
@@ -54,9 +49,7 @@ def is_text_for_people(node: tree_sitter.Node) -> bool:
             return False
         if around.type in _THROWN:
             return node.id != child.id or bool(re.search("string", node.type))
-        if (around.type in CALL_NODES or around.type == "macro_invocation") and _is_text_argument(
-            around, child, node
-        ):
+        if (around.type in CALL_NODES or around.type == "macro_invocation") and _is_text_argument(around, child, node):
             return True
         child = around
     return False
@@ -69,15 +62,9 @@ def _is_text_argument(call: tree_sitter.Node, child: tree_sitter.Node, node: tre
     name = callee_of(call) if call.type in CALL_NODES else text(call.named_children[0])
     whole = call.child_by_field_name("function") or call
     receiver = re.split(r"\.\w+$", text(whole).partition("(")[0])[0]
-    if (
-        is_log_call(receiver, name)
-        or is_message_call(receiver, name)
-        or name.endswith(("Error", "Exception"))
-    ):
+    if is_log_call(receiver, name) or is_message_call(receiver, name) or name.endswith(("Error", "Exception")):
         return True
-    return (
-        is_test_title_call(name) and bool(child.named_children) and _contains(child.named_children[0], node)
-    )
+    return is_test_title_call(name) and bool(child.named_children) and _contains(child.named_children[0], node)
 
 
 def is_compile_time(node: tree_sitter.Node) -> bool:

@@ -173,13 +173,7 @@ def _suitable_lines(part: HunkFragment) -> set[int]:
         text = line.strip()
         # A hunk may begin inside a comment, which then parses as code.
         inside = bool(marks.block) and (text == "*" or text.startswith(("* ", "*/")))
-        unclear = (
-            inside
-            or text.startswith(begins)
-            or line.startswith("+")
-            or MASK_PLACEHOLDER in line
-            or "\r" in line
-        )
+        unclear = inside or text.startswith(begins) or line.startswith("+") or MASK_PLACEHOLDER in line or "\r" in line
         if code.strip() and not unclear and not _IMPORT.fullmatch(line):
             found.add(number)
     return found

@@ -18,9 +18,7 @@ AnswerForm = Literal["lines", "patch", "empty", "unfinished_reasoning"]
 
 _FENCED: Final = re.compile(r"^(```+|~~~+)[^\n`]*\n(.*?)(?:^\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _HEADER: Final = re.compile(r"@@ -\d+(?:,(?P<old>\d+))? \+\d+(?:,(?P<new>\d+))? @@")
-_FRAME: Final = re.compile(
-    r"@@(?:\s|$)|diff --git |index [0-9a-f]{6,}\.\.|(?:---|\+\+\+) (?:[ab]/|/dev/null)|---$"
-)
+_FRAME: Final = re.compile(r"@@(?:\s|$)|diff --git |index [0-9a-f]{6,}\.\.|(?:---|\+\+\+) (?:[ab]/|/dev/null)|---$")
 _MAX_LINES: Final = 1_000
 """Maximum number of lines of an answer that are parsed; longer answers repeat themselves."""
 
@@ -75,9 +73,7 @@ def find_masked_hunk(patch: str) -> MaskedHunk:
         old -= mark in ("", " ", "-")
         new -= mark in ("", " ", "+")
         index += 1
-    masks = next(
-        (count for count in range(index - first) if shown[first + count] != MASK_PLACEHOLDER), index - first
-    )
+    masks = next((count for count in range(index - first) if shown[first + count] != MASK_PLACEHOLDER), index - first)
     headers = [number for number, line in enumerate(shown) if line.startswith("@@")]
     before, after = tuple(shown[top + 1 : first]), tuple(shown[first + masks : index])
     return MaskedHunk(before, masks, after, headers.index(top), len(headers))
@@ -94,9 +90,7 @@ def parse_masked_answer(text: str | None, patch: str) -> MaskedAnswer:
     body = unwrap_answer(text)
     if body is None:
         return MaskedAnswer((), "unfinished_reasoning")
-    lines = _trim_blank_lines(
-        [line for line in body.split("\n")[:_MAX_LINES] if line.strip() != MASK_PLACEHOLDER]
-    )
+    lines = _trim_blank_lines([line for line in body.split("\n")[:_MAX_LINES] if line.strip() != MASK_PLACEHOLDER])
     form: AnswerForm = "lines"
     if any(map(_FRAME.match, lines)):
         lines, form = _lines_between(_masked_part(lines, hunk), hunk), "patch"

@@ -19,12 +19,7 @@ from caretbench.sources.changes.descriptions import NO_TEMPLATE
 from caretbench.sources.pull_request import PullRequest
 from caretbench.suites.efcb.change_queries import change_query
 from caretbench.suites.efcb.efcb_score import MASKED_TASK, MAX_JUDGED_SCORE
-from caretbench.suites.efcb.open_answers.mask_windows import (
-    MASK_PLACEHOLDER,
-    MaskTier,
-    MaskWindow,
-    find_windows,
-)
+from caretbench.suites.efcb.open_answers.mask_windows import MASK_PLACEHOLDER, MaskTier, MaskWindow, find_windows
 from caretbench.suites.efcb.options import EfcbOptions
 from caretbench.suites.efcb.patch_rendering import FILE_SEPARATOR, RenderedPatch, render_patch
 from caretbench.suites.efcb.problem_metadata import (
@@ -47,12 +42,12 @@ NO_TEMPLATES: Final[Mapping[str, Collection[str]]] = {}
 
 MaskedTier: TypeAlias = MaskTier | Profile
 
-_ASKED: Final = (
+_REQUEST: Final = (
     "A patch makes the change that the following text describes. {hidden} consecutive lines that it adds are hidden; a"
     " line {mark} stands for each. Write these {hidden} lines, in their order and with their indentation, without the"
     " plus sign at the beginning. Answer with the lines alone.\n\n"
 )
-_ASKED_WHOLE: Final = (
+_REQUEST_WHOLE_PATCH: Final = (
     "A patch makes the change that the following text describes. Some of its lines are hidden; a line {mark} stands for"
     " each. Write the whole patch, with the right lines in the place of the hidden ones and all others as they are."
     " Answer with the patch alone.\n\n"
@@ -86,9 +81,7 @@ class MaskedItem(Row):
 
 
 def masked_items(
-    pulls: Iterable[PullRequest],
-    options: MaskOptions,
-    templates: Mapping[str, Collection[str]] = NO_TEMPLATES,
+    pulls: Iterable[PullRequest], options: MaskOptions, templates: Mapping[str, Collection[str]] = NO_TEMPLATES
 ) -> tuple[list[MaskedItem], list[RejectedChange]]:
     """Return at most one item for each tier and change, by repository, newest first; and rejected changes.
 
@@ -105,9 +98,7 @@ def masked_items(
     newest = sorted(pulls, key=lambda pull: pull.merge_order, reverse=True)
     for pull in sorted(newest, key=lambda pull: pull.repo):
         rendered = render_patch(pull, include_generated=options.rules.shows_generated_files)
-        text = change_query(
-            pull, profile=options.profile, template=templates.get(pull.repo, NO_TEMPLATE)
-        ).text
+        text = change_query(pull, profile=options.profile, template=templates.get(pull.repo, NO_TEMPLATE)).text
         for tier, make in makers.items():
             made = make(pull, rendered, text)
             if isinstance(made, MaskedItem):
@@ -178,10 +169,7 @@ def _make_released_item(
         hidden_lines=_PAPER_LINES,
         patch="\n".join((*shown, "")),
         answer=rendered.text,
-        labels={
-            "masked_kinds": sorted(set(_line_kinds(rendered, start, start + _PAPER_LINES))),
-            "whole_patch": "yes",
-        },
+        labels={"masked_kinds": sorted(set(_line_kinds(rendered, start, start + _PAPER_LINES))), "whole_patch": "yes"},
         options=options,
     )
 
@@ -206,7 +194,7 @@ def _line_kinds(rendered: RenderedPatch, start: int, stop: int) -> Iterator[str]
 def masked_problem(item: MaskedItem) -> Problem:
     """Return the item as a problem; its reference is the hidden lines (``paper``: the whole patch)."""
     pull = item.pull
-    ask = (_ASKED_WHOLE if item.tier == WHOLE_PATCH_TIER else _ASKED).format(
+    ask = (_REQUEST_WHOLE_PATCH if item.tier == WHOLE_PATCH_TIER else _REQUEST).format(
         hidden=item.hidden_lines, mark=MASK_PLACEHOLDER
     )
     return Problem(

@@ -48,11 +48,7 @@ def read_masked_patch(problem: Problem) -> MaskedPatch:
         ValueError: it is no such problem.
     """
     shown = problem.shown
-    if (
-        not isinstance(shown, Question)
-        or len(shown.context) != 1
-        or MASK_PLACEHOLDER not in shown.context[0].text
-    ):
+    if not isinstance(shown, Question) or len(shown.context) != 1 or MASK_PLACEHOLDER not in shown.context[0].text:
         raise ValueError(f"{problem.id} shows no patch with masks")
     patch = shown.context[0].text
     if problem.labels.get("tier") == WHOLE_PATCH_TIER:
@@ -150,7 +146,4 @@ COPY_BASELINES: Final[Mapping[str, Callable[[MaskedPatch], str]]] = {
 
 @lru_cache(maxsize=1024)
 def _floors(_identity: str, reference: str, shown: MaskedPatch) -> dict[str, float]:
-    return {
-        name: _measures(write(shown), reference, shown)[MAIN_MEASURE]
-        for name, write in COPY_BASELINES.items()
-    }
+    return {name: _measures(write(shown), reference, shown)[MAIN_MEASURE] for name, write in COPY_BASELINES.items()}

@@ -75,11 +75,7 @@ def _identifiers(text: str) -> Iterable[str]:
         yield from (match.group() for match in _DOTTED.finditer(span[1]) if len(match.group()) > 1)
     for match in _DOTTED.finditer(_CODE.sub(" ", text)):
         name = match.group()
-        if (
-            _CODE_LIKE.search(name)
-            and name.lower().removesuffix("s") not in _BRANDS
-            and not _is_acronym(name)
-        ):
+        if _CODE_LIKE.search(name) and name.lower().removesuffix("s") not in _BRANDS and not _is_acronym(name):
             yield name
 
 

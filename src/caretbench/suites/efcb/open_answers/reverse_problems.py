@@ -58,9 +58,7 @@ class ReverseItem(Row):
 
 
 def reverse_items(
-    pulls: Iterable[PullRequest],
-    options: EfcbOptions,
-    templates: Mapping[str, Collection[str]] = NO_TEMPLATES,
+    pulls: Iterable[PullRequest], options: EfcbOptions, templates: Mapping[str, Collection[str]] = NO_TEMPLATES
 ) -> tuple[list[ReverseItem], list[RejectedChange]]:
     """Return one item for each change, by repository, newest first; and rejected changes."""
     items: list[ReverseItem] = []
@@ -68,9 +66,7 @@ def reverse_items(
     newest = sorted(pulls, key=lambda pull: pull.merge_order, reverse=True)
     for pull in sorted(newest, key=lambda pull: pull.repo):
         rendered = render_patch(pull, include_generated=options.rules.shows_generated_files)
-        body = change_query(
-            pull, "description_only", options.profile, templates.get(pull.repo, NO_TEMPLATE)
-        ).text
+        body = change_query(pull, "description_only", options.profile, templates.get(pull.repo, NO_TEMPLATE)).text
         title = " ".join(pull.title.split())
         missing = {"no_patch": rendered.files, "no_title": title, "no_description": body}
         reason = next((reason for reason, there in missing.items() if not there), None)
@@ -101,12 +97,8 @@ def reverse_problem(item: ReverseItem, task: Task) -> Problem:
 DescriptionForm = Literal["labelled", "json", "plain", "empty", "unfinished_reasoning"]
 
 _MARKS: Final = r"[\s>#*_`\[\]\"']*"
-_TITLE: Final = re.compile(
-    rf"^{_MARKS}(?:PR |Pull Request )?Title{_MARKS}(?::|$)", re.MULTILINE | re.IGNORECASE
-)
-_BODY: Final = re.compile(
-    rf"^{_MARKS}(?:PR )?(?:Body|Description){_MARKS}(?::|$)", re.MULTILINE | re.IGNORECASE
-)
+_TITLE: Final = re.compile(rf"^{_MARKS}(?:PR |Pull Request )?Title{_MARKS}(?::|$)", re.MULTILINE | re.IGNORECASE)
+_BODY: Final = re.compile(rf"^{_MARKS}(?:PR )?(?:Body|Description){_MARKS}(?::|$)", re.MULTILINE | re.IGNORECASE)
 _WRAPPED: Final = re.compile(r"\A\s*(```+|~~~+)[^\n`]*\n(.*?)\n?\1\s*\Z", re.DOTALL)
 
 

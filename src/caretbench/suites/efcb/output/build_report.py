@@ -39,12 +39,7 @@ def build_result(
     manifest: EfcbManifest, built: BuiltProblems, output: Path, wall_s: float, notes: Sequence[str]
 ) -> BuildResult:
     """Return the result of a build of ``wall_s`` seconds; ``notes`` are messages of mining."""
-    lines = (
-        *_lines(manifest),
-        *_shortfall_lines(built),
-        *_leak_lines(built.leaks),
-        _final_line(built, output),
-    )
+    lines = (*_lines(manifest), *_shortfall_lines(built), *_leak_lines(built.leaks), _final_line(built, output))
     return BuildResult(lines, _numbers(manifest, built, wall_s), (*notes, *_exceeded(built)), built.usable)
 
 
@@ -79,16 +74,12 @@ def _lines(manifest: EfcbManifest) -> Iterator[str]:
         yield "\nChanges that the filters refuse:"
         yield from align_columns(filters, ("repository", "filter", "fail", "only this filter", "left"))
     yield ""
-    yield from align_columns(
-        [(kind, str(count)) for kind, count in manifest.problems.items()], ("task", "problems")
-    )
+    yield from align_columns([(kind, str(count)) for kind, count in manifest.problems.items()], ("task", "problems"))
 
 
 def _exceeded(built: BuiltProblems) -> Iterator[str]:
     if built.exceeded_limits:
-        names = ", ".join(
-            f"{leak.attack} in {leak.task} {leak.tier}".strip() for leak in built.exceeded_limits
-        )
+        names = ", ".join(f"{leak.attack} in {leak.task} {leak.tier}".strip() for leak in built.exceeded_limits)
         yield f"above chance by more than 3 standard errors: {names}"
         if not built.options.rules.refuses_leaks:
             yield "the paper profile keeps such questions, for comparison with published results"
@@ -107,8 +98,7 @@ def _final_line(built: BuiltProblems, output: Path) -> str:
 def _shortfall_lines(built: BuiltProblems) -> Iterator[str]:
     """Yield a line for each task with few questions of a repository, with the most frequent reasons."""
     rows = [
-        (row.repository, row.task, f"{row.asked} of {row.accepted}", row.frequent_reasons)
-        for row in shortfalls(built)
+        (row.repository, row.task, f"{row.asked} of {row.accepted}", row.frequent_reasons) for row in shortfalls(built)
     ]
     if rows:
         yield "\nTasks with few questions (docs/efcb.md explains the reasons; rejected.jsonl names the changes):"

@@ -161,9 +161,7 @@ def remove_unused_imports(path: str, text: str) -> str:
     text = _FROM.sub(lambda found: _importing(found[1], found[2] or found[3], whole), text)
     text = _IMPORT.sub(lambda found: found.group() if _uses(whole, found[1], _IMPORT) else "", text)
     text = re.sub(r"\n{4,}", "\n\n\n", text).lstrip("\n")
-    return re.sub(
-        r"^((?:import|from) .+\n)\n{2,}(?=from |import |[A-Z_]+ = )", r"\1\n", text, flags=re.MULTILINE
-    )
+    return re.sub(r"^((?:import|from) .+\n)\n{2,}(?=from |import |[A-Z_]+ = )", r"\1\n", text, flags=re.MULTILINE)
 
 
 def _importing(module: str, listed: str, text: str) -> str:

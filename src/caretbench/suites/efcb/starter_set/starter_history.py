@@ -38,10 +38,7 @@ _EARLIER_IMPORTS: Final[Mapping[str, tuple[str, str]]] = {
         "from wayfarer.heap import IndexedHeap",
         "import heapq\n\nfrom wayfarer.heap import IndexedHeap",
     ),
-    "tallyhouse/Numbers.java": (
-        "import java.util.ArrayList;",
-        "import java.util.ArrayList;\nimport java.util.Arrays;",
-    ),
+    "tallyhouse/Numbers.java": ("import java.util.ArrayList;", "import java.util.ArrayList;\nimport java.util.Arrays;"),
 }
 """By file a line, and its replacement with an import that earlier states need; unused imports are removed."""
 

@@ -37,9 +37,7 @@ def load_starter_problems() -> list[Problem]:
     path = cache_folder() / "data" / f"efcb-starter-{_digits()}" / "problems.jsonl"
     if not path.exists():
         with temporary_folder("efcb-starter") as folder:
-            write_rows(
-                path, build_problems(mine_starter(folder), EfcbOptions(), with_leak_report=False).problems
-            )
+            write_rows(path, build_problems(mine_starter(folder), EfcbOptions(), with_leak_report=False).problems)
     return list(read_rows(path, Problem))
 
 
@@ -58,9 +56,6 @@ def mine_starter(folder: Path) -> list[PullRequest]:
 def _digits() -> str:
     package = resources.files("caretbench")
     parts = [
-        text
-        for folder in _MADE_OF
-        for path, text in read_files(package / folder).items()
-        for text in (path, text)
+        text for folder in _MADE_OF for path, text in read_files(package / folder).items() for text in (path, text)
     ]
     return sha256_text(*versions().values(), *parts)[:_DIGITS]

@@ -15,12 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from caretbench.errors import DataError, MachineError
-from caretbench.suites.efcb.starter_set.starter_history import (
-    FileTree,
-    HistoryChange,
-    HistoryState,
-    read_history,
-)
+from caretbench.suites.efcb.starter_set.starter_history import FileTree, HistoryChange, HistoryState, read_history
 
 STARTER_REPOSITORY_NAME: Final = "cornershop/cornershop"
 """Name of the repository in records."""
@@ -85,9 +80,7 @@ def make_commits(states: list[HistoryState]) -> list[StarterCommit]:
         text = _message(change, place, request, numbers)
         if change.style == "merge":
             made.append(StarterCommit((head,), author, unix_time - 5 * _HOUR, f"{change.title}\n", tree))
-            made.append(
-                StarterCommit((head, len(made) - 1), _PEOPLE[place % len(_PEOPLE)], unix_time, text, tree)
-            )
+            made.append(StarterCommit((head, len(made) - 1), _PEOPLE[place % len(_PEOPLE)], unix_time, text, tree))
         else:
             made.append(StarterCommit((head,), author, unix_time, text, tree))
         head = len(made) - 1
@@ -107,9 +100,7 @@ def _message(change: HistoryChange, place: int, request: int, numbers: dict[str,
 
 
 def _wrapped(paragraph: str) -> str:
-    return (
-        paragraph if paragraph.startswith("- ") else textwrap.fill(paragraph, _WIDTH, break_long_words=False)
-    )
+    return paragraph if paragraph.startswith("- ") else textwrap.fill(paragraph, _WIDTH, break_long_words=False)
 
 
 def _stream(made: list[StarterCommit]) -> Iterator[bytes]:
@@ -132,9 +123,7 @@ def _stream(made: list[StarterCommit]) -> Iterator[bytes]:
 def _git(folder: Path, *arguments: str, stdin: bytes = b"") -> str:
     program = shutil.which("git")
     if program is None:
-        raise MachineError(
-            "git is missing: the starter set of efcb is a repository that it writes; install git"
-        )
+        raise MachineError("git is missing: the starter set of efcb is a repository that it writes; install git")
     # Settings of the user, of the machine and of a calling git are ignored.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     environment |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_DEFAULT_HASH": "sha1"}

@@ -95,11 +95,7 @@ def _above(lines: Sequence[ResultRow], floors: Mapping[str, float], seed: int) -
     scores = [float(bool(line["passed"])) for line in lines]
     floor = [floors[str(line["problem_id"])] for line in lines]
     value = _skill(sum(scores) / len(scores), sum(floor) / len(floor))
-    return (
-        value
-        if value == NO_VALUE
-        else _spread(value, skill_interval(scores, floor, _clusters(lines), seed=seed))
-    )
+    return value if value == NO_VALUE else _spread(value, skill_interval(scores, floor, _clusters(lines), seed=seed))
 
 
 def _spread(value: str, interval: Interval) -> str:

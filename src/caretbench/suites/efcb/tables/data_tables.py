@@ -13,9 +13,7 @@ from caretbench.suites.efcb.tables.model_rows import TASK_TITLES
 from caretbench.suites.suite_types import Table
 
 
-def data_tables(
-    problems: Iterable[Problem], facts: Mapping[str, RepositoryFacts] | None = None
-) -> Iterator[Table]:
+def data_tables(problems: Iterable[Problem], facts: Mapping[str, RepositoryFacts] | None = None) -> Iterator[Table]:
     """Yield tables about the data in the form of the paper's Tables 2 and 3.
 
     A question counts once for all orders of its choices and query variants. Without ``facts`` of a repository, the
@@ -83,12 +81,7 @@ def _questions(problems: Sequence[Problem]) -> Table:
     order = sorted(asked, key=lambda kind: (TASKS.index(kind[0]) if kind[0] in TASKS else len(TASKS), kind))
     lines = [(kind, [len(asked[kind][repository]) for repository in repositories]) for kind in order]
     rows = [
-        (
-            f"{TASK_TITLES.get(task, task)} {tier}".strip(),
-            *map(str, counts),
-            str(sum(counts)),
-            str(whole[task, tier]),
-        )
+        (f"{TASK_TITLES.get(task, task)} {tier}".strip(), *map(str, counts), str(sum(counts)), str(whole[task, tier]))
         for (task, tier), counts in lines
     ]
     by_repository = (str(sum(column)) for column in zip(*(counts for _, counts in lines), strict=True))

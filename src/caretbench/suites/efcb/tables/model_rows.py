@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from caretbench.problem import Problem
 from caretbench.suites.efcb.baselines import BASELINES
-from caretbench.suites.efcb.efcb_score import (
-    EASY_TASK,
-    HALLUCINATION_TASK,
-    HARD_TASK,
-    MASKED_TASK,
-    REVERSE_TASK,
-)
+from caretbench.suites.efcb.efcb_score import EASY_TASK, HALLUCINATION_TASK, HARD_TASK, MASKED_TASK, REVERSE_TASK
 
 if TYPE_CHECKING:
     import polars as pl
@@ -44,17 +38,13 @@ class ModelRows(NamedTuple):
         ]
 
 
-def group_by_model(
-    results: pl.DataFrame, problems: Mapping[str, Problem], profile: str
-) -> Iterator[ModelRows]:
+def group_by_model(results: pl.DataFrame, problems: Mapping[str, Problem], profile: str) -> Iterator[ModelRows]:
     """Yield the models of a profile, baselines last; a model with two sets of parameters occurs twice."""
     by_model: dict[tuple[str, str], list[ResultRow]] = defaultdict(list)
     for row in results.iter_rows(named=True):
         if row["profile"] == profile:
             problem = problems[row["problem_id"]]
-            labels = {
-                name: value for name, value in problem.labels.items() if name not in row or row[name] is None
-            }
+            labels = {name: value for name, value in problem.labels.items() if name not in row or row[name] is None}
             by_model[row["model"], row["parameters"]].append({**row, **labels})
     several = {name for name, _ in by_model if sum(name == other for other, _ in by_model) > 1}
     names = ["", *BASELINES]

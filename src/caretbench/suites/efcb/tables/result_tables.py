@@ -223,10 +223,7 @@ def _repository_tables(
     rows = []
     for name, by_one in values.items():
         mark = FAILED_CONTROLS_MARK if name in marked else ""
-        means = [
-            format_mean(by_one.get(position, ()), digits, with_count=True, mark=mark)
-            for position in repositories
-        ]
+        means = [format_mean(by_one.get(position, ()), digits, with_count=True, mark=mark) for position in repositories]
         average = _format_estimate(scores[name][0].tasks.get(task), task, marked=name in marked)
         rows.append((name, *means, average))
     bad = "; 1 is bad" if task == HALLUCINATION_TASK else ""
@@ -237,11 +234,7 @@ def _repository_tables(
         tuple(rows),
         (
             "The average is over repositories; below it stands its interval by pull request.",
-            *(
-                (_OPINION, f"{FAILED_CONTROLS_MARK}: a judge did not pass its controls.")
-                if task in _JUDGED
-                else ()
-            ),
+            *((_OPINION, f"{FAILED_CONTROLS_MARK}: a judge did not pass its controls.") if task in _JUDGED else ()),
         ),
     )
 
@@ -255,10 +248,7 @@ def _measure_tables(
         for line in model.select(task):
             by_tier[str(line.get("tier") or "")].append(line)
         for tier, lines in sorted(by_tier.items()):
-            means = [
-                format_mean((line[name] for line in lines if line.get(name) is not None), 3)
-                for name in measures
-            ]
+            means = [format_mean((line[name] for line in lines if line.get(name) is not None), 3) for name in measures]
             if any(mean != NO_VALUE for mean in means):
                 rows.append((model.name, tier or "all", str(len(lines)), *means))
     if rows:

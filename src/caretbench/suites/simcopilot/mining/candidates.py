@@ -105,10 +105,7 @@ class FileMiner:
             if hidden is not None:
                 end, closing_token = hidden
                 whole = Span(span.start, end)
-                yield (
-                    Candidate(self.source.path, "suffix_hidden", block.kind, whole, closing_token, block),
-                    cut,
-                )
+                yield (Candidate(self.source.path, "suffix_hidden", block.kind, whole, closing_token, block), cut)
 
     def _in_construct(self, block: Block, cut: CutKind) -> bool:
         """Return whether a block is in a construct, or is a statement at file level that declares nothing."""

@@ -51,9 +51,7 @@ def candidate_labels(analysis: FileAnalysis, candidate: Candidate, project: str)
     return labels | {name: float(lines) for name, lines in comments.items() if lines is not None}
 
 
-def paper_constructs(
-    analysis: FileAnalysis, span: Span, references: tuple[Reference, ...] | None = None
-) -> list[str]:
+def paper_constructs(analysis: FileAnalysis, span: Span, references: tuple[Reference, ...] | None = None) -> list[str]:
     """Return those of the paper's eight constructs that a span contains, refers to or is in, in the paper's order."""
     rules = mining_rules().constructs
     table = project_tables().get(analysis.source.language)

@@ -26,11 +26,7 @@ class SampledCandidate(NamedTuple):
 
 
 def balanced_sample(
-    candidates: Sequence[SampledCandidate],
-    *,
-    limit: int | None = None,
-    per_file: int | None = None,
-    seed: int = 0,
+    candidates: Sequence[SampledCandidate], *, limit: int | None = None, per_file: int | None = None, seed: int = 0
 ) -> list[str]:
     """Return the names of the sampled candidates, in the order of sampling.
 

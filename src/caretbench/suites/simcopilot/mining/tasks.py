@@ -9,19 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from caretbench.problem import Caret, Problem, Provenance, TestsCheck
-from caretbench.suites.simcopilot.mining.candidates import (
-    Candidate,
-    FileMiner,
-    candidate_splice,
-    visible_text,
-)
+from caretbench.suites.simcopilot.mining.candidates import Candidate, FileMiner, candidate_splice, visible_text
 from caretbench.suites.simcopilot.mining.labels import candidate_labels, paper_constructs
-from caretbench.suites.simcopilot.mining.sampling import (
-    Cell,
-    SampledCandidate,
-    balanced_sample,
-    overlap_groups,
-)
+from caretbench.suites.simcopilot.mining.sampling import Cell, SampledCandidate, balanced_sample, overlap_groups
 from caretbench.suites.simcopilot.released.paper_rules import Mode
 from caretbench.syntax import ProjectAnalysis
 
@@ -134,8 +124,7 @@ class ProjectMiner:
         for candidate, group in zip(candidates, groups, strict=True):
             firsts.setdefault(group, f"{origin.project}/{candidate.path}:{candidate.span.start}")
         return [
-            self._problem(candidate, origin, firsts[group])
-            for candidate, group in zip(candidates, groups, strict=True)
+            self._problem(candidate, origin, firsts[group]) for candidate, group in zip(candidates, groups, strict=True)
         ]
 
     def _problem(self, candidate: Candidate, origin: TaskOrigin, group: str) -> Problem:

@@ -66,9 +66,7 @@ class TokenSearch:
         """Yield start and end, in characters, of each occurrence of a sequence of tokens."""
         if not tokens:
             return
-        firsts = (
-            self._indexed(tokens) if len(tokens) >= _GRAM and self._scanned >= _SCANS else self._scan(tokens)
-        )
+        firsts = self._indexed(tokens) if len(tokens) >= _GRAM and self._scanned >= _SCANS else self._scan(tokens)
         for first in firsts:
             yield int(self._bounds[first, 0]), int(self._bounds[first + len(tokens) - 1, 1])
 

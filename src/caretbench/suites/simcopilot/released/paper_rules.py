@@ -57,6 +57,4 @@ class PaperRules(Row):
 @cache
 def paper_rules() -> PaperRules:
     """Return the counting rules that reproduce the paper's tables."""
-    return PaperRules.model_validate(
-        read_packaged_toml("caretbench.suites.simcopilot.released", "paper.toml")
-    )
+    return PaperRules.model_validate(read_packaged_toml("caretbench.suites.simcopilot.released", "paper.toml"))

@@ -126,9 +126,7 @@ def _constructs(sets: Sequence[TaskSet]) -> Table:
     return Table("constructs", title, heads, tuple(rows))
 
 
-def _binned(
-    sets: Sequence[TaskSet], label: str, bounds_of: Callable[[str], Sequence[float]]
-) -> list[tuple[str, ...]]:
+def _binned(sets: Sequence[TaskSet], label: str, bounds_of: Callable[[str], Sequence[float]]) -> list[tuple[str, ...]]:
     rows = []
     for name, mode, tasks in sets:
         bounds = bounds_of(name)
