@@ -156,7 +156,9 @@ def printed(part: tuple[str, str, str], leaks: Sequence[Leak], features: int) ->
     shown = [leak for leak in leaks if leak.family != "feature"]
     many = sorted((leak for leak in leaks if leak.family == "feature"), key=lambda leak: -leak.accuracy)
     for leak in [*shown, *many[:features]]:
-        note = f"allowed z {leak.allowed:.2f}{'  EXCEEDED' if leak.exceeded else ''}" if leak.kind == "limit" else ""
+        note = (
+            f"allowed z {leak.allowed:.2f}{'  EXCEEDED' if leak.exceeds_limit else ''}" if leak.kind == "limit" else ""
+        )
         print(line(leak.attack, leak.kind, leak.accuracy, count, note))  # noqa: T201 - a script
 
 

@@ -70,7 +70,7 @@ def tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     made = EfcbFolder(tmp_path_factory.mktemp("tasks"))
     problems = [*built.problems, *choices]
-    made.write_build(built.make_manifest(pulls, (), {}), problems, built.rejected, (), fit=True)
+    made.write_build(built.make_manifest(pulls, (), {}), problems, built.rejected, (), usable=True)
     return made.path
 
 

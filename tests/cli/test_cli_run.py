@@ -519,7 +519,7 @@ def test_ctrl_c_keeps_what_came_and_the_same_command_goes_on(tmp_path: Path) -> 
         process.send_signal(signal.SIGINT)
         _, complaint = process.communicate(timeout=300)
         assert process.returncode == 130, complaint
-        assert "the same command goes on" in complaint
+        assert "run the same command again to resume" in complaint
         assert "Traceback" not in complaint
         kept = list(folder.completions())
         assert 2 <= len(kept) < 12

@@ -96,13 +96,13 @@ def test_whatever_is_wrong_is_said_to_the_caller(monkeypatch: pytest.MonkeyPatch
     def broken(max_parallel_programs: int) -> NodeWorker:
         raise OSError("no space left")
 
-    monkeypatch.setattr(node_worker, "_this", broken)
+    monkeypatch.setattr(node_worker, "_worker", broken)
     assert node_worker.describe_node(("python", None, ()), 1)["fault"] == "OSError: no space left"
     assert node_worker.run_batch({}, 1)["fault"] == "OSError: no space left"
 
 
 def test_an_order_of_another_version_is_a_fault(worker: NodeWorker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_worker, "_this", lambda _programs: worker)
+    monkeypatch.setattr(node_worker, "_worker", lambda _programs: worker)
     fault = node_worker.run_batch(batch(worker).model_dump() | {"colour": "green"}, 1)["fault"]
     assert "ValidationError" in fault
     assert "colour" in fault

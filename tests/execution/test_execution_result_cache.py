@@ -141,10 +141,10 @@ cache = ResultCache(Path(sys.argv[1]))
 for number in range(int(sys.argv[2])):
     request = ExecutionRequest(id=str(number), language="python", source=str(number))
     cache.store(str(number), request, ExecutionResult(id=str(number), status="passed", stage="run"))
-    with cache.building() as folder:
+    with cache.artefact_staging_folder() as folder:
         (folder / "0").mkdir()
         (folder / "0" / "program").write_text("whole")
-        cache.keep(f"{number:04x}", folder / "0")
+        cache.store_artefact(f"{number:04x}", folder / "0")
     print(number, flush=True)
 """
 
@@ -326,7 +326,7 @@ def test_what_is_being_built_is_not_swept_whatever_the_clock_says(
 def test_what_a_killed_process_was_building_is_swept(tmp_path: Path) -> None:
     program = (
         "import sys, time\nfrom pathlib import Path\nfrom caretbench.execution.cache.result_cache import ResultCache\n"
-        "with ResultCache(Path(sys.argv[1])).building() as folder:\n"
+        "with ResultCache(Path(sys.argv[1])).artefact_staging_folder() as folder:\n"
         "    (folder / 'half').touch()\n    print(folder, flush=True)\n    time.sleep(60)\n"
     )
     command = [sys.executable, "-c", program, str(tmp_path)]

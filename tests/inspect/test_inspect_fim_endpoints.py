@@ -362,7 +362,7 @@ def test_a_strange_retry_after(date: str) -> None:
     assert error.retry_after in (None, 0.0)
 
 
-@pytest.mark.parametrize(("status", "again"), [(500, True), (503, True), (408, True), (400, False), (404, False)])
+@pytest.mark.parametrize(("status", "retryable"), [(500, True), (503, True), (408, True), (400, False), (404, False)])
 def test_statuses(status: int, retryable: bool) -> None:
     with ModelServer([model_server.error(status, "bad\x1b[31m day")]) as server:
         api = endpoint(server, "openai")
@@ -405,7 +405,7 @@ def test_an_answer_without_choices(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "again"),
+    ("body", "retryable"),
     [
         (b'data: {"choices":[{"index":0,"text":"a"}]}\n\ndata: {"error":{"message":"out of memory"}}\n\n', True),
         (b'data: {"error":{"message":"too long","code":400}}\n\n', False),
@@ -505,7 +505,7 @@ def test_a_stream_cut_anywhere_is_whole_or_an_error(name: str) -> None:
         try:
             reader.feed(data[:end])
             reader.close()
-            assert [choice.text for choice in assembly.whole(streamed=True)] == [text]
+            assert [choice.text for choice in assembly.complete_choices(streamed=True)] == [text]
             whole += 1
         except BrokenAnswerError:
             continue
@@ -521,7 +521,7 @@ def test_any_bytes_are_an_answer_or_an_error_of_ours(data: bytes) -> None:
             with contextlib.suppress(ProviderError):
                 reader.feed(framed)
                 reader.close()
-                assert assembly.whole(streamed=True)
+                assert assembly.complete_choices(streamed=True)
 
 
 def test_the_page_agrees_with_the_table() -> None:

@@ -351,7 +351,7 @@ def raised(error: Exception, cause: Exception | None = None) -> Exception:
 
 
 @pytest.mark.parametrize(
-    ("error", "again", "kind"),
+    ("error", "retryable", "kind"),
     [
         (ConnectionResetError("reset by peer"), True, "provider"),
         (TypeError("'NoneType' object is not subscriptable"), True, "provider"),

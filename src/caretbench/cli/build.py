@@ -177,7 +177,7 @@ def _build(suite: Suite, sources: Sequence[str], output: Path, options: dict[str
     for line in result.notes:
         print_note(line)
     if as_json:
-        print_json(result.json_values)
+        print_json(result.numbers)
     else:
         for line in result.lines:
             print_line(line)

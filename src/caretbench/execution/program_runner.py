@@ -40,8 +40,6 @@ SANDBOX_ATTEMPTS = 3
 ANSWER_LINES = "CARETBENCH_ANSWER_LINES"
 """Environment variable with the answer's lines: an exit with status 0 after them counts as the program's end."""
 
-_DEFAULT_BATCH_SIZE = 25
-
 
 class ProgramRunner:
     """Runner of requests in one sandbox, with one runtime per language. Threads may share it."""
@@ -75,7 +73,7 @@ class ProgramRunner:
 
     def compile_batch_size(self, language: str) -> int:
         """Return the number of programs per compiler process; 0 if there is nothing to compile."""
-        return int(getattr(self.runtime(language), "chunk_size", _DEFAULT_BATCH_SIZE))
+        return self.runtime(language).compile_batch_size
 
     def lock_hash(self, name: str | None) -> str:
         """Return the hash of a bundle's content; empty if there is none, or it is not built."""

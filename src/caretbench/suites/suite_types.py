@@ -132,7 +132,7 @@ class BuildResult(NamedTuple):
     """
 
     lines: tuple[str, ...]
-    json_values: Mapping[str, JsonValue]
+    numbers: Mapping[str, JsonValue]
     notes: tuple[str, ...] = ()
     usable: bool = True
 

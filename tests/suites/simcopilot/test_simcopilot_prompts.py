@@ -255,7 +255,7 @@ def test_what_does_not_fit_is_the_context_first(tasks: Path) -> None:
         ModelUnderTest("m", FakeClient(count=len), strategy("fim/qwen2.5-coder"), context=context, prompt_tokens=room)
         for room in (2000, 260)
     )
-    full, cut = (prompt_text(next(one.wanted([problem], {})).prompt) for one in (roomy, tight))  # type: ignore[arg-type]
+    full, cut = (prompt_text(next(one.pending_samples([problem], {})).prompt) for one in (roomy, tight))  # type: ignore[arg-type]
     assert "<|file_sep|>store.py\n" in full
     assert "<|file_sep|>store.py\n" not in cut
     assert "<|fim_prefix|>" + problem.caret.prefix in cut

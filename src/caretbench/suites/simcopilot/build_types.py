@@ -96,7 +96,7 @@ def build_result(built: BuiltTasks, output: Path, wall_s: float, *, candidates_o
         last = f"\n{output}: {built.task_count} tasks; caretbench run simcopilot --data {output} -m …"
     return BuildResult(
         lines=(*_lines(built, wall_s), last),
-        json_values=_numbers(built, wall_s),
+        numbers=_numbers(built, wall_s),
         notes=(*_notes(built),),
         usable=candidates_only or bool(built.task_count),
     )
