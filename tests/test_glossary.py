@@ -19,7 +19,7 @@ _ORDINARY = frozenset({"asked", "chunk", "given", "house", "told", "trade", "wan
 """Words with another ordinary meaning in sentences: only identifiers are checked."""
 
 _ALLOWED = {
-    "asked": "field of a stored report of a build",
+    "asked": "key of a build report and of `models probe --json`",
     "samples_wanted": "key of the JSON of a dry run",
     "chunk": "bytes that were read from a stream",
     "left_out": "key of the manifest, and value of an outcome",

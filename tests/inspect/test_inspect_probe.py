@@ -51,7 +51,7 @@ def test_a_suffix_that_is_honoured() -> None:
     assert report.suffix == "honoured"
     assert report.warning is None
     assert report.deterministic
-    assert (report.requested, report.answered) == (15, 15)
+    assert (report.asked, report.answered) == (15, 15)
     assert "honoured: 10 of 10 answers" in report.render()
 
 
@@ -122,7 +122,7 @@ def test_a_model_that_never_answers() -> None:
     failing = FakeClient(lambda *_: ModelFailure(request_id="", samples=(), kind="provider", message="HTTP 500: ill"))
     report = probe(failing, strategy("fill"))
     assert not report.answers
-    assert report.requested == 1
+    assert report.asked == 1
     assert report.suffix == "unclear"
     assert "does not answer: HTTP 500: ill" in (report.warning or "")
     assert report.render().count("HTTP 500: ill") == 1

@@ -147,7 +147,7 @@ def _probe(tested_model: Any) -> None:
     report = probe(tested_model.client, tested_model.strategy)
     if not report.answers:
         raise ValueError(report.warning or f"{tested_model.name} does not answer")
-    print_note(f"{tested_model.name}: the probe got {report.answered} answers to {report.requested} requests")
+    print_note(f"{tested_model.name}: the probe got {report.answered} answers to {report.asked} requests")
     if report.warning:
         print_note(report.warning)
 

@@ -75,7 +75,7 @@ class ProbeReport(Row):
     """Reason for which all requests, or all requests with a suffix, got no answer."""
     suffix: Verdict = "unclear"
     evidence: tuple[ProbeEvidence, ...] = ()
-    requested: int = 0
+    asked: int = 0
     answered: int = 0
     ended: int = 0
     """Answers that ended before ``max_tokens``."""
@@ -109,7 +109,7 @@ class ProbeReport(Row):
 
     def render(self) -> str:
         """Return the report as plain text, with the evidence."""
-        rows = [("answers", f"{self.answered} of {self.requested}" + self._served()), *self._findings()]
+        rows = [("answers", f"{self.answered} of {self.asked}" + self._served()), *self._findings()]
         width = max(len(name) for name, _ in rows)
         lines = [f"{self.model}, asked by {self.prompt}"]
         lines += [f"  {name:<{width}}  {finding}" for name, finding in rows]
