@@ -180,7 +180,7 @@ class ProgramRunner:
                 )
             ran, status, reason = self._start(request, plan)
             if status is Status.OUT_OF_MEMORY and plan.bounded_argv:
-                bounded = plan.model_copy(update={"argv": plan.bounded_argv, "bounded": ()})
+                bounded = plan.model_copy(update={"argv": plan.bounded_argv, "bounded_argv": ()})
                 ran, status, reason = self._start(request, bounded)
         except (OSError, NoProgramUsers) as error:
             reason = f"no process: {error}"

@@ -40,10 +40,7 @@ def worked_examples() -> Mapping[str, WorkedExample]:
 
 @cache
 def _environment() -> Environment:
-    from jinja2 import (  # imported late: it costs more than all the rest of this room
-        Environment,
-        StrictUndefined,
-    )
+    from jinja2 import Environment, StrictUndefined  # imported late: it costs more than all the rest of this room
 
     return Environment(autoescape=False, undefined=StrictUndefined)  # noqa: S701  prompts are no HTML
 
