@@ -47,7 +47,7 @@ def test_a_history_is_mined_newest_first(clone: Path, tmp_path: Path) -> None:
     assert rows == sorted(rows, key=lambda row: row.merge_order, reverse=True)
     assert [row.number for row in rows[:2]] == [359, 358]
     assert [step.done for step in told] == list(range(1, 361))
-    assert told[-1] == MiningProgress(done=360, total=360, written=told[-1].written)
+    assert told[-1] == MiningProgress(processed=360, total=360, written=told[-1].written)
     assert found.repository.first_merged_at == "2023-11-15T22:13:20Z"
     assert found.repository.commits == 360
 

@@ -63,7 +63,7 @@ _BATCH_CHARACTERS = 1 << 20
 class MiningProgress:
     """Progress of mining: commits processed, commits in total, records written."""
 
-    done: int
+    processed: int
     total: int
     written: int
 
@@ -160,7 +160,7 @@ def mine_git(
         for done, change in enumerate(changes, start=1):
             batches.add(change)
             if progress:
-                progress(MiningProgress(done=done, total=len(pending), written=batches.written))
+                progress(MiningProgress(processed=done, total=len(pending), written=batches.written))
             if batches.is_full:
                 break
         batches.flush()

@@ -133,7 +133,7 @@ def mount_shared_tmp(tmpfs_options: str) -> None:
 
 
 def attach_mounts(mounts_with_targets: list[tuple[int, str]], *, below_tmp: bool) -> None:
-    """Attach the mounts that root opened for this program's user at their targets."""
+    """Attach mounts at their targets; root opened them for the user that the program runs as."""
     for descriptor, target in mounts_with_targets:
         if target.startswith("/tmp/") is below_tmp:
             if below_tmp:

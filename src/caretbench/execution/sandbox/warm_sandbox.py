@@ -111,7 +111,7 @@ class WarmProgram:
 
 
 class WarmWorker:
-    """Warm sandbox for many programs."""
+    """Handle of a running warm sandbox, which starts many programs, each isolated from the others."""
 
     def __init__(self, key: WarmWorkerKey, bubblewrap_path: str, filter_program: bytes) -> None:
         """Start the sandbox and wait until it accepts programs, or raise OSError if it does not start."""

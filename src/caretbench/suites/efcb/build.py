@@ -136,9 +136,9 @@ class MiningSession:
 
         def report(state: MiningProgress) -> None:
             nonlocal last
-            wanted = state.total if period.limit is None else min(state.total, max(period.limit, state.done))
-            self.progress(f"commits of {path.name}", state.done - last, wanted)
-            last = state.done
+            wanted = state.total if period.limit is None else min(state.total, max(period.limit, state.processed))
+            self.progress(f"commits of {path.name}", state.processed - last, wanted)
+            last = state.processed
 
         mined = mine_git(path, self.folder.pull_requests_path, period, progress=report)
         name, note = mined.repository.repo, self.progress.note

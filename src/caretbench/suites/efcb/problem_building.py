@@ -78,7 +78,7 @@ class BuiltProblems(NamedTuple):
 
 
 def task_and_tier(problem: Problem) -> str:
-    """Return task and tier of a problem: ``gmcq-easy matched``."""
+    """Return one text with the task and the tier of a problem: ``gmcq-easy matched``."""
     return f"{problem.labels['task']} {problem.labels.get('tier', '')}".strip()
 
 

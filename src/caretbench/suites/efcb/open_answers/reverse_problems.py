@@ -31,7 +31,7 @@ from caretbench.suites.efcb.seeding import problem_id
 
 Task = Literal["reverse-qa", "reverse-qa-hallu"]
 TASKS: Final[tuple[Task, ...]] = (REVERSE_TASK, HALLUCINATION_TASK)
-CRITERIA: Final[Mapping[Task, CriterionCheck]] = {
+JUDGE_CRITERIA: Final[Mapping[Task, CriterionCheck]] = {
     "reverse-qa": CriterionCheck(name="efcb-description", maximum=MAX_JUDGED_SCORE),
     "reverse-qa-hallu": CriterionCheck(name="efcb-claims", maximum=1.0),
 }
@@ -86,7 +86,7 @@ def reverse_problem(item: ReverseItem, task: Task) -> Problem:
         shown=Question(text=INSTRUCTION, context=(ContextFile(path=PATCH_FILE, text=item.rendered.text),)),
         splice=NoSplice(),
         reference=item.reference,
-        checks=(CRITERIA[task],),
+        checks=(JUDGE_CRITERIA[task],),
         labels=common_labels(pull, item.rendered, task, ""),
         cluster=cluster_id(pull),
         provenance=change_provenance(pull),

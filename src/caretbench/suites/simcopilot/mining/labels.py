@@ -68,7 +68,7 @@ def paper_constructs(analysis: FileAnalysis, span: Span, references: tuple[Refer
 
 
 def structure_constructs(analysis: FileAnalysis, span: Span) -> list[str]:
-    """Return the further constructs that a span contains (``structure`` in ``mining.toml``)."""
+    """Return the constructs of the table ``structure`` in ``mining.toml`` that a span contains."""
     names = mining_rules().constructs.structure
     held = {block.kind for block in analysis.blocks_in(span)}
     return [name for name in names if name in held]
