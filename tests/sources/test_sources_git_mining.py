@@ -46,7 +46,7 @@ def test_a_history_is_mined_newest_first(clone: Path, tmp_path: Path) -> None:
     assert len(rows) == 356
     assert rows == sorted(rows, key=lambda row: row.merge_order, reverse=True)
     assert [row.number for row in rows[:2]] == [359, 358]
-    assert [step.done for step in told] == list(range(1, 361))
+    assert [step.processed for step in told] == list(range(1, 361))
     assert told[-1] == MiningProgress(processed=360, total=360, written=told[-1].written)
     assert found.repository.first_merged_at == "2023-11-15T22:13:20Z"
     assert found.repository.commits == 360
@@ -99,7 +99,7 @@ from pathlib import Path
 from caretbench.sources.git_mining import mine_git
 
 def progress(step):
-    if step.done == int(sys.argv[3]):
+    if step.processed == int(sys.argv[3]):
         os.kill(os.getpid(), signal.SIGKILL)
 
 mine_git(Path(sys.argv[1]), Path(sys.argv[2]), progress=progress)
