@@ -92,6 +92,17 @@ def test_a_tree_that_was_changed_is_found(store: SnapshotStore, project: Path) -
     assert store.verify(taken.id) == ["b/c.py: differs", "dangling: missing", "more: not in the snapshot"]
 
 
+@pytest.mark.parametrize("target", ["./a.py", "b/./c.py", "b//c.py", "."])
+def test_links_are_kept_as_they_are_written(store: SnapshotStore, project: Path, target: str) -> None:
+    (project / "b/c.py").write_text("x = 1\n", "utf-8")
+    (project / "alias").symlink_to(target)
+    taken = store.add(project)
+    assert taken.entries["alias"].content == target
+    assert os.readlink(taken.tree / "alias") == target  # noqa: PTH115  pathlib drops "./"
+    assert store.add(project).id == taken.id
+    assert store.verify(taken.id) == []
+
+
 @pytest.mark.parametrize(
     ("links", "named"),
     [

@@ -365,7 +365,7 @@ def _read_entries(tree: Path) -> Iterator[tuple[str, SnapshotEntry]]:
             place = Path(folder) / name
             path = place.relative_to(tree).as_posix()
             if place.is_symlink():
-                yield path, SnapshotEntry(kind="link", content=str(place.readlink()))
+                yield path, SnapshotEntry(kind="link", content=os.readlink(place))  # noqa: PTH115  pathlib drops "./"
             elif place.is_dir():
                 yield path, SnapshotEntry(kind="folder")
             else:
