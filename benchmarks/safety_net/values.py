@@ -20,16 +20,21 @@ HASH_DIGITS = 16
 LONGEST_WORD = 80
 
 # Names of today by the names that the first record was made with: a deliberate change of name is no difference.
-RENAMED = {"golden": "reference", "golden_s": "reference_s", "left_out": "excluded"}
+RENAMED = {
+    "golden": "reference", "golden_s": "reference_s", "left_out": "excluded",
+    "if_left_out_failed": "if_excluded_failed", "if_left_out_passed": "if_excluded_passed",
+    "printed": "paper_intervals",
+    "own": "suite_tables", "forms": "paper_tables",
+}  # fmt: skip
 
 _DROPPED = re.compile(
     r"schema_version|versions?|\w+_s|seconds|\w+_seconds|time|latency|memory\w*|path|folder|run|host|isolation|toolchains"
-    r"|warnings?|notes?|title|forms|heat_maps|manifest|scan|order|tries|base_url|address|description|message|diagnostics|stderr"
+    r"|warnings?|notes?|title|forms|paper_tables|heat_maps|manifest|scan|order|tries|base_url|address|description|message|diagnostics|stderr"
 )
 # The hash of a model's settings holds the address of the server; the settings are kept without it.
 _ADDRESSED = "parameters"
 # Parts of a report's strata that are kept as one hash: their means over all problems are kept as numbers.
-_HASHED = ("similarity", "printed")
+_HASHED = ("similarity", "printed", "paper_intervals")
 _NAMING = (
     "model", "policy", "first", "second", "scope", "label", "labels", "problem_id", "repository", "filter", "task",
     "tier", "query", "attack", "family", "name", "criterion", "repeat",
