@@ -11,7 +11,7 @@ import pytest
 from benchmarks.safety_net.__main__ import compare
 from benchmarks.safety_net.checkout import PROBLEMS, choose
 from benchmarks.safety_net.server import answer
-from benchmarks.safety_net.values import cleaned, differences, digest, flat, of_run, of_validity
+from benchmarks.safety_net.values import cleaned, differences, digest, flat, of_run, of_validity, renamed
 
 KEY = {"problem_id": "a", "model": "reference", "parameters": "none", "sample": 0}
 SCORE = {
@@ -122,3 +122,10 @@ def test_compare_counts_and_prints_differences(capsys: pytest.CaptureFixture[str
     written = capsys.readouterr()
     assert written.out == "one: b: 2 -> 5\n"
     assert "not compared: other" in written.err
+
+
+def test_keys_of_a_record_get_todays_names() -> None:
+    stored = {"report/own/efcb-score/rows/#0": 1, "controls/other-golden/mean": 2.0, "mine/golden-rule": 3}
+    assert renamed(stored) == {
+        "report/suite_tables/efcb-score/rows/#0": 1, "controls/other-reference/mean": 2.0, "mine/golden-rule": 3
+    }  # fmt: skip

@@ -21,7 +21,7 @@ from typing import Any
 
 from benchmarks.safety_net.cases import cases
 from benchmarks.safety_net.checkout import git, opened, say
-from benchmarks.safety_net.values import differences
+from benchmarks.safety_net.values import differences, renamed
 
 RECORD = Path(__file__).parents[1] / "safety_net.json.gz"
 
@@ -44,7 +44,7 @@ def compare(stored: Mapping[str, Any], found: Mapping[str, Any]) -> int:
     """Print each key that differs; return their number."""
     total = 0
     for name, values in found["cases"].items():
-        for key, one, other in differences(stored["cases"].get(name, {}), values):
+        for key, one, other in differences(renamed(stored["cases"].get(name, {})), values):
             print(f"{name}: {key}: {one} -> {other}")  # noqa: T201 - a script
             total += 1
     left_out = sorted({*stored["cases"]} - {*found["cases"]})

@@ -21,7 +21,8 @@ LONGEST_WORD = 80
 
 # Names of today by the names that the first record was made with: a deliberate change of name is no difference.
 RENAMED = {
-    "golden": "reference", "golden_s": "reference_s", "left_out": "excluded",
+    "golden": "reference", "golden-twice": "reference-twice", "other-golden": "other-reference",
+    "golden_s": "reference_s", "golden_above": "reference_above", "left_out": "excluded",
     "if_left_out_failed": "if_excluded_failed", "if_left_out_passed": "if_excluded_passed",
     "printed": "paper_intervals",
     "own": "suite_tables", "forms": "paper_tables",
@@ -179,6 +180,11 @@ def of_build(folder: Path) -> Values:
     manifest = folder / "manifest.json"
     stated = json.loads(manifest.read_text("utf-8")) if manifest.exists() else {}
     return found | {f"manifest{key}": value for key, value in flat(stated)}
+
+
+def renamed(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a record with the names of today in their keys."""
+    return {"/".join(RENAMED.get(part, part) for part in key.split("/")): value for key, value in values.items()}
 
 
 def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
