@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from caretbench.files import DataError
-from caretbench.sources.git.unified_diff import DiffLine, Hunk, parse_hunks, render_hunks
+from caretbench.sources.git.unified_diff import DiffLine, Hunk, parse_hunks
 
 TRICKY = """@@ -1,4 +1,4 @@ -- SQL
  -- first
@@ -17,6 +18,10 @@ TRICKY = """@@ -1,4 +1,4 @@ -- SQL
 \\ No newline at end of file
 @@ -10 +10,0 @@ func main() {
 -diff --git a/x b/x"""
+
+
+def render_hunks(hunks: Iterable[Hunk]) -> str:
+    return "\n".join(text for hunk in hunks for text in (hunk.header, *(line.mark + line.text for line in hunk.lines)))
 
 
 def test_content_that_looks_like_a_header_is_content() -> None:

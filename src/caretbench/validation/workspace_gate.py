@@ -99,8 +99,8 @@ class WorkspaceGate(ResumableGate):
         """Return the request that tests the unchanged project."""
         request = self.request(problem, problem.reference)
         path = file_splice(problem).path
-        beside = {name: content for name, content in request.patch.items() if name != path}
-        return request.model_copy(update={"id": "project", "patch": beside})
+        others = {name: content for name, content in request.patch.items() if name != path}
+        return request.model_copy(update={"id": "project", "patch": others})
 
     def _by_project(self, problems: Sequence[Problem]) -> Mapping[str, list[Problem]]:
         groups: dict[str, list[Problem]] = defaultdict(list)

@@ -57,11 +57,12 @@ class RemoteExecutor(CachedExecutor[ExecutionRequest, ExecutionResult]):
     def isolation(self) -> Isolation:
         """Return the isolation of all machines; a field that differs is ``mixed``. Each result contains its own."""
         node_infos = usable_nodes(self.nodes.collect_node_infos(NodeRequirements("python")))
-        walls = [node_info.isolation.model_dump() for node_info in node_infos if node_info.isolation is not None]
+        isolations = [node_info.isolation.model_dump() for node_info in node_infos if node_info.isolation is not None]
         joined = {
-            name: value if all(other[name] == value for other in walls) else "mixed" for name, value in walls[0].items()
+            name: value if all(other[name] == value for other in isolations) else "mixed"
+            for name, value in isolations[0].items()
         }
-        return Isolation.model_validate(joined | {"seccomp": all(wall["seccomp"] for wall in walls)})
+        return Isolation.model_validate(joined | {"seccomp": all(isolation["seccomp"] for isolation in isolations)})
 
     def toolchain(self, language: str) -> Toolchain:
         """Return the language's tools, the same on all machines; raise MachineError as :meth:`node_info`."""

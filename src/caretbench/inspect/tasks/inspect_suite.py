@@ -229,10 +229,10 @@ def cached_inspect_suite(
 ) -> InspectSuite:
     """Return a cached suite; parameters as in :func:`inspect_suite`, by position."""
     named = profile_named(profile, "profile")
-    house = find_suite(suite)
-    loaded = load_problems(house, data)
+    loaded_suite = find_suite(suite)
+    loaded = load_problems(loaded_suite, data)
     execute = execute and any(map(needs_execution, loaded.problems))
     gatherer = ProgramBatcher(lambda: open_executor(workers, use_cache=use_cache)) if execute else None
     return InspectSuite(
-        house, loaded, find_policy(policy or house.rules(named).policy), named, dict(variants), gatherer
+        loaded_suite, loaded, find_policy(policy or loaded_suite.rules(named).policy), named, dict(variants), gatherer
     )

@@ -122,8 +122,3 @@ def _make_hunk(header: re.Match[str], lines: Iterable[str]) -> Hunk:
         section=header[5] or "",
         lines=tuple(DiffLine(cast("LineMark", line[:1] or " "), line[1:]) for line in lines),
     )
-
-
-def render_hunks(hunks: Iterable[Hunk]) -> str:
-    """Return the text of hunks, without a final newline; counts of 1 are written out."""
-    return "\n".join(text for hunk in hunks for text in (hunk.header, *(line.mark + line.text for line in hunk.lines)))
