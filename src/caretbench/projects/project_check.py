@@ -8,14 +8,14 @@ may be a busy machine; tests are called flaky only if one of those fails too.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import PurePosixPath
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.command_results import console_test_count
 from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine, limits_from_cpu_time
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
+from caretbench.projects.excluded_tests import failing_names, without_tests
 
 RUNS = 3
 _LEAST_CPU_S = 4.0  # minimum limit; low, because every endless loop costs this much
@@ -34,15 +34,12 @@ _NO_TESTS = re.compile(
     r"|testing: warning: no tests to run)",
     re.MULTILINE,
 )
-_NOT_OK = re.compile(r"^(?:not ok \d+ - |✖ (?!failing tests))(\S.*?)(?: [#(].*)?$", re.MULTILINE)
-"""Failed tests in the output of TAP's and node's runners."""
 _MAKE_DOES_NOTHING = re.compile(r"^make(?:\[\d+\])?: (?:Nothing to be done for .*|.* is up to date\.)$", re.MULTILINE)
 _NOISE = re.compile(
     r"\s*(?:at [\w.$/<>]+\(|\.\.\. \d+ (?:more|common frames)|\[ERROR\] ?(?:$|\[Help|Re-run|To see|For more)|\x1b\[0m$)"
 )
 """Stack traces of the JVM and Maven's references to help pages; the message is before them."""
 _ERROR = re.compile(r"\berror\b(?: \w+)?:|\bCMake Error\b", re.IGNORECASE)
-_PARAMETERS = re.compile(r"[\[(].*", re.DOTALL)
 
 
 class ProjectCheck(NamedTuple):
@@ -152,8 +149,9 @@ def _names(failed: Sequence[WorkspaceResult]) -> tuple[str, ...]:
 
 
 def failing_tests(result: WorkspaceResult) -> tuple[str, ...]:
-    """Return the names of failed tests, from reports."""
-    return (*result.test_counts.names("failed"), *result.test_counts.names("error"))
+    """Return the names of failed tests, from reports, else from the runner's output."""
+    counts = result.test_counts
+    return (*counts.names("failed"), *counts.names("error")) or failing_names(result.stdout.text)
 
 
 def _no_tests(result: WorkspaceResult) -> bool:
@@ -184,7 +182,7 @@ def _failure_reason(result: WorkspaceResult) -> str:
     output = "\n".join([result.stderr.text, result.stdout.text, *(test.message for test in result.tests)])
     lines = [line.strip() for line in output.splitlines() if line.strip() and not _NOISE.match(line)]
     tail = " / ".join(lines[-_TAIL_LINES:])
-    failing = ", ".join((failing_tests(result) or _NOT_OK.findall(result.stdout.text))[:_NAMED])
+    failing = ", ".join(failing_tests(result)[:_NAMED])
     if result.status.is_machine_fault:
         return f"not_run: {result.reason or result.status.value}"
     if result.status is Status.TIMEOUT:
@@ -215,35 +213,3 @@ def _first_error(result: WorkspaceResult) -> str:
     marked = [line[1:].strip() for line in lines if line.startswith("E ")]
     telling = [line for line in marked if "Error" in line or "not found" in line]
     return (telling or marked or lines or [""])[0][:_MOST_CHARACTERS]
-
-
-def without_tests(command: Sequence[str], names: Sequence[str]) -> tuple[str, ...] | None:
-    """Return a command that excludes tests (``CLASS::NAME``); None if its runner has no such option.
-
-    Only the last part of the name counts: a test of the same name in another class is excluded too.
-    """
-    short = sorted({_PARAMETERS.sub("", name.rpartition("::")[2]) for name in names})
-    if not all(short):
-        return None
-    for runner, option in _LEAVING_OUT.items():
-        if any(PurePosixPath(word).name == runner for word in command):
-            return option(tuple(command), short)
-    return None
-
-
-def _pytest(command: tuple[str, ...], names: Sequence[str]) -> tuple[str, ...] | None:
-    if any(word.startswith("-k") for word in command):
-        return None
-    return (*command, "-k", f"not ({' or '.join(names)})")
-
-
-def _ctest(command: tuple[str, ...], names: Sequence[str]) -> tuple[str, ...] | None:
-    if "-E" in command or "--exclude-regex" in command:
-        return None
-    return (*command, "-E", f"^({'|'.join(map(re.escape, names))})$")
-
-
-_LEAVING_OUT: Mapping[str, Callable[[tuple[str, ...], Sequence[str]], tuple[str, ...] | None]] = {
-    "pytest": _pytest,
-    "ctest": _ctest,
-}

@@ -25,7 +25,7 @@ from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WORKSPACE_LIMITS, WorkspaceRequest, WorkspaceResult
 from caretbench.projects.project import StoredProject
 from caretbench.projects.runner_options import runs_pytest
-from caretbench.projects.setup import package_scripts, python_packages
+from caretbench.projects.setup import npm_packages, python_packages
 from caretbench.projects.setup.command_detection import NamedCheck, detect_command
 from caretbench.projects.setup.settings import CheckSettings
 
@@ -53,7 +53,7 @@ def setup_command(snapshot: Snapshot, languages: Collection[str], checks: Sequen
         runner = "pytest" if any(runs_pytest([command]) for command in commands) else None
         parts.append(python_packages.install_command(snapshot, runner))
     if _JAVASCRIPT & set(languages):
-        parts.append(package_scripts.install_command(snapshot))
+        parts.append(npm_packages.install_command(snapshot))
     return " && ".join(part for part in parts if part) or None
 
 
