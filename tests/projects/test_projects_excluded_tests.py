@@ -35,6 +35,11 @@ def line(command: str) -> tuple[str, ...]:
         ("# parses\nok 1 one\nnot ok 2 should be equal\n", ("should be equal",)),
         ("✔ a (1ms)\n✖ b (2ms)\n✖ failing tests:\n\n✖ b (2ms)", ("b",)),
         ('  FAIL  parse  "handles a list"\n', ('parse  "handles a list"',)),
+        (
+            "  3 passing (9ms)\n  2 failing\n\n  1) List\n       of lists\n         is empty:\n\n      Error: a:\n"
+            '  2) "before each" hook:\n     Error: 1) b\n',
+            ("List of lists is empty", '"before each" hook'),
+        ),
         ("3 passing", ()),
     ],
 )

@@ -18,10 +18,16 @@ _FAILED = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 """Failed tests in the output of runners: TAP, node, ava, uvu."""
+_MOCHA = re.compile(r"^ +\d+ failing\n(?P<list>.*)", re.MULTILINE | re.DOTALL)
+_MOCHA_TEST = re.compile(r"^  \d+\) ((?:.*\n){0,20}?.*?):$", re.MULTILINE)
+"""Failed tests at the end of mocha's output: the titles of suites and test on lines of their own, then a colon."""
 
 
 def failing_names(stdout: str) -> tuple[str, ...]:
     """Return the names of failed tests in the output of a runner without a report."""
+    mocha = _MOCHA.search(stdout)
+    if mocha is not None:
+        return tuple(dict.fromkeys(" ".join(one.split()) for one in _MOCHA_TEST.findall(mocha["list"])))
     return tuple(dict.fromkeys(_FAILED.findall(stdout)))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from caretbench.execution.workspaces.snapshot_store import Snapshot
@@ -12,18 +12,19 @@ from caretbench.projects.setup.package_scripts import DEPENDENCY_FIELDS, PACKAGE
 from caretbench.projects.setup.script_runners import script_rules
 
 _FETCH: Final = "npm install --no-save --ignore-scripts --no-audit --no-fund --legacy-peer-deps"
+_RANGE: Final = re.compile(r"(?:workspace:|catalog:|patch:)(?P<range>[\^~]?\d+\.\S*)?")
+"""Version in the syntax of pnpm or yarn, with the range that npm understands, if it has one."""
 _ERROR: Final = re.compile(r"^npm (?:error|ERR!) ?(.*)$")
 _NOISE: Final = re.compile(
-    r"^(?:code \w+|\w+|A complete log of this run .*|Note that you can also .*|tarball, folder, http url.*"
-    r"|In most cases you or one of your .*|a package version that .*)?$"
+    r"(?:code \w+|\d{3}|A complete log of this run .*|Note that you can also .*|tarball, folder, http url.*"
+    r"|In most cases you or one of your .*|a package version that .*)?"
 )
 """Lines of npm that say nothing about the cause."""
 _TAG: Final = re.compile(r"^(?:\d{3}|notarget|notsup|network|syscall|errno|enoent|\w*resolve)\s+", re.IGNORECASE)
 _MISSING: Final = re.compile(
-    r"'(?P<unknown>@?[^'@\s]+)@[^']*' is not in this registry"
-    r"|No matching version found for (?P<version>@?[^@\s]+)@"
-    r"|Unsupported URL Type \"(?P<kind>[^\"]+)\""
+    r"'(@?[^'@\s]+)@[^']*' (?:is not in this registry|could not be found)|No matching version found for (@?[^@\s]+)@"
 )
+_REPOSITORY: Final = re.compile(r"\bls-remote \S*?[:/]([\w.-]+/[\w.-]+?)(?:\.git)?$")
 _MOST_LINES: Final = 3
 
 
@@ -31,44 +32,67 @@ def install_command(snapshot: Snapshot, excluded: Collection[str] = ()) -> str |
     """Return the command that installs the packages of a project's tests without ``excluded``; None if there are none.
 
     Packages that no test needs would take most of the space: they are removed from ``package.json`` for the
-    installation, and the file is restored afterwards.
+    installation, and the file is restored afterwards. Packages of the same repository come from the index.
     """
-    package = read_package_json(snapshot)
-    named = [(field, name, version) for field in DEPENDENCY_FIELDS for name, version in listed_texts(package, field)]
-    left_out = [
-        f"{field}[{name}]" for field, name, version in named if name in excluded or _is_unneeded(field, name, version)
-    ]
-    if len(left_out) == len(named):
+    deleted: list[str] = []
+    changed: list[str] = []
+    kept = 0
+    for field, name, version in _dependencies(snapshot):
+        foreign = _RANGE.match(version)
+        if name in excluded or _is_unneeded(field, name, version):
+            deleted.append(f"{field}[{name}]")
+            continue
+        kept += 1
+        if foreign:
+            changed.append(f"{field}[{name}]={foreign['range'] or '*'}")
+    if not kept:
         return None
-    if not left_out:
+    steps = [f"npm pkg delete {shlex.join(deleted)}"] if deleted else []
+    steps += [f"npm pkg set {shlex.join(changed)}"] if changed else []
+    if not steps:
         return _FETCH
-    return f"cp {PACKAGE_JSON} /tmp/ && npm pkg delete {shlex.join(left_out)} && {_FETCH} && cp /tmp/{PACKAGE_JSON} ."
+    return " && ".join([f"cp {PACKAGE_JSON} /tmp/", *steps, _FETCH, f"cp /tmp/{PACKAGE_JSON} ."])
+
+
+def _dependencies(snapshot: Snapshot) -> list[tuple[str, str, str]]:
+    """Return the required packages: field, name, version."""
+    package = read_package_json(snapshot)
+    return [(field, name, version) for field in DEPENDENCY_FIELDS for name, version in listed_texts(package, field)]
 
 
 def _is_unneeded(field: str, name: str, version: str) -> bool:
-    """Return whether tests run without a package, or it is in the same repository and cannot be installed."""
-    if version.startswith(("workspace:", "link:", "portal:")):
+    """Return whether tests run without a package, or it is a folder of the same repository."""
+    if version.startswith(("link:", "portal:")):
         return True
-    patterns = script_rules().unneeded_packages if field == "devDependencies" else ()
+    rules = script_rules()
+    patterns = rules.unneeded_packages if field == "devDependencies" else ()
+    if version.startswith("workspace:") and field == "devDependencies":
+        patterns = (*patterns, *rules.unpublished_packages)
     return any(re.fullmatch(pattern, name) for pattern in patterns)
 
 
 def npm_failure(output: str, snapshot: Snapshot) -> str:
-    """Return npm's message from the output of a set-up, with a remedy if a package is missing; "" if npm printed none.
+    """Return npm's message in the output of a set-up, with a remedy if a package is missing; "" if npm printed none.
 
     A package that the index lacks may be one that no test needs, so the remedy installs the others.
     """
-    said = [match[1].strip() for match in map(_ERROR.match, output.splitlines()) if match]
-    lines = [_TAG.sub("", line) for line in said]
-    told = list(dict.fromkeys(line for line in lines if not _NOISE.match(line)))
+    said = [_TAG.sub("", match[1].strip()) for match in map(_ERROR.match, output.splitlines()) if match]
+    told = list(dict.fromkeys(line for line in said if not _NOISE.fullmatch(line)))
     if not told:
         return ""
     text = " / ".join(told[:_MOST_LINES])
-    missing = [
-        name for line in told for match in _MISSING.finditer(line) if (name := match["unknown"] or match["version"])
-    ]
-    own = {name for field in DEPENDENCY_FIELDS for name, _ in listed_texts(read_package_json(snapshot), field)}
-    command = install_command(snapshot, missing) if own & {*missing} else None
+    required = {name: version for _, name, version in _dependencies(snapshot)}
+    missing = sorted(_missing(told, required))
+    command = install_command(snapshot, missing) if missing else None
     if command is None:
         return text
-    return f"{text}; where no test needs {', '.join(sorted(own & {*missing}))}: --setup {shlex.quote(command)}"
+    return f"{text}; where no test needs {', '.join(missing)}: --setup {shlex.quote(command)}"
+
+
+def _missing(lines: Collection[str], required: Mapping[str, str]) -> set[str]:
+    """Return the required packages that npm's message names as missing, or whose git repository it cannot reach."""
+    named = {match[1] or match[2] for line in lines for match in _MISSING.finditer(line)}
+    places = {match[1].lower() for match in map(_REPOSITORY.search, lines) if match}
+    return {
+        name for name, version in required.items() if name in named or any(place in version.lower() for place in places)
+    }

@@ -143,7 +143,7 @@ def run_setup(
         limits=_LIMITS,
     )
     [result] = engine.submit([request])
-    _check(result, command)
+    _check(result, command, project.snapshot)
     try:
         snapshot = add_command_outputs(engine.workspace_runner.store, project.snapshot, result.files)
     except DataError as error:
@@ -151,11 +151,12 @@ def run_setup(
     return StoredProject(snapshot, project.files, project.excluded)
 
 
-def _check(result: WorkspaceResult, command: str) -> None:
+def _check(result: WorkspaceResult, command: str, snapshot: Snapshot) -> None:
     if result.status is not Status.PASSED:
         lines = [line for line in (result.stderr.text or result.stdout.text).splitlines() if line.strip()]
         refused = "".join(f"; refused: {refusal}" for refusal in result.refusals[:3])
-        why = result.reason or " | ".join(lines[-3:])
+        told = npm_packages.npm_failure(f"{result.stderr.text}\n{result.stdout.text}", snapshot)
+        why = result.reason or told or " | ".join(lines[-3:])
         raise DataError(f"setup {command!r}: {result.status.value}: {why}{refused}")
     problem = next((file.problem for file in result.files if file.problem), "")
     if problem or len(result.files) > MAX_PARTS:

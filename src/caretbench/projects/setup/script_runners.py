@@ -51,6 +51,7 @@ class ScriptRules(Row):
     builtin_commands: frozenset[str]
     other_script_names: str
     unneeded_packages: tuple[str, ...]
+    unpublished_packages: tuple[str, ...]
     tap_printers: str
     aliases: Mapping[str, str]
     runners: Mapping[str, ScriptRunner]
