@@ -144,3 +144,22 @@ def test_a_make_that_finds_nothing_to_do_runs_no_test(said: str, nothing: bool) 
 def test_runners_with_a_choice_of_their_own_are_left_alone() -> None:
     assert without_tests(("pytest", "-k", "fast"), ["A::b"]) is None
     assert without_tests(("ctest",), ["ctest::a.b", "x"]) == ("ctest", "-E", r"^(a\.b|x)$")
+
+
+def test_slow_tests_are_those_that_take_most_of_a_long_run() -> None:
+    def timed(*seconds: float) -> tuple[TestOutcome, ...]:
+        return tuple(TestOutcome(name=f"t{n}", outcome="passed", seconds=each) for n, each in enumerate(seconds))
+
+    def slow(tests: tuple[TestOutcome, ...], wall_s: float = 9.0) -> tuple[str, ...]:
+        return check_project(Engine(lambda _request: result(tests=tests, wall_s=wall_s)), PYTEST).slow_tests
+
+    assert slow(timed(0.01, 0.02, 0.01, 6.0, 0.5)) == ("t3", "t4")
+    assert slow(timed(0.01, 0.02, 0.01, 6.0, 0.5), wall_s=1.0) == ()
+    assert slow(timed(1.0, 1.0, 1.0)) == ()
+    assert slow(timed(*[0.1] * 90, 0.5)) == ()
+    assert slow(()) == ()
+
+
+def test_an_answer_that_waits_for_ever_ends_by_the_time_of_the_tests() -> None:
+    found = check_project(Engine(lambda _request: result(cpu_s=20.0, wall_s=8.2)), PYTEST)
+    assert (found.request.limits.cpu_s, found.request.limits.wall_s) == (120.0, 90.0)

@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from caretbench.execution.execution_types import Status
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.problem import Problem, TestsCheck
 from caretbench.projects.answer_requests import check_key, check_request, file_splice
+from caretbench.projects.excluded_tests import without_tests
 from caretbench.projects.project_check import (
     ProjectCheck,
     check_project,
@@ -20,7 +22,7 @@ from caretbench.projects.project_check import (
 )
 from caretbench.projects.runner_options import with_reversed_order
 from caretbench.projects.setup.command_detection import NamedCheck
-from caretbench.projects.statement_reach import StatementReach
+from caretbench.projects.statement_reach import StatementReach, measure_reach
 
 _NAMED = 5
 
@@ -141,6 +143,45 @@ def select_tests(
         problem.model_copy(update={"checks": (checks.get(chosen.get(problem.id, ()), check),)}) for problem in problems
     ]
     return ProblemsWithTests(tuple(found), projects)
+
+
+def without_slow_tests(
+    engine: WorkspaceEngine,
+    problems: Sequence[Problem],
+    check: TestsCheck,
+    reach: StatementReach,
+    slow_tests: Sequence[str],
+    *,
+    store: SnapshotStore | None = None,
+) -> ProblemsWithTests:
+    """Return the problems, without slow tests in their checks if faster ones reach the same statements.
+
+    The other tests run once on the unchanged project and once with instrumentation. All problems keep all tests if the
+    runner cannot exclude single tests, or the others do not pass alone.
+
+    Raises:
+        DataError: the snapshot is missing or damaged.
+    """
+    command = without_tests(check.command, slow_tests) if slow_tests and problems else None
+    if command is None:
+        return ProblemsWithTests(tuple(problems), {})
+    snapshot = file_splice(problems[0]).snapshot
+    fewest = min(1, check.minimum_tests)
+    request = check_request(check.model_copy(update={"command": command, "minimum_tests": fewest}), snapshot)
+    [result] = engine.submit([request.model_copy(update={"id": "fast tests"})])
+    passed = passed_test_count(result)
+    if result.status is not Status.PASSED or (check.minimum_tests and not passed):
+        return ProblemsWithTests(tuple(problems), {})
+    changes = {"command": command, "minimum_tests": passed, "reference_s": rounded_cpu_s(result.cpu_s)}
+    fast = check.model_copy(update=changes)
+    paths = {file_splice(problem).path for problem in problems}
+    faster = measure_reach(engine, check_request(fast, snapshot), paths, store=store)
+    found = []
+    for problem in problems:
+        splice = file_splice(problem)
+        enough = faster.covers(reach, splice.path, splice.start, splice.end)
+        found.append(problem.model_copy(update={"checks": (fast,)}) if enough else problem)
+    return ProblemsWithTests(tuple(found), {check_key(fast, snapshot): passing_check(request, result)})
 
 
 def rounded_cpu_s(cpu_s: float) -> float:

@@ -210,3 +210,55 @@ def test_what_the_user_says_to_pytest_stays() -> None:
     assert found.environment["PYTEST_ADDOPTS"] == "-q -p caretbench_tests"
     assert found.environment["PYTHONPATH"] == ".deps"
     assert found.python_path == (".caretbench-tools",)
+
+
+LIST = """\
+exports.sum = function (numbers, limit) {
+  let total = 0
+  for (const number of numbers) {
+    if (number > limit) total += Math.round(number * 0.9)
+    else total += number
+  }
+  return total
+}
+
+exports.later = function (numbers, done) {
+  const found = []
+  for (const number of numbers) {
+    if (number > 1) found.push(exports.sum([number], 10))
+  }
+  setTimeout(() => done(found), 6000)
+}
+"""
+TIMED = """\
+const { test } = require('node:test')
+const assert = require('node:assert')
+const { sum, later } = require('./list.js')
+for (let n = 0; n < 5; n++) test(`sums ${n}`, () => assert.equal(sum([10, 200, n], 100), 190 + n))
+test('waits', async () => assert.deepEqual(await new Promise((done) => later([1, 2, 30], done)), [2, 27]))
+"""
+
+
+@pytest.mark.long
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_slow_tests_check_only_what_faster_ones_do_not_reach(engine: WorkspaceExecutor, tmp_path: Path) -> None:
+    package = '{"scripts": {"test": "node --test"}}'
+    files = {"list.js": LIST, "list.test.js": TIMED, "package.json": package}
+    root = project(tmp_path / "timed", files, with_pytest=False)
+    steps: list[str] = []
+    builder = TaskBuilder(engine, validate=False)
+    builder.progress = lambda step, _added, _total: steps.append(step)
+    options = SimCopilotOptions(sampling=TaskSampling(modes=("infill",), limit=None))
+    built = builder.build(root, TaskFolder(tmp_path / "tasks"), options)
+    slow = {answer_requests.tests_check(problem).minimum_tests: set() for problem in built.candidates}
+    for problem in built.candidates:
+        check = answer_requests.tests_check(problem)
+        slow[check.minimum_tests].add("found" in problem.reference)
+        assert ("waits" in check.command[2]) is (check.minimum_tests == 5)
+    assert slow == {5: {False}, 6: {True}}
+    assert any(step.startswith("1 slow tests") for step in steps)
+    [fast] = {check_request(answer_requests.tests_check(one), built.manifest.snapshot, identity="x").model_dump_json()
+              for one in built.candidates if answer_requests.tests_check(one).minimum_tests == 5}  # fmt: skip
+    [result] = engine.submit([WorkspaceRequest.model_validate_json(fast)])
+    assert (result.status, result.test_counts.passed) == (Status.PASSED, 5)
+    assert result.wall_s < 6

@@ -21,7 +21,7 @@ from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.extraction.policies import policy
 from caretbench.files import RowAppender, write_rows
 from caretbench.problem import Problem
-from caretbench.projects.answer_requests import check_request
+from caretbench.projects.answer_requests import check_key, check_request, file_splice
 from caretbench.projects.project import (
     AnalysedProject,
     StoredProject,
@@ -31,7 +31,7 @@ from caretbench.projects.project import (
     store_project,
 )
 from caretbench.projects.project_check import ProjectCheck, check_project
-from caretbench.projects.reference_runs import ReferenceRuns, run_checks, select_tests
+from caretbench.projects.reference_runs import ReferenceRuns, run_checks, select_tests, without_slow_tests
 from caretbench.projects.runner_options import has_selected_tests
 from caretbench.projects.setup.command_detection import NamedCheck, project_checks
 from caretbench.projects.setup.project_setup import reaches_nothing_message, resolve_setup, run_setup, with_setup_hint
@@ -233,10 +233,21 @@ class TaskBuilder:
     def _selected(self, problems: Sequence[Problem], entry: NamedCheck, reach: StatementReach) -> Sequence[Problem]:
         """Return the problems with the tests that reach each of them, if these are known."""
         if not reach.all_tests:
-            return problems
+            return self._fast(problems, entry, reach)
         self.progress("tests of tasks", 0, None)
         found = select_tests(self.engine, problems, entry.check, reach)
         self.progress("tests of tasks", len(found.project_checks), None)
+        self._known |= found.project_checks
+        return found.problems
+
+    def _fast(self, problems: Sequence[Problem], entry: NamedCheck, reach: StatementReach) -> Sequence[Problem]:
+        """Return the problems, without slow tests in their checks if faster ones reach the same statements."""
+        known = self._known.get(check_key(entry.check, file_splice(problems[0]).snapshot)) if problems else None
+        slow = known.slow_tests if known is not None else ()
+        if not slow:
+            return problems
+        self.progress(f"{len(slow)} slow tests, left out where faster ones reach the same lines", 0, None)
+        found = without_slow_tests(self.engine, problems, entry.check, reach, slow, store=self.store)
         self._known |= found.project_checks
         return found.problems
 
