@@ -1,13 +1,12 @@
-"""Exclusion of single tests from a test command."""
+"""Exclusion of single tests by the options of their runners."""
 
 import re
 
 import pytest
 
-from caretbench.execution.execution_types import Status
-from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceRunner
-from caretbench.projects.excluded_tests import failing_names, with_all_failures, without_tests
-from caretbench.projects.project_check import failing_tests
+from caretbench.execution.execution_types import CapturedOutput, Status
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult, WorkspaceRunner
+from caretbench.projects.excluded_tests import failing_names, with_all_failures, with_excluded_tests, without_tests
 from caretbench.projects.setup.script_runners import SEARCH_PATH, runner_command
 from tests.support.project_files import open_folder
 
@@ -22,6 +21,30 @@ describe('lists', () => {
   it("needs 'a server'", () => assert(false));
 });
 """
+_BUILD = "cmake --build b > /dev/null && ctest --test-dir b --stop-on-failure"
+
+
+def test_ctest_excludes_tests_by_an_option_also_behind_a_build() -> None:
+    assert without_tests(("ctest",), ["ctest::a.b", "x"]) == ("ctest", "-E", r"^(a\.b|x)$")
+    assert without_tests(("/bin/sh", "-c", _BUILD), ["a"]) == ("/bin/sh", "-c", f"{_BUILD} -E '^(a)$'")
+    assert without_tests(("ctest", "-E", "slow"), ["a"]) is None
+    assert without_tests(("make", "test"), ["a"]) is None
+
+
+def test_a_command_runs_on_after_the_first_failure() -> None:
+    assert with_all_failures(("/bin/sh", "-c", _BUILD))[2] == _BUILD.removesuffix(" --stop-on-failure")
+    assert with_all_failures(("ctest", "--stop-on-failure", "-V")) == ("ctest", "-V")
+
+
+def test_excluded_tests_add_up() -> None:
+    request = WorkspaceRequest(id="r", snapshot="s", command=("python3", "-m", "pytest"))
+    first = with_excluded_tests(request, ["a"])
+    assert first is not None
+    both = with_excluded_tests(first, ["b"])
+    assert both is not None
+    assert both.patch[".caretbench-tools/excluded.json"] == b'["a", "b"]'
+    assert with_excluded_tests(request, []) == request
+    assert with_excluded_tests(request.model_copy(update={"command": ("make", "test")}), ["a"]) is None
 
 
 def line(command: str) -> tuple[str, ...]:
@@ -44,7 +67,8 @@ def line(command: str) -> tuple[str, ...]:
     ],
 )
 def test_failed_tests_are_named_in_the_output_of_runners(said: str, names: tuple[str, ...]) -> None:
-    assert failing_names(said) == names
+    result = WorkspaceResult(id="r", status=Status.FAILED, stdout=CapturedOutput(text=said))
+    assert failing_names(result) == names
 
 
 @pytest.mark.parametrize(
@@ -94,7 +118,7 @@ def test_failing_tests_of_node_are_named_and_excluded(workspace_runner: Workspac
     assert check.report is not None
     request = WorkspaceRequest(id="p", snapshot=identity, command=(*SHELL, check.line), junit=(check.report,))
     failed = workspace_runner.run(request)
-    names = failing_tests(failed)
+    names = failing_names(failed)
     assert set(names) == {"test::looks at the clock", "lists::needs 'a server'"}
     command = without_tests(request.command, names)
     assert command is not None
@@ -104,4 +128,4 @@ def test_failing_tests_of_node_are_named_and_excluded(workspace_runner: Workspac
         "test::adds (numbers)",
         "lists::is empty",
     }
-    assert failing_tests(passed) == ()
+    assert failing_names(passed) == ()
