@@ -152,11 +152,21 @@ def _check(engine: WorkspaceEngine, request: WorkspaceRequest, runs: int) -> Pro
     if first_result.status is Status.TIMEOUT:  # the others would take as long
         return ProjectCheck(request, failure_reason(first_result), cpu_s=first_result.cpu_s, wall_s=first_result.wall_s)
     results = [first_result, *sorted(engine.submit(repeated[1:runs]), key=lambda result: result.id)]
+    return _check_of_runs(engine, request, results, repeated[runs:])
+
+
+def _check_of_runs(
+    engine: WorkspaceEngine,
+    request: WorkspaceRequest,
+    results: Sequence[WorkspaceResult],
+    repetitions: Sequence[WorkspaceRequest],
+) -> ProjectCheck:
+    """Return the check by the results of its runs; ``repetitions`` run one at a time if only some of them passed."""
     failed = _not_passed(results)
     passed_alone: tuple[str, ...] = ()
-    if 0 < len(failed) < runs:
+    if 0 < len(failed) < len(results):
         first = results
-        results = [result for one in repeated[runs:] for result in engine.submit([one])]
+        results = [result for one in repetitions for result in engine.submit([one])]
         if _not_passed(results):
             failed, results = _not_passed([*first, *results]), [*first, *results]
         else:
