@@ -120,9 +120,9 @@ def test_a_project_is_prepared_from_a_commit_and_built_without_settings(
     made = fetching.prepare(project, tmp_path / "projects")
     assert [path.name for path in made.iterdir()] == ["lib.js"]
     assert project.command(made).endswith(f"{made} --language javascript --setup auto -o {made}-tasks")
+    other = fetching.Project(**{**fields, "name": "other"}, url=f"{address}#packages/other", revision=commit)
     with pytest.raises(DataError, match="no folder packages/other"):
-        other = {**fields, "name": "other", "url": f"{address}#packages/other"}
-        fetching.prepare(fetching.Project(**other, revision=commit), tmp_path / "projects")
+        fetching.prepare(other, tmp_path / "projects")
     for wrong in ({"revision": "v1", "url": address}, {"revision": "1", "url": "https://nowhere.invalid/a.tar.gz"}):
         with pytest.raises(ValidationError):
             fetching.Project(**fields, **wrong)
