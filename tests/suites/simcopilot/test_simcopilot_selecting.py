@@ -15,7 +15,7 @@ from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.problem import TestsCheck
 from caretbench.projects import answer_requests
-from caretbench.projects.answer_requests import check_request
+from caretbench.projects.answer_requests import check_request, file_splice
 from caretbench.projects.project_check import check_project
 from caretbench.projects.reference_runs import ReferenceRuns, run_checks
 from caretbench.projects.runner_options import (
@@ -365,13 +365,14 @@ def test_slow_tests_check_only_what_faster_ones_do_not_reach(engine: WorkspaceEx
     builder.progress = lambda step, _added, _total: steps.append(step)
     options = SimCopilotOptions(sampling=TaskSampling(modes=("infill",), limit=None))
     built = builder.build(root, TaskFolder(tmp_path / "tasks"), options)
-    slow = {answer_requests.tests_check(problem).minimum_tests: set() for problem in built.candidates}
+    kinds = set()
     for problem in built.candidates:
         check = answer_requests.tests_check(problem)
-        slow[check.minimum_tests].add("found" in problem.reference)
-        assert ("waits" in check.command[2]) is (check.minimum_tests == 5)
-    assert slow == {5: {False}, 6: {True}}
-    assert any(step.startswith("1 slow tests") for step in steps)
+        of_later = file_splice(problem).start >= LIST.index("exports.later")
+        kinds.add((of_later, check.excluded_tests, check.minimum_tests))
+    assert kinds == {(False, ("test::waits",), 5), (True, (), 6)}
+    assert "seconds of a run of the tests (mostly test::waits)" in steps
+    assert "slow tests, excluded where faster ones reach the same lines" in steps
     [fast] = {check_request(answer_requests.tests_check(one), built.manifest.snapshot, identity="x").model_dump_json()
               for one in built.candidates if answer_requests.tests_check(one).minimum_tests == 5}  # fmt: skip
     [result] = engine.submit([WorkspaceRequest.model_validate_json(fast)])

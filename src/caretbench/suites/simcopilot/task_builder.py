@@ -5,6 +5,7 @@ Candidates are written at once, verdicts one by one. An interrupted build is res
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -44,6 +45,7 @@ from caretbench.validation.workspace_gate import WorkspaceGate
 from caretbench.versions import versions
 
 Progress = Callable[[str, int, int | None], None]
+_NAMED = 3
 _POLICY = "block"
 """Truncation policy that must leave every reference unchanged."""
 
@@ -175,9 +177,13 @@ class TaskBuilder:
         title = "tests as they are"
         self.progress(title, 0, len(checks))
         insists = options.all_tests
-        return run_checks(
+        found = run_checks(
             self.engine, snapshot, checks, lambda done: self.progress(title, done, None), exclude_failing=not insists
         )
+        for check in found.project_checks.values():
+            slow = f" (mostly {', '.join(check.slow_tests[:_NAMED])})" if check.slow_tests else ""
+            self.progress(f"seconds of a run of the tests{slow}", math.ceil(check.wall_s), None)
+        return found
 
     def _candidates(
         self,
@@ -250,7 +256,7 @@ class TaskBuilder:
         slow = known.slow_tests if known is not None else ()
         if not slow:
             return problems
-        self.progress(f"{len(slow)} slow tests, left out where faster ones reach the same lines", 0, None)
+        self.progress("slow tests, excluded where faster ones reach the same lines", len(slow), None)
         found = without_slow_tests(self.engine, problems, entry.check, reach, slow, store=self.store)
         self._known |= found.project_checks
         return found.problems
