@@ -32,6 +32,7 @@ _RUNS = re.compile(
 )
 _RUNS_SEVERAL = re.compile(r"^(?:npm-run-all|run-s|run-p)\s+(.*)$")
 _RUNS_PROGRAM = re.compile(r"^(?:yarn|pnpm|bun)\s+(?:(?:run|exec)\s+)?(?=(?!install\b|add\b|ci\b|dlx\b|x\b)[\w@.])")
+_PATTERN = re.compile(r"/(.+)/")
 _NOT_WRITTEN = re.compile(r"^echo\b|no test specified")
 
 
@@ -132,20 +133,28 @@ def _called(part: str, scripts: Mapping[str, str], above: Collection[str]) -> _C
     known = [name for name in scripts if name not in above]
     several = _RUNS_SEVERAL.match(part)
     if several:
-        wanted = [word for word in shlex.split(several[1]) if not word.startswith("-")]
-        patterns = [re.escape(word).replace(r"\*\*", ".*").replace(r"\*", "[^:]*") for word in wanted]
-        return _Called(tuple(name for one in patterns for name in known if re.fullmatch(one, name)))
+        return _Called(_matching_scripts(several[1], known))
     match = _RUNS.match(part)
     if match is None:
         return None
-    name = match[1]
-    if len(name) > 2 and name.startswith("/") and name.endswith("/"):
-        try:
-            names = tuple(one for one in known if re.search(name[1:-1], one))
-        except re.error:
-            return None
-        return _Called(names, match["arguments"] or "") if names else None
-    return _Called((name,), match["arguments"] or "") if name in known else None
+    pattern = _PATTERN.fullmatch(match[1])
+    names = _searched_scripts(pattern[1], known) if pattern else (match[1],) if match[1] in known else ()
+    return _Called(names, match["arguments"] or "") if names else None
+
+
+def _matching_scripts(words: str, known: Collection[str]) -> tuple[str, ...]:
+    """Return the scripts that the words of ``npm-run-all`` name; ``*`` is within a part of a name, ``**`` anything."""
+    wanted = [word for word in shlex.split(words) if not word.startswith("-")]
+    patterns = [re.escape(word).replace(r"\*\*", ".*").replace(r"\*", "[^:]*") for word in wanted]
+    return tuple(name for one in patterns for name in known if re.fullmatch(one, name))
+
+
+def _searched_scripts(pattern: str, known: Collection[str]) -> tuple[str, ...]:
+    """Return the scripts that a regular expression of pnpm matches."""
+    try:
+        return tuple(name for name in known if re.search(pattern, name))
+    except re.error:
+        return ()
 
 
 def _unwrapped(part: str) -> str:
