@@ -1,0 +1,58 @@
+"""Check of lines: the answer is a number of whole lines, or of statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from caretbench.suites.c3bench.scale.scale_types import ScaleSpecification, ScaleVerdict
+from caretbench.suites.c3bench.scale.statements import LINE_END, StatementView
+from caretbench.suites.c3bench.scale.tree_statements import ParsedFile, code_line_count
+
+
+def check_lines(
+    view: StatementView, span: tuple[int, int], specification: ScaleSpecification, parsed: Callable[[], ParsedFile]
+) -> ScaleVerdict:
+    """Return the verdict about lines; ``span`` is the span of the answer in ``view.text``."""
+    start, end = span
+    middle = view.text[start:end]
+    roots = view.roots(start, end)
+    if specification.unit == "physical_line":
+        count = len(LINE_END.findall(_without_final_line_end(middle))) + 1
+    elif specification.unit == "code_line":
+        count = code_line_count(parsed())
+    else:
+        count = sum(one.branch == roots[0].branch and one.parent == roots[0].parent for one in roots)
+    reason = _whole_lines_fault(view, end, specification)
+    unfinished = bool(reason)
+    before = after = False
+    if specification.unit == "statement" and roots:
+        before = bool(view.without_comments(start, max(start, roots[0].start)).strip())
+        after = roots[-1].end <= end and bool(view.without_comments(roots[-1].end, end).strip(" \t\r\n\f;"))
+        after = after or any(one.parent != roots[0].parent or one.branch != roots[0].branch for one in roots)
+        unfinished = unfinished or roots[-1].end > end
+        if before or after:
+            reason = reason or "the answer also writes outside of the statements at the caret"
+        elif unfinished:
+            reason = reason or "the last statement continues in the suffix"
+    if count != specification.n:
+        reason = f"{count} {specification.unit.replace('_', ' ')}s, not {specification.n}"
+    return ScaleVerdict(
+        ok=not reason, parse_ok=view.parse_ok, count_ok=count == specification.n, count=count, unfinished=unfinished,
+        leak_before=before, leak_after=after or count > (specification.n or 0),
+        extra_statements=max(count - (specification.n or 0), 0) if specification.unit == "statement" else 0,
+        reason=reason,
+    )  # fmt: skip
+
+
+def _without_final_line_end(text: str) -> str:
+    return text.removesuffix("\n").removesuffix("\r")
+
+
+def _whole_lines_fault(view: StatementView, end: int, specification: ScaleSpecification) -> str:
+    """Return why the last line of the answer is no whole line; empty if it is one."""
+    text = view.text
+    if not (end == len(text) or text[end] in "\r\n" or text[end - 1] in "\r\n"):
+        return "the last line continues in the suffix"
+    if not specification.open_end and not view.ends_line(end):
+        return "a bracket, a string or a statement is open after the last line"
+    return ""
