@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from caretbench.suites.c3bench.scale.scale_types import ScaleSpecification, ScaleVerdict
+from caretbench.suites.c3bench.scale.scale_types import LineUnit, ScaleSpecification, ScaleVerdict
 from caretbench.suites.c3bench.scale.statements import LINE_END, StatementView
 from caretbench.suites.c3bench.scale.tree_statements import ParsedFile, code_line_count
 
@@ -14,14 +14,8 @@ def check_lines(
 ) -> ScaleVerdict:
     """Return the verdict about lines; ``span`` is the span of the answer in ``view.text``."""
     start, end = span
-    middle = view.text[start:end]
     roots = view.roots(start, end)
-    if specification.unit == "physical_line":
-        count = len(LINE_END.findall(_without_final_line_end(middle))) + 1
-    elif specification.unit == "code_line":
-        count = code_line_count(parsed())
-    else:
-        count = sum(one.branch == roots[0].branch and one.parent == roots[0].parent for one in roots)
+    count = count_in_unit(view, span, specification.unit, parsed)
     reason = _whole_lines_fault(view, end, specification)
     unfinished = bool(reason)
     before = after = False
@@ -34,14 +28,42 @@ def check_lines(
             reason = reason or "the answer also writes outside of the statements at the caret"
         elif unfinished:
             reason = reason or "the last statement continues in the suffix"
-    if count != specification.n:
-        reason = f"{count} {specification.unit.replace('_', ' ')}s, not {specification.n}"
+    reason = _count_fault(count, specification) or reason
     return ScaleVerdict(
         ok=not reason, parse_ok=view.parse_ok, count_ok=count == specification.n, count=count, unfinished=unfinished,
         leak_before=before, leak_after=after or count > (specification.n or 0),
         extra_statements=max(count - (specification.n or 0), 0) if specification.unit == "statement" else 0,
         reason=reason,
     )  # fmt: skip
+
+
+def count_in_unit(view: StatementView, span: tuple[int, int], unit: LineUnit, parsed: Callable[[], ParsedFile]) -> int:
+    """Return the number of lines or statements in the answer."""
+    if unit == "physical_line":
+        return len(LINE_END.findall(_without_final_line_end(view.text[span[0] : span[1]]))) + 1
+    if unit == "code_line":
+        return code_line_count(parsed())
+    roots = view.roots(*span)
+    return sum(one.branch == roots[0].branch and one.parent == roots[0].parent for one in roots)
+
+
+def with_count(
+    verdict: ScaleVerdict,
+    view: StatementView,
+    span: tuple[int, int],
+    specification: ScaleSpecification,
+    parsed: Callable[[], ParsedFile],
+) -> ScaleVerdict:
+    """Return the verdict about a block with the check of its number of lines, where the specification has one."""
+    if specification.n is None or not verdict.ok:
+        return verdict
+    count = count_in_unit(view, span, specification.unit, parsed)
+    fault = _count_fault(count, specification)
+    return verdict.model_copy(update={"ok": not fault, "count": count, "count_ok": not fault, "reason": fault})
+
+
+def _count_fault(count: int, specification: ScaleSpecification) -> str:
+    return "" if count == specification.n else f"{count} {specification.unit.replace('_', ' ')}s, not {specification.n}"
 
 
 def _without_final_line_end(text: str) -> str:

@@ -43,7 +43,7 @@ class ScaleSpecification(Row):
       right-hand side), ``target``.
     * ``lines``: ``n`` whole lines, or statements, counted in ``unit``; a partial first line is line 1.
     * ``block``: one statement of kind ``node``; with ``header_in_prefix``, the body of the statement whose header ends
-      the prefix.
+      the prefix. With ``n``, the block has this many lines (or statements) in the answer, counted in ``unit``.
 
     Three fields are facts of the reference, and optional: ``column``, the column of the first statement of a block (it
     finds answers at another nesting level); ``statements``, the number of statements that begin in the rest of a line

@@ -195,7 +195,7 @@ def _line(starts: list[int], position: int) -> int:
 
 
 def is_one_node(parsed: ParsedFile, node_class: str) -> bool:
-    """Return whether the answer, without spaces and tabs around it, is one node of a class (arguments: one or several)."""
+    """Return whether the answer, without spaces and tabs around it, is one node of a class; arguments: one or several."""
     answer = encode(parsed.text)[parsed.start : parsed.end]
     start = parsed.start + len(answer) - len(answer.lstrip(b" \t"))
     end = parsed.end - (len(answer) - len(answer.rstrip(b" \t")))
@@ -222,3 +222,17 @@ def _is_at(node: tree_sitter.Node, places: tuple[tuple[str, str], ...]) -> bool:
         parent.type == parent_type and (not field or _is_same(parent.child_by_field_name(field), node))
         for parent_type, field in places
     )
+
+
+def node_spans(parsed: ParsedFile, node_class: str) -> list[tuple[int, int]]:
+    """Return the spans of all nodes of a class, in characters and in text order."""
+    offsets = CharacterOffsets(parsed.text)
+    places = parsed.table.nodes.get(node_class, ())
+    found = []
+    waiting = [parsed.tree.root_node]
+    while waiting:
+        node = waiting.pop()
+        if _is_at(node, places) and node.type not in parsed.table.comments and node.type != "parenthesized_expression":
+            found.append((offsets.characters(node.start_byte), offsets.characters(node.end_byte)))
+        waiting.extend(reversed(node.children))
+    return sorted(set(found))

@@ -8,7 +8,7 @@ from typing import Any
 from caretbench.languages import language_of_grammar
 from caretbench.suites.c3bench.scale.block_check import check_block
 from caretbench.suites.c3bench.scale.lenient_text import lenient_text
-from caretbench.suites.c3bench.scale.line_check import check_lines
+from caretbench.suites.c3bench.scale.line_check import check_lines, with_count
 from caretbench.suites.c3bench.scale.python_statements import python_statements
 from caretbench.suites.c3bench.scale.scale_types import ScaleSpecification, ScaleVerdict
 from caretbench.suites.c3bench.scale.span_check import check_node, check_rest_of_line
@@ -66,7 +66,7 @@ def _verify(prefix: str, middle: str, suffix: str, specification: ScaleSpecifica
     if specification.parse_required and not view.parse_ok:
         return ScaleVerdict(ok=False, parse_ok=False, reason="the completed file does not parse")
     if specification.kind == "block":
-        return check_block(view, span, specification)
+        return with_count(check_block(view, span, specification), view, span, specification, file.parsed)
     if specification.kind == "lines":
         return check_lines(view, span, specification, file.parsed)
     if specification.kind == "span_node":
