@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from caretbench.suites.c3bench.scale.scale_types import LineUnit, ScaleSpecification, ScaleVerdict
-from caretbench.suites.c3bench.scale.statements import LINE_END, StatementView
+from caretbench.suites.c3bench.scale.statements import StatementView
 from caretbench.suites.c3bench.scale.tree_statements import ParsedFile, code_line_count
+from caretbench.syntax.python_module import LINE_END
 
 
 def check_lines(

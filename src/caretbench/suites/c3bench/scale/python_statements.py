@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-import bisect
 import re
 from collections.abc import Iterator
 
-from caretbench.suites.c3bench.scale.statements import LINE_END, CodeStatement, StatementView
-from caretbench.syntax.python_module import python_module
+from caretbench.suites.c3bench.scale.statements import CodeStatement, StatementView
+from caretbench.syntax.python_module import PythonPositions, python_module
 
 _KINDS: dict[type[ast.stmt], str] = {
     ast.For: "for", ast.AsyncFor: "for", ast.While: "while", ast.If: "if", ast.Try: "try", ast.With: "with",
@@ -21,31 +20,11 @@ _COMMENT = re.compile(r"#[^\r\n]*")
 _NO_COLON = re.compile(r"(?:[^#:]|#[^\r\n]*)*:")
 
 
-class _Positions:
-    """Conversion of lines and UTF-8 columns to positions of the text; ``shift`` is the length of a byte order mark."""
-
-    def __init__(self, text: str, shift: int) -> None:
-        self.text = text
-        self.starts = [shift, *(match.end() for match in LINE_END.finditer(text))]
-        self._ascii = text.isascii()
-
-    def __call__(self, line: int, column: int) -> int:
-        start = self.starts[min(line, len(self.starts)) - 1]
-        if self._ascii:
-            return start + column
-        end = self.starts[line] if line < len(self.starts) else len(self.text)
-        return start + len(self.text[start:end].encode("utf-8", "surrogatepass")[:column].decode("utf-8", "ignore"))
-
-    def line(self, position: int) -> int:
-        """Return the number of the line that contains a position, from 1."""
-        return bisect.bisect_right(self.starts, position)
-
-
 def python_statements(text: str, start: int, end: int) -> StatementView:
     """Return the statements of a program that touch the characters from ``start`` to ``end``."""
     shift = int(text.startswith("\ufeff"))
     module = python_module(text[shift:])
-    statements = [] if module is None else _collect(module, _Positions(text, shift), start, end)
+    statements = [] if module is None else _collect(module, PythonPositions(text, shift), start, end)
     return StatementView(
         text,
         module is not None,
@@ -62,7 +41,7 @@ def _is_closed(statement: CodeStatement, position: int) -> bool:
     return statement.header_end is not None and position >= statement.header_end
 
 
-def _collect(module: ast.Module, positions: _Positions, start: int, end: int) -> list[CodeStatement]:
+def _collect(module: ast.Module, positions: PythonPositions, start: int, end: int) -> list[CodeStatement]:
     first, last = positions.line(start), positions.line(end)
     found: list[CodeStatement] = []
     waiting: list[tuple[ast.stmt, int, str]] = [(one, -1, "body") for one in reversed(module.body)]
@@ -90,7 +69,7 @@ def _first_line(node: ast.stmt) -> int:
     return min((one.lineno for one in getattr(node, "decorator_list", ())), default=node.lineno)
 
 
-def _statement(node: ast.stmt, parent: int, branch: str, positions: _Positions) -> CodeStatement:
+def _statement(node: ast.stmt, parent: int, branch: str, positions: PythonPositions) -> CodeStatement:
     text = positions.text
     keyword = positions(node.lineno, node.col_offset)
     end = positions(node.end_lineno or node.lineno, node.end_col_offset or 0)
@@ -109,15 +88,15 @@ def _statement(node: ast.stmt, parent: int, branch: str, positions: _Positions) 
     )  # fmt: skip
 
 
-def _position(node: ast.stmt, positions: _Positions) -> int:
+def _position(node: ast.stmt, positions: PythonPositions) -> int:
     return positions(_first_line(node), node.col_offset)
 
 
-def _end(node: ast.stmt, positions: _Positions) -> int:
+def _end(node: ast.stmt, positions: PythonPositions) -> int:
     return positions(node.end_lineno or node.lineno, node.end_col_offset or 0)
 
 
-def _header_end(node: ast.stmt, keyword: int, body: int, positions: _Positions) -> int:
+def _header_end(node: ast.stmt, keyword: int, body: int, positions: PythonPositions) -> int:
     """Return the position after the colon of a compound statement's header."""
     after = keyword
     parts: list[ast.AST] = []

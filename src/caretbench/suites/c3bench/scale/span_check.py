@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from caretbench.suites.c3bench.scale.scale_types import ScaleSpecification, ScaleVerdict
-from caretbench.suites.c3bench.scale.statements import LINE_END, StatementView
+from caretbench.suites.c3bench.scale.statements import StatementView
 from caretbench.suites.c3bench.scale.tree_statements import ParsedFile, is_one_node
+from caretbench.syntax.python_module import LINE_END
 
 
 def check_rest_of_line(view: StatementView, span: tuple[int, int], specification: ScaleSpecification) -> ScaleVerdict:

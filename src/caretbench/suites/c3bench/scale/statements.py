@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
-
-LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 class CodeStatement(NamedTuple):
