@@ -32,6 +32,7 @@ class PythonPositions:
         self._ascii = text.isascii()
 
     def __call__(self, line: int, column: int) -> int:
+        """Return the position of a line, from 1, and a column in UTF-8 bytes."""
         start = self.starts[min(line, len(self.starts)) - 1]
         if self._ascii:
             return start + column

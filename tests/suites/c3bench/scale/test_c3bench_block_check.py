@@ -185,20 +185,28 @@ JS_SUFFIX = "  return total;\n}\n"
     ("language", "prefix", "suffix", "good", "bad"),
     [
         (
-            "javascript", JS_PREFIX, JS_SUFFIX, "  for (const x of xs) {\n    total += x;\n  }\n",
+            "javascript",
+            JS_PREFIX,
+            JS_SUFFIX,
+            "  for (const x of xs) {\n    total += x;\n  }\n",
             ["  while (xs.length) { total += xs.pop(); }\n", "  for (const x of xs) {\n    total += x;\n  }\n  g();\n"],
         ),
         (
-            "typescript", JS_PREFIX.replace("xs", "xs: number[]"), JS_SUFFIX, "  for (let i = 0; i < 3; i++) total += i;\n",
+            "typescript",
+            JS_PREFIX.replace("xs", "xs: number[]"),
+            JS_SUFFIX,
+            "  for (let i = 0; i < 3; i++) total += i;\n",
             ["  xs.forEach((x) => { total += x; });\n", "  for (const x of xs) { total += x; }\n  return 1;\n"],
         ),
         (
-            "java", "class A { int f(int[] xs) {\n    int total = 0;\n", "    return total;\n} }\n",
+            "java",
+            "class A { int f(int[] xs) {\n    int total = 0;\n",
+            "    return total;\n} }\n",
             "    for (int x : xs) { total += x; }\n",
             ["    while (true) { break; }\n", "    for (int x : xs) { total += x; }\n    total++;\n", "    total++;\n"],
         ),
     ],
-)  # fmt: skip
+)
 def test_blocks_in_languages_with_braces(language: str, prefix: str, suffix: str, good: str, bad: list[str]) -> None:
     specification = {"kind": "block", "node": "for", "language": language}
     assert verify(prefix, good, suffix, specification).ok, verify(prefix, good, suffix, specification)

@@ -101,11 +101,35 @@ def test_levels(level: str) -> None:
 @pytest.mark.parametrize(
     ("language", "prefix", "suffix", "middle", "code", "physical", "statements"),
     [
-        ("javascript", "function f(a) {\n", "  return a;\n}\n", "  // one\n  const x = `a\n\nb`;\n  g(\n    x,\n  );\n", 6, 7, 2),
-        ("typescript", "function f(a: number) {\n", "  return a;\n}\n", "  if (a) {\n    a = 1;\n  }\n  /* x\n y */\n", 3, 5, 1),
-        ("java", "class A { int f(int a) {\n", "    return a;\n} }\n", "    int x = 1; // one\n\n    x++;\n    f(x);\n", 3, 4, 3),
+        (
+            "javascript",
+            "function f(a) {\n",
+            "  return a;\n}\n",
+            "  // one\n  const x = `a\n\nb`;\n  g(\n    x,\n  );\n",
+            6,
+            7,
+            2,
+        ),
+        (
+            "typescript",
+            "function f(a: number) {\n",
+            "  return a;\n}\n",
+            "  if (a) {\n    a = 1;\n  }\n  /* x\n y */\n",
+            3,
+            5,
+            1,
+        ),
+        (
+            "java",
+            "class A { int f(int a) {\n",
+            "    return a;\n} }\n",
+            "    int x = 1; // one\n\n    x++;\n    f(x);\n",
+            3,
+            4,
+            3,
+        ),
     ],
-)  # fmt: skip
+)
 def test_counts_in_languages_with_braces(
     language: str, prefix: str, suffix: str, middle: str, code: int, physical: int, statements: int
 ) -> None:

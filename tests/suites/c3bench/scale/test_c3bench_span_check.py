@@ -17,11 +17,20 @@ def rest(middle: str, prefix: str = "x = ", suffix: str = "\ny = 1\n", **fields:
 @pytest.mark.parametrize(
     ("middle", "ok"),
     [
-        ("f(a, b)", True), ("f(a)  # why", True), ("'ä' if a else b", True), ("", False), (" ", False),
-        ("f(a)\n", False), ("f(a)\ny = 1", False), ("f(a); z = 1", False), ("f(", False), ("1 \\", False),
-        ("'''a", False), ("f(a) This calls f.", False),
+        ("f(a, b)", True),
+        ("f(a)  # why", True),
+        ("'ä' if a else b", True),
+        ("", False),
+        (" ", False),
+        ("f(a)\n", False),
+        ("f(a)\ny = 1", False),
+        ("f(a); z = 1", False),
+        ("f(", False),
+        ("1 \\", False),
+        ("'''a", False),
+        ("f(a) This calls f.", False),
     ],
-)  # fmt: skip
+)
 def test_the_rest_of_a_line(middle: str, ok: bool) -> None:
     verdict = rest(middle)
     assert verdict.ok is ok, verdict
@@ -54,14 +63,20 @@ def test_a_comment_counts_where_it_is_not_allowed() -> None:
 @pytest.mark.parametrize(
     ("node", "prefix", "suffix", "good", "bad"),
     [
-        ("argument", "f(", ")\n", ["a", "a, b", "a, k=b", "*a", "(a)", "g(1)", " a "], ["", "a) + g(b", "a,", "a)", "a\n"]),
+        (
+            "argument",
+            "f(",
+            ")\n",
+            ["a", "a, b", "a, k=b", "*a", "(a)", "g(1)", " a "],
+            ["", "a) + g(b", "a,", "a)", "a\n"],
+        ),
         ("argument", "f(a, ", ", c)\n", ["b", "b, d"], ["b,", "*"]),
         ("condition", "if ", ":\n    pass\n", ["a", "a and b", "(a)", "(n := f()) > 1"], ["", "a: pass\nif b", "a:"]),
         ("condition", "while (", "):\n    pass\n", ["a", "a or b"], ["a) or (b"]),
         ("value", "x = ", "  # why\n", ["a", "a + b", "[q for q in a]", "{\n 1: 2}"], ["a; y = b", "a #", "y = = 1"]),
         ("target", "", " = 1\n", ["x", "x.y", "x, y"], ["x = y", "1"]),
     ],
-)  # fmt: skip
+)
 def test_one_node_in_python(node: str, prefix: str, suffix: str, good: list[str], bad: list[str]) -> None:
     for middle in good:
         verdict = verify(prefix, middle, suffix, {"kind": "span_node", "node": node})

@@ -22,6 +22,9 @@ class AgreementLimits(NamedTuple):
     line_factor: int = 8
 
 
+DEFAULT_LIMITS = AgreementLimits()
+
+
 @cache
 def _template() -> Template:
     folder = resources.files("caretbench.suites.c3bench.implementations")
@@ -29,7 +32,7 @@ def _template() -> Template:
 
 
 def agreement_program(
-    reference: str, variant: str, test: str, entry_point: str, limits: AgreementLimits = AgreementLimits()
+    reference: str, variant: str, test: str, entry_point: str, limits: AgreementLimits = DEFAULT_LIMITS
 ) -> str:
     """Return a program that ends normally if two implementations agree; all its parts are untrusted.
 

@@ -54,7 +54,8 @@ def sorted_to_heap(middle: PythonMiddle) -> Iterator[Rewritten]:
             continue
         text = (
             f"import heapq\nheap = list({text_of(call.args[0])})\nheapq.heapify(heap)\n"
-            f"ordered = [heapq.heappop(heap) for _ in range(len(heap))]\n{_with_call_replaced(statement, call, 'ordered')}"
+            "ordered = [heapq.heappop(heap) for _ in range(len(heap))]\n"
+            + _with_call_replaced(statement, call, "ordered")
         )
         yield Rewritten(middle.replaced(index, index + 1, text))
 
@@ -122,7 +123,8 @@ def accumulator_to_reduce(middle: PythonMiddle) -> Iterator[Rewritten]:
             continue
         suffix = f" if {text_of(condition)}" if condition else ""
         items = f"({text_of(update.value)} for {text_of(loop.target)} in {text_of(loop.iter)}{suffix})"
-        text = f"from functools import reduce\n{name} = reduce(lambda total, value: total {operator} value, {items}, {text_of(start)})"
+        function = f"lambda total, value: total {operator} value"
+        text = f"from functools import reduce\n{name} = reduce({function}, {items}, {text_of(start)})"
         yield Rewritten(middle.replaced(index, index + 2, text), {"name": name})
 
 
@@ -210,7 +212,7 @@ def loop_to_any_or_all(middle: PythonMiddle) -> Iterator[Rewritten]:
                 found = _search(first)
             case _:
                 continue
-        if found is None or found[2] is otherwise:
+        if found is None or not found[0] or found[2] is otherwise:
             continue
         heads, test, _ = found
         clauses = " ".join(heads)

@@ -121,7 +121,7 @@ def conditional_expression_to_branch(middle: PythonMiddle) -> Iterator[Rewritten
 
 
 def chain_of(statement: ast.stmt) -> tuple[ast.Name, list[tuple[ast.Constant, list[ast.stmt]]], list[ast.stmt]] | None:
-    """Return subject, cases and final branch of a chain of comparisons of one name with constants; None if it is none."""
+    """Return subject, cases and final branch of a chain of comparisons of a name with constants; None if it is none."""
     cases: list[tuple[ast.Constant, list[ast.stmt]]] = []
     subject: ast.Name | None = None
     other: list[ast.stmt] = [statement]

@@ -91,6 +91,8 @@ def _statement_lists(function: ast.FunctionDef) -> Iterator[tuple[Sequence[ast.s
         for field in ("body", "orelse"):
             statements = getattr(node, field, None)
             if isinstance(statements, list) and statements and isinstance(statements[0], ast.stmt):
+                if field == "orelse" and statements[0].col_offset == getattr(node, "col_offset", -1):
+                    continue  # an `elif`, which is no statement by itself
                 is_text = isinstance(statements[0], ast.Expr) and isinstance(statements[0].value, ast.Constant)
                 yield statements[int(is_text) :], node is function
 
@@ -129,13 +131,13 @@ def _filled(texts: Sequence[str], words: Mapping[str, str]) -> tuple[str, ...]:
     filled = []
     for text in texts:
         for name, word in words.items():
-            text = text.replace("{" + name + "}", word)  # noqa: PLW2901  one word after the other
+            text = text.replace("{" + name + "}", word)
         filled.append(text)
     return tuple(filled)
 
 
 def _distinct(equivalents: Sequence[Equivalent]) -> Iterator[Equivalent]:
-    """Yield the implementations that no other one's rule describes; of two, the one that comes first is dropped last."""
+    """Yield the implementations that no other one's rule describes; a described one is dropped."""
     for one in equivalents:
         others = [other for other in equivalents if other is not one]
         if not any(one.rule.holds(other.features) for other in others):

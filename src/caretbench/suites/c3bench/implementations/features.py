@@ -35,7 +35,8 @@ def features(statements: Sequence[ast.stmt], function: str | None = None) -> fro
     ``import:NAME``, ``keyword:NAME`` (an argument of a call), ``base:NAME`` (of a class), ``decorator:NAME``.
     ``recursion`` is a call of a function by itself (``function`` is the enclosing one), ``returns:N`` the number of
     return statements (nested functions excluded), ``nesting:N`` the depth of nested ``if`` statements. ``else``,
-    ``early_return`` (an ``if`` that returns, without ``else``, before other statements) and ``range_from_one`` are shapes.
+    ``early_return`` (an ``if`` that returns, without ``else``, before other statements) and
+    ``range_from_one`` are shapes.
     """
     found = set()
     for statement in statements:

@@ -148,7 +148,8 @@ def for_to_next(middle: PythonMiddle) -> Iterator[Rewritten]:
         if iterator is None or stored(target) & middle.read_outside([statement]):
             continue
         text = (
-            f"{iterator} = iter({text_of(items)})\nwhile True:\n    try:\n        {text_of(target)} = next({iterator})\n"
+            f"{iterator} = iter({text_of(items)})\nwhile True:\n"
+            f"    try:\n        {text_of(target)} = next({iterator})\n"
             f"    except StopIteration:\n        break\n{text_of(body, 1)}"
         )
         yield Rewritten(middle.replaced(index, index + 1, text))
@@ -173,7 +174,8 @@ def loop_to_recursion(middle: PythonMiddle) -> Iterator[Rewritten]:
         listed = ", ".join(sorted(kept))
         text = (
             f"def fold(items, position, {listed}):\n    if position == len(items):\n        return {listed}\n"
-            f"    {text_of(target)} = items[position]\n{text_of(body, 1)}\n    return fold(items, position + 1, {listed})\n"
+            f"    {text_of(target)} = items[position]\n{text_of(body, 1)}\n"
+            f"    return fold(items, position + 1, {listed})\n"
             f"{listed} = fold(list({text_of(items)}), 0, {listed})"
         )
         yield Rewritten(middle.replaced(index, index + 1, text))

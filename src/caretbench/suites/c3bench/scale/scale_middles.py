@@ -127,7 +127,7 @@ def _spans(view: StatementView, parsed: ParsedFile) -> Iterator[ScaleMiddle]:
                 continue
             rest = text[end : text.find("\n", end)]
             if rest.strip(" ;,"):
-                specification = ScaleSpecification(language=parsed.language, kind="span_node", node=node)  # type: ignore[arg-type]
+                specification = ScaleSpecification(language=parsed.language, kind="span_node", node=node)
                 yield ScaleMiddle(start, end, "span", specification)
             else:
                 specification = ScaleSpecification(language=parsed.language, kind="span_rest_of_line")

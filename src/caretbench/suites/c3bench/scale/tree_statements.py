@@ -195,7 +195,7 @@ def _line(starts: list[int], position: int) -> int:
 
 
 def is_one_node(parsed: ParsedFile, node_class: str) -> bool:
-    """Return whether the answer, without spaces and tabs around it, is one node of a class; arguments: one or several."""
+    """Return whether the answer, without spaces and tabs around it, is a node of a class; arguments: one or several."""
     answer = encode(parsed.text)[parsed.start : parsed.end]
     start = parsed.start + len(answer) - len(answer.lstrip(b" \t"))
     end = parsed.end - (len(answer) - len(answer.rstrip(b" \t")))
