@@ -97,27 +97,37 @@ def for_to_while(middle: PythonMiddle) -> Iterator[Rewritten]:
                 continue
         if contains(body, ast.Continue) or name in middle.read_outside([statement]):
             continue
-        bounds = _range_bounds(items)
-        changed = stored(body)
-        if bounds is not None and name not in changed:
-            fixed = not (loaded(items) & changed) and not contains(items, ast.Call)
-            stop = bounds[1] if fixed or not _has_call(items, changed) else middle.fresh("stop")
-            if stop is None:
-                continue
-            before = f"{stop} = {bounds[1]}\n" if stop == "stop" else ""
-            text = f"{before}{name} = {bounds[0]}\nwhile {name} < {stop}:\n{text_of(body, 1)}\n    {name} += 1"
+        text = _range_loop(middle, name, items, body) or _sequence_loop(middle, name, items, body)
+        if text:
             yield Rewritten(middle.replaced(index, index + 1, text))
-        elif (
-            bounds is None and isinstance(items, ast.Name) and items.id not in changed and not _calls_on(body, items.id)
-        ):
-            position = middle.fresh("position")
-            if position is not None:
-                head = f"{position} = 0\nwhile {position} < len({items.id}):\n    {name} = {items.id}[{position}]\n"
-                text = f"{head}    {position} += 1\n{text_of(body, 1)}"
-                yield Rewritten(middle.replaced(index, index + 1, text))
 
 
-def _has_call(items: ast.expr, changed: set[str]) -> bool:
+def _range_loop(middle: PythonMiddle, name: str, items: ast.expr, body: list[ast.stmt]) -> str:
+    """Return the text of a ``while`` loop over a range; empty if the loop is over something else."""
+    bounds = _range_bounds(items)
+    changed = stored(body)
+    if bounds is None or name in changed:
+        return ""
+    before, stop = "", bounds[1]
+    if _may_change(items, changed):
+        if middle.fresh("stop") is None:
+            return ""
+        before, stop = f"stop = {stop}\n", "stop"
+    return f"{before}{name} = {bounds[0]}\nwhile {name} < {stop}:\n{text_of(body, 1)}\n    {name} += 1"
+
+
+def _sequence_loop(middle: PythonMiddle, name: str, items: ast.expr, body: list[ast.stmt]) -> str:
+    """Return the text of a ``while`` loop over a sequence that has a name; empty if the loop is over something else."""
+    if not isinstance(items, ast.Name) or items.id in stored(body) or _calls_on(body, items.id):
+        return ""
+    position = middle.fresh("position")
+    if position is None:
+        return ""
+    head = f"{position} = 0\nwhile {position} < len({items.id}):\n    {name} = {items.id}[{position}]\n"
+    return f"{head}    {position} += 1\n{text_of(body, 1)}"
+
+
+def _may_change(items: ast.expr, changed: set[str]) -> bool:
     """Return whether the bounds of a range could change between rounds."""
     inner = [one for one in ast.walk(items) if isinstance(one, ast.Call)][1:]
     pure = all(isinstance(one.func, ast.Name) and one.func.id in {"len", "int", "abs", "min", "max"} for one in inner)

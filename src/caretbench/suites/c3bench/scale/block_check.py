@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from caretbench.suites.c3bench.scale.scale_types import Allowances, ScaleSpecification, ScaleVerdict
-from caretbench.suites.c3bench.scale.statements import CodeStatement, StatementView, column_at
+from caretbench.suites.c3bench.scale.statements import CodeStatement, StatementView, column_at, first_reason
 
 
 def check_block(view: StatementView, span: tuple[int, int], specification: ScaleSpecification) -> ScaleVerdict:
@@ -29,19 +29,16 @@ def _check_statement(view: StatementView, span: tuple[int, int], specification: 
         leak_before=bool(before), leak_after=bool(after) or extra > 0,
     )  # fmt: skip
     column = column_at(view.text, first.keyword)
-    reason = ""
-    if before:
-        reason = f"text before the statement continues the prefix: {before[:40]!r}"
-    elif not kind_ok:
-        reason = f"the statement is of kind {_kind_name(first)}, not {specification.node}"
-    elif extra:
-        reason = f"{extra} more statements follow the first"
-    elif unfinished:
-        reason = "the statement continues in the suffix"
-    elif after:
-        reason = f"text follows the statement: {after[:40]!r}"
-    elif specification.column is not None and _begins_line(view, first) and column != specification.column:
-        reason = f"the statement begins in column {column}, not {specification.column}: another nesting level"
+    level = specification.column is not None and _begins_line(view, first) and column != specification.column
+    reason = first_reason(
+        (before, f"text before the statement continues the prefix: {before[:40]!r}"),
+        (not kind_ok, f"the statement is of kind {_kind_name(first)}, not {specification.node}"),
+        (extra, f"{extra} more statements follow the first"),
+        (unfinished, "the statement continues in the suffix"),
+        (after, f"text follows the statement: {after[:40]!r}"),
+        (level, f"the statement begins in column {column}, not {specification.column}: another nesting level"),
+    )
+    if level:
         verdict = verdict.model_copy(update={"leak_before": True})
     return verdict.model_copy(update={"ok": not reason, "reason": reason})
 
@@ -62,33 +59,40 @@ def _check_body(view: StatementView, span: tuple[int, int], specification: Scale
     inside = [one for one in roots if one.parent == index and one.branch == "body"]
     clauses = [one for one in roots if one.parent == index and one.branch != "body"]
     outside = len(roots) - len(inside) - (len(clauses) if specification.allow.else_clauses else 0)
-    body_start, body_end = owner.body or (owner.start, owner.end)
-    braces = view.text[body_start : body_start + 1] == "{"
-    before = _rest(view, start, max(roots[0].start, start), specification.allow) if roots else ""
-    if specification.node == "match" and before.startswith(("case", "default")):
-        before = ""  # labels of cases belong to the body
-    unfinished = roots[-1].end > end or (body_end > end and not (braces and body_start < start))
-    if braces and body_start >= start:
-        before, after = before.removeprefix("{").strip(), _rest(view, body_end, end, specification.allow)
-    else:
-        after = "" if unfinished else _rest(view, roots[-1].end, end, specification.allow)
-        unfinished = unfinished or (braces and _continues(view, owner, roots[-1], end))
-    clause_text = after and specification.allow.else_clauses
-    reason = ""
-    if before:
-        reason = f"text before the body continues the header: {before[:40]!r}"
-    elif outside > 0:
-        reason = f"{outside} statements of the answer are not in the body"
-    elif not inside:
-        reason = "no statement of the body begins in the answer"
-    elif unfinished:
-        reason = "the body continues in the suffix"
-    elif after and not clause_text:
-        reason = f"text follows the body: {after[:40]!r}"
+    before, after, unfinished = _around_body(view, span, owner, roots, specification)
+    after = "" if specification.allow.else_clauses else after
+    reason = first_reason(
+        (before, f"text before the body continues the header: {before[:40]!r}"),
+        (outside > 0, f"{outside} statements of the answer are not in the body"),
+        (not inside, "no statement of the body begins in the answer"),
+        (unfinished, "the body continues in the suffix"),
+        (after, f"text follows the body: {after[:40]!r}"),
+    )
     return ScaleVerdict(
         ok=not reason, parse_ok=view.parse_ok, kind_ok=True, extra_statements=max(outside, 0), unfinished=unfinished,
-        leak_before=bool(before), leak_after=outside > 0 or bool(after and not clause_text), reason=reason,
+        leak_before=bool(before), leak_after=outside > 0 or bool(after), reason=reason,
     )  # fmt: skip
+
+
+def _around_body(
+    view: StatementView,
+    span: tuple[int, int],
+    owner: CodeStatement,
+    roots: list[CodeStatement],
+    specification: ScaleSpecification,
+) -> tuple[str, str, bool]:
+    """Return the answer's text before and after a body, and whether the body continues in the suffix."""
+    start, end = span
+    body_start, body_end = owner.body or (owner.start, owner.end)
+    braces = view.text[body_start : body_start + 1] == "{"
+    before = _rest(view, start, max(roots[0].start, start), specification.allow)
+    if specification.node == "match" and before.startswith(("case", "default")):
+        before = ""  # labels of cases belong to the body
+    if braces and body_start >= start:
+        after = _rest(view, body_end, end, specification.allow)
+        return before.removeprefix("{").strip(), after, roots[-1].end > end or body_end > end
+    unfinished = roots[-1].end > end or (_continues(view, owner, roots[-1], end) if braces else body_end > end)
+    return before, "" if unfinished else _rest(view, roots[-1].end, end, specification.allow), unfinished
 
 
 def _owner(view: StatementView, start: int, roots: list[CodeStatement]) -> CodeStatement | None:

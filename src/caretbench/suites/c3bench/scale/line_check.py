@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from caretbench.suites.c3bench.scale.scale_types import LineUnit, ScaleSpecification, ScaleVerdict
-from caretbench.suites.c3bench.scale.statements import StatementView
+from caretbench.suites.c3bench.scale.statements import StatementView, first_reason
 from caretbench.suites.c3bench.scale.tree_statements import ParsedFile, code_line_count
 from caretbench.syntax.python_module import LINE_END
 
@@ -14,28 +14,36 @@ def check_lines(
     view: StatementView, span: tuple[int, int], specification: ScaleSpecification, parsed: Callable[[], ParsedFile]
 ) -> ScaleVerdict:
     """Return the verdict about lines; ``span`` is the span of the answer in ``view.text``."""
-    start, end = span
-    roots = view.roots(start, end)
+    end = span[1]
     count = count_in_unit(view, span, specification.unit, parsed)
-    reason = _whole_lines_fault(view, end, specification)
-    unfinished = bool(reason)
-    before = after = False
-    if specification.unit == "statement" and roots:
-        before = bool(view.without_comments(start, max(start, roots[0].start)).strip())
-        after = roots[-1].end <= end and bool(view.without_comments(roots[-1].end, end).strip(" \t\r\n\f;"))
-        after = after or any(one.parent != roots[0].parent or one.branch != roots[0].branch for one in roots)
-        unfinished = unfinished or roots[-1].end > end
-        if before or after:
-            reason = reason or "the answer also writes outside of the statements at the caret"
-        elif unfinished:
-            reason = reason or "the last statement continues in the suffix"
-    reason = _count_fault(count, specification) or reason
+    line_fault = _whole_lines_fault(view, end, specification)
+    before, after, open_statement = _outside(view, span, specification)
+    reason = first_reason(
+        (count != specification.n, _count_text(count, specification)),
+        (line_fault, line_fault),
+        (before or after, "the answer also writes outside of the statements at the caret"),
+        (open_statement, "the last statement continues in the suffix"),
+    )
+    unfinished = bool(line_fault) or open_statement
     return ScaleVerdict(
         ok=not reason, parse_ok=view.parse_ok, count_ok=count == specification.n, count=count, unfinished=unfinished,
         leak_before=before, leak_after=after or count > (specification.n or 0),
         extra_statements=max(count - (specification.n or 0), 0) if specification.unit == "statement" else 0,
         reason=reason,
     )  # fmt: skip
+
+
+def _outside(view: StatementView, span: tuple[int, int], specification: ScaleSpecification) -> tuple[bool, bool, bool]:
+    """Return whether an answer of statements writes before them or after them, and whether the last one is open."""
+    start, end = span
+    roots = view.roots(start, end)
+    if specification.unit != "statement" or not roots:
+        return False, False, False
+    first, last = roots[0], roots[-1]
+    before = view.without_comments(start, max(start, first.start)).strip()
+    after = last.end <= end and view.without_comments(last.end, end).strip(" \t\r\n\f;")
+    elsewhere = any((one.parent, one.branch) != (first.parent, first.branch) for one in roots)
+    return bool(before), bool(after) or elsewhere, last.end > end
 
 
 def count_in_unit(view: StatementView, span: tuple[int, int], unit: LineUnit, parsed: Callable[[], ParsedFile]) -> int:
@@ -59,12 +67,13 @@ def with_count(
     if specification.n is None or not verdict.ok:
         return verdict
     count = count_in_unit(view, span, specification.unit, parsed)
-    fault = _count_fault(count, specification)
-    return verdict.model_copy(update={"ok": not fault, "count": count, "count_ok": not fault, "reason": fault})
+    is_right = count == specification.n
+    reason = "" if is_right else _count_text(count, specification)
+    return verdict.model_copy(update={"ok": is_right, "count": count, "count_ok": is_right, "reason": reason})
 
 
-def _count_fault(count: int, specification: ScaleSpecification) -> str:
-    return "" if count == specification.n else f"{count} {specification.unit.replace('_', ' ')}s, not {specification.n}"
+def _count_text(count: int, specification: ScaleSpecification) -> str:
+    return f"{count} {specification.unit.replace('_', ' ')}s, not {specification.n}"
 
 
 def _without_final_line_end(text: str) -> str:

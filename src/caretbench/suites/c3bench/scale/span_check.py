@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from caretbench.suites.c3bench.scale.scale_types import ScaleSpecification, ScaleVerdict
-from caretbench.suites.c3bench.scale.statements import StatementView
+from caretbench.suites.c3bench.scale.statements import StatementView, first_reason
 from caretbench.suites.c3bench.scale.tree_statements import ParsedFile, is_one_node
 from caretbench.syntax.python_module import LINE_END
 
@@ -24,17 +24,13 @@ def check_rest_of_line(view: StatementView, span: tuple[int, int], specification
     more_lines = LINE_END.search(middle) is not None
     rest = LINE_END.split(view.text[end:], maxsplit=1)[0]
     unfinished = bool(rest.strip()) or not (specification.open_end or view.ends_line(end))
-    reason = ""
-    if more_lines:
-        reason = "the answer has more than one line"
-    elif rest.strip():
-        reason = "the line continues in the suffix"
-    elif extra:
-        reason = f"{extra} more statements on the line"
-    elif unfinished:
-        reason = "a bracket, a string or a statement is open at the end of the line"
-    elif comment:
-        reason = "the answer contains a comment"
+    reason = first_reason(
+        (more_lines, "the answer has more than one line"),
+        (rest.strip(), "the line continues in the suffix"),
+        (extra, f"{extra} more statements on the line"),
+        (unfinished, "a bracket, a string or a statement is open at the end of the line"),
+        (comment, "the answer contains a comment"),
+    )
     return ScaleVerdict(
         ok=not reason, parse_ok=view.parse_ok, count_ok=not more_lines, unfinished=unfinished,
         leak_after=more_lines or extra > 0, extra_statements=extra, reason=reason,

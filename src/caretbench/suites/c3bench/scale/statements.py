@@ -52,6 +52,6 @@ def column_at(text: str, position: int) -> int:
     return position - max(text.rfind("\n", 0, position), text.rfind("\r", 0, position)) - 1
 
 
-def at_line_end(text: str, position: int) -> bool:
-    """Return whether a position is at the end of a line or of the text, or directly after a line end."""
-    return position in {0, len(text)} or text[position] in "\r\n" or text[position - 1] in "\r\n"
+def first_reason(*cases: tuple[object, str]) -> str:
+    """Return the text of the first case that is true; empty if none is."""
+    return next((text for holds, text in cases if holds), "")
