@@ -26,7 +26,7 @@ from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WORKSPACE_LIMITS, WorkspaceRequest, WorkspaceResult
 from caretbench.projects.project import StoredProject
 from caretbench.projects.runner_options import runs_pytest
-from caretbench.projects.setup import package_scripts, python_packages
+from caretbench.projects.setup import missing_packages, package_scripts, python_packages
 from caretbench.projects.setup.command_detection import NamedCheck, detect_command
 from caretbench.projects.setup.settings import CheckSettings
 
@@ -96,7 +96,7 @@ def with_setup_hint(
     if not _LACKS.search(message):
         return message
     command = setup_command(snapshot, languages, checks)
-    modules = python_packages.missing_modules(message) if "python" in languages else ()
+    modules = missing_packages.missing_modules(message) if "python" in languages else ()
     named = [module for module in modules if not _is_named(module, setup or command or "")]
     if named:
         return f"{message}; {missing_packages_hint(setup or command, named)}"
@@ -112,13 +112,13 @@ def with_setup_hint(
 
 def missing_packages_hint(setup: str | None, modules: Sequence[str]) -> str:
     """Return the option that installs the packages of missing Python modules, after the given setup command."""
-    command = python_packages.added_packages_command(setup, modules)
+    command = missing_packages.added_packages_command(setup, modules)
     return f"missing: {', '.join(modules)}; --setup {shlex.quote(command)} installs what contains it"
 
 
 def _is_named(module: str, command: str) -> bool:
     """Return whether a setup command installs the package of a module."""
-    package = re.split(r"[<>=!]", python_packages.distribution_of(module))[0]
+    package = re.split(r"[<>=!]", missing_packages.distribution_of(module))[0]
     return re.search(rf"(?<![\w-]){re.escape(package)}(?![\w-])", command, re.IGNORECASE) is not None
 
 

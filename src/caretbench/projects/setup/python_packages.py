@@ -7,7 +7,7 @@ import configparser
 import re
 import shlex
 import subprocess
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -17,7 +17,6 @@ from caretbench.execution.bundles.pip import sandbox_python
 from caretbench.execution.sandbox.bubblewrap import PATH
 from caretbench.execution.sandbox.program_sandbox import WORK
 from caretbench.execution.workspaces.snapshot_store import Snapshot
-from caretbench.files import read_packaged_toml
 from caretbench.projects.setup.project_tables import read_ini, read_text, read_toml, strings, sub_table
 
 PACKAGES_FOLDER: Final = ".deps"
@@ -36,7 +35,6 @@ _NO_NEED: Final = re.compile(
 """Packages for style, publishing or coverage, which no test imports."""
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _ASKS: Final = re.compile(r"\b(?:importlib[._]metadata|pkg_resources)\b")
-_MISSING: Final = re.compile(r"(?:No module named '?|missing_dependency: )([\w.]+)")
 _ENTRY_POINTS: Final = re.compile(r"\bscripts\b|entry[-_]points", re.IGNORECASE)
 _BUILT_FILES: Final = re.compile(
     r"ext[-_]modules|\bExtension\(|cythonize|cffi_modules|mypycify|maturin|meson|scikit[-_]build|write_to|version[-_]file"
@@ -99,15 +97,7 @@ def requirements(snapshot: Snapshot, runner: str | None = None) -> tuple[str, ..
     about = sub_table(project, "project")
     found = [*strings(about.get("dependencies")), *_poetry(project), *_set_up(snapshot)]
     found += _lines(config, "options", "install_requires")
-    groups: dict[str, list[str]] = {}
-    included = sub_table(project, "dependency-groups")
-    for name in included:
-        groups.setdefault(name, []).extend(_group(included, name, frozenset()))
-    for name, listed in sub_table(about, "optional-dependencies").items():
-        groups.setdefault(name, []).extend(strings(listed))
-    if config.has_section("options.extras_require"):
-        for name in config["options.extras_require"]:
-            groups.setdefault(name, []).extend(_lines(config, "options.extras_require", name))
+    groups = _named_groups(project, config)
     chosen = [name for name in _GROUPS if name in groups] or [name for name in _ELSE_GROUPS if name in groups]
     found += [one for name in chosen for one in groups[name]]
     found += _lines(read_ini(snapshot, "tox.ini"), "testenv", "deps")
@@ -119,6 +109,20 @@ def requirements(snapshot: Snapshot, runner: str | None = None) -> tuple[str, ..
     if runner and not any(_plain(one) == runner for one in kept):
         kept.append(runner)
     return tuple(dict.fromkeys(kept))
+
+
+def _named_groups(project: Mapping[str, object], config: configparser.ConfigParser) -> Mapping[str, list[str]]:
+    """Return the packages of dependency groups and extras, by name."""
+    groups: dict[str, list[str]] = {}
+    included = sub_table(project, "dependency-groups")
+    for name in included:
+        groups.setdefault(name, []).extend(_group(included, name, frozenset()))
+    for name, listed in sub_table(sub_table(project, "project"), "optional-dependencies").items():
+        groups.setdefault(name, []).extend(strings(listed))
+    if config.has_section("options.extras_require"):
+        for name in config["options.extras_require"]:
+            groups.setdefault(name, []).extend(_lines(config, "options.extras_require", name))
+    return groups
 
 
 def install_command(snapshot: Snapshot, runner: str | None = None) -> str | None:
@@ -160,28 +164,6 @@ def _package_folders(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     for name in dict.fromkeys(match[1] for match in found if match):
         if name not in {"test", "tests"}:
             yield f"{root}{name}", name
-
-
-def added_packages_command(setup: str | None, modules: Iterable[str]) -> str:
-    """Return a setup command that also installs the packages of missing modules."""
-    names = sorted({distribution_of(module) for module in modules})
-    pip = f"python3 -m pip install --no-compile --target {PACKAGES_FOLDER} {shlex.join(names)}"
-    return f"{setup} && {pip}" if setup else pip
-
-
-def missing_modules(message: str) -> tuple[str, ...]:
-    """Return the top-level modules that a message says are missing."""
-    return tuple(dict.fromkeys(name.partition(".")[0] for name in _MISSING.findall(message)))
-
-
-@cache
-def _distributions() -> Mapping[str, str]:
-    return {str(name): str(value) for name, value in read_packaged_toml(__package__, "distributions.toml").items()}
-
-
-def distribution_of(module: str) -> str:
-    """Return the name of the package that contains a module."""
-    return _distributions().get(module, module)
 
 
 def _is_needed(requirement: str, own: str) -> bool:

@@ -12,8 +12,8 @@ from pydantic import JsonValue
 
 from caretbench.problem import Problem
 from caretbench.projects.answer_requests import file_splice
+from caretbench.projects.setup.missing_packages import missing_modules
 from caretbench.projects.setup.project_setup import missing_packages_hint
-from caretbench.projects.setup.python_packages import missing_modules
 from caretbench.projects.setup.settings import CheckSettings
 from caretbench.suites.simcopilot.mining.tasks import TaskSampling
 from caretbench.suites.simcopilot.task_folder import BuildManifest
