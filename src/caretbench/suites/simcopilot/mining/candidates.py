@@ -178,8 +178,8 @@ class FileMiner:
             return "does_not_round_trip"
         text = visible_text(raw)
         tokens = split_tokens(text)
-        fewest = rules.min_header_tokens if cut == "header" else rules.min_tokens
-        if len(tokens) < fewest:
+        words = sum(token not in rules.separators for token in tokens)
+        if words < rules.min_words or (cut != "header" and len(tokens) < rules.min_tokens):
             return "too_short"
         if self.analysis.is_test(span):
             return "test_code"
@@ -190,6 +190,8 @@ class FileMiner:
         bare = text.strip().removesuffix(candidate.closing_bracket).strip()
         if self.patterns.stub_body.fullmatch(bare):
             return "accessor_or_stub"
+        if self._is_assignment_in_try(span, text):
+            return "assignment_in_try"
         if cut != "header" and not self._acts_in(span) and not self._decides(candidate):
             return "no_control_flow_or_call"
         if self._faulty(span):
@@ -224,6 +226,16 @@ class FileMiner:
     @cached_property
     def _comment_starts(self) -> list[int]:
         return [comment.start for comment in self.analysis.comments]
+
+    def _is_assignment_in_try(self, span: Span, text: str) -> bool:
+        content = self._single_in_try.get(span.start)
+        return content is not None and content.end <= span.end and self.rules.blocks.assignment.match(text) is not None
+
+    @cached_property
+    def _single_in_try(self) -> dict[int, Span]:
+        """Contents of the `try` bodies of one statement, by their starts."""
+        blocks = (block for block in self.analysis.blocks if block.kind == "try_body" and block.statements == 1)
+        return {block.content.start: block.content for block in blocks}
 
     def _acts_in(self, span: Span) -> bool:
         at = bisect.bisect_left(self._acts, (span.start, 0))
