@@ -51,7 +51,9 @@ def reproduce(
         return
     text = completion.text
     steps: tuple[str, ...] = ()
-    if text is not None and completion.model != REFERENCE and isinstance(problem.shown, Caret):
+    stored = _stored(folder, completion, EXECUTION)
+    is_unchanged = completion.model == REFERENCE and (stored is None or verdicts.REFERENCE_PASSED not in stored.values)
+    if text is not None and not is_unchanged and isinstance(problem.shown, Caret):
         text, steps = find_policy(manifest.policy).apply(text, problem.shown)
     request = load_suite(manifest.suite).submitted_request(problem, text, manifest.profile, manifest.variants)
     if request is None:
@@ -59,7 +61,7 @@ def reproduce(
     else:
         [result] = list(open_executor(1, use_cache=False).submit([request]))
     flags: tuple[str, ...] = ()
-    if completion.model == REFERENCE:
+    if is_unchanged:
         result = result.model_copy(update={"status": result.status.for_reference})
     else:
         flags = verdicts.answer_flags(text, problem, manifest.profile)
@@ -73,7 +75,6 @@ def reproduce(
         if program and request is not None:
             _print_program(request)
         _print_result(result.model_dump() | {"flags": ", ".join(flags)})
-    stored = _stored(folder, completion, EXECUTION)
     if stored is not None and stored.outcome != result.status.value:
         print_note(f"the stored outcome is {stored.outcome}, this time it is {result.status.value}")
         raise typer.Exit(1)
