@@ -15,7 +15,8 @@ from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
 from caretbench.extraction.policies import policy
 from caretbench.files import DataError
 from caretbench.problem import FileSplice, Problem, TestsCheck
-from caretbench.projects.answer_requests import file_splice, original_file, tests_check, workspace_request
+from caretbench.projects.answer_requests import file_splice, original_file, workspace_request
+from caretbench.projects.answer_requests import tests_check as check_of
 from caretbench.projects.span_faults import span_faults
 from caretbench.suites import load_suite
 from caretbench.suites.simcopilot.released.release_files import released_folder, released_path
@@ -53,7 +54,7 @@ def test_a_released_span_becomes_a_problem(release: Path, store: SnapshotStore) 
     assert problem.cluster == problem.label("project") == "simplex_method"
     assert problem.labels["constructs"] == ["local_variable", "loop_body"]
     assert problem.provenance.licence == "CC BY-NC-ND 4.0"
-    splice, check = file_splice(problem), tests_check(problem)
+    splice, check = file_splice(problem), check_of(problem)
     assert isinstance(splice, FileSplice)
     assert isinstance(check, TestsCheck)
     content = original_file(splice.snapshot, splice.path, store)
@@ -79,10 +80,11 @@ def test_the_suite_selects_the_variant(release: Path) -> None:
         suite.load(f"{release}@other")
 
 
-def test_a_missing_program_or_an_unknown_one_is_named(release: Path, store: SnapshotStore) -> None:
+def test_a_missing_program_or_an_unknown_one_is_named(tmp_path: Path, store: SnapshotStore) -> None:
+    release = write_release(tmp_path, labels=False)
     spans = release / "example_code" / "Python" / "Python_tasks_checkpoints.json"
     spans.write_text(spans.read_text().replace("Image_Filtering", "Unknown"))
-    with pytest.raises(DataError, match=r"Unknown_dependency_verified.csv|Unknown is no program of the release"):
+    with pytest.raises(DataError, match=r"Unknown is no program of the release; known: simplex_method"):
         by_id(release, "released", store)
     shutil.rmtree(release / "example_code" / "Python" / "simplex_method")
     with pytest.raises(DataError, match="simplex_method is missing; expected a clone of https://github"):
@@ -137,7 +139,7 @@ def test_java_tasks_that_do_not_test_their_code_are_found_without_a_run(release:
         for problem in problems:
             splice = file_splice(problem)
             content = original_file(splice.snapshot, splice.path, store)
-            found.update(one.partition(":")[0] for one in span_faults(splice, content, tests_check(problem), store))
+            found.update(one.partition(":")[0] for one in span_faults(splice, content, check_of(problem), store))
         return found
 
     assert faults("released") == {"in_test_code": 1, "shadowed": 1}
@@ -174,7 +176,7 @@ def test_jars_come_first_as_released_and_last_when_repaired(release: Path, works
 def test_the_repaired_copy_requires_all_tests(release: Path, workspace_runner: WorkspaceRunner) -> None:
     add_java(release)
     name = "released/java/FactorizationTester:5-5:infill"
-    checks = {variant: tests_check(by_id(release, variant, workspace_runner.store)[name]) for variant in VARIANTS}
+    checks = {variant: check_of(by_id(release, variant, workspace_runner.store)[name]) for variant in VARIANTS}
     assert {variant: check.minimum_tests for variant, check in checks.items()} == {"released": 1, "repaired": 18}
     problem = by_id(release, "repaired", workspace_runner.store)[name]
     more = problem.model_copy(update={"checks": (checks["repaired"].model_copy(update={"minimum_tests": 19}),)})
@@ -201,5 +203,5 @@ def test_all_released_tasks_load(released_simcopilot: Path) -> None:
     for problem in problems:
         splice = file_splice(problem)
         content = original_file(splice.snapshot, splice.path)
-        found.update(one.partition(":")[0] for one in span_faults(splice, content, tests_check(problem)))
+        found.update(one.partition(":")[0] for one in span_faults(splice, content, check_of(problem)))
     assert found == {"in_test_code": 136, "shadowed": 101}
