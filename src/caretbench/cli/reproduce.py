@@ -49,8 +49,7 @@ def reproduce(
     if not verdicts.needs_execution(problem):
         _print_measurements(folder, manifest, problem, completion, as_json=as_json)
         return
-    text = completion.text
-    steps: tuple[str, ...] = ()
+    text, steps = completion.text, tuple[str, ...]()
     stored = _stored(folder, completion, EXECUTION)
     is_unchanged = completion.model == REFERENCE and (stored is None or verdicts.REFERENCE_PASSED not in stored.values)
     if text is not None and not is_unchanged and isinstance(problem.shown, Caret):
