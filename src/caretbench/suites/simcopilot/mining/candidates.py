@@ -169,18 +169,34 @@ class FileMiner:
 
     def _objection(self, candidate: Candidate, cut: CutKind) -> str:
         """Return the rule that rejects a candidate; empty if none does."""
-        span, rules = candidate.span, self.rules.blocks
-        lines = self.source.line_at(span.end - 1) - self.source.line_at(span.start) + 1
-        if lines > rules.max_lines:
-            return "too_long"
+        span = candidate.span
         raw = self.data[span.start : span.end]
+        reason = self._size_objection(candidate, cut, raw) or self._code_objection(candidate, cut, visible_text(raw))
+        if reason:
+            return reason
+        if self._faulty(span):
+            return "does_not_parse"
+        tokens = split_tokens(visible_text(raw))
+        if len(tokens) >= self.rules.blocks.min_repeated_tokens and self._repeated(candidate, tokens):
+            return "shown_elsewhere"
+        return ""
+
+    def _size_objection(self, candidate: Candidate, cut: CutKind, raw: bytes) -> str:
+        """Return the rule about the size of a block that rejects it, or about its text as a whole."""
+        span, rules = candidate.span, self.rules.blocks
+        if self.source.line_at(span.end - 1) - self.source.line_at(span.start) + 1 > rules.max_lines:
+            return "too_long"
         if not self._round_trips(candidate, raw):
             return "does_not_round_trip"
-        text = visible_text(raw)
-        tokens = split_tokens(text)
+        tokens = split_tokens(visible_text(raw))
         words = sum(token not in rules.separators for token in tokens)
         if words < rules.min_words or (cut != "header" and len(tokens) < rules.min_tokens):
             return "too_short"
+        return ""
+
+    def _code_objection(self, candidate: Candidate, cut: CutKind, text: str) -> str:
+        """Return the rule about the code of a block that rejects it."""
+        span = candidate.span
         if self.analysis.is_test(span):
             return "test_code"
         if self._is_imports(text):
@@ -194,10 +210,6 @@ class FileMiner:
             return "assignment_in_try"
         if cut != "header" and not self._acts_in(span) and not self._decides(candidate):
             return "no_control_flow_or_call"
-        if self._faulty(span):
-            return "does_not_parse"
-        if len(tokens) >= rules.min_repeated_tokens and self._repeated(candidate, tokens):
-            return "shown_elsewhere"
         return ""
 
     def _round_trips(self, candidate: Candidate, raw: bytes) -> bool:
