@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
@@ -37,6 +37,8 @@ from caretbench.suites.simcopilot.task_folder import TaskFolder
 from caretbench.suites.suite_types import BuildResult, Measurement, PaperTable, ProblemSet, Stratification, Table
 from caretbench.validation.workspace_gate import WorkspaceGate
 
+RELEASED: Final = "released/"
+"""Beginning of the ids of released tasks."""
 _MODES = {"completion": "suffix_hidden"}
 
 
@@ -83,16 +85,20 @@ class SimCopilot(Suite):
         heat_maps=(("language", "mode", "constructs"), ("constructs", "reference_distance")),
         paper_intervals=True,
         paper_tables=(
-            PaperTable("Overall (the paper's Table 2, in form)", ("language", "mode")),
+            PaperTable("Overall (the paper's Table 2, in form)", ("language", "mode"), printed=("table_2",),
+                       printed_for=RELEASED),
             PaperTable(
                 "By distance to the furthest referenced object (Table 3, in form)",
                 ("language", "mode", "reference_distance@paper"), models_as_columns=True,
+                printed=("table_3",), printed_for=RELEASED,
             ),
             PaperTable(
                 "By distance to the nearest comment (Table 4, in form)",
                 ("language", "mode", "comment_distance@paper"), models_as_columns=True,
+                printed=("table_4",), printed_for=RELEASED,
             ),
-            PaperTable("By construct (Tables 5 to 7, in form)", ("language", "mode", "constructs")),
+            PaperTable("By construct (Tables 5 to 7, in form)", ("language", "mode", "constructs"),
+                       printed=("table_5", "table_6", "table_7"), printed_for=RELEASED),
         ),
     )  # fmt: skip
 
