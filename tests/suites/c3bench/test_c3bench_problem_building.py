@@ -93,9 +93,8 @@ def test_references_of_scale_satisfy_what_their_instructions_say(language: str, 
         assert failed_predicates(problem, "") != []
         stated = stated_specification(problem.caret.instruction or "", language)
         assert stated is not None
-        assert (stated.kind, stated.node, stated.n, stated.header_in_prefix) == (
-            middle.specification.kind, middle.specification.node, middle.specification.n, middle.specification.header_in_prefix
-        )  # fmt: skip
+        for name in ("kind", "node", "n", "header_in_prefix"):
+            assert getattr(stated, name) == getattr(middle.specification, name)
 
 
 def test_a_source_that_does_not_parse_has_no_middles() -> None:
