@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
+from caretbench.execution.cache.cache_limit import keep_cache_limit
 from caretbench.execution.cache.result_cache import ResultCache, open_cache
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Isolation
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, WorkspaceResult
@@ -164,6 +165,8 @@ class CachedExecutor(ABC, Generic[Request, Result]):
         """
         with open_cache(self._cache, use_cache=self._use_cache) as cache:
             yield from self._submission(cache).results(requests)
+        if self._cache is None and self._use_cache:
+            keep_cache_limit()
 
     @abstractmethod
     def _submission(self, cache: ResultCache) -> Submission[Request, Result]: ...

@@ -230,7 +230,7 @@ def test_a_build_that_is_killed_goes_on(engine: WorkspaceExecutor, place: Path, 
 
 # --- other languages and runners, as their files tell them -------------------------------------------------------
 
-_JS = """\
+JS = """\
 function total(orders, limit) {
   let found = 0
   for (const order of orders) {
@@ -240,12 +240,13 @@ function total(orders, limit) {
 }
 module.exports = { total }
 """
-_JS_TEST = """\
+JS_TEST = """\
 const test = require('node:test')
 const assert = require('node:assert')
 const { total } = require('./shop')
 test('large', () => assert.strictEqual(total([10, 200, 30], 100), 220))
 """
+JS_FILES = {"shop.js": JS, "shop.test.js": JS_TEST}
 _CPP = """\
 #include "shop.hpp"
 int total(const std::vector<int>& orders, int limit) {
@@ -294,7 +295,7 @@ _RUN = {
         ("cargo", "rustc"),
         1,
     ),
-    "node --test": ({"shop.js": _JS, "shop.test.js": _JS_TEST}, ("node",), 1),
+    "node --test": ({"shop.js": JS, "shop.test.js": JS_TEST}, ("node",), 1),
     "make test": (
         {
             "Makefile": "test:\n\tg++ -o t shop.cpp shop_test.cpp && ./t\n",

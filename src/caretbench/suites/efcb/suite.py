@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +60,6 @@ class Efcb(Suite):
     )
     profile_rules = EfcbProfile
     score_formula = PUBLISHED_FORMULA
-    published_folder = resources.files("caretbench.suites.efcb").joinpath("published")
     baselines = baselines.BASELINES
     build_about = "merged changes: a clone, OWNER/NAME at GitHub, or a file of changes mined before"
     build_options = build.OPTIONS

@@ -95,5 +95,5 @@ def _place(subset: str) -> tuple[str, str]:
 
 
 def _rows() -> list[dict[str, str]]:
-    file = resources.files("caretbench.suites.efcb").joinpath("published", "efcb.csv")
+    file = resources.files("caretbench").joinpath("reports", "published", "efcb.csv")
     return list(csv.DictReader(file.read_text("utf-8").splitlines()))
