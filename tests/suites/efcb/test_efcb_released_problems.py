@@ -16,6 +16,7 @@ from caretbench.prompts.strategy import PromptBudget
 from caretbench.suites.efcb.released.released_problems import RELEASE_LABEL
 from caretbench.suites.efcb.suite import Efcb
 from tests.support.command_run import in_this_process as caretbench
+from tests.support.model_server import ModelServer, Recorded
 from tests.support.released_efcb import (
     NAMES,
     SYSTEM,
@@ -106,6 +107,18 @@ def test_windows_line_ends_and_choices_without_dashes_are_read(tmp_path: Path) -
     assert problem.shown.choices == tuple(patch(name) for name in NAMES[:4])
 
 
+def test_a_masked_patch_may_have_windows_line_ends_or_only_its_lines_as_ideal(tmp_path: Path) -> None:
+    row = masked_row("edge")
+    row["ideal"] = row["ideal"].replace("\n", "\r\n")
+    row["input"][1]["content"] = row["input"][1]["content"].replace("\n", "\r\n")
+    lines = masked_row("area") | {"ideal": "+\tarea := measure(0)\n"}
+    write_rows(tmp_path / "pond" / "pond_mpr_gen.jsonl", [row, lines])
+    first, second = SUITE.load(str(tmp_path)).problems
+    assert first.labels["masked_lines"] == 5.0
+    assert "masked_lines" not in second.labels
+    assert second.reference == "+\tarea := measure(0)\n"
+
+
 def test_requests_with_the_same_patch_stay_apart(tmp_path: Path) -> None:
     write_rows(tmp_path / "p" / "p_reverse_qa.jsonl", [reverse_row("area"), reverse_row("area")])
     choices = [patch("area", 8), patch("edge"), patch("grid"), patch("depth")]
@@ -176,6 +189,36 @@ def test_the_gate_refuses_repeated_choices_and_leaking_tiers(tmp_path: Path) -> 
     assert all(any(reason.startswith("shortcut: consensus is right in 9") for reason in row.reasons)
                for row in by_task["gmcq-hard"])  # fmt: skip
     assert sum("choices_repeat" in " ".join(row.reasons) for row in found) == 1
+
+
+@pytest.mark.long
+def test_a_model_is_asked_as_released_and_judged_as_published(
+    release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none-of-your-business")
+
+    def reply(request: Recorded, _choice: int) -> str:
+        text = str(request.body["messages"][-1]["content"])
+        return "A" if "Choice A:" in text else "1"  # every judge takes 1
+
+    with ModelServer(answer=reply) as server:
+        run = caretbench(
+            "run", "efcb", "--data", str(release), "--profile", "paper", "--select", "repository=tailscale",
+            "-m", "openai/gpt-4o-mini", "--base-url", f"{server.url}/v1", "-m", "grader=openai/gpt-4.1-nano",
+            "--grader-base-url", f"{server.url}/v1", "-o", str(tmp_path / "run"),
+            CARETBENCH_CACHE=str(tmp_path / "cache"),
+        )  # fmt: skip
+    assert run.returncode in (0, 1), run.stderr  # 1: this grader does not pass its controls
+    sent = [request.body["messages"] for request in server.requests if request.body]
+    shown = {
+        tuple((message.role, message.text) for message in problem.shown.messages)
+        for problem in SUITE.load(str(release)).problems
+        if problem.label("repository") == "tailscale" and isinstance(problem.shown, Question)
+    }
+    asked = {tuple((one["role"], one["content"]) for one in messages) for messages in sent}
+    assert shown <= asked
+    assert "0.250" in run.stdout
+    assert "Llama-3.3-70B (printed)" in run.stdout
 
 
 @pytest.mark.long

@@ -113,9 +113,12 @@ class _RowProblems:
         texts = split_masked_patch(row.user)
         shown = ContextFile(path=PATCH_FILE, text=texts.patch)
         question = Question(text=whole_patch_request() + texts.description, context=(shown,), messages=row.messages)
-        before, _, after = texts.patch.partition(MASK_PLACEHOLDER)
-        hidden = row.ideal.rstrip().removeprefix(before).removesuffix(after.rstrip())
-        more: dict[str, Label] = {"masked_lines": float(len(hidden.split("\n"))), "whole_patch": "yes"}
+        before, _, after = (part.rstrip() for part in texts.patch.partition(MASK_PLACEHOLDER))
+        whole = row.ideal.replace("\r\n", "\n").rstrip()
+        more: dict[str, Label] = {"whole_patch": "yes"}
+        if whole.startswith(before) and whole.endswith(after):
+            hidden = whole[len(before) : len(whole) - len(after)].strip("\n")
+            more["masked_lines"] = float(hidden.count("\n") + 1)
         check = CriterionCheck(name=CRITERION_NAME, maximum=MAX_JUDGED_SCORE)
         return self._problem(MASKED_TASK, WHOLE_PATCH_TIER, question, check, row.ideal, more)
 
