@@ -25,40 +25,9 @@ from caretbench.suites.simcopilot.build_types import BuiltTasks, SimCopilotOptio
 from caretbench.suites.simcopilot.mining.tasks import TaskSampling
 from caretbench.suites.simcopilot.task_builder import TaskBuilder
 from caretbench.suites.simcopilot.task_folder import TaskFolder
+from tests.support.shop_project import FILES, JS, JS_TEST, SHOP, written
 
-SHOP = '''\
-def total(orders, limit):
-    """What orders cost; large ones are cheaper."""
-    found = 0
-    for order in orders:
-        if order > limit:
-            found += round(order * 9 / 10)
-        else:
-            found += order
-    return found
-'''
-TESTS = """\
-import unittest
-
-from shop import total
-
-
-class TotalTest(unittest.TestCase):
-    def test_large(self):
-        self.assertEqual(total([10, 200, 30], 100), 220)
-
-    def test_none(self):
-        self.assertEqual(total([], 3), 0)
-"""
-FILES = {"shop.py": SHOP, "test_shop.py": TESTS}
 FEW = SimCopilotOptions(sampling=TaskSampling(limit=4))
-
-
-def written(root: Path, files: dict[str, str]) -> Path:
-    for path, text in files.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
-    return root
 
 
 def built(
@@ -231,23 +200,6 @@ def test_a_build_that_is_killed_goes_on(engine: WorkspaceExecutor, place: Path, 
 
 # --- other languages and runners, as their files tell them -------------------------------------------------------
 
-JS = """\
-function total(orders, limit) {
-  let found = 0
-  for (const order of orders) {
-    if (order > limit) { found += Math.round(order * 9 / 10) } else { found += order }
-  }
-  return found
-}
-module.exports = { total }
-"""
-JS_TEST = """\
-const test = require('node:test')
-const assert = require('node:assert')
-const { total } = require('./shop')
-test('large', () => assert.strictEqual(total([10, 200, 30], 100), 220))
-"""
-JS_FILES = {"shop.js": JS, "shop.test.js": JS_TEST}
 _CPP = """\
 #include "shop.hpp"
 int total(const std::vector<int>& orders, int limit) {

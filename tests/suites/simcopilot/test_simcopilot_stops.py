@@ -15,28 +15,15 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.execution.execution_types import Isolation
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
-from caretbench.projects.setup.settings import CheckSettings
 from caretbench.suites.simcopilot.build_types import SimCopilotOptions
-from caretbench.suites.simcopilot.mining.tasks import TaskSampling
 from caretbench.suites.simcopilot.task_builder import TaskBuilder
 from caretbench.suites.simcopilot.task_folder import TaskFolder
-from tests.suites.simcopilot.test_simcopilot_building import FILES, JS_FILES, written
+from tests.support.shop_project import FILES, SETUP, SOURCES, options, written
 
 # What it writes differs each time: a build that runs it again has another snapshot, and other bytes.
 RANDOM_SETUP = "mkdir -p vendored && head -c 9 /dev/urandom | od -An -tx1 > vendored/stamp.txt && sleep 0.4"
-SETUP = "mkdir -p vendored && echo 3 > vendored/stamp.txt && sleep 0.4"
-COMMANDS = {"python": "python3 -m unittest", "javascript": "node --test"}
-SOURCES = {"python": FILES, "javascript": JS_FILES}
-
-
-def options(setup: str, language: str = "python", command: str | None = None) -> SimCopilotOptions:
-    check = CheckSettings(command=command or COMMANDS[language])
-    return SimCopilotOptions(
-        languages=(language,), sampling=TaskSampling(limit=6), check=check, setup=setup, unverified=True
-    )
 
 
 class CountingExecutor(WorkspaceExecutor):
@@ -50,9 +37,6 @@ class CountingExecutor(WorkspaceExecutor):
         waiting = list(requests)
         self.ids += [request.id for request in waiting]
         return super().submit(waiting)
-
-    def isolation(self) -> Isolation:
-        return super().isolation()
 
 
 class StopError(BaseException):
@@ -128,7 +112,7 @@ from pathlib import Path
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.suites.simcopilot.task_builder import TaskBuilder
 from caretbench.suites.simcopilot.task_folder import TaskFolder
-from tests.suites.simcopilot.test_simcopilot_stops import SETUP, options
+from tests.support.shop_project import SETUP, options
 
 def progress(step, added, _total):
     print(f"{step}|{added}", flush=True)
