@@ -34,7 +34,7 @@ def test_all_printed_numbers_are_there() -> None:
     assert sum(printed_counts()[task, ALL] for task in TASKS) == 5512
     assert printed_numbers()["o4-mini", "gmcq-easy", "tailscale"] == "0.824"
     first = printed_rows("reverse-qa", ["duckdb", "elsewhere"])[0]
-    assert first == ("Llama-3.3-70B (printed)", "3.97\nn = 215", "-", "3.74\nn = 1161")
+    assert first == ("Llama-3.3-70B (printed, whole release)", "3.97\nn = 215", "-", "3.74\nn = 1161")
 
 
 def test_printed_averages_give_the_printed_score() -> None:
@@ -70,9 +70,9 @@ def test_tables_of_released_problems_have_printed_rows_and_a_score(tmp_path: Pat
     score = {row[0]: row for row in tables["efcb-score"].rows}
     ours = dict(zip(tables["efcb-score"].columns, tables["efcb-score"].rows[0], strict=True))
     assert float(ours["EFCB score"].split("\n")[0]) == pytest.approx((0.25 + 0.25 + 0.05 + 0.05 + 0.5) / 5, abs=6e-4)
-    assert score["Llama-3.3-70B (printed)"][-2] == "0.482"
+    assert score["Llama-3.3-70B (printed, whole release)"][-2] == "0.482"
     easy = tables["efcb-gmcq-easy"]
     assert easy.columns == ("Model", "tailscale", "moor", "Average")
     assert easy.rows[0][:3] == ("m", "0.250\nn = 4", "0.250\nn = 4")
-    assert easy.rows[-1] == ("o4-mini (printed)", "0.824\nn = 187", "-", "0.892\nn = 1161")
+    assert easy.rows[-1] == ("o4-mini (printed, whole release)", "0.824\nn = 187", "-", "0.892\nn = 1161")
     assert easy.notes[-1].startswith("Not comparable")

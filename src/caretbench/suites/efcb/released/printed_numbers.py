@@ -51,7 +51,7 @@ def printed_rows(task: str, repositories: Sequence[str]) -> list[tuple[str, ...]
     found = []
     for model in printed_models():
         cells = [_cell(model, task, repository) for repository in (*repositories, ALL)]
-        found.append((f"{model} (printed)", *cells))
+        found.append((_row_name(model), *cells))
     return found
 
 
@@ -59,7 +59,7 @@ def printed_score_rows() -> list[tuple[str, ...]]:
     """Return a row for each model in the form of Table 4: averages of the tasks, and the EFCB score."""
     numbers = printed_numbers()
     return [
-        (f"{model} (printed)", "macro", *(numbers[model, task, ALL] for task in TASKS), numbers[model, ALL, ALL], "-")
+        (_row_name(model), "macro", *(numbers[model, task, ALL] for task in TASKS), numbers[model, ALL, ALL], "-")
         for model in printed_models()
     ]
 
@@ -80,6 +80,10 @@ def order_repositories(names: Sequence[str]) -> list[str]:
     """Return names in the order of the paper's tables, others behind them by name."""
     printed = printed_repositories()
     return sorted(names, key=lambda name: (printed.index(name) if name in printed else len(printed), name))
+
+
+def _row_name(model: str) -> str:
+    return f"{model} (printed, whole release)"
 
 
 def _cell(model: str, task: str, repository: str) -> str:
