@@ -8,13 +8,16 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from caretbench.execution.cache.cache_limit import cache_limit_bytes, keep_cache_limit
 from caretbench.execution.cache.result_cache import ResultCache
 from caretbench.execution.cache.stored_kinds import KINDS, LIMITED, StoredFiles, chosen_kinds
-from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Status
+from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Isolation, Status
+from caretbench.execution.submission import CachedExecutor, Submission
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from tests.support.command_run import in_this_process as caretbench
 
@@ -253,3 +256,25 @@ def test_the_verb_shows_and_frees(cache: ResultCache, tmp_path: Path) -> None:
         (("--language", "java", "--kind", "data"), "--language is about verdicts alone"),
     ):
         assert message in caretbench("cache", "prune", *wrong, **own).stderr
+
+
+def test_the_limit_is_kept_after_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Nothing(CachedExecutor[ExecutionRequest, ExecutionResult]):
+        def _submission(self, cache: ResultCache) -> Submission[ExecutionRequest, ExecutionResult]:
+            del cache
+            nothing = SimpleNamespace(results=lambda _requests: iter(()))
+            return cast("Submission[ExecutionRequest, ExecutionResult]", nothing)
+
+        def isolation(self) -> Isolation:
+            return Isolation(level="none")
+
+    monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("CARETBENCH_CACHE_GB", "0.000001")
+    made = ResultCache()
+    project(made, tmp_path / "old", 3000, 1)
+    made.close()
+    assert list(Nothing().submit([])) == []
+    assert SnapshotStore().list() == []
+    monkeypatch.setenv("CARETBENCH_CACHE_GB", "much")
+    with pytest.raises(ValueError, match="CARETBENCH_CACHE_GB"):
+        list(Nothing().submit([]))
