@@ -239,4 +239,4 @@ def test_score_and_validate_take_the_released_folder(release: Path, tmp_path: Pa
     assert "Not comparable: numbers of questions" in (tmp_path / "run" / "report.html").read_text("utf-8")
     gate = caretbench("validate", "efcb", "--data", str(release), **cache)
     assert gate.returncode == 0, gate.stderr
-    assert "copying_answers" in gate.stdout
+    assert "too_small_to_test (24)" in gate.stdout

@@ -55,7 +55,7 @@ class StoredKind(FrozenModel):
     size_bytes: int = 0
     last_used: float | None = None
     limited: bool = False
-    """Whether the limit of the cache is kept for it automatically."""
+    """True if the limit of the cache is kept for it automatically."""
 
 
 class Freed(FrozenModel):
