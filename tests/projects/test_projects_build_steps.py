@@ -71,6 +71,9 @@ def test_a_torn_line_is_ignored_and_repaired(tmp_path: Path) -> None:
 
 def test_checks_of_the_project_come_back_whole(tmp_path: Path) -> None:
     found = ProjectCheck(REQUEST.model_copy(update={"patch": {}}), flaky_tests=("a::b",), test_count=3, cpu_s=0.25)
+    failing = found._replace(failing_tests={"a::c": "AssertionError"})
+    BuildSteps(tmp_path / "s").store_check("failing", failing)
+    assert BuildSteps(tmp_path / "s").check("failing") == failing
     BuildSteps(tmp_path / "s").store_check("command", found)
     assert BuildSteps(tmp_path / "s").check("command") == found
     assert BuildSteps(tmp_path / "s").check("another") is None

@@ -93,7 +93,8 @@ class BuildSteps:
 
     def store_check(self, command: str, found: ProjectCheck) -> None:
         """Store the result of the project's own tests under a command."""
-        self.store(_CHECK.dump_json(found).decode(), "check", command)
+        plain = found._replace(failing_tests=dict(found.failing_tests))  # a view cannot be written
+        self.store(_CHECK.dump_json(plain).decode(), "check", command)
 
     def remove(self) -> None:
         """Remove the file."""
