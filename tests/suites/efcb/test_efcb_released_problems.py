@@ -229,6 +229,8 @@ def test_score_and_validate_take_the_released_folder(release: Path, tmp_path: Pa
         **cache,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
+    for number in (5, 6, 7, 8, 9):
+        assert f"the paper's Table {number}, in form" in run.stdout
     for text in (
         "The EFCB score (paper profile; the paper's Table 4",
         "o4-mini (printed, whole release)",
