@@ -6,6 +6,7 @@ is resumed from these files.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +23,7 @@ from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.extraction.policies import policy
 from caretbench.files import RowAppender, write_rows
 from caretbench.problem import Problem
-from caretbench.projects.answer_requests import check_request
+from caretbench.projects.answer_requests import check_key, check_request, file_splice
 from caretbench.projects.build_steps import BuildSteps, StoringEngine
 from caretbench.projects.project import (
     AnalysedProject,
@@ -33,7 +34,7 @@ from caretbench.projects.project import (
     store_project,
 )
 from caretbench.projects.project_check import ProjectCheck, check_project
-from caretbench.projects.reference_runs import ReferenceRuns, run_checks, select_tests
+from caretbench.projects.reference_runs import ReferenceRuns, run_checks, select_tests, without_slow_tests
 from caretbench.projects.runner_options import has_selected_tests
 from caretbench.projects.setup.command_detection import NamedCheck, project_checks
 from caretbench.projects.setup.project_setup import reaches_nothing_message, resolve_setup, run_setup, with_setup_hint
@@ -46,6 +47,7 @@ from caretbench.validation.workspace_gate import WorkspaceGate
 from caretbench.versions import versions
 
 Progress = Callable[[str, int, int | None], None]
+_NAMED = 3
 _POLICY = "block"
 """Truncation policy that must leave every reference unchanged."""
 
@@ -70,6 +72,11 @@ class TaskBuilder:
     def store(self) -> SnapshotStore:
         """The store of snapshots."""
         return self.engine.workspace_runner.store
+
+    @property
+    def _storing_engine(self) -> StoringEngine:
+        """The engine of the build's own steps, which repeats nothing that an earlier attempt has done."""
+        return StoringEngine(self.engine, self._steps)
 
     def build(self, root: Path, folder: TaskFolder, options: SimCopilotOptions) -> BuiltTasks:
         """Build the folder, or resume its build.
@@ -188,10 +195,18 @@ class TaskBuilder:
     def _reference_runs(self, snapshot: str, checks: Sequence[NamedCheck], options: SimCopilotOptions) -> ReferenceRuns:
         title = "tests as they are"
         self.progress(title, 0, len(checks))
-        engine, insists = StoringEngine(self.engine, self._steps), options.all_tests
-        return run_checks(
-            engine, snapshot, checks, lambda done: self.progress(title, done, None), exclude_failing=not insists
+        insists = options.all_tests
+        found = run_checks(
+            self._storing_engine,
+            snapshot,
+            checks,
+            lambda done: self.progress(title, done, None),
+            exclude_failing=not insists,
         )
+        for check in found.project_checks.values():
+            slow = f" (mostly {', '.join(check.slow_tests[:_NAMED])})" if check.slow_tests else ""
+            self.progress(f"seconds of a run of the tests{slow}", math.ceil(check.wall_s), None)
+        return found
 
     def _candidates(
         self,
@@ -244,17 +259,28 @@ class TaskBuilder:
     def _reached(self, entry: NamedCheck, snapshot: str, own: set[str]) -> StatementReach:
         self.progress("reach", 0, None)
         request = check_request(entry.check_for(*own), snapshot)
-        reach = measure_reach(StoringEngine(self.engine, self._steps), request, own, store=self.store)
+        reach = measure_reach(self._storing_engine, request, own, store=self.store)
         self.progress("reach", len(own), None)
         return reach
 
     def _selected(self, problems: Sequence[Problem], entry: NamedCheck, reach: StatementReach) -> Sequence[Problem]:
         """Return the problems with the tests that reach each of them, if these are known."""
         if not reach.all_tests:
-            return problems
+            return self._fast(problems, entry, reach)
         self.progress("tests of tasks", 0, None)
-        found = select_tests(StoringEngine(self.engine, self._steps), problems, entry.check, reach)
+        found = select_tests(self._storing_engine, problems, entry.check, reach)
         self.progress("tests of tasks", len(found.project_checks), None)
+        self._known |= found.project_checks
+        return found.problems
+
+    def _fast(self, problems: Sequence[Problem], entry: NamedCheck, reach: StatementReach) -> Sequence[Problem]:
+        """Return the problems, without slow tests in their checks if faster ones reach the same statements."""
+        known = self._known.get(check_key(entry.check, file_splice(problems[0]).snapshot)) if problems else None
+        slow = known.slow_tests if known is not None else ()
+        if not slow:
+            return problems
+        self.progress("slow tests, excluded where faster ones reach the same lines", len(slow), None)
+        found = without_slow_tests(self._storing_engine, problems, entry.check, reach, slow, store=self.store)
         self._known |= found.project_checks
         return found.problems
 
@@ -278,7 +304,7 @@ class TaskBuilder:
         """Return the result of the project's own tests; selected tests, which passed among all, run once more."""
         known = self._known.get(repr(request)) or self._steps.check(repr(request))
         if known is None and has_selected_tests(request):
-            return check_project(StoringEngine(self.engine, self._steps), request, runs=1)
+            return check_project(self._storing_engine, request, runs=1)
         return known
 
 
