@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -188,10 +188,7 @@ def _repository_tables(
         for outcome in found:
             if outcome.task == task:
                 values[name][outcome.repository].append(outcome.value)
-    repositories = sorted({repository for by_one in values.values() for repository in by_one})
-    if basis.released:  # the printed numbers are shown even without a grader
-        asked = {str(line["repository"]) for model in models for line in model.select(task)}
-        repositories = order_repositories(sorted(asked))
+    repositories = _table_repositories(task, models, values.values(), basis)
     if not repositories:
         return
     digits = 2 if task in (MASKED_TASK, REVERSE_TASK) else 3
@@ -219,6 +216,15 @@ def _repository_tables(
             *_printed_notes(basis, scores, (task,)),
         ),
     )
+
+
+def _table_repositories(
+    task: str, models: Sequence[ModelRows], values: Iterable[Mapping[str, Sequence[float]]], basis: ScoreBasis
+) -> list[str]:
+    """Return the columns of a table: repositories with values; of released problems all, with the printed numbers."""
+    if basis.released:
+        return order_repositories(sorted({str(line["repository"]) for model in models for line in model.select(task)}))
+    return sorted({repository for by_one in values for repository in by_one})
 
 
 def _printed_notes(
