@@ -27,8 +27,11 @@ class DebianEcosystem(Ecosystem):
 
     def missing(self, spec: BundleSpec) -> tuple[str, ...]:
         """Return the packages that are not installed."""
-        present = debian_versions(spec.packages)
-        return tuple(package for package in spec.packages if package not in present)
+        return _absent(spec.packages)
+
+    def missing_optional(self, spec: BundleSpec) -> tuple[str, ...]:
+        """Return the optional packages that are not installed."""
+        return _absent(spec.optional)
 
     def install(self, spec: BundleSpec, folder: Path, progress: ProgressCallback) -> Mapping[str, str]:
         """Copy the jars of a Java bundle; for other languages return the installed versions only."""
@@ -64,6 +67,11 @@ class DebianEcosystem(Ecosystem):
     def resolve_lock(self, spec: BundleSpec) -> str:
         """Raise BundleError: the distribution's release decides versions."""
         raise BundleError(f"{spec.name}: Debian packages have no lock; the release decides their versions")
+
+
+def _absent(names: tuple[str, ...]) -> tuple[str, ...]:
+    present = debian_versions(names) if names else {}
+    return tuple(name for name in names if name not in present)
 
 
 def _versions(spec: BundleSpec) -> dict[str, str]:

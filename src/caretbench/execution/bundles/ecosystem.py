@@ -27,6 +27,11 @@ class Ecosystem(ABC):
     def missing(self, spec: BundleSpec) -> tuple[str, ...]:
         """Return Debian packages that are needed to build the bundle and are not installed."""
 
+    def missing_optional(self, spec: BundleSpec) -> tuple[str, ...]:
+        """Return the optional Debian packages that are not installed; none by default."""
+        del spec
+        return ()
+
     @abstractmethod
     def install(self, spec: BundleSpec, folder: Path, progress: ProgressCallback) -> Mapping[str, str]:
         """Install the packages into an empty folder and return their versions by name, or raise BundleError."""
