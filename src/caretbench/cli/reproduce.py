@@ -37,7 +37,7 @@ def reproduce(
     from caretbench.problem import Caret
     from caretbench.runs import verdict as verdicts
     from caretbench.runs.run_folder import RunFolder
-    from caretbench.runs.score import EXECUTION, REFERENCE
+    from caretbench.runs.score import REFERENCE
     from caretbench.suites import load_suite
 
     folder = RunFolder(run)
@@ -53,7 +53,8 @@ def reproduce(
     steps: tuple[str, ...] = ()
     if text is not None and completion.model != REFERENCE and isinstance(problem.shown, Caret):
         text, steps = find_policy(manifest.policy).apply(text, problem.shown)
-    request = load_suite(manifest.suite).submitted_request(problem, text, manifest.profile, manifest.variants)
+    suite = load_suite(manifest.suite)
+    request = suite.submitted_request(problem, text, manifest.profile, manifest.variants)
     if request is None:
         result = verdicts.result_without_program(problem)
     else:
@@ -73,7 +74,7 @@ def reproduce(
         if program and request is not None:
             _print_program(request)
         _print_result(result.model_dump() | {"flags": ", ".join(flags)})
-    stored = _stored(folder, completion, EXECUTION)
+    stored = _stored(folder, completion, verdicts.execution_scorer(suite.rules(manifest.profile)))
     if stored is not None and stored.outcome != result.status.value:
         print_note(f"the stored outcome is {stored.outcome}, this time it is {result.status.value}")
         raise typer.Exit(1)

@@ -21,7 +21,6 @@ from caretbench.runs import verdict as verdicts
 from caretbench.runs.run_folder import RunFolder
 from caretbench.suites.base import Suite
 
-EXECUTION = "execution@1"
 REFERENCE = "reference"
 
 _Answer = tuple[Completion, str | None]
@@ -47,7 +46,8 @@ class ScoringStage:
     report: ReportStep = lambda _step, _added, _total: None
 
     def __post_init__(self) -> None:
-        """Index the problems."""
+        """Index the problems, and name the scorer."""
+        self._execution = verdicts.execution_scorer(self.suite.rules(self.profile))
         self._problems = {problem.id: problem for problem in self.problems}
 
     def add_completions(self, completions: Iterable[Completion]) -> int:
@@ -93,9 +93,9 @@ class ScoringStage:
         """Compute the missing scores; return the excluded problems by cause.
 
         Rows without a verdict are taken out first: what was missing then (a toolchain, a package, a free machine) may
-        be there now.
+        be there now. So are verdicts by other rules than today's.
         """
-        self._forget_rows_without_verdict()
+        self._forget_outdated_rows()
         with RowAppender(self.folder.scores_path) as appender:
             self._done = {row.key for row in self.folder.scores()}
             self._left_out: dict[str, str] = {}
@@ -113,15 +113,22 @@ class ScoringStage:
             causes.setdefault(cause, []).append(identity)
         return causes
 
-    def _forget_rows_without_verdict(self) -> None:
+    def _forget_outdated_rows(self) -> None:
         with RowAppender(self.folder.scores_path):  # holds the file, and repairs its end
             kept = [
                 row
                 for row in self.folder.scores()
-                if row.counted or row.problem_id not in self._problems or row.policy != self.policy.key
+                if row.problem_id not in self._problems
+                or row.policy != self.policy.key
+                or (row.counted and not self._is_outdated(row))
             ]
             if len(kept) < sum(1 for _ in self.folder.scores()):
                 write_rows(self.folder.scores_path, kept)
+
+    def _is_outdated(self, row: Score) -> bool:
+        """Return whether a verdict is on a program that other rules made."""
+        executed = row.profile == self.profile and row.scorer.startswith(verdicts.EXECUTION_SCORER)
+        return executed and row.scorer != self._execution
 
     # --- what is missing ----------------------------------------------------------------------------------------
 
@@ -134,13 +141,13 @@ class ScoringStage:
         missing = [
             reference
             for reference in references
-            if self._is_run(reference) and self._key(reference, EXECUTION) not in self._done
+            if self._is_run(reference) and self._key(reference, self._execution) not in self._done
         ]
         known = self._references_of_other_policies()
         appender.append(*(known[reference.problem_id] for reference in missing if reference.problem_id in known))
         for row in self.folder.scores():
             whose = (row.model, row.scorer, row.policy, row.profile)
-            if whose == (REFERENCE, EXECUTION, self.policy.key, self.profile):
+            if whose == (REFERENCE, self._execution, self.policy.key, self.profile):
                 self._settle(row)
         missing = [reference for reference in missing if reference.problem_id not in known]
         self._waiting = {reference.problem_id: [] for reference in missing}
@@ -152,7 +159,7 @@ class ScoringStage:
         return {
             row.problem_id: row.model_copy(update={"policy": self.policy.key})
             for row in self.folder.scores()
-            if row.model == REFERENCE and row.scorer == EXECUTION and row.profile == self.profile and row.counted
+            if row.model == REFERENCE and row.scorer == self._execution and row.profile == self.profile and row.counted
         }
 
     def _settle(self, reference: Score) -> None:
@@ -178,7 +185,7 @@ class ScoringStage:
             if (
                 completion.model == REFERENCE
                 or not self._is_run(completion)
-                or self._key(completion, EXECUTION) in self._done
+                or self._key(completion, self._execution) in self._done
             ):
                 self.report("completions", 1, None)
             elif (outcome := self._without_run(completion)) is not None:
@@ -206,12 +213,12 @@ class ScoringStage:
 
     def _without_run(self, completion: Completion) -> Score | None:
         if completion.error and not rules_of(self.profile).errors_are_answers:
-            return self._row(completion, EXECUTION, counted=False, outcome="provider_error")
+            return self._row(completion, self._execution, counted=False, outcome="provider_error")
         cause = self._left_out.get(completion.problem_id)
         if cause is None:
             return None
         details = {"cause": cause}
-        return self._row(completion, EXECUTION, counted=False, outcome="left_out", details=details)
+        return self._row(completion, self._execution, counted=False, outcome="left_out", details=details)
 
     # --- running ------------------------------------------------------------------------------------------------
 
@@ -286,7 +293,7 @@ class ScoringStage:
         result, counted = judged
         return self._row(
             completion,
-            EXECUTION,
+            self._execution,
             counted=counted,
             outcome=result.status.value,
             values={"passed": float(result.status is Status.PASSED)} if counted else {},

@@ -13,12 +13,17 @@ from caretbench.execution.scan.dead_checks import program_flags
 from caretbench.execution.scan.tamper import SCAN_VERSION, tamper_flags
 from caretbench.extraction.policies import Policy
 from caretbench.problem import Caret, CompletionKey, InlineSplice, Problem, Profile, Score
-from caretbench.profiles import rules_of
+from caretbench.profiles import ProfileRules, rules_of
 
 _SHOWN_CHARACTERS = 2000
 
 EXECUTION_SCORER = "execution@"
 """The beginning of the names of scorers that ran the program."""
+
+
+def execution_scorer(rules: ProfileRules) -> str:
+    """Return the name of the scorer that runs programs, with the version of the rules that make them."""
+    return f"{EXECUTION_SCORER}{rules.programs}"
 
 
 class CheckOutcome(NamedTuple):
