@@ -93,7 +93,7 @@ class ScoringStage:
         """Compute the missing scores; return the excluded problems by cause.
 
         Rows without a verdict are taken out first: what was missing then (a toolchain, a package, a free machine) may
-        be there now. So are verdicts by other rules than today's.
+        be there now. So are verdicts by other rules than today's, and failures of references that ran once.
         """
         self._forget_outdated_rows()
         with RowAppender(self.folder.scores_path) as appender:
@@ -120,7 +120,7 @@ class ScoringStage:
                 for row in self.folder.scores()
                 if row.problem_id not in self._problems
                 or row.policy != self.policy.key
-                or (row.counted and not self._is_outdated(row))
+                or (row.counted and not self._is_outdated(row) and not _may_be_unlucky(row))
             ]
             if len(kept) < sum(1 for _ in self.folder.scores()):
                 write_rows(self.folder.scores_path, kept)
@@ -236,7 +236,8 @@ class ScoringStage:
                     continue
                 identity = sha256_text(*(str(part) for part in completion.key))
                 under_way[identity] = (completion, text)
-                yield request.model_copy(update={"id": identity})
+                reference = completion.model == REFERENCE
+                yield request.model_copy(update={"id": identity, "is_reference": reference})
 
         results = ((*under_way.pop(result.id), result) for result in executor.submit(requests()))
         for verdict in chain(results, finished):
@@ -299,3 +300,9 @@ class ScoringStage:
             values={"passed": float(result.status is Status.PASSED)} if counted else {},
             details=verdicts.execution_details(result, found),
         )
+
+
+def _may_be_unlucky(row: Score) -> bool:
+    """Return whether a reference failed without further runs alone, as in rows of earlier versions."""
+    failed = row.model == REFERENCE and row.values.get("passed") == 0.0 and not row.details.get("runs_alone")
+    return failed and any(status.may_be_unlucky and row.outcome == status for status in Status)
