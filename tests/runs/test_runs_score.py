@@ -148,14 +148,39 @@ def test_verdicts_on_programs_of_other_rules_are_replaced(tmp_path: Path, make_p
     assert len(executor.asked) == asked
 
 
+def test_references_are_marked_and_a_failure_without_runs_alone_is_tried_again(
+    tmp_path: Path, make_problem: MakeProblem
+) -> None:
+    problem = make_problem()
+    stage = scoring(tmp_path, [problem], FakeExecutor(lambda _request: Status.FAILED))
+    stage.add_completions([Completion(problem_id=problem.id, model="m", text="    return 0\n")])
+    assert stage.run() == {"reference: failed": [problem.id]}
+    # As a row of an earlier version: it may have failed under load.
+    executor = FakeExecutor(right)
+    assert scoring(tmp_path, [problem], executor).run() == {}
+    assert [request.is_reference for request in executor.asked] == [True, False]
+    found = {row.model: row.values["passed"] for row in rows(tmp_path) if executed(row)}
+    assert found == {"reference": 1.0, "m": 0.0}
+
+
+def test_a_failure_that_runs_alone_confirmed_is_kept(tmp_path: Path, make_problem: MakeProblem) -> None:
+    problem = make_problem()
+    scoring(tmp_path, [problem], FakeExecutor(lambda _request: Status.FAILED)).run()
+    stored = RunFolder(tmp_path).scores_path
+    stored.write_text(stored.read_text().replace('"stage":', '"runs_alone": 3, "stage":', 1))
+    executor = FakeExecutor(right)
+    assert scoring(tmp_path, [problem], executor).run() == {"reference: failed": [problem.id]}
+    assert executor.asked == []
+
+
 def test_what_had_no_verdict_is_tried_again(tmp_path: Path, make_problem: MakeProblem) -> None:
     problem = make_problem()
     completion = Completion(problem_id=problem.id, model="m", text=problem.reference)
     stage = scoring(tmp_path, [problem], FakeExecutor(lambda _request: Status.SKIPPED))
     stage.add_completions([completion])
-    assert list(stage.run()) == ["skipped: no toolchain"]
+    assert list(stage.run()) == ["skipped: toolchain or declared need is missing here"]
     untouched = scoring(tmp_path, [make_problem("python/low_context/other")], FakeExecutor(right))
-    assert "skipped: no toolchain" in untouched.run()
+    assert "skipped: toolchain or declared need is missing here" in untouched.run()
     again = scoring(tmp_path, [problem], FakeExecutor(right))
     assert again.run() == {}
     found = [row for row in rows(tmp_path) if executed(row) and row.problem_id == problem.id]

@@ -26,6 +26,13 @@ def execution_scorer(rules: ProfileRules) -> str:
     return f"{EXECUTION_SCORER}{rules.programs}"
 
 
+NOT_RUNNABLE: Mapping[str, tuple[str, str, str]] = {
+    Status.SKIPPED: ("skipped", "reason", "toolchain or declared need is missing here"),
+    Status.MISSING_DEPENDENCY: ("missing dependency", "module", "unknown"),
+}
+"""Outcomes where this machine lacks something: the cause, the detail that names it, and the words without it."""
+
+
 class CheckOutcome(NamedTuple):
     """Outcome of one check. ``counted``: it is a verdict; ``value``: 1 if it holds; ``outcome``: status of the run."""
 
@@ -98,11 +105,6 @@ class CountedResult(NamedTuple):
 def needs_execution(problem: Problem) -> bool:
     """Return whether a program must run to check an answer to the problem (predicates need none)."""
     return any(check.kind in ("program", "tests") for check in problem.checks)
-
-
-def runs_as_program(problem: Problem) -> bool:
-    """Return whether answers are complete programs, and not files of a project with a test command."""
-    return any(check.kind == "program" for check in problem.checks)
 
 
 def inserted_text(text: str | None, problem: Problem, policy: Policy) -> str | None:
@@ -179,6 +181,7 @@ def execution_details(result: ExecutionResult, found: tuple[str, ...] = ()) -> d
         "module": result.missing_module,
         "reason": result.reason,
         "waits": waits_forever(result),
+        "runs_alone": result.runs_alone,
         "diagnostics": result.diagnostics[:_SHOWN_CHARACTERS],
         stderr: "" if passed else result.stderr.text[-_SHOWN_CHARACTERS:],
         "isolation": result.isolation.level if result.isolation else None,
@@ -191,8 +194,7 @@ def execution_details(result: ExecutionResult, found: tuple[str, ...] = ()) -> d
 
 def exclusion_cause(outcome: str | None, details: Mapping[str, JsonValue]) -> str:
     """Return the cause for which a problem is excluded, from the outcome and details of its reference."""
-    if outcome == Status.SKIPPED:
-        return f"skipped: {details.get('reason') or 'no toolchain'}"
-    if outcome == Status.MISSING_DEPENDENCY:
-        return f"missing dependency: {details.get('module') or 'unknown'}"
+    if outcome in NOT_RUNNABLE:
+        cause, detail, unknown = NOT_RUNNABLE[outcome]
+        return f"{cause}: {details.get(detail) or unknown}"
     return f"reference: {outcome}"
