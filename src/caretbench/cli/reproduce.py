@@ -49,11 +49,10 @@ def reproduce(
     if not verdicts.needs_execution(problem):
         _print_measurements(folder, manifest, problem, completion, as_json=as_json)
         return
-    text = completion.text
+    suite, text = load_suite(manifest.suite), completion.text
     steps: tuple[str, ...] = ()
     if text is not None and completion.model != REFERENCE and isinstance(problem.shown, Caret):
         text, steps = find_policy(manifest.policy).apply(text, problem.shown)
-    suite = load_suite(manifest.suite)
     request = suite.submitted_request(problem, text, manifest.profile, manifest.variants)
     if request is None:
         result = verdicts.result_without_program(problem)

@@ -101,11 +101,7 @@ class ProgramGate(ResumableGate):
             reference = [GateAnswer("reference", problem.reference, run) for run in range(REFERENCE_RUNS)]
             first += [(problem, answer) for answer in (*reference, *_nothing(problem))]
         self._try(first, outcomes)
-        for problem in problems:
-            statuses = {outcome.status for outcome in _references(outcomes[problem.id])}
-            # What timed out each time has run alone already where the machine was late.
-            if statuses != {Status.TIMEOUT} and any(status.may_be_unlucky for status in statuses):
-                self._repeat_alone(problem, outcomes)
+        self._repeat_alone([problem for problem in problems if _may_be_unlucky(outcomes[problem.id])], outcomes)
         queues = {
             problem.id: iter(mutants(problem))
             for problem in problems
@@ -145,13 +141,14 @@ class ProgramGate(ResumableGate):
             problem, answer = submitted[result.id]
             outcomes[problem.id][answer] = self._outcome(problem, answer, result)
 
-    def _repeat_alone(self, problem: Problem, outcomes: _Tried) -> None:
-        """Replace the outcomes of a reference by those of runs in which nothing else runs."""
-        tried = outcomes[problem.id]
-        for answer in [answer for answer in tried if answer.name == "reference"]:
-            del tried[answer]
-            again = answer._replace(repeat=answer.repeat + REFERENCE_RUNS)
-            self._try([(problem, again)], outcomes)
+    def _repeat_alone(self, problems: Sequence[Problem], outcomes: _Tried) -> None:
+        """Replace the outcomes of references by those of runs in which nothing else runs."""
+        for problem in problems:
+            tried = outcomes[problem.id]
+            for answer in [answer for answer in tried if answer.name == "reference"]:
+                del tried[answer]
+                again = answer._replace(repeat=answer.repeat + REFERENCE_RUNS)
+                self._try([(problem, again)], outcomes)
 
     def _unrun(self, problem: Problem, answer: GateAnswer) -> GateOutcome:
         """Return the outcome of an answer without a program: it fails, unless the problem has only predicates."""
@@ -178,6 +175,12 @@ def _nothing(problem: Problem) -> list[GateAnswer]:
 
 def _references(outcomes: GateOutcomes) -> list[GateOutcome]:
     return [outcome for answer, outcome in outcomes.items() if answer.name == "reference"]
+
+
+def _may_be_unlucky(outcomes: GateOutcomes) -> bool:
+    """Return whether a reference failed, and may pass alone; what timed out each time has run alone already."""
+    statuses = {outcome.status for outcome in _references(outcomes)}
+    return statuses != {Status.TIMEOUT} and any(status.may_be_unlucky for status in statuses)
 
 
 def _machine(outcomes: GateOutcomes) -> list[str]:
