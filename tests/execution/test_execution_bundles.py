@@ -436,6 +436,18 @@ def test_a_bundle_is_built_again_once_an_optional_package_is_there(
     assert lines == ["tests/cpp: already built"]
 
 
+def test_optional_system_packages_are_no_part_of_a_pip_bundle(specs_folder: Path, debian_tools: FakeApt) -> None:
+    (specs_folder / "python.lock").write_text("")
+    plain, more = (
+        write_spec(specs_folder, "pip", "python", ["numpy"], lock="python.lock", **optional)
+        for optional in ({}, {"optional": ["extra"]})
+    )
+    assert bundle_store.bundle_key(plain) == bundle_store.bundle_key(more)
+    assert bundle_store.ECOSYSTEMS["pip"].missing_optional(more) == ("extra",)
+    debian = [write_spec(specs_folder, "debian", "cpp", ["needed"], optional=names) for names in ([], ["extra"])]
+    assert bundle_store.bundle_key(debian[0]) != bundle_store.bundle_key(debian[1])
+
+
 def test_a_package_that_the_release_lacks_is_an_error_with_its_name(
     specs_folder: Path, cache: Path, debian_tools: FakeApt
 ) -> None:

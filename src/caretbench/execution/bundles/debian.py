@@ -11,7 +11,12 @@ from pathlib import Path
 from caretbench.execution.bundles.bundle_model import INSIDE, Bundle, BundleError, BundleManifest, BundleSpec, LinkRule
 from caretbench.execution.bundles.ecosystem import Ecosystem
 from caretbench.execution.bundles.maven import JARS, absent_classes, bundle_class_path
-from caretbench.execution.bundles.system_packages import ProgressCallback, debian_files, debian_versions
+from caretbench.execution.bundles.system_packages import (
+    ProgressCallback,
+    absent_packages,
+    debian_files,
+    debian_versions,
+)
 from caretbench.files import sha256_json
 
 
@@ -20,6 +25,7 @@ class DebianEcosystem(Ecosystem):
 
     content_kind = "class"
     optional_system_packages = True
+    holds_system_packages = True
 
     def platform(self) -> str:
         """Return the processor. Package versions are in the manifest, or read from the system."""
@@ -27,11 +33,7 @@ class DebianEcosystem(Ecosystem):
 
     def missing(self, spec: BundleSpec) -> tuple[str, ...]:
         """Return the packages that are not installed."""
-        return _absent(spec.packages)
-
-    def missing_optional(self, spec: BundleSpec) -> tuple[str, ...]:
-        """Return the optional packages that are not installed."""
-        return _absent(spec.optional)
+        return absent_packages(spec.packages)
 
     def install(self, spec: BundleSpec, folder: Path, progress: ProgressCallback) -> Mapping[str, str]:
         """Copy the jars of a Java bundle; for other languages return the installed versions only."""
@@ -67,11 +69,6 @@ class DebianEcosystem(Ecosystem):
     def resolve_lock(self, spec: BundleSpec) -> str:
         """Raise BundleError: the distribution's release decides versions."""
         raise BundleError(f"{spec.name}: Debian packages have no lock; the release decides their versions")
-
-
-def _absent(names: tuple[str, ...]) -> tuple[str, ...]:
-    present = debian_versions(names) if names else {}
-    return tuple(name for name in names if name not in present)
 
 
 def _versions(spec: BundleSpec) -> dict[str, str]:

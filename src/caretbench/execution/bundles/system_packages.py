@@ -64,6 +64,12 @@ def debian_versions(names: tuple[str, ...]) -> Mapping[str, str]:
     return {row[0]: row[1] for row in rows if len(row) == 3 and row[2] == "installed"}
 
 
+def absent_packages(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return those of these Debian packages that are not installed."""
+    present = debian_versions(names) if names else {}
+    return tuple(name for name in names if name not in present)
+
+
 def debian_files(name: str) -> list[Path]:
     """Return the paths a Debian package put on this machine."""
     return [Path(line) for line in run_tool(["dpkg", "-L", name], label=name).splitlines()]
