@@ -1,8 +1,9 @@
 """Outcomes of DevBench's programs in one shared folder, next to those in a folder for each.
 
 The released runner starts programs in Java, C++, C# and Python in its own working folder, where files of earlier
-programs remain. All references of a language run first, then a model's samples of one category, in the order of the
-release, one after the other in one sandbox, under the ``paper`` profile.
+programs remain; Java programs that it builds with Gradle, and all scripts of Node.js, have a folder each. All
+references of a language run first, then a model's samples of one category, in the order of the release, one after the
+other in one sandbox, under the ``paper`` profile.
 
     python benchmarks/devbench_shared_folder.py DATA java --model gpt-4o --category syntax_completion
 """
@@ -10,6 +11,7 @@ release, one after the other in one sandbox, under the ``paper`` profile.
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
 import sys
 from collections import Counter
@@ -30,6 +32,12 @@ from caretbench.suites import load_suite
 PROGRAMS = "/programs"
 EACH = "/tmp/each"  # noqa: S108  inside the sandbox
 SECONDS = 30
+BUILT_WITH_GRADLE = re.compile(
+    r"^\s*package\s+[\w.]+;|org\.apache\.(commons|poi|logging\.log4j)|com\.google\.(common|gson)|org\.(junit|json|jdom2|dom4j)"
+    r"|org\.(springframework|hibernate)|com\.fasterxml\.jackson|(javax|jakarta)\.xml\.bind",
+    re.MULTILINE,
+)
+"""Java programs that the released runner builds with Gradle, and starts in a folder of their own."""
 BATCH = 32
 LIMITS = Limits(
     wall_s=3000, cpu_s=2500, memory_mb=2048, pids=512, fsize_mb=64, tmp_mb=512, output_kb=1024, output_kill_mb=16
@@ -86,7 +94,8 @@ def run(started: Sequence[Started], *, shared: bool) -> list[bool]:
         files |= {names.get(name, name): text for name, text in plan.files.items()}
         command = shlex.join(names.get(word, word.replace(ARTEFACT, place)) for word in plan.argv)
         command = command.replace("program_", f"{WORK}/program_")
-        folder = "." if shared else f"{EACH}/{number}"
+        apart = not shared or (one.request.language == "java" and BUILT_WITH_GRADLE.search(one.request.source))
+        folder = f"{EACH}/{number}" if apart else "."
         lines.append(f"(mkdir -p {folder}; cd {folder}; timeout {SECONDS} {command}) >/dev/null 2>&1; echo {number} $?")
     done = sandbox.run(
         Invocation(

@@ -194,7 +194,7 @@ def execution_details(result: ExecutionResult, found: tuple[str, ...] = ()) -> d
 
 def exclusion_cause(outcome: str | None, details: Mapping[str, JsonValue]) -> str:
     """Return the cause for which a problem is excluded, from the outcome and details of its reference."""
-    if outcome in NOT_RUNNABLE:
-        cause, detail, unknown = NOT_RUNNABLE[outcome]
+    if found := NOT_RUNNABLE.get(outcome or ""):
+        cause, detail, unknown = found
         return f"{cause}: {details.get(detail) or unknown}"
     return f"reference: {outcome}"
