@@ -11,7 +11,7 @@ from caretbench.reports.frame import LoadedRun
 from caretbench.reports.output.export import to_markdown
 from caretbench.reports.output.terminal import print_summary
 from caretbench.reports.published import compare_with_published
-from caretbench.reports.published_numbers import published_names, published_numbers
+from caretbench.reports.results.published_numbers import published_names, published_numbers
 from caretbench.reports.run_summary import summarise
 from caretbench.reports.sections.published import PublishedSection, published_tables
 from caretbench.reports.summary import Summary

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.reports.published_numbers import published_names, published_numbers
+from caretbench.reports.results.published_numbers import published_names, published_numbers
 from caretbench.suites import load_suite
 
 

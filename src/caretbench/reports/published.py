@@ -9,8 +9,14 @@ from caretbench.judging.aggregation import TOTAL
 from caretbench.profiles import PROFILES
 from caretbench.reports.estimates import ReportedNumber, ReportValue
 from caretbench.reports.judged.scores import JudgedCell
-from caretbench.reports.published_numbers import WHOLE, PublishedNumber, printed_models, published_numbers, same_label
 from caretbench.reports.results.compared_parts import ComparedPart
+from caretbench.reports.results.published_numbers import (
+    WHOLE,
+    PublishedNumber,
+    printed_models,
+    published_numbers,
+    same_label,
+)
 from caretbench.reports.summary import Column, RateCell, Summary
 
 CellT = TypeVar("CellT", RateCell, JudgedCell)

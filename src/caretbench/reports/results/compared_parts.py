@@ -8,7 +8,13 @@ from collections.abc import Collection, Iterator, Mapping
 from caretbench.problem import Problem
 from caretbench.reports.estimates import ReportValue
 from caretbench.reports.frame import LoadedRun
-from caretbench.reports.published_numbers import WHOLE, printed_models, published_names, published_numbers, same_label
+from caretbench.reports.results.published_numbers import (
+    WHOLE,
+    printed_models,
+    published_names,
+    published_numbers,
+    same_label,
+)
 
 
 class ComparedPart(ReportValue):

@@ -61,12 +61,17 @@ def same_label(suite: str, stratum: str, ours: str, printed: str) -> bool:
     return bool(names.get(ours, ours).lower() == printed.lower())
 
 
+def published_file(suite: str) -> Traversable:
+    """Return the file with the published numbers of a suite; it may be missing."""
+    return _folder(suite).joinpath(f"{suite}.csv")
+
+
 @cache
 def published_numbers(suite: str) -> tuple[PublishedNumber, ...]:
     """Return all published numbers of a suite that are for one model and at most one stratum, in printed order."""
     names = published_names(suite)
     metrics, captions = names.get("metrics", {}), names.get("tables", {})
-    file = _folder(suite).joinpath(f"{suite}.csv")
+    file = published_file(suite)
     if not metrics or not file.is_file():
         return ()
     cells = []
