@@ -154,8 +154,7 @@ def run_setup(
 def _check(result: WorkspaceResult, command: str) -> None:
     if result.status is not Status.PASSED:
         lines = [line for line in (result.stderr.text or result.stdout.text).splitlines() if line.strip()]
-        refused = ", ".join(list(dict.fromkeys(result.refusals))[:3])
-        refused = refused and f"; refused: {refused} (name your own mirror or index with --index)"
+        refused = "".join(f"; refused: {refusal}" for refusal in result.refusals[:3])
         why = result.reason or " | ".join(lines[-3:])
         raise DataError(f"setup {command!r}: {result.status.value}: {why}{refused}")
     problem = next((file.problem for file in result.files if file.problem), "")

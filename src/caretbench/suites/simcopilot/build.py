@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from caretbench.execution.sandbox.package_index.index_policy import IndexPolicy, index_policy
+from caretbench.execution.sandbox.package_index.configured_indexes import configured_index_policy
+from caretbench.execution.sandbox.package_index.index_policy import IndexPolicy
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
 from caretbench.options import Option, StringList
@@ -71,8 +72,7 @@ def build(sources: Sequence[str], output: Path, options: Mapping[str, Any], prog
         found = f"{len(sources)} projects" if sources else "no project"
         raise ValueError(f"{found}: a build takes exactly one; name the folder of one project")
     build_options = _options(options)
-    indexes = _indexes(options["index"]) if options["setup"] or options["index"] else None
-    engine = WorkspaceExecutor(options["jobs"], workspace_runner=WorkspaceRunner(index=indexes))
+    engine = WorkspaceExecutor(options["jobs"], workspace_runner=WorkspaceRunner(index=_indexes(options["index"])))
     builder = TaskBuilder(engine, validate=not options["candidates_only"])
     builder.progress = progress
     try:
@@ -136,4 +136,4 @@ def _pairs(option: str, values: Sequence[str] | None) -> dict[str, str]:
 def _indexes(values: Sequence[str] | None) -> IndexPolicy:
     hosts = [one for one in values or () if one.startswith(("https://", "http://"))]
     named = [one for one in values or () if one not in hosts]
-    return index_policy(_pairs("--index [NAME=]ADDRESS", named), hosts)
+    return configured_index_policy(_pairs("--index [NAME=]ADDRESS", named), tuple(hosts))
