@@ -1,7 +1,7 @@
 """Artefacts that a Java project's build files name, and their jars in Debian's repository on this machine.
 
-Debian keeps the jars of its packages in ``/usr/share/maven-repo``, by group, artefact and version, each with a POM. Build
-files of a project are read as text; nothing of it is executed.
+Debian keeps the jars of its packages in ``/usr/share/maven-repo``, by group, artefact and version, each with a POM.
+Build files of a project are read as text; nothing of it is executed.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _parsed(text: str) -> ElementTree.Element | None:
     if "<!DOCTYPE" in text or "<!ENTITY" in text:  # entities could grow without bound
         return None
     try:
-        root = ElementTree.fromstring(re.sub(r"^\s*<\?xml[^>]*\?>", "", text))
+        root = ElementTree.fromstring(re.sub(r"^\s*<\?xml[^>]*\?>", "", text))  # noqa: S314  no entities
     except ElementTree.ParseError:
         return None
     for part in root.iter():
@@ -196,7 +196,9 @@ def missing_message(snapshot: Snapshot, missing: Sequence[str]) -> str:
     absent = [one for one in found if one in known.absent]
     offered = {one: package for one in absent if (package := debian_package(one, available_packages()))}
     if offered:
-        lines.append(f"Debian has them: `apt-get install {' '.join(dict.fromkeys(offered.values()))}`, then --setup auto")
+        lines.append(
+            f"Debian has them: `apt-get install {' '.join(dict.fromkeys(offered.values()))}`, then --setup auto"
+        )
     without = [str(one) for one in absent if one not in offered]
     if without:
         lines.append(f"Debian has no package for {', '.join(without[:_NAMED])}")
@@ -231,8 +233,11 @@ def debian_package(artefact: Artefact, available: Collection[str]) -> str | None
 @cache
 def available_packages() -> frozenset[str]:
     """Return the names of Debian's packages as apt knows them on this machine; empty where there is no apt."""
+    apt = shutil.which("apt-cache")
+    if apt is None:
+        return frozenset()
     try:
-        done = subprocess.run(["apt-cache", "pkgnames"], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run([apt, "pkgnames"], capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.SubprocessError):
         return frozenset()
     return frozenset(done.stdout.split())

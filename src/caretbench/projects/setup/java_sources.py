@@ -1,4 +1,4 @@
-"""Source folders of a Java project: those of its tests and those that they need, from package statements and imports."""
+"""Source folders of a Java project, by package statements and imports: those of its tests and those that they need."""
 
 from __future__ import annotations
 

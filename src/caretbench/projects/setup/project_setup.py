@@ -24,8 +24,9 @@ from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WORKSPACE_LIMITS, WorkspaceRequest, WorkspaceResult
 from caretbench.projects.project import StoredProject
+from caretbench.projects.project_check import telling_lines
 from caretbench.projects.runner_options import runs_pytest
-from caretbench.projects.setup import package_scripts, python_packages
+from caretbench.projects.setup import java_packages, package_scripts, python_packages
 from caretbench.projects.setup.command_detection import NamedCheck, detect_command
 from caretbench.projects.setup.settings import CheckSettings
 
@@ -39,6 +40,8 @@ _LACKS = re.compile(
 )
 
 
+_ABSENT_PACKAGES = re.compile(r"missing_dependency: ([\w., -]+?) (?:is|are) not installed")
+_JAVA_PACKAGE = re.compile(r"[a-z_]\w*(?:\.\w+)+")
 _NO_FILE = re.compile(r"\bENOENT\b|No such file or directory|FileNotFoundError")
 _RUNNER = re.compile(r"No module named '?(pytest)\b")
 """Missing test runner that has its own bundle."""
@@ -54,25 +57,18 @@ def setup_command(snapshot: Snapshot, languages: Collection[str], checks: Sequen
         parts.append(python_packages.install_command(snapshot, runner))
     if _JAVASCRIPT & set(languages):
         parts.append(package_scripts.install_command(snapshot))
+    if "java" in languages:
+        parts.append(java_packages.install_command(snapshot))
     return " && ".join(part for part in parts if part) or None
 
 
 def resolve_setup(
     requested: str | None, snapshot: Snapshot, languages: Collection[str], checks: Sequence[CheckSettings] = ()
 ) -> str | None:
-    """Return the setup command to run; ``auto`` is replaced by the one derived from the project's files.
-
-    Raises:
-        DataError: the files name no packages.
-    """
+    """Return the setup command to run; ``auto`` becomes the one of the project's files, None if they name nothing."""
     if requested is None or requested.strip() != AUTO:
         return requested
-    found = setup_command(snapshot, languages, checks)
-    if found is None:
-        raise DataError(
-            "--setup auto: the project's files name no packages; omit it, or give the command that installs them"
-        )
-    return found
+    return setup_command(snapshot, languages, checks)
 
 
 def with_setup_hint(
@@ -94,6 +90,10 @@ def with_setup_hint(
         )
     if not _LACKS.search(message):
         return message
+    absent = _ABSENT_PACKAGES.findall(message) if "java" in languages else ()
+    named = [package for names in absent for package in names.split(", ") if _JAVA_PACKAGE.fullmatch(package)]
+    if named:
+        message = "; ".join(part for part in (message, java_packages.missing_message(snapshot, named)) if part)
     if setup is not None:
         return f"{message}; the setup that ran was `{setup}`: name what is missing there"
     command = setup_command(snapshot, languages, checks)
@@ -153,7 +153,7 @@ def run_setup(
 
 def _check(result: WorkspaceResult, command: str) -> None:
     if result.status is not Status.PASSED:
-        lines = [line for line in (result.stderr.text or result.stdout.text).splitlines() if line.strip()]
+        lines = telling_lines(result.stderr.text) or telling_lines(result.stdout.text)
         refused = "".join(f"; refused: {refusal}" for refusal in result.refusals[:3])
         why = result.reason or " | ".join(lines[-3:])
         raise DataError(f"setup {command!r}: {result.status.value}: {why}{refused}")
