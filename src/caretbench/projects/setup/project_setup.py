@@ -26,7 +26,7 @@ from caretbench.execution.workspaces.workspace_runner import WORKSPACE_LIMITS, W
 from caretbench.projects.project import StoredProject
 from caretbench.projects.project_check import telling_lines
 from caretbench.projects.runner_options import runs_pytest
-from caretbench.projects.setup import java_packages, package_scripts, python_packages
+from caretbench.projects.setup import cmake_project, java_packages, package_scripts, python_packages
 from caretbench.projects.setup.command_detection import NamedCheck, detect_command
 from caretbench.projects.setup.settings import CheckSettings
 
@@ -42,6 +42,7 @@ _LACKS = re.compile(
 
 _ABSENT_PACKAGES = re.compile(r"missing_dependency: ([\w., -]+?) (?:is|are) not installed")
 _JAVA_PACKAGE = re.compile(r"[a-z_]\w*(?:\.\w+)+")
+_NO_TESTS = re.compile(r"\bno_tests: |\bno tests found\b")
 _NO_FILE = re.compile(r"\bENOENT\b|No such file or directory|FileNotFoundError")
 _RUNNER = re.compile(r"No module named '?(pytest)\b")
 """Missing test runner that has its own bundle."""
@@ -88,6 +89,8 @@ def with_setup_hint(
             "; it has git submodules: `git submodule update --init` fetches them; "
             "or exclude their tests in --test-command"
         )
+    if "cpp" in languages and _NO_TESTS.search(message) and (offered := cmake_project.offered_tests(snapshot)):
+        message += f"; {offered}"
     if not _LACKS.search(message):
         return message
     absent = _ABSENT_PACKAGES.findall(message) if "java" in languages else ()
