@@ -178,7 +178,8 @@ class WorkspaceRunner:
             if request.network != "index":
                 return self.sandbox.run(invocation)
             with IndexProxy(self._index) as proxy:
-                ran = self.sandbox.run(replace(invocation, index=proxy))
+                files = {**(invocation.files or {}), **proxy.policy.files}
+                ran = self.sandbox.run(replace(invocation, index=proxy, files=files))
             return ran.model_copy(update={"refusals": tuple(proxy.refusals)})
         except NoProgramUsers as error:  # others have them all now: tried again, and no other row's end
             return SandboxResult(error=str(error))
