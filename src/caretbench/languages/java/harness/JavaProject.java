@@ -39,6 +39,7 @@ import javax.tools.ToolProvider;
  * Compiles a project of plain sources and runs its tests, in one virtual machine.
  *
  * <p>usage: JavaProject [--prepare] [--sources FOLDER...] [--javac=OPTION...] (--main CLASS | --junit)
+ *     [--exclude-test CLASS::METHOD...] [--all-failures]
  *
  * <p>With --prepare it only compiles, and keeps beside the classes what they were made of. From then on only changed
  * files are compiled again, as long as nothing of them changes but bodies of methods: no other file's classes depend on
@@ -66,14 +67,16 @@ final class JavaProject {
         }
         ClassLoader.getSystemClassLoader().setDefaultAssertionStatus(true);
         if (options.containsKey("--junit") || options.containsKey("--junit4")) {
-            System.exit(new JavaTests(project.sources).run() ? 0 : 1);
+            List<String> excluded = options.getOrDefault("--exclude-test", List.of());
+            boolean allFailures = options.containsKey("--all-failures");
+            System.exit(new JavaTests(project.sources, excluded, allFailures).run() ? 0 : 1);
         }
         run(options.get("--main").get(0));
     }
 
     private final JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
     // As our compile server has them: what an exception says of a variable depends on -g.
-    private final List<String> javac = new ArrayList<>(List.of("-g", "-nowarn", "-proc:none", "-implicit:none"));
+    private final List<String> javac = new ArrayList<>(List.of("-g", "-nowarn", "-proc:none", "-implicit:none", "-Xmaxerrs", "1000"));
     private final List<Path> sources = new ArrayList<>();
 
     private JavaProject(Map<String, List<String>> options) throws IOException {
