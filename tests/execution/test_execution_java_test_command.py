@@ -235,7 +235,7 @@ FAILING = {
         "package p;\nimport org.junit.jupiter.api.*;\nimport org.junit.jupiter.params.*;\n"
         "import org.junit.jupiter.params.provider.*;\nclass FiveTest {\n"
         "  @ParameterizedTest @ValueSource(ints = {1, 2, 3}) void odd(int n) { Assertions.assertEquals(1, n % 2); }\n"
-        "  @Nested class Inner { @Test void good() {} @Test void bad() { Assertions.fail(\"no\"); } }\n}\n"
+        '  @Nested class Inner { @Test void good() {} @Test void bad() { Assertions.fail("no"); } }\n}\n'
     ),
 }
 NAMES = ["p.FiveTest$Inner::bad", "p.FiveTest::odd", "p.FourTest::bad"]

@@ -11,13 +11,8 @@ from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.problem import Problem, TestsCheck
 from caretbench.projects.answer_requests import check_key, check_request, file_splice
-from caretbench.projects.project_check import (
-    ProjectCheck,
-    check_project,
-    failing_tests,
-    passed_test_count,
-    passing_check,
-)
+from caretbench.projects.excluded_tests import failing_names
+from caretbench.projects.project_check import ProjectCheck, check_project, passed_test_count, passing_check
 from caretbench.projects.runner_options import with_reversed_order
 from caretbench.projects.setup.command_detection import NamedCheck
 from caretbench.projects.statement_reach import StatementReach
@@ -32,6 +27,8 @@ class ReferenceRuns(NamedTuple):
     excluded_checks: dict[str, str]
     flaky_tests: dict[str, tuple[str, ...]]
     """Flaky tests by check; they are excluded."""
+    failing_tests: dict[str, Mapping[str, str]]
+    """Tests that fail on the unchanged project by check, with their errors; they are excluded."""
     order_dependent: dict[str, str]
     """Failing tests by check, if its tests fail in another order."""
     project_checks: dict[str, ProjectCheck]
@@ -43,8 +40,10 @@ def run_checks(
     snapshot: str,
     checks: Sequence[NamedCheck],
     progress: Callable[[int], None] = lambda _count: None,
+    *,
+    exclude_failing: bool = True,
 ) -> ReferenceRuns:
-    """Run every check three times on the unchanged project.
+    """Run every check three times on the unchanged project; tests that fail are excluded unless told otherwise.
 
     Raises:
         DataError: the snapshot is missing or damaged.
@@ -52,17 +51,20 @@ def run_checks(
     kept: list[NamedCheck] = []
     dropped: dict[str, str] = {}
     flaky: dict[str, tuple[str, ...]] = {}
+    failing: dict[str, Mapping[str, str]] = {}
     order: dict[str, str] = {}
     projects: dict[str, ProjectCheck] = {}
     for entry in checks:
-        found = check_project(engine, check_request(entry.check, snapshot))
+        found = check_project(engine, check_request(entry.check, snapshot), exclude_failing=exclude_failing)
+        if found.failing_tests:
+            failing[entry.name] = found.failing_tests
         if found.flaky_tests:
             flaky[entry.name] = found.flaky_tests
         if found.fault:
             dropped[entry.name] = entry.with_hint(found.fault)
         else:
             changes = {
-                "command": found.request.command,
+                "excluded_tests": (*entry.check.excluded_tests, *found.excluded_tests),
                 "prepare": found.request.prepare,
                 "reference_s": rounded_cpu_s(found.cpu_s),
                 "minimum_tests": max(entry.check.minimum_tests, found.test_count),
@@ -74,7 +76,7 @@ def run_checks(
             if failure:
                 order[entry.name] = failure
         progress(1)
-    return ReferenceRuns(tuple(kept), dropped, flaky, order, projects)
+    return ReferenceRuns(tuple(kept), dropped, flaky, failing, order, projects)
 
 
 def _in_another_order(engine: WorkspaceEngine, request: WorkspaceRequest) -> str:
@@ -86,7 +88,7 @@ def _in_another_order(engine: WorkspaceEngine, request: WorkspaceRequest) -> str
         [result] = engine.submit([turned.model_copy(update={"repeat": repeat})])
         if not result.status.is_own_failure:
             return ""
-    names = ", ".join(failing_tests(result)[:_NAMED])
+    names = ", ".join(failing_names(result)[:_NAMED])
     return f"in another order {names or 'its tests'} fail{'s' if names and ',' not in names else ''}"
 
 

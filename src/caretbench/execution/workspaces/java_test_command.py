@@ -55,6 +55,11 @@ def uses_java_tools(command: Sequence[str]) -> bool:
     return any(f"{FOLDER}/" in word for word in command)
 
 
+def runs_java_tests(command: Sequence[str]) -> bool:
+    """Return whether a command is the Java test command with JUnit."""
+    return command[0] == f"{FOLDER}/test" and not {"--junit", "--junit4"}.isdisjoint(command)
+
+
 def has_default_compiler_options(command: Sequence[str]) -> bool:
     """Return whether a command is the Java test command with default compiler options."""
     return command[0] == f"{FOLDER}/test" and not any(word.startswith("--javac") for word in command)

@@ -69,6 +69,11 @@ class NamedCheck(NamedTuple):
         holds = all(_is_named(path, self.prepare_files) for path in paths)
         return self.check if holds else self.check.model_copy(update={"prepare": ()})
 
+    def excluding(self, names: Sequence[str]) -> NamedCheck:
+        """Return the check without the tests of these names."""
+        excluded = (*self.check.excluded_tests, *names)
+        return self._replace(check=self.check.model_copy(update={"excluded_tests": excluded})) if names else self
+
     def with_hint(self, fault: str) -> str:
         """Return a fault (``kind: explanation``) with advice from the table of commands, if there is any."""
         kind = fault.partition(":")[0]

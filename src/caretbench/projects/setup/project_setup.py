@@ -23,8 +23,8 @@ from caretbench.execution.workspaces.snapshot_archive import (
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WORKSPACE_LIMITS, WorkspaceRequest, WorkspaceResult
+from caretbench.projects.failure_reasons import telling_lines
 from caretbench.projects.project import StoredProject
-from caretbench.projects.project_check import telling_lines
 from caretbench.projects.runner_options import runs_pytest
 from caretbench.projects.setup import cmake_project, java_packages, package_scripts, python_packages
 from caretbench.projects.setup.command_detection import NamedCheck, detect_command

@@ -43,6 +43,10 @@ OPTIONS: Final = (
     Option("env", StringList, "Environment variable of the test command; may be repeated.", "build",
            metavar="NAME=VALUE", help_group=_TESTS),
     Option("bundle", str, "Bundle of packages that the tests need (`caretbench deps`).", "build", help_group=_TESTS),
+    Option("exclude_test", StringList, "Test that does not run, by its name in the messages; may be repeated.", "build",
+           metavar="NAME", help_group=_TESTS),
+    Option("all_tests", bool, "Refuse a project with a test that fails. Default: such tests are excluded and listed.",
+           "build", flags=("--all-tests",), default=False, help_group=_TESTS),
     Option("modes", str, "Kinds of tasks: infill, suffix_hidden, or both.", "build", default="infill,suffix_hidden",
            help_group=_TASKS),
     Option("max_candidates", int, "Maximum number of candidates of each test command; 0: all. Default: 240, or 30 per "
@@ -100,6 +104,8 @@ def _options(options: Mapping[str, Any]) -> SimCopilotOptions:
         setup=options["setup"],
         exclude=tuple(options["exclude"] or ()),
         unverified=options["unverified"],
+        exclude_tests=tuple(options["exclude_test"] or ()),
+        all_tests=options["all_tests"],
     )
 
 

@@ -130,7 +130,7 @@ class TaskBuilder:
             checks = project_checks(snapshot, languages, from_user=options.check, settings=settings.checks)
         except DataError as error:
             raise DataError(hint({"": str(error)})) from None
-        runs = self._reference_runs(snapshot.id, checks)
+        runs = self._reference_runs(snapshot.id, [entry.excluding(options.exclude_tests) for entry in checks], options)
         if not runs.checks:
             raise DataError(f"{root}: its tests do not pass three times: {hint(runs.excluded_checks)}")
         self._known |= runs.project_checks
@@ -158,6 +158,7 @@ class TaskBuilder:
             unknown_reach=mined.unknown,
             dropped_checks=dropped,
             flaky_tests=runs.flaky_tests,
+            failing_tests=runs.failing_tests,
             order_dependent=runs.order_dependent,
         )
         folder.write_manifest(manifest)
@@ -170,10 +171,13 @@ class TaskBuilder:
         self.progress("setup", 1, None)
         return project
 
-    def _reference_runs(self, snapshot: str, checks: Sequence[NamedCheck]) -> ReferenceRuns:
+    def _reference_runs(self, snapshot: str, checks: Sequence[NamedCheck], options: SimCopilotOptions) -> ReferenceRuns:
         title = "tests as they are"
         self.progress(title, 0, len(checks))
-        return run_checks(self.engine, snapshot, checks, lambda done: self.progress(title, done, None))
+        insists = options.all_tests
+        return run_checks(
+            self.engine, snapshot, checks, lambda done: self.progress(title, done, None), exclude_failing=not insists
+        )
 
     def _candidates(
         self,
