@@ -9,6 +9,7 @@ from caretbench.execution.sandbox.package_index import maven_settings
 from caretbench.execution.sandbox.package_index.configured_indexes import (
     configured_index_policy,
     maven_indexes,
+    npm_indexes,
     pip_indexes,
     uv_indexes,
 )
@@ -146,3 +147,34 @@ def test_a_setup_command_finds_mavens_settings(home: Path) -> None:
     assert result.status is Status.PASSED, result.stderr.text
     assert "https://m2.corp/all" in result.stdout.text
     assert "-Duser.home=/tmp/home" in result.stdout.text
+
+
+def test_npms_files_and_variables_name_its_registries(home: Path) -> None:
+    (home / ".npmrc").write_text(
+        '; mine\nregistry = "https://user:secret1234@npm.corp:8443/all/"\n@team:registry=${TEAM_INDEX}\n'
+        "//npm.corp/:_authToken=hunter2secret\n@other:registry=https://${UNSET}/x\n"
+    )
+    named = environment(home, TEAM_INDEX="http://10.0.0.7:4873/")
+    assert npm_indexes(named).hosts == ("http://10.0.0.7:4873/",)
+    policy = configured_index_policy({}, (), named)
+    assert dict(policy.settings) == {"npm_config_registry": "https://npm.corp:8443/all/"}
+    hosts = {name: policy.find_host(name) for name in ("npm.corp", "10.0.0.7", "registry.npmjs.org")}
+    assert all(host is not None and host.trusted for host in hosts.values())
+    assert "hunter2secret" not in policy.model_dump_json()
+    replaced = environment(home, NPM_CONFIG_REGISTRY="https://variable.corp/")
+    assert npm_indexes(replaced).settings == {"npm_config_registry": "https://variable.corp/"}
+    (home / "rc").write_text("registry=https://named.corp\n")
+    named = environment(home, npm_config_userconfig=str(home / "rc"))
+    assert npm_indexes(named).settings == {"npm_config_registry": "https://named.corp"}
+
+
+def test_the_projects_own_registry_takes_precedence(home: Path, tmp_path: Path) -> None:
+    (home / ".npmrc").write_text("registry=https://npm.corp\n")
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / ".npmrc").write_text("registry=https://own.corp:4873/\nsave-exact=true\n")
+    policy = configured_index_policy({}, (), environment(home), project)
+    own = policy.find_host("own.corp")
+    assert own is not None
+    assert (own.ports, own.trusted) == ((4873,), True)
+    assert dict(policy.settings) == {}  # npm reads the project's file itself

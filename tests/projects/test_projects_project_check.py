@@ -192,3 +192,22 @@ def test_failing_tests_of_a_runner_that_cannot_exclude_are_named() -> None:
     request = PYTEST.model_copy(update={"command": ("make", "test"), "junit": ()})
     found = check_project(engine, request, exclude_failing=True)
     assert found.fault.startswith("tests_need_network: a test (tests.test_shop.Shop.test_a, tests.test_b) needs")
+
+
+def test_slow_tests_are_those_that_take_most_of_a_long_run() -> None:
+    def timed(*seconds: float) -> tuple[TestOutcome, ...]:
+        return tuple(TestOutcome(name=f"t{n}", outcome="passed", seconds=each) for n, each in enumerate(seconds))
+
+    def slow(tests: tuple[TestOutcome, ...], wall_s: float = 9.0) -> tuple[str, ...]:
+        return check_project(Engine(lambda _request: result(tests=tests, wall_s=wall_s)), PYTEST).slow_tests
+
+    assert slow(timed(0.01, 0.02, 0.01, 6.0, 0.5)) == ("t3", "t4")
+    assert slow(timed(0.01, 0.02, 0.01, 6.0, 0.5), wall_s=1.0) == ()
+    assert slow(timed(1.0, 1.0, 1.0)) == ()
+    assert slow(timed(*[0.1] * 90, 0.5)) == ()
+    assert slow(()) == ()
+
+
+def test_an_answer_that_waits_for_ever_ends_by_the_time_of_the_tests() -> None:
+    found = check_project(Engine(lambda _request: result(cpu_s=20.0, wall_s=8.2)), PYTEST)
+    assert (found.request.limits.cpu_s, found.request.limits.wall_s) == (120.0, 90.0)

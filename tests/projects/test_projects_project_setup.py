@@ -16,7 +16,20 @@ from caretbench.projects.setup.settings import CheckSettings
 from tests.support.project_files import snapshot
 
 PATH = 'export PATH="$PWD/node_modules/.bin:$PATH"; '
-JUNIT = "--outputFile.junit=.caretbench-junit.xml"
+JUNIT = ".caretbench-junit.xml"
+MOCHA = "--timeout 30000 --reporter spec --bail"
+JEST = (
+    "--ci --watchman=false --maxWorkers=1 --coverage=false --testTimeout=30000 --bail "
+    "--json --outputFile=.caretbench-jest.json"
+)
+VITEST = (
+    "--run --no-file-parallelism --coverage.enabled=false --typecheck.enabled=false --testTimeout=30000 --bail 1 "
+    f"--reporter=default --reporter=junit --outputFile.junit={JUNIT}"
+)
+NODE = (
+    f"--test-reporter=spec --test-reporter-destination=stdout --test-reporter=junit --test-reporter-destination={JUNIT}"
+)
+BORP = f"--concurrency=1 --reporter=spec --reporter=junit:{JUNIT}"
 
 
 def package(scripts: Mapping[str, str], dev: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -129,17 +142,23 @@ def test_unittest_begins_where_it_finds_tests(path: str, command: str, tmp_path:
 @pytest.mark.parametrize(
     ("scripts", "line"),
     [
-        ({"test": "mocha test --recursive"}, "mocha test --recursive --bail --timeout 30000"),
-        ({"test": "eslint . && c8 --check-coverage mocha", "posttest": "tsc"}, "mocha --bail --timeout 30000"),
-        ({"test": "tsc --noEmit && npm run unit", "unit": "cross-env A=1 jest"},
-         "cross-env A=1 jest --bail --ci --watchman=false --maxWorkers=1 --coverage=false --testTimeout=30000"),
+        ({"test": "mocha test --recursive -R dot"}, f"mocha test --recursive {MOCHA}"),
+        ({"test": "eslint . && c8 --check-coverage mocha", "posttest": "tsc"}, f"mocha {MOCHA}"),
+        ({"test": "nyc -r lcov ts-mocha t.ts"}, f"ts-mocha t.ts {MOCHA}"),
+        ({"test": "tsc --noEmit && npm run unit", "unit": "cross-env A=1 jest --coverage -i"},
+         f"cross-env A=1 jest {JEST}"),
+        ({"test": "node --experimental-vm-modules node_modules/jest/bin/jest.js"},
+         f"node --experimental-vm-modules node_modules/jest/bin/jest.js {JEST}"),
         ({"pretest": "npm run build", "build": "tsc", "test": "node t.js"}, "npm run --silent build && node t.js"),
         ({"test": "npm run build:docs && tape t.js && npm run dist", "build:docs": "tsc", "dist": "a && tape d.js"},
          "tape t.js"),
-        ({"test": "yarn lint && vitest", "lint": "prettier -c ."},
-         "vitest --run --bail 1 --no-file-parallelism --coverage.enabled=false --testTimeout=30000 "
-         f"--reporter=default --reporter=junit {JUNIT}"),
-        ({"test": "node --test --test-reporter=dot"}, "node --test --test-reporter=dot"),
+        ({"test": "tape test/*.js | tap-spec"}, "tape test/*.js"),
+        ({"test": "yarn lint && vitest --typecheck", "lint": "prettier -c ."}, f"vitest {VITEST}"),
+        ({"test": "run-s test:*", "test:types": "tsd", "test:unit": "pnpm exec vitest run"}, f"vitest run {VITEST}"),
+        ({"test": "pnpm run /^test:/", "test:lint": "oxlint", "test:unit": "pnpm tape a.js"}, "tape a.js"),
+        ({"test": "npm run unit -- --grep fast", "unit": "mocha"}, f"mocha --grep fast {MOCHA}"),
+        ({"test": "borp && npm run test:typescript", "test:typescript": "tstyche"}, f"borp {BORP}"),
+        ({"test": "node --test --test-reporter=dot"}, f"node --test {NODE}"),
         ({"test": "sh -c 'a && b'"}, "sh -c 'a && b'"),
     ],
 )  # fmt: skip
@@ -179,7 +198,7 @@ def test_a_runner_that_is_not_installed_is_named_with_what_fetches_it(tmp_path: 
     said = with_setup_hint({"": str(caught.value)}, project, ["typescript"], (), None)
     assert "package.json tests with ava, which is not in node_modules" in said
     assert "add --setup auto, which runs `cp package.json /tmp/ && npm pkg delete " in said
-    assert "delete 'devDependencies[eslint]' 'devDependencies[own]' && npm install " in said
+    assert "delete 'devDependencies[eslint]' && npm pkg set 'devDependencies[own]=*' && npm install " in said
     assert "ava]" not in said
 
 

@@ -11,10 +11,18 @@ from caretbench.execution.workspaces.java_test_command import runs_java_tests
 from caretbench.execution.workspaces.runner_reports import TestCounts, TestOutcome
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
 from caretbench.projects.runner_options import logged_tests, with_plugin_exclusion, with_test_log
+from caretbench.projects.setup.script_runners import without_bail, without_named_tests
 
 _PARAMETERS = re.compile(r"[\[(].*", re.DOTALL)
-_FAILED = re.compile(r"^(?:not ok \d+ - |✖ (?!failing tests))(\S.*?)(?: [#(].*)?$", re.MULTILINE)
-"""Failed tests in the output of TAP's and node's runners."""
+_FAILED = re.compile(
+    r"^(?:not ok \d+ (?:- )?|✖ (?!failing tests)|\s*✘ \[fail\]: |\s*FAIL\s+)"
+    r"(?!.*# (?:TODO|SKIP)\b)(\S.*?)(?: [#(].*)?$",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""Failed tests in the output of runners: TAP, node, ava, uvu."""
+_MOCHA = re.compile(r"^ +\d+ failing\n(?P<list>.*)", re.MULTILINE | re.DOTALL)
+_MOCHA_TEST = re.compile(r"^  \d+\) ((?:.*\n){0,20}?.*?):$", re.MULTILINE)
+"""Failed tests at the end of mocha's output: the titles of suites and test on lines of their own, then a colon."""
 _FAILED_UNITTEST = re.compile(r"^(?:FAIL|ERROR): (\S+) \((?:unittest\.loader\._FailedTest\.)?([\w.]+)\)", re.MULTILINE)
 
 
@@ -48,6 +56,9 @@ def failing_names(result: WorkspaceResult) -> tuple[str, ...]:
     reported = (*counts.names("failed"), *counts.names("error"))
     if reported:
         return reported
+    mocha = _MOCHA.search(result.stdout.text)
+    if mocha is not None:
+        return tuple(dict.fromkeys(" ".join(one.split()) for one in _MOCHA_TEST.findall(mocha["list"])))
     printed = [*_FAILED.findall(result.stdout.text)]
     for output in (result.stderr.text, result.stdout.text):
         found = _FAILED_UNITTEST.findall(output)
@@ -59,17 +70,22 @@ def with_all_failures(command: Sequence[str]) -> tuple[str, ...]:
     """Return a command that does not stop at the first failure, as far as its runner has an option for that."""
     if runs_java_tests(command):
         return (*command, "--all-failures")
-    return tuple(_STOPS.sub("", word) for word in command if not _STOPS.fullmatch(word))
+    words = [_STOPS.sub("", word) for word in command if not _STOPS.fullmatch(word)]
+    by_shell = len(words) == 3 and words[1] == "-c"
+    return (*words[:2], without_bail(words[2])) if by_shell else tuple(words)
 
 
 def without_tests(command: Sequence[str], names: Sequence[str]) -> tuple[str, ...] | None:
     """Return a command that excludes tests (``CLASS::NAME``); None if its runner has no such option.
 
-    Only the last part of the name counts, except in Java: a test of the same name in another class is excluded too.
+    Under CTest only the last part of the name counts: a test of the same name in another class is excluded too.
     """
-    plain = {_PARAMETERS.sub("", name) for name in names}
+    plain = sorted({_PARAMETERS.sub("", name) for name in names})
     if runs_java_tests(command):
-        return (*command, "--exclude-test", *sorted(plain))
+        return (*command, "--exclude-test", *plain)
+    line = without_named_tests(command[2] if len(command) == 3 and command[1] == "-c" else shlex.join(command), names)
+    if line is not None:
+        return ("/bin/sh", "-c", line)
     short = sorted({name.rpartition("::")[2] for name in plain})
     if not all(short):
         return None

@@ -7,7 +7,9 @@ repeated one at a time, since the cause may be a busy machine; tests are called 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from statistics import median
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -28,6 +30,11 @@ RUNS = 3
 _LEAST_CPU_S = 4.0  # minimum limit; low, because every endless loop costs this much
 _REBUILD_SHARE = 0.3
 """Share of the time without preparation that limits assume at least (they are 5 times that): a full rebuild fits."""
+_LEAST_WALL_S, _WALL_FACTOR = 60.0, 10.0
+_LONG_RUN_S = 5.0
+"""Wall time of a run from which on it matters which tests are slow."""
+_SLOW_S, _SLOW_FACTOR = 0.25, 4.0
+"""Seconds of a slow test, at least, and as a multiple of the median."""
 _NAMED = 5
 _ROUNDS = 3
 """Maximum number of times that failing tests are excluded: without some tests, others may fail."""
@@ -49,6 +56,7 @@ class ProjectCheck(NamedTuple):
         test_count: Number of passed tests, from reports or the runner's output; 0 if unknown.
         cpu_s: Maximum CPU seconds of a run; less if preparation saves time.
         wall_s: Maximum wall time of a run in seconds.
+        slow_tests: Names of tests that take most of the time, if the runner reports times.
     """
 
     request: WorkspaceRequest
@@ -60,6 +68,7 @@ class ProjectCheck(NamedTuple):
     test_count: int = 0
     cpu_s: float = 0.0
     wall_s: float = 0.0
+    slow_tests: tuple[str, ...] = ()
 
     @property
     def excluded_tests(self) -> tuple[str, ...]:
@@ -183,9 +192,25 @@ def passing_check(request: WorkspaceRequest, *passed: WorkspaceResult) -> Projec
     cpu_s = max(result.cpu_s for result in passed)
     tests = min(passed_test_count(result) for result in passed)
     limits = limits_from_cpu_time(cpu_s, min_s=_LEAST_CPU_S, min_limits=request.limits)
-    changes = {"limits": limits, "minimum_tests": max(request.minimum_tests, tests)}
     wall_s = max(result.wall_s for result in passed)
-    return ProjectCheck(request.model_copy(update=changes), test_count=tests, cpu_s=cpu_s, wall_s=wall_s)
+    waiting = {"wall_s": min(limits.wall_s, max(_LEAST_WALL_S, _WALL_FACTOR * math.ceil(wall_s)))}
+    limits = limits.model_copy(update=waiting)  # an answer that waits for ever uses no CPU time
+    changes = {"limits": limits, "minimum_tests": max(request.minimum_tests, tests)}
+    slow = slow_tests(passed[0]) if wall_s >= _LONG_RUN_S else ()
+    return ProjectCheck(
+        request.model_copy(update=changes), test_count=tests, cpu_s=cpu_s, wall_s=wall_s, slow_tests=slow
+    )
+
+
+def slow_tests(result: WorkspaceResult) -> tuple[str, ...]:
+    """Return the tests that each take much longer than the others, if they take most of the time together."""
+    tests = [test for test in result.tests if test.outcome == "passed"]
+    if not tests:
+        return ()
+    least = max(_SLOW_S, _SLOW_FACTOR * median(test.seconds for test in tests))
+    slow = {test.name: test.seconds for test in tests if test.seconds >= least}
+    total = sum(test.seconds for test in tests)
+    return tuple(sorted(slow)) if sum(slow.values()) >= total / 2 else ()
 
 
 def _not_passed(results: Sequence[WorkspaceResult]) -> list[WorkspaceResult]:

@@ -6,7 +6,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from caretbench.errors import DataError
 from caretbench.execution.execution_types import Status
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.problem import Problem, TestsCheck
@@ -15,7 +17,7 @@ from caretbench.projects.excluded_tests import failing_names
 from caretbench.projects.project_check import ProjectCheck, check_project, passed_test_count, passing_check
 from caretbench.projects.runner_options import with_reversed_order
 from caretbench.projects.setup.command_detection import NamedCheck
-from caretbench.projects.statement_reach import StatementReach
+from caretbench.projects.statement_reach import StatementReach, measure_reach
 
 _NAMED = 5
 
@@ -143,6 +145,51 @@ def select_tests(
         problem.model_copy(update={"checks": (checks.get(chosen.get(problem.id, ()), check),)}) for problem in problems
     ]
     return ProblemsWithTests(tuple(found), projects)
+
+
+def without_slow_tests(
+    engine: WorkspaceEngine,
+    problems: Sequence[Problem],
+    check: TestsCheck,
+    reach: StatementReach,
+    slow_tests: Sequence[str],
+    *,
+    store: SnapshotStore | None = None,
+) -> ProblemsWithTests:
+    """Return the problems, without slow tests in their checks if faster ones reach the same statements.
+
+    The other tests run once on the unchanged project and once with instrumentation. All problems keep all tests if the
+    runner cannot exclude single tests, or the others do not pass alone.
+
+    Raises:
+        DataError: the snapshot is missing or damaged.
+    """
+    unchanged = ProblemsWithTests(tuple(problems), {})
+    if not slow_tests or not problems:
+        return unchanged
+    snapshot = file_splice(problems[0]).snapshot
+    excluded = (*check.excluded_tests, *slow_tests)
+    fewest = min(1, check.minimum_tests)
+    try:
+        request = check_request(
+            check.model_copy(update={"excluded_tests": excluded, "minimum_tests": fewest}), snapshot
+        )
+    except DataError:  # the runner cannot exclude single tests
+        return unchanged
+    [result] = engine.submit([request.model_copy(update={"id": "fast tests"})])
+    passed = passed_test_count(result)
+    if result.status is not Status.PASSED or (check.minimum_tests and not passed):
+        return unchanged
+    changes = {"excluded_tests": excluded, "minimum_tests": passed, "reference_s": rounded_cpu_s(result.cpu_s)}
+    fast = check.model_copy(update=changes)
+    paths = {file_splice(problem).path for problem in problems}
+    faster = measure_reach(engine, check_request(fast, snapshot), paths, store=store)
+    found = []
+    for problem in problems:
+        splice = file_splice(problem)
+        enough = faster.covers(reach, splice.path, splice.start, splice.end)
+        found.append(problem.model_copy(update={"checks": (fast,)}) if enough else problem)
+    return ProblemsWithTests(tuple(found), {check_key(fast, snapshot): passing_check(request, result)})
 
 
 def rounded_cpu_s(cpu_s: float) -> float:

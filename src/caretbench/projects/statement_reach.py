@@ -67,6 +67,13 @@ class StatementReach:
         looked_at = self._looked_at(path, start, end)
         return not looked_at or any(self.statements[path][n][1] for n in looked_at)
 
+    def covers(self, other: StatementReach, path: str, start: int, end: int) -> bool:
+        """Return whether each statement in a span of bytes that ``other`` executes is executed here too."""
+        mine, others = self.statements.get(path), other.statements.get(path)
+        if mine is None or others is None:
+            return False
+        return all(mine[n][1] for n in other._looked_at(path, start, end) if others[n][1])
+
     @property
     def reaches_nothing(self) -> bool:
         """True if the tests are known to execute no statement of any file."""

@@ -15,7 +15,7 @@ from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.problem import TestsCheck
 from caretbench.projects import answer_requests
-from caretbench.projects.answer_requests import check_request
+from caretbench.projects.answer_requests import check_request, file_splice
 from caretbench.projects.project_check import check_project
 from caretbench.projects.reference_runs import ReferenceRuns, run_checks
 from caretbench.projects.runner_options import (
@@ -325,3 +325,56 @@ def test_what_the_user_says_to_pytest_stays() -> None:
     assert found.environment["PYTEST_ADDOPTS"] == "-q -p caretbench_tests"
     assert found.environment["PYTHONPATH"] == ".deps"
     assert found.python_path == (".caretbench-tools",)
+
+
+LIST = """\
+exports.sum = function (numbers, limit) {
+  let total = 0
+  for (const number of numbers) {
+    if (number > limit) total += Math.round(number * 0.9)
+    else total += number
+  }
+  return total
+}
+
+exports.later = function (numbers, done) {
+  const found = []
+  for (const number of numbers) {
+    if (number > 1) found.push(exports.sum([number], 10))
+  }
+  setTimeout(() => done(found), 6000)
+}
+"""
+TIMED = """\
+const { test } = require('node:test')
+const assert = require('node:assert')
+const { sum, later } = require('./list.js')
+for (let n = 0; n < 5; n++) test(`sums ${n}`, () => assert.equal(sum([10, 200, n], 100), 190 + n))
+test('waits', async () => assert.deepEqual(await new Promise((done) => later([1, 2, 30], done)), [2, 27]))
+"""
+
+
+@pytest.mark.long
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_slow_tests_check_only_what_faster_ones_do_not_reach(engine: WorkspaceExecutor, tmp_path: Path) -> None:
+    package = '{"scripts": {"test": "node --test"}}'
+    files = {"list.js": LIST, "list.test.js": TIMED, "package.json": package}
+    root = project(tmp_path / "timed", files, with_pytest=False)
+    steps: list[str] = []
+    builder = TaskBuilder(engine, validate=False)
+    builder.progress = lambda step, _added, _total: steps.append(step)
+    options = SimCopilotOptions(sampling=TaskSampling(modes=("infill",), limit=None))
+    built = builder.build(root, TaskFolder(tmp_path / "tasks"), options)
+    kinds = set()
+    for problem in built.candidates:
+        check = answer_requests.tests_check(problem)
+        of_later = file_splice(problem).start >= LIST.index("exports.later")
+        kinds.add((of_later, check.excluded_tests, check.minimum_tests))
+    assert kinds == {(False, ("test::waits",), 5), (True, (), 6)}
+    assert "seconds of a run of the tests (mostly test::waits)" in steps
+    assert "slow tests, excluded where faster ones reach the same lines" in steps
+    [fast] = {check_request(answer_requests.tests_check(one), built.manifest.snapshot, identity="x").model_dump_json()
+              for one in built.candidates if answer_requests.tests_check(one).minimum_tests == 5}  # fmt: skip
+    [result] = engine.submit([WorkspaceRequest.model_validate_json(fast)])
+    assert (result.status, result.test_counts.passed) == (Status.PASSED, 5)
+    assert result.wall_s < 6

@@ -26,7 +26,7 @@ from caretbench.execution.workspaces.workspace_runner import WORKSPACE_LIMITS, W
 from caretbench.projects.failure_reasons import telling_lines
 from caretbench.projects.project import StoredProject
 from caretbench.projects.runner_options import runs_pytest
-from caretbench.projects.setup import cmake_project, java_packages, package_scripts, python_packages
+from caretbench.projects.setup import cmake_project, java_packages, npm_packages, python_packages
 from caretbench.projects.setup.command_detection import NamedCheck, detect_command
 from caretbench.projects.setup.settings import CheckSettings
 
@@ -57,7 +57,7 @@ def setup_command(snapshot: Snapshot, languages: Collection[str], checks: Sequen
         runner = "pytest" if any(runs_pytest([command]) for command in commands) else None
         parts.append(python_packages.install_command(snapshot, runner))
     if _JAVASCRIPT & set(languages):
-        parts.append(package_scripts.install_command(snapshot))
+        parts.append(npm_packages.install_command(snapshot))
     if "java" in languages:
         parts.append(java_packages.install_command(snapshot))
     return " && ".join(part for part in parts if part) or None
@@ -146,7 +146,7 @@ def run_setup(
         limits=_LIMITS,
     )
     [result] = engine.submit([request])
-    _check(result, command)
+    _check(result, command, project.snapshot)
     try:
         snapshot = add_command_outputs(engine.workspace_runner.store, project.snapshot, result.files)
     except DataError as error:
@@ -154,11 +154,12 @@ def run_setup(
     return StoredProject(snapshot, project.files, project.excluded)
 
 
-def _check(result: WorkspaceResult, command: str) -> None:
+def _check(result: WorkspaceResult, command: str, snapshot: Snapshot) -> None:
     if result.status is not Status.PASSED:
         lines = telling_lines(result.stderr.text) or telling_lines(result.stdout.text)
         refused = "".join(f"; refused: {refusal}" for refusal in result.refusals[:3])
-        why = result.reason or " | ".join(lines[-3:])
+        told = npm_packages.npm_failure(f"{result.stderr.text}\n{result.stdout.text}", snapshot)
+        why = result.reason or told or " | ".join(lines[-3:])
         raise DataError(f"setup {command!r}: {result.status.value}: {why}{refused}")
     problem = next((file.problem for file in result.files if file.problem), "")
     if problem or len(result.files) > MAX_PARTS:

@@ -76,7 +76,9 @@ def build(sources: Sequence[str], output: Path, options: Mapping[str, Any], prog
         found = f"{len(sources)} projects" if sources else "no project"
         raise ValueError(f"{found}: a build takes exactly one; name the folder of one project")
     build_options = _options(options)
-    engine = WorkspaceExecutor(options["jobs"], workspace_runner=WorkspaceRunner(index=_indexes(options["index"])))
+    engine = WorkspaceExecutor(
+        options["jobs"], workspace_runner=WorkspaceRunner(index=_indexes(options["index"], Path(sources[0])))
+    )
     builder = TaskBuilder(engine, validate=not options["candidates_only"])
     builder.progress = progress
     try:
@@ -139,7 +141,7 @@ def _pairs(option: str, values: Sequence[str] | None) -> dict[str, str]:
     return dict(pair.partition("=")[::2] for pair in values or ())
 
 
-def _indexes(values: Sequence[str] | None) -> IndexPolicy:
+def _indexes(values: Sequence[str] | None, project: Path) -> IndexPolicy:
     hosts = [one for one in values or () if one.startswith(("https://", "http://"))]
     named = [one for one in values or () if one not in hosts]
-    return configured_index_policy(_pairs("--index [NAME=]ADDRESS", named), tuple(hosts))
+    return configured_index_policy(_pairs("--index [NAME=]ADDRESS", named), tuple(hosts), project=project)

@@ -1,4 +1,4 @@
-"""Package indexes that pip, uv and Maven are configured with on this machine: variables and configuration files.
+"""Package indexes that pip, uv, npm and Maven are configured with on this machine, by variables and files.
 
 A set-up command sees neither, so they are read here and passed to the sandbox as settings. Only addresses of the kinds
 ``https`` and ``http`` count: folders of this machine cannot be reached from a sandbox. Malformed files are ignored, as
@@ -25,6 +25,7 @@ from caretbench.execution.sandbox.package_index.maven_settings import (
     configured_repositories,
     settings_file,
 )
+from caretbench.execution.sandbox.package_index.npm_configuration import NPM_REGISTRY, npm_registries
 
 _SCHEMES: Final = ("https://", "http://")
 _PIP_OPTIONS: Final = {"index-url": "PIP_INDEX_URL", "extra-index-url": "PIP_EXTRA_INDEX_URL"}
@@ -48,7 +49,10 @@ IndexReader = Callable[[Mapping[str, str]], ConfiguredIndexes]
 
 
 def configured_index_policy(
-    settings: Mapping[str, str], hosts: tuple[str, ...] = (), environment: Mapping[str, str] | None = None
+    settings: Mapping[str, str],
+    hosts: tuple[str, ...] = (),
+    environment: Mapping[str, str] | None = None,
+    project: Path | None = None,
 ) -> IndexPolicy:
     """Return the policy for the user's ``settings`` and ``hosts``, else for what tools are configured with.
 
@@ -56,12 +60,13 @@ def configured_index_policy(
         settings: Settings that replace configured ones of the same name.
         hosts: Addresses of further hosts.
         environment: Environment variables; by default this process's.
+        project: Folder of the project, which may have a configuration of its own.
 
     Raises:
         DataError: a given setting or host is wrong.
     """
     variables = {**(os.environ if environment is None else environment), **settings}
-    found = [read(variables) for read in INDEX_READERS]
+    found = [*(read(variables) for read in INDEX_READERS), npm_indexes(variables, project)]
     configured = {name: value for one in found for name, value in one.settings.items()}
     further = (*hosts, *(host for one in found for host in one.hosts))
     files = {path: text for one in found for path, text in one.files.items()}
@@ -98,6 +103,14 @@ def uv_indexes(environment: Mapping[str, str]) -> ConfiguredIndexes:
     names = [name for name in INDEX_SETTINGS if name.startswith("UV_")]
     named |= {name: environment[name] for name in names if name in environment}
     return ConfiguredIndexes(_reachable(named))
+
+
+def npm_indexes(environment: Mapping[str, str], project: Path | None = None) -> ConfiguredIndexes:
+    """Return npm's registry, and as hosts those of single scopes and of the project, whose file npm reads itself."""
+    registry, scopes = npm_registries(environment)
+    own, own_scopes = npm_registries({}, project) if project is not None else ("", ())
+    settings = {} if own else _reachable({NPM_REGISTRY: registry})
+    return ConfiguredIndexes(settings, tuple(_addresses(" ".join((own, *scopes, *own_scopes)))))
 
 
 def _uv_settings(table: Any) -> Iterator[tuple[str, str]]:

@@ -67,7 +67,7 @@ class IndexPolicy(FrozenModel):
     concurrent_connections: int = 64  # at a time
     max_connections: int = 5_000  # in all, for one command
     max_head_bytes: int = 16 << 10  # of a request's head
-    head_timeout_s: float = 15.0  # in which the head must have come
+    head_timeout_s: float = 60.0  # in which the head must have come; a busy machine delays tools for long
     connect_timeout_s: float = 30.0  # to find and reach a host
     idle_timeout_s: float = 60.0  # of silence, after which a connection ends
     max_connection_s: float = 900.0  # that one may last
