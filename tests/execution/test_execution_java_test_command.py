@@ -23,12 +23,14 @@ from caretbench.execution.workspaces.java_test_command import (
     uses_java_tools,
 )
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import (
     WORKSPACE_LIMITS,
     WorkspaceRequest,
     WorkspaceResult,
     WorkspaceRunner,
 )
+from caretbench.projects.project_check import check_project
 
 sandboxed = pytest.mark.skipif(
     walls.find_bubblewrap() is None or usable_jdk() is None, reason="bubblewrap or a JDK is not installed"
@@ -253,12 +255,39 @@ def test_failing_tests_are_named_and_excluded_ones_count_for_nothing(workspace_r
     everything = run(workspace_runner, snapshot, **base | {"command": (*command, "--all-failures")})
     assert sorted(re.findall(r"^not ok \d+ - (.*)$", everything.stdout.text, re.MULTILINE)) == NAMES
     assert everything.status is Status.FAILED
-    without = run(workspace_runner, snapshot, **base | {"command": (*command, "--exclude-test", *NAMES)})
+    excluded = {"environment": {"CARETBENCH_JAVA_EXCLUDED": "\n".join(NAMES)}}
+    without = run(workspace_runner, snapshot, **base | excluded)
     assert without.status is Status.PASSED, without.stdout.text
     assert "OK (4 tests)" in without.stdout.text
-    fewer = run(workspace_runner, snapshot, **base | {"command": (*command, "--exclude-test", *NAMES[:2])})
+    excluded = {"environment": {"CARETBENCH_JAVA_EXCLUDED": "\n".join(NAMES[:2])}}
+    fewer = run(workspace_runner, snapshot, **base | excluded)
     assert fewer.status is Status.FAILED
     assert "not ok 5 - p.FourTest::bad" in fewer.stdout.text
+
+
+@sandboxed
+@pytest.mark.skipif(installed_bundle("tools/junit") is None, reason="the bundle tools/junit is not built")
+@pytest.mark.long
+def test_a_file_that_needs_what_is_missing_blinds_only_itself(workspace_runner: WorkspaceRunner) -> None:
+    files = {
+        "t/p/GoodTest.java": (
+            "package p;\nimport org.junit.Test;\npublic class GoodTest {\n  @Test public void a() {}\n"
+            "  @Test public void b() {}\n  @Test public void c() {}\n}\n"
+        ),
+        "t/p/MockTest.java": "package p;\nimport org.rare.Mock;\npublic class MockTest { Mock mock; }\n",
+        "t/p/MoreTest.java": "package p;\npublic class MoreTest extends MockTest { Object a = mock; }\n",
+    }
+    command = ("/caretbench/java/test", "--sources", "t", "--junit")
+    request = WorkspaceRequest(
+        id="p", snapshot=taken(workspace_runner, files), command=command, bundle="tools/junit",
+        prepare=("/caretbench/java/test", "--prepare", "--sources", "t"), minimum_tests=1,
+    )  # fmt: skip
+    engine = WorkspaceExecutor(1, workspace_runner=workspace_runner)
+    assert check_project(engine, request).fault.startswith("missing_dependency: org.rare is not installed")
+    found = check_project(engine, request, exclude_failing=True)
+    assert (found.fault, found.test_count) == ("", 3)
+    assert sorted(found.failing_tests) == ["t/p/MockTest.java", "t/p/MoreTest.java"]
+    assert found.request.prepare == request.prepare, "the same files are left out where it is compiled beforehand"
 
 
 @sandboxed

@@ -274,6 +274,17 @@ def test_a_file_that_fails_with_instrumentation_blinds_only_itself(engine: Works
     assert chosen["found += round(order * 9 / 10)"].tests == ("test_prices.py::test_total[given0-220]",)
 
 
+def test_installed_packages_are_never_collected(engine: WorkspaceExecutor, tmp_path: Path) -> None:
+    ini = "[pytest]\nnorecursedirs = build\naddopts = --cov=prices\n"
+    root = project(tmp_path / "shop", {"prices.py": PRICES, "test_prices.py": TESTS, ".pytest.ini": ini})
+    (root / ".deps/other").mkdir()
+    (root / ".deps/other/test_other.py").write_text("def test_other():\n    assert False\n")
+    snapshot = engine.workspace_runner.store.add(root)
+    found = run_checks(engine, snapshot.id, project_checks(snapshot, ["python"]))
+    assert (found.excluded_checks, found.failing_tests) == ({}, {})
+    assert found.checks[0].check.minimum_tests == 4
+
+
 def test_what_a_machine_lacks_is_a_reason_to_skip(engine: WorkspaceExecutor, tmp_path: Path) -> None:
     root = project(tmp_path / "shop", {"prices.py": PRICES}, with_pytest=False)
     check = TestsCheck(command=("true",), needs=("network",))

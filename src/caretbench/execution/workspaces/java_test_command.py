@@ -19,6 +19,8 @@ from caretbench.execution.toolchains.host_tools import binds_outside_usr, cached
 from caretbench.execution.toolchains.java import OLDEST_JDK, usable_jdk
 
 FOLDER: Final = "/caretbench/java"
+JAVA_EXCLUDED: Final = "CARETBENCH_JAVA_EXCLUDED"
+"""Variable with excluded tests (``CLASS::METHOD``) and excluded source files, one a line."""
 _PROGRAM: Final = "JavaProject"
 _PROGRAMS: Final = (_PROGRAM, "JavaTests")
 _REHEARSED: Final = ("CaretBenchLaunch.java", "CaretBenchRehearsal.java", "JavaCompile.java")

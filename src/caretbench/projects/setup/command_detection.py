@@ -19,7 +19,8 @@ from caretbench.problem import ExpectedOutput, TestsCheck
 from caretbench.projects.language_tables import TestCommand, language_commands
 from caretbench.projects.setup.java_sources import java_folders
 from caretbench.projects.setup.package_scripts import missing_programs, test_script
-from caretbench.projects.setup.python_packages import is_importable, pytest_options, with_python_path
+from caretbench.projects.setup.pytest_settings import pytest_options, without_installed_tests
+from caretbench.projects.setup.python_packages import is_importable, with_python_path
 from caretbench.projects.setup.settings import CheckSettings
 
 _CLASS = re.compile(r"\{class:([^}]+)\}")
@@ -225,7 +226,9 @@ def _project_check(snapshot: Snapshot, entry: CheckSettings, said_by: str) -> Na
         command=_words(entry.command),
         prepare=_words(entry.prepare) if entry.prepare else (),
         directory=entry.directory,
-        environment=with_python_path(snapshot, entry.environment, bundle),
+        environment=without_installed_tests(
+            snapshot, entry.command, with_python_path(snapshot, entry.environment, bundle)
+        ),
         needs=entry.needs,
         junit=entry.junit,
         minimum_tests=entry.minimum_tests,

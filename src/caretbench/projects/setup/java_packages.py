@@ -28,7 +28,7 @@ _IN_BUNDLE: Final = (
     "org.opentest4j", "org.apiguardian",
 )  # fmt: skip
 """Groups whose artefacts come from the bundle ``tools/junit``."""
-_BUILD_FILES: Final = re.compile(r"(?:.*/)?(?:pom\.xml|build\.gradle(?:\.kts)?|ivy\.xml)")
+_BUILD_FILES: Final = re.compile(r"(?:.*/)?(?:pom\.xml|[^/]+\.gradle(?:\.kts)?|ivy\.xml)")
 _PROPERTY: Final = re.compile(r"\$\{([^}]+)\}")
 _GRADLE: Final = re.compile(
     r"\b(?:api|implementation|compile|compileOnly|runtime\w*|test\w*)\b[\s(]*"

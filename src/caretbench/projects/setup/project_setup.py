@@ -7,6 +7,7 @@ project become part of the snapshot and are never mined.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
@@ -26,7 +27,7 @@ from caretbench.execution.workspaces.workspace_runner import WORKSPACE_LIMITS, W
 from caretbench.projects.failure_reasons import telling_lines
 from caretbench.projects.project import StoredProject
 from caretbench.projects.runner_options import runs_pytest
-from caretbench.projects.setup import cmake_project, java_packages, npm_packages, python_packages
+from caretbench.projects.setup import cmake_project, java_packages, missing_packages, npm_packages, python_packages
 from caretbench.projects.setup.command_detection import NamedCheck, detect_command
 from caretbench.projects.setup.settings import CheckSettings
 
@@ -97,15 +98,31 @@ def with_setup_hint(
     named = [package for names in absent for package in names.split(", ") if _JAVA_PACKAGE.fullmatch(package)]
     if named:
         message = "; ".join(part for part in (message, java_packages.missing_message(snapshot, named)) if part)
+    command = setup_command(snapshot, languages, checks)
+    modules = missing_packages.missing_modules(message) if "python" in languages else ()
+    named = [module for module in modules if not _is_named(module, setup or command or "")]
+    if named:
+        return f"{message}; {missing_packages_hint(setup or command, named)}"
     if setup is not None:
         return f"{message}; the setup that ran was `{setup}`: name what is missing there"
-    command = setup_command(snapshot, languages, checks)
     if command is None:
         return message
     added = f"add --setup {AUTO}, which runs `{command}` before the tests; or name a bundle with --bundle"
     alone = _RUNNER.search(message)
     built = f"; `caretbench deps build tools/{alone[1]}` where nothing else is missing" if alone else ""
     return f"{message}; if packages are missing, {added}{built}"
+
+
+def missing_packages_hint(setup: str | None, modules: Sequence[str]) -> str:
+    """Return the option that installs the packages of missing Python modules, after the given setup command."""
+    command = missing_packages.added_packages_command(setup, modules)
+    return f"missing: {', '.join(modules)}; --setup {shlex.quote(command)} installs what contains it"
+
+
+def _is_named(module: str, command: str) -> bool:
+    """Return whether a setup command installs the package of a module."""
+    package = re.split(r"[<>=!]", missing_packages.distribution_of(module))[0]
+    return re.search(rf"(?<![\w-]){re.escape(package)}(?![\w-])", command, re.IGNORECASE) is not None
 
 
 def reaches_nothing_message(named_check: NamedCheck) -> str:

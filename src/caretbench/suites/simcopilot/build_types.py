@@ -12,6 +12,8 @@ from pydantic import JsonValue
 
 from caretbench.problem import Problem
 from caretbench.projects.answer_requests import file_splice
+from caretbench.projects.setup.missing_packages import missing_modules
+from caretbench.projects.setup.project_setup import missing_packages_hint
 from caretbench.projects.setup.settings import CheckSettings
 from caretbench.suites.simcopilot.mining.tasks import TaskSampling
 from caretbench.suites.simcopilot.task_folder import BuildManifest
@@ -148,6 +150,9 @@ def _notes(built: BuiltTasks) -> Iterator[str]:
         yield from (f"  {test}: {error}" for test, error in list(failing.items())[:_SHOWN_FILES])
         if len(failing) > _SHOWN_FILES:
             yield f"  … and {len(failing) - _SHOWN_FILES} more; the manifest lists all"
+        modules = missing_modules("\n".join(failing.values())) if "python" in manifest.languages else ()
+        if modules:
+            yield f"{name}: {missing_packages_hint(manifest.setup, modules)}"
     for name, failure in manifest.order_dependent.items():
         yield f"{name}: {failure}; so all tests run for every task, in the project's own order"
     yield from _of_files(manifest.passed_over, "not mined")

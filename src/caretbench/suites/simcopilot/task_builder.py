@@ -150,6 +150,7 @@ class TaskBuilder:
             provenance=settings.provenance(name),
             languages=languages,
             command=runs.checks[0].check.command,
+            setup=command,
             options=stored_options,
             seed=options.sampling.seed,
             versions=versions(),
