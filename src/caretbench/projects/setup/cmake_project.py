@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
@@ -10,7 +11,7 @@ from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.projects.rules import project_rules
 
 _CALL: Final = re.compile(
-    r"^[ \t]*(option|cmake_dependent_option|add_executable|add_custom_target|enable_testing|add_test)[ \t]*"
+    r"^[ \t]*(option|cmake_dependent_option|add_executable|add_custom_target)[ \t]*"
     r"\(([^()]*(?:\([^()]*\)[^()]*)*)\)",
     re.MULTILINE | re.IGNORECASE,
 )
@@ -21,6 +22,11 @@ _ABOUT_TESTS: Final = re.compile(
 )
 _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _NOT_A_TARGET: Final = frozenset({"IMPORTED", "ALIAS"})
+_KINDS: Final = {
+    "option": ("option", 2), "cmake_dependent_option": ("option", 2),
+    "add_executable": ("program", None), "add_custom_target": ("target", 1),
+}  # fmt: skip
+"""Kind of what a command declares, and the number of its words that may say that it concerns tests."""
 _NAMED: Final = 5
 _BUILD: Final = ".caretbench-build"
 
@@ -35,28 +41,26 @@ class CMakeTests(NamedTuple):
 
 def cmake_tests(snapshot: Snapshot) -> CMakeTests:
     """Return what the CMake files of a project say about its tests; files of other projects in it do not count."""
-    options: dict[str, None] = {}
-    programs: dict[str, None] = {}
-    targets: dict[str, None] = {}
+    found: dict[str, dict[str, None]] = {"option": {}, "program": {}, "target": {}}
+    for text in _files(snapshot):
+        for match in _CALL.finditer(text):
+            words = [quoted or plain for quoted, plain in _WORD.findall(match[2])]
+            kind, about = _KINDS[match[1].lower()]
+            if not words or "$" in words[0] or _NOT_A_TARGET & set(words):
+                continue
+            if any(map(_concerns_tests, words[:about])):
+                found[kind][words[0]] = None
+    return CMakeTests(*(tuple(names) for names in found.values()))
+
+
+def _files(snapshot: Snapshot) -> Iterator[str]:
+    """Yield the texts of a project's own CMake files without comments, those of outer folders first."""
     foreign = project_rules().files.folders
     for path in sorted(snapshot.entries, key=lambda path: (path.count("/"), path)):
         name = PurePosixPath(path)
         named = name.name == "CMakeLists.txt" or name.suffix == ".cmake"
-        if not named or snapshot.entries[path].kind != "file" or foreign & set(name.parts):
-            continue
-        text = _COMMENT.sub("", snapshot.read(path).decode("utf-8", "replace"))
-        for match in _CALL.finditer(text):
-            words = [quoted or plain for quoted, plain in _WORD.findall(match[2])]
-            kind = match[1].lower()
-            if not words or "$" in words[0] or _NOT_A_TARGET & set(words):
-                continue
-            if kind.endswith("option") and _concerns_tests(" ".join(words[:2])):
-                options[words[0]] = None
-            elif kind == "add_executable" and any(map(_concerns_tests, words)):
-                programs[words[0]] = None
-            elif kind == "add_custom_target" and _concerns_tests(words[0]):
-                targets[words[0]] = None
-    return CMakeTests(tuple(options), tuple(programs), tuple(targets))
+        if named and snapshot.entries[path].kind == "file" and not foreign & set(name.parts):
+            yield _COMMENT.sub("", snapshot.read(path).decode("utf-8", "replace"))
 
 
 def _concerns_tests(text: str) -> bool:

@@ -85,19 +85,10 @@ def with_setup_hint(
     ``setup`` is the setup command that was run, if any.
     """
     message = "; ".join(f"{name}: {reason}" if name else reason for name, reason in faults.items())
-    if ".gitmodules" in snapshot.entries and _NO_FILE.search(message):
-        message += (
-            "; it has git submodules: `git submodule update --init` fetches them; "
-            "or exclude their tests in --test-command"
-        )
-    if "cpp" in languages and _NO_TESTS.search(message) and (offered := cmake_project.offered_tests(snapshot)):
-        message += f"; {offered}"
+    offered = _offers(message, snapshot, languages)
+    message = "; ".join((message, *offered))
     if not _LACKS.search(message):
         return message
-    absent = _ABSENT_PACKAGES.findall(message) if "java" in languages else ()
-    named = [package for names in absent for package in names.split(", ") if _JAVA_PACKAGE.fullmatch(package)]
-    if named:
-        message = "; ".join(part for part in (message, java_packages.missing_message(snapshot, named)) if part)
     command = setup_command(snapshot, languages, checks)
     modules = missing_packages.missing_modules(message) if "python" in languages else ()
     named = [module for module in modules if not _is_named(module, setup or command or "")]
@@ -111,6 +102,23 @@ def with_setup_hint(
     alone = _RUNNER.search(message)
     built = f"; `caretbench deps build tools/{alone[1]}` where nothing else is missing" if alone else ""
     return f"{message}; if packages are missing, {added}{built}"
+
+
+def _offers(message: str, snapshot: Snapshot, languages: Collection[str]) -> list[str]:
+    """Return what the files of a project and the distribution offer for its faults."""
+    found = []
+    if ".gitmodules" in snapshot.entries and _NO_FILE.search(message):
+        found.append(
+            "it has git submodules: `git submodule update --init` fetches them; "
+            "or exclude their tests in --test-command"
+        )
+    if "cpp" in languages and _NO_TESTS.search(message):
+        found.append(cmake_project.offered_tests(snapshot))
+    if "java" in languages:
+        listed = (name for names in _ABSENT_PACKAGES.findall(message) for name in names.split(", "))
+        packages = [name for name in listed if _JAVA_PACKAGE.fullmatch(name)]
+        found.append(java_packages.missing_message(snapshot, packages) if packages else "")
+    return [one for one in found if one]
 
 
 def missing_packages_hint(setup: str | None, modules: Sequence[str]) -> str:
