@@ -32,6 +32,9 @@ def test_an_sdk_that_is_not_on_the_path_is_found_as_the_runtime_finds_it(monkeyp
         assert not is_installed("dotnet")
         root = sdk_in(folder)
         assert is_installed("dotnet")
+        assert not is_installed("MSBuild"), "an SDK that only compiles programs does not build projects"
+        (root / "sdk/3.1.1/MSBuild.dll").touch()
+        assert is_installed("MSBuild")
         assert not is_installed("gradle")
         for command in (("dotnet", "test"), ("/bin/sh", "-c", "cd a && dotnet run")):
             assert [tool.root for tool in tools_of_command(command)] == [root.resolve()]

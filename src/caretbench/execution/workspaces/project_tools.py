@@ -39,16 +39,22 @@ def _dotnet() -> ProjectTool | None:
     return ProjectTool(sdk.root, ".", sdk.version, {**sdk.environment, **quiet, "DOTNET_ROOT": str(sdk.root)})
 
 
+def _msbuild() -> ProjectTool | None:
+    """Return the SDK if it can build projects; one that only compiles programs has no MSBuild."""
+    sdk = find_dotnet_sdk()
+    return _dotnet() if sdk is not None and (sdk.compiler.parents[1] / "MSBuild.dll").is_file() else None
+
+
 def _jdk() -> ProjectTool | None:
     jdk = usable_jdk()
     return ProjectTool(jdk[0], "bin", jdk[1], {"JAVA_HOME": str(jdk[0])}) if jdk is not None else None
 
 
 _FINDERS: Final[Mapping[str, Callable[[], ProjectTool | None]]] = {
-    "dotnet": _dotnet, "java": _jdk, "javac": _jdk, "mvn": _jdk, "gradle": _jdk,
+    "dotnet": _dotnet, "MSBuild": _msbuild, "java": _jdk, "javac": _jdk, "mvn": _jdk, "gradle": _jdk,
 }  # fmt: skip
 """Programs whose toolchain has a finder of its own; Maven and Gradle run on the JDK."""
-_OF_TOOLCHAIN: Final = frozenset({"dotnet", "java", "javac"})
+_OF_TOOLCHAIN: Final = frozenset({"dotnet", "MSBuild", "java", "javac"})
 """Programs that are part of the toolchain itself."""
 
 
