@@ -38,7 +38,7 @@ import javax.tools.ToolProvider;
 /**
  * Compiles a project of plain sources and runs its tests, in one virtual machine.
  *
- * <p>usage: JavaProject [--prepare] [--sources FOLDER...] [--javac=OPTION...] (--main CLASS | --junit)
+ * <p>usage: JavaProject [--prepare] [--sources FOLDER...] [--javac=OPTION...] (--main CLASS | --junit [CLASS...])
  *     [--all-failures]
  *
  * <p>The lines of the variable CARETBENCH_JAVA_EXCLUDED name tests that do not count, CLASS::METHOD, and files that are
@@ -73,8 +73,9 @@ final class JavaProject {
         }
         ClassLoader.getSystemClassLoader().setDefaultAssertionStatus(true);
         if (options.containsKey("--junit") || options.containsKey("--junit4")) {
+            List<String> classes = options.getOrDefault("--junit", List.of());
             boolean allFailures = options.containsKey("--all-failures");
-            boolean passed = new JavaTests(project.sources, EXCLUDED, allFailures).run();
+            boolean passed = new JavaTests(project.sources, classes, EXCLUDED, allFailures).run();
             System.exit(passed && project.uncompiled.isEmpty() ? 0 : 1);
         }
         run(options.get("--main").get(0));

@@ -13,13 +13,14 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
- * Runs the test classes of a project, up to the first with a failure.
+ * Runs the test classes of a project, or those that are named, up to the first with a failure.
  *
  * <p>Those of JUnit 3 and 4 run by JUnitCore, all others by the launcher of the JUnit platform, where it is on the class
  * path: that finds the tests of JUnit 5. Neither is needed to compile this: a project brings its own.
@@ -32,13 +33,19 @@ final class JavaTests {
     private final List<Path> sources;
     private final Set<String> excluded;
     private final boolean allFailures;
+    private final List<String> names;
     private final Object launcher;
     private final PrintStream out = System.out;
     private long ran;
 
-    /** The tests of sources; those of the names CLASS::METHOD in excluded count for nothing, whatever they do. */
-    JavaTests(List<Path> sources, List<String> excluded, boolean allFailures) throws ReflectiveOperationException {
+    /**
+     * The tests of sources, or of the named classes; those of the names CLASS::METHOD in excluded count for nothing,
+     * whatever they do.
+     */
+    JavaTests(List<Path> sources, List<String> names, List<String> excluded, boolean allFailures)
+            throws ReflectiveOperationException {
         this.sources = sources;
+        this.names = names;
         this.excluded = Set.copyOf(excluded);
         this.allFailures = allFailures;
         this.launcher = launcher();
@@ -65,11 +72,7 @@ final class JavaTests {
     /** Runs them all, or up to the first class with a failure; gives whether all pass. */
     boolean run() throws ReflectiveOperationException {
         long failed = 0;
-        for (Path source : sources) {
-            Class<?> type = declaredIn(source);
-            if (type == null) {
-                continue;
-            }
+        for (Class<?> type : classes()) {
             failed += isJunit4(type) ? runByJunit4(type) : launcher != null ? runByLauncher(type) : 0;
             if (failed > 0 && !allFailures) {
                 break;
@@ -77,6 +80,17 @@ final class JavaTests {
         }
         out.println(failed > 0 ? "Tests run: " + ran + ",  Failures: " + failed : "OK (" + ran + " tests)");
         return failed == 0;
+    }
+
+    private List<Class<?>> classes() throws ClassNotFoundException {
+        List<Class<?>> found = new ArrayList<>();
+        for (String name : names) {
+            found.add(Class.forName(name, false, ClassLoader.getSystemClassLoader()));
+        }
+        if (names.isEmpty()) {
+            sources.stream().map(JavaTests::declaredIn).filter(Objects::nonNull).forEach(found::add);
+        }
+        return found;
     }
 
     private long runByJunit4(Class<?> type) throws ReflectiveOperationException {
