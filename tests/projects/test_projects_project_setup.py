@@ -197,6 +197,7 @@ def test_unittest_begins_where_it_finds_tests(path: str, command: str, tmp_path:
         ({"test": "yarn lint && vitest --typecheck", "lint": "prettier -c ."}, f"vitest {VITEST}"),
         ({"test": "run-s test:*", "test:types": "tsd", "test:unit": "pnpm exec vitest run"}, f"vitest run {VITEST}"),
         ({"test": "pnpm run /^test:/", "test:lint": "oxlint", "test:unit": "pnpm tape a.js"}, "tape a.js"),
+        ({"test": "pnpm bnt --coverage 100 --coverage-exclude '**/*.test.ts'"}, "bnt"),
         ({"test": "npm run unit -- --grep fast", "unit": "mocha"}, f"mocha --grep fast {MOCHA}"),
         ({"test": "borp && npm run test:typescript", "test:typescript": "tstyche"}, f"borp {BORP}"),
         ({"test": "node --test --test-reporter=dot"}, f"node --test {NODE}"),

@@ -10,12 +10,12 @@ import pytest
 
 from caretbench.files import DataError
 from caretbench.problem import InlineSplice, Problem, Provenance
+from caretbench.suites.c3bench.checked_functions import CheckedFunction, read_functions
 from caretbench.suites.c3bench.implementations.equivalents import equivalent_contexts
 from caretbench.suites.c3bench.predicates import failed_predicates
 from caretbench.suites.c3bench.problem_building import implementation_problems, scale_problem
 from caretbench.suites.c3bench.scale.scale_instructions import stated_specification
 from caretbench.suites.c3bench.scale.scale_middles import scale_middles
-from caretbench.suites.c3bench.tested_functions import TestedFunction, read_functions
 
 OURS = Provenance(source="written for this test")
 TEXT = '''def largest(values):
@@ -30,7 +30,7 @@ TEXT = '''def largest(values):
     return best, count
 '''
 TEST = "def check(candidate):\n    assert candidate([1, 2, 8, 3]) == (8, 2)\n    assert candidate([]) == (0, 0)\n"
-FUNCTION = TestedFunction("ours/0", "largest", TEXT, TEST, OURS)
+FUNCTION = CheckedFunction("ours/0", "largest", TEXT, TEST, OURS)
 
 
 def problems() -> list[Problem]:
@@ -93,9 +93,8 @@ def test_references_of_scale_satisfy_what_their_instructions_say(language: str, 
         assert failed_predicates(problem, "") != []
         stated = stated_specification(problem.caret.instruction or "", language)
         assert stated is not None
-        assert (stated.kind, stated.node, stated.n, stated.header_in_prefix) == (
-            middle.specification.kind, middle.specification.node, middle.specification.n, middle.specification.header_in_prefix
-        )  # fmt: skip
+        for name in ("kind", "node", "n", "header_in_prefix"):
+            assert getattr(stated, name) == getattr(middle.specification, name)
 
 
 def test_a_source_that_does_not_parse_has_no_middles() -> None:
@@ -114,12 +113,8 @@ ROW = {
 
 def test_functions_are_read_once_from_the_released_layout(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl.gz"
-    changes = (
-        {},
-        {"task_id": "SingleLineInfilling/HumanEval/0/L1"},
-        {"task_id": "HumanEval/7", "suffix": "\n", "x": 1},
-    )
-    rows = [ROW | change for change in changes]
+    other = ROW | {"task_id": "HumanEval/7", "suffix": "\n", "more": 1}
+    rows = [ROW, ROW | {"task_id": "SingleLineInfilling/HumanEval/0/L1"}, other]
     path.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode()))
     first, second = read_functions(path, OURS)
     assert (first.id, first.text, first.entry_point) == ("HumanEval/0", "def f(a):\n    return a\n", "f")

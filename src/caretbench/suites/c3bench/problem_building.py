@@ -7,10 +7,10 @@ from typing import TypeVar
 
 from caretbench.files import sha256_text
 from caretbench.problem import Caret, InlineSplice, PredicateCheck, Problem, ProgramCheck, Provenance
+from caretbench.suites.c3bench.checked_functions import CheckedFunction
 from caretbench.suites.c3bench.implementations.equivalents import EquivalentContext
 from caretbench.suites.c3bench.scale.scale_instructions import scale_instructions
 from caretbench.suites.c3bench.scale.scale_middles import ScaleMiddle
-from caretbench.suites.c3bench.tested_functions import TestedFunction
 
 SUITE = "c3bench"
 FEATURES_PREDICATE = "features"
@@ -19,7 +19,7 @@ SCALE_PREDICATE = "scale"
 TextT = TypeVar("TextT")
 
 
-def implementation_problems(function: TestedFunction, context: EquivalentContext) -> list[Problem]:
+def implementation_problems(function: CheckedFunction, context: EquivalentContext) -> list[Problem]:
     """Return a problem for each implementation of a context; all show the same text under different instructions."""
     prefix, suffix = function.text[: context.start], function.text[context.end :]
     tests = f"{suffix}\n\n{function.test}\n\ncheck({function.entry_point})\n"

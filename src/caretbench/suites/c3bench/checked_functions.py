@@ -12,10 +12,8 @@ from caretbench.files import DataError, describe_validation_error, read_lines
 from caretbench.problem import Provenance
 
 
-class TestedFunction(NamedTuple):
+class CheckedFunction(NamedTuple):
     """A function in a program, and the text that defines ``check(candidate)``, its tests."""
-
-    __test__ = False  # not a test itself
 
     id: str
     entry_point: str
@@ -35,7 +33,7 @@ class _FunctionRow(BaseModel):
     suffix: str = ""
 
 
-def read_functions(path: Path, provenance: Provenance) -> list[TestedFunction]:
+def read_functions(path: Path, provenance: Provenance) -> list[CheckedFunction]:
     """Return the functions of a JSONL file (``.gz`` too), each once; its first row counts.
 
     A row's program is ``prompt + canonical_solution + suffix``; its function is named by ``task_id`` without the first
@@ -44,7 +42,7 @@ def read_functions(path: Path, provenance: Provenance) -> list[TestedFunction]:
     Raises:
         DataError: a row lacks a field; the message has file and line.
     """
-    found: dict[str, TestedFunction] = {}
+    found: dict[str, CheckedFunction] = {}
     for number, value in read_lines(path):
         try:
             row = _FunctionRow.model_validate_json(json.dumps(value), strict=True)
@@ -53,7 +51,7 @@ def read_functions(path: Path, provenance: Provenance) -> list[TestedFunction]:
         name = _function_id(row.task_id)
         if name not in found:
             text = row.prompt + row.canonical_solution + row.suffix
-            found[name] = TestedFunction(name, row.entry_point, text, row.test, provenance)
+            found[name] = CheckedFunction(name, row.entry_point, text, row.test, provenance)
     return list(found.values())
 
 
