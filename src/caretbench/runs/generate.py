@@ -17,9 +17,9 @@ from caretbench.runs.request_stage import (
     RequestStage,
     StageCounts,
     StageRequests,
-    replace_surrogates,
 )
 from caretbench.runs.run_folder import RunFolder
+from caretbench.surrogates import join_surrogates, replace_surrogates
 
 
 class GenerationStage:
@@ -105,7 +105,7 @@ class _Completing(StageRequests[Problem]):
             model=self._tested_model.name,
             parameters=self._tested_model.parameters,
             sample=answer.sample,
-            text=replace_surrogates(answer.text),
+            text=join_surrogates(answer.text),
             finish_reason=replace_surrogates(answer.finish_reason),
             prompt=self._tested_model.strategy.key,
             usage=answer.usage,

@@ -20,6 +20,7 @@ from caretbench.models import FailureKind, ModelAnswer, ModelClient, ModelFailur
 from caretbench.problem import Row
 from caretbench.redaction import redact
 from caretbench.runs.plans.prices import CostBudget, Price
+from caretbench.surrogates import replace_surrogates
 
 MAX_FAILED_REQUESTS = 20
 """Number of failed requests in a row, before the first answer, after which no more are sent: a wrong key or address."""
@@ -317,16 +318,9 @@ class RequestStage(Generic[Item]):
     def _miss(
         self, entry: PendingRequest[Item], samples: tuple[int, ...], kind: FailureKind, message: str, attempts: int = 0
     ) -> None:
-        message = redact(replace_surrogates(message) or "")
+        message = redact(replace_surrogates(message))
         self.tally.first_message = self.tally.first_message or message
         self.tally.missing[kind] += len(samples)
         for sample in samples:
             self._errors.add(self._work.missing(entry, sample, kind, message, attempts))
         self._report(len(samples), self.tally)
-
-
-def replace_surrogates(text: str | None) -> str | None:
-    """Return the text with lone surrogates replaced by U+FFFD, so that it can be written as UTF-8."""
-    if text is None or text.isascii():
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -16,8 +16,9 @@ from caretbench.redaction import redact
 from caretbench.runs.building.config import BuildModelsConfig
 from caretbench.runs.model_under_test import worst_cost
 from caretbench.runs.plans.prices import Price
-from caretbench.runs.request_stage import PendingRequest, StageRequests, replace_surrogates
+from caretbench.runs.request_stage import PendingRequest, StageRequests
 from caretbench.suites.build_models import BuildRequest
+from caretbench.surrogates import replace_surrogates
 
 BuildAnswerKey = tuple[str, str, str, str, str]
 """Role, request, prompt, model, parameters."""

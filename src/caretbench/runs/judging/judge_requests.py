@@ -22,9 +22,9 @@ from caretbench.runs.request_stage import (
     RequestStage,
     StageCounts,
     StageRequests,
-    replace_surrogates,
 )
 from caretbench.runs.run_folder import JudgementKey, MissingJudgement, RunFolder
+from caretbench.surrogates import join_surrogates, replace_surrogates
 
 RequestedJudgements = tuple[DistinctText, Sequence[int]]
 """A text, and the numbers of the repeats in which it is to be judged."""
@@ -83,7 +83,7 @@ class JudgeRequests(StageRequests[DistinctText]):
     def _request(
         self, subject: DistinctText, repeats: tuple[int, ...], earlier_cost: float | None
     ) -> PendingRequest[DistinctText]:
-        prompt: ChatPrompt = render(self.criterion, subject.problem, subject.text, repeats[0])
+        prompt: ChatPrompt = render(self.criterion, subject.problem, replace_surrogates(subject.text), repeats[0])
         identity = f"{subject.problem.id}#{subject.answer[:12]}#{repeats[0]}"
         return PendingRequest(identity, subject, repeats, prompt, earlier_cost=earlier_cost)
 
@@ -110,7 +110,7 @@ class JudgeRequests(StageRequests[DistinctText]):
             **self._identity(pending, answer.sample),
             values=parsed.values,
             fault=parsed.fault,
-            text=replace_surrogates(answer.text),
+            text=join_surrogates(answer.text),
             attempts=pending.attempt,
             usage=answer.usage,
             cost=cost,
