@@ -51,11 +51,14 @@ def reproduce(
         return
     text = completion.text
     steps: tuple[str, ...] = ()
+    refusal: str | None = None
     if text is not None and completion.model != REFERENCE and isinstance(problem.shown, Caret):
-        text, steps = find_policy(manifest.policy).apply(text, problem.shown)
+        extracted = find_policy(manifest.policy).apply(text, problem.shown)
+        steps, refusal = extracted.steps, extracted.refusal
+        text = None if refusal else extracted.text
     request = load_suite(manifest.suite).submitted_request(problem, text, manifest.profile, manifest.variants)
     if request is None:
-        result = verdicts.result_without_program(problem)
+        result = verdicts.result_without_program(problem, refusal)
     else:
         [result] = list(open_executor(1, use_cache=False).submit([request]))
     flags: tuple[str, ...] = ()
