@@ -1,20 +1,24 @@
 """Fetch the real projects of ``projects.toml``, unpack them, and say how they are mined.
 
-Archives are taken from package registries over https and must have the pinned SHA-256; what is there already is not
-fetched again. Nothing of a project is run here: it is set up and tested by ``caretbench build``, behind walls.
+Archives are taken from package registries over https and must have the pinned SHA-256; of git repositories the pinned
+commit is fetched, whose hash git checks. What is there already is not fetched again. Nothing of a project is run here:
+it is set up and tested by ``caretbench build``, behind walls.
 Usage: python benchmarks/fetch_projects.py DEST [NAME …]
 """
 
 from __future__ import annotations
 
+import re
 import shutil
+import subprocess
 import sys
 import tarfile
 import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
+from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from caretbench.download import PinnedFile, download_file, is_complete
 from caretbench.errors import DataError
@@ -37,18 +41,33 @@ class Project(BaseModel):
     source: str
     revision: str
     url: str = Field(pattern=r"^https://")
-    size: int = Field(gt=0)
-    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    """Address of an archive, or of a git repository (``….git``), with ``#FOLDER`` for a folder of it."""
+    size: int | None = Field(default=None, gt=0)
+    sha256: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
     exclude: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     setup: str | None = None
-    checks: tuple[CheckSettings, ...] = Field(min_length=1)
+    checks: tuple[CheckSettings, ...] = ()
     files: dict[str, str] = {}
+
+    @model_validator(mode="after")
+    def _is_pinned(self) -> Self:
+        """Refuse what is not pinned: an archive by its hash, a repository by a commit."""
+        if self.is_repository and not re.fullmatch("[0-9a-f]{40}", self.revision):
+            raise ValueError("the revision of a git repository is a whole commit hash")
+        if not self.is_repository and (self.size is None or self.sha256 is None):
+            raise ValueError("an archive has size and sha256")
+        return self
+
+    @property
+    def is_repository(self) -> bool:
+        """True if ``url`` is a git repository. The commit's hash is the hash of all its files."""
+        return self.url.partition("#")[0].endswith(".git")
 
     @property
     def pinned(self) -> PinnedFile:
         """Its archive, below the folder of archives."""
-        return PinnedFile(PurePosixPath(self.url).name, self.size, self.sha256)
+        return PinnedFile(PurePosixPath(self.url).name, self.size or 0, self.sha256 or "")
 
     @property
     def settings(self) -> ProjectSettings:
@@ -58,7 +77,8 @@ class Project(BaseModel):
 
     def command(self, place: Path) -> str:
         """The line that mines it."""
-        return f"caretbench build simcopilot {place} --language {self.language} -o {place}-tasks"
+        setup = "" if self.checks or self.setup else " --setup auto"
+        return f"caretbench build simcopilot {place} --language {self.language}{setup} -o {place}-tasks"
 
 
 def projects(table: Path = TABLE) -> tuple[Project, ...]:
@@ -115,6 +135,33 @@ def unpack(archive: Path, place: Path) -> None:
         shutil.rmtree(aside, ignore_errors=True)
 
 
+def check_out(project: Project, place: Path) -> None:
+    """Fetch one commit of a git repository, without its history, as ``place``.
+
+    Raises:
+        DataError: git cannot fetch it, or the folder is not in it.
+    """
+    aside = place.with_name(f".{place.name}.fetching")
+    shutil.rmtree(aside, ignore_errors=True)
+    address, _, folder = project.url.partition("#")
+    steps = (["init", "-q", "."], ["fetch", "-q", "--depth", "1", address, project.revision],
+             ["checkout", "-q", "--detach", project.revision])  # fmt: skip
+    try:
+        aside.mkdir(parents=True)
+        for step in steps:
+            done = subprocess.run(
+                [shutil.which("git") or "git", *step], cwd=aside, capture_output=True, text=True, check=False
+            )
+            if done.returncode:
+                raise DataError(f"{project.name}: git {step[0]} {address}: {done.stderr.strip()}")
+        shutil.rmtree(aside / ".git")
+        if not (aside / folder).is_dir():
+            raise DataError(f"{project.name}: no folder {folder} in {address}")
+        (aside / folder).rename(place)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
 def prepare(project: Project, folder: Path) -> Path:
     """The project, fetched, unpacked and with its settings; what is there already stays.
 
@@ -122,14 +169,17 @@ def prepare(project: Project, folder: Path) -> Path:
         DataError: it cannot be fetched or unpacked.
     """
     place = folder / project.name
-    if not place.is_dir():
+    if project.is_repository and not place.is_dir():
+        check_out(project, place)
+    elif not place.is_dir():
         archives = folder / ARCHIVES
         if not is_complete(project.pinned, archives):
             download_file(project.pinned, "", archives, url=project.url)
         unpack(archives / project.pinned.path, place)
     for path, text in project.files.items():
         (place / path).write_text(text.lstrip("\n"))
-    (place / SETTINGS_FILE).write_text(toml(project.settings))
+    if project.checks or project.setup:
+        (place / SETTINGS_FILE).write_text(toml(project.settings))
     return place
 
 

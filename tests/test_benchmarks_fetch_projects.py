@@ -8,12 +8,14 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from pydantic import ValidationError
 
 from caretbench.errors import DataError
 from caretbench.execution.bundles import bundle_specs
 from caretbench.files import sha256_file
 from caretbench.projects.language_tables import project_tables
 from caretbench.projects.setup.settings import SETTINGS_FILE, read_settings
+from tests.support.git_repository import git
 
 SCRIPT = Path(__file__).parents[1] / "benchmarks" / "fetch_projects.py"
 
@@ -47,7 +49,7 @@ def test_the_table_fits_its_schema_and_names_what_there_is(fetching: ModuleType)
     bundles = {check.bundle for project in table for check in project.checks} - {None}
     assert bundles <= set(bundle_specs())
     for project in table:
-        assert project.pinned.path.endswith((".tar.gz", ".tar.xz"))
+        assert project.is_repository or project.pinned.path.endswith((".tar.gz", ".tar.xz"))
         assert all(not Path(path).is_absolute() and ".." not in path for path in project.files)
 
 
@@ -97,3 +99,30 @@ def test_archives_that_do_not_hold_one_folder_are_refused(
 def test_unknown_names_are_refused(fetching: ModuleType, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no project is named nobody; known: markdown"):
         fetching.main(tmp_path, ["nobody"])
+
+
+def test_a_project_is_prepared_from_a_commit_and_built_without_settings(
+    fetching: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    origin = tmp_path / "origin"
+    (origin / "packages/some").mkdir(parents=True)
+    (origin / "packages/some/lib.js").write_text("a\n")
+    git(origin, "init", "-q", "-b", "main")
+    git(origin, "add", "-A")
+    git(origin, "-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "-qm", "One")
+    address = "https://nowhere.invalid/some.git"
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+    monkeypatch.setenv("GIT_CONFIG_KEY_0", f"url.{origin}.insteadOf")
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", address)
+    fields = {"name": "some", "language": "javascript", "licence": "MIT", "source": "here"}
+    commit = git(origin, "rev-parse", "HEAD")
+    project = fetching.Project(**fields, revision=commit, url=f"{address}#packages/some")
+    made = fetching.prepare(project, tmp_path / "projects")
+    assert [path.name for path in made.iterdir()] == ["lib.js"]
+    assert project.command(made).endswith(f"{made} --language javascript --setup auto -o {made}-tasks")
+    other = fetching.Project(**{**fields, "name": "other"}, url=f"{address}#packages/other", revision=commit)
+    with pytest.raises(DataError, match="no folder packages/other"):
+        fetching.prepare(other, tmp_path / "projects")
+    for wrong in ({"revision": "v1", "url": address}, {"revision": "1", "url": "https://nowhere.invalid/a.tar.gz"}):
+        with pytest.raises(ValidationError):
+            fetching.Project(**fields, **wrong)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,17 +16,25 @@ _TIMEOUT_S = 30.0
 
 
 class PinnedFile(NamedTuple):
-    """Pinned file: path below the root, size in bytes, SHA-256."""
+    """Pinned file: path below the root, size in bytes, SHA-256; or, if these are unknown, its name as a blob of git."""
 
     path: str
-    size: int
-    sha256: str
+    size: int = 0
+    sha256: str = ""
+    git_blob: str = ""
+
+    def is_at(self, path: Path) -> bool:
+        """Return whether the content of the file at ``path`` is the pinned one."""
+        if self.git_blob:
+            data = path.read_bytes()
+            return hashlib.sha1(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).hexdigest() == self.git_blob
+        return path.stat().st_size == self.size and sha256_file(path) == self.sha256
 
 
 def is_complete(pinned: PinnedFile, folder: Path) -> bool:
-    """Return whether ``folder`` contains the file with its pinned size and hash."""
+    """Return whether ``folder`` contains the file with its pinned content."""
     path = folder / pinned.path
-    return path.is_file() and path.stat().st_size == pinned.size and sha256_file(path) == pinned.sha256
+    return path.is_file() and pinned.is_at(path)
 
 
 def copy_file(pinned: PinnedFile, source: Path, folder: Path) -> None:
@@ -89,7 +98,7 @@ def download_file(
             except httpx.HTTPError as error:
                 reason = f"{type(error).__name__}: {error}".replace(address, without_password(address))
                 continue
-            if sha256_file(part) == pinned.sha256:
+            if pinned.is_at(part):
                 part.replace(folder / pinned.path)
                 return
             part.unlink()

@@ -152,8 +152,9 @@ class TestsCheck(Row):
     ``command`` starts in ``directory`` of the project; it must end with exit status 0, at least ``minimum_tests`` of
     the reports ``junit`` (paths or patterns) must have passed, and ``output``, where given, must be printed.
     ``prepare`` runs once in the project as it is, to save time: ``command`` finds what it left, and does all without
-    it. ``tests`` names the tests that reach the span; empty: all. ``bundle`` names the packages that are bound
-    read-only, and ``reference_s`` the CPU seconds that the reference took, from which limits follow.
+    it. ``tests`` names the tests that reach the span; empty: all. ``excluded_tests`` do not run, by the names that the
+    runner's plugin, or else its reports, have for them. ``bundle`` names the packages that are bound read-only, and
+    ``reference_s`` the CPU seconds that the reference took, from which limits follow.
     """
 
     __test__ = False  # not a test itself
@@ -162,6 +163,7 @@ class TestsCheck(Row):
     command: tuple[str, ...]
     prepare: tuple[str, ...] = Field(default=(), exclude_if=lambda words: not words)
     tests: tuple[str, ...] = ()
+    excluded_tests: tuple[str, ...] = Field(default=(), exclude_if=lambda names: not names)
     needs: tuple[str, ...] = ()
     directory: str = "."
     environment: Mapping[str, str] = Field(default_factory=dict)

@@ -40,10 +40,11 @@ def hello(name: str | None) -> bytes:
 def test_the_data_file_names_hosts_once_on_the_usual_ports() -> None:
     hosts = public_index_hosts()
     assert len({host.name for host in hosts}) == len(hosts)
-    assert {"pypi.org", "files.pythonhosted.org", "registry.npmjs.org"} <= {host.name for host in hosts}
+    assert {host.name for host in hosts if host.trusted} == {  # the defaults of pip, npm and Maven
+        "pypi.org", "files.pythonhosted.org", "registry.npmjs.org", "repo.maven.apache.org", "repo1.maven.org",
+    }  # fmt: skip
     for host in hosts:
         assert host.about
-        assert not host.explicit
         assert set(host.ports) <= {80, 443}
         assert not is_ip_address(host.name)
 
@@ -59,7 +60,7 @@ def test_a_host_may_be_named_without_telling_tools_of_it() -> None:
     policy = index_policy({"PIP_INDEX_URL": "https://mirror.corp/simple"}, ["https://files.corp:8443"])
     host = policy.find_host("files.corp")
     assert host is not None
-    assert (host.ports, host.explicit) == ((8443,), True)
+    assert (host.ports, host.trusted) == ((8443,), True)
     assert dict(policy.settings) == {"PIP_INDEX_URL": "https://mirror.corp/simple"}
     with pytest.raises(DataError, match="a host is no address"):
         index_policy({}, ["files.corp"])
@@ -75,11 +76,11 @@ def test_what_the_user_names_may_be_reached_and_its_keys_go_no_further() -> None
     )
     mirror, plain, public = (policy.find_host(name) for name in ("mirror.corp", "10.0.0.5", "pypi.org"))
     assert mirror is not None
-    assert (mirror.ports, mirror.explicit) == ((8443,), True)
+    assert (mirror.ports, mirror.trusted) == ((8443,), True)
     assert plain is not None
     assert plain.ports == (80,)
     assert public is not None
-    assert public.explicit
+    assert public.trusted
     assert "hunter2secret" not in policy.model_dump_json()
     told = proxy_environment(policy)
     assert told["PIP_INDEX_URL"] == "https://mirror.corp:8443/simple"
@@ -103,7 +104,7 @@ def test_what_names_no_index_is_refused_without_its_key(settings: dict[str, str]
 
 
 @pytest.mark.parametrize(
-    ("address", "public", "explicit"),
+    ("address", "public", "trusted"),
     [
         ("151.101.0.223", "", ""),
         ("2a04:4e42::223", "", ""),
@@ -124,9 +125,9 @@ def test_what_names_no_index_is_refused_without_its_key(settings: dict[str, str]
         ("224.0.0.1", "no single host's", "no single host's"),
     ],
 )
-def test_addresses_are_judged_also_when_wrapped(address: str, public: str, explicit: str) -> None:
-    assert address_refusal(address, explicit=False) == public
-    assert address_refusal(address, explicit=True) == explicit
+def test_addresses_are_judged_also_when_wrapped(address: str, public: str, trusted: str) -> None:
+    assert address_refusal(address, trusted=False) == public
+    assert address_refusal(address, trusted=True) == trusted
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "[::1]", "2130706433", "0x7f.1", "127.1", "10.0.0.1."])

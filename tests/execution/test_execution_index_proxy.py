@@ -18,7 +18,7 @@ import pytest
 from caretbench.errors import DataError
 from caretbench.execution.execution_types import Limits, Status, WarmSettings
 from caretbench.execution.sandbox import bubblewrap as walls
-from caretbench.execution.sandbox.package_index.index_policy import IndexHost, IndexPolicy
+from caretbench.execution.sandbox.package_index.index_policy import IndexHost, IndexPolicy, index_policy
 from caretbench.execution.sandbox.package_index.index_proxy import IndexProxy
 from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, SandboxUnavailable
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
@@ -78,7 +78,7 @@ def echo() -> Iterator[int]:
 def policy(*ports: int, **bounds: Any) -> IndexPolicy:
     """``index.test`` on these ports is the user's, ``public.test`` is as from the data file."""
     hosts = (
-        IndexHost(name="index.test", ports=ports or (1,), explicit=True),
+        IndexHost(name="index.test", ports=ports or (1,), trusted=True),
         IndexHost(name="public.test", ports=ports or (1,)),
     )
     return IndexPolicy(hosts=hosts, **bounds)
@@ -188,7 +188,7 @@ def test_a_plain_request_reaches_the_index_without_what_is_the_proxys(index: htt
     ],
 )
 def test_what_is_refused_says_why_once(request_line: str, said: str, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING), Open(policy()) as opened:
+    with caplog.at_level(logging.INFO, "caretbench"), Open(policy()) as opened:
         answer = opened.ask(request_line)
     assert answer.startswith("HTTP/1.1 403 ")
     assert said in answer
@@ -297,6 +297,25 @@ def test_bytes_are_bounded_both_ways(echo: int, index: http.server.HTTPServer) -
     assert opened.proxy.refusals == ["more than 100 bytes were received"]
 
 
+def test_a_refusal_names_the_option_that_allows_it() -> None:
+    with Open(policy(), [("10.0.0.1",), ("10.0.0.1",), ("169.254.169.254",)]) as opened:
+        for _ in range(3):
+            opened.ask("GET http://public.test:1/ HTTP/1.1")
+        opened.ask("CONNECT evil.test:443 HTTP/1.1")
+        opened.ask("CONNECT public.test:8443 HTTP/1.1")
+    assert opened.proxy.refusals == [
+        "public.test has an address that is not public: 10.0.0.1; --index http://public.test:1 allows it",
+        "public.test has an address that is link-local: 169.254.169.254",
+        "evil.test is not a package index that may be reached; --index https://evil.test allows it",
+        "public.test may be reached on port 1, not 8443; --index https://public.test:8443 allows it",
+    ]
+    named = index_policy({}, ["http://public.test:1"]).hosts
+    allowed = IndexPolicy(hosts=(*named, *policy(443).hosts))
+    host = allowed.find_host("public.test")
+    assert host is not None
+    assert (host.ports, host.trusted) == ((1, 443), True)
+
+
 def test_connections_are_bounded_and_their_complaints_too() -> None:
     with Open(policy(concurrent_connections=2)) as opened:
         held = [opened.connect() for _ in range(2)]
@@ -312,8 +331,9 @@ def test_connections_are_bounded_and_their_complaints_too() -> None:
         with pytest.raises(ConnectionRefusedError):
             opened.connect()
     with Open(policy()) as opened:
-        for _ in range(120):
-            opened.ask("GET http://evil.test/ HTTP/1.1")
+        for n in range(120):
+            opened.ask(f"GET http://evil{n}.test/ HTTP/1.1")
+            opened.ask("GET http://evil0.test/ HTTP/1.1")
     assert len(opened.proxy.refusals) == 101
     assert opened.proxy.refusals[-1] == "further refusals are not listed"
 
@@ -431,7 +451,7 @@ print("then", answer)
 @pytest.mark.parametrize("overlay", [True, False])
 def test_a_command_in_a_project_reaches_the_index(box: Sandbox, index: http.server.HTTPServer, overlay: bool) -> None:
     rules = IndexPolicy(
-        hosts=(IndexHost(name="localhost", ports=(index.server_port,), explicit=True),),
+        hosts=(IndexHost(name="localhost", ports=(index.server_port,), trusted=True),),
         settings={"PIP_INDEX_URL": f"http://localhost:{index.server_port}/simple"},
     )
     with tempfile.TemporaryDirectory(prefix="caretbench-test-", dir="/var/tmp") as folder:
@@ -457,7 +477,7 @@ def test_a_command_in_a_project_reaches_the_index(box: Sandbox, index: http.serv
     assert ran.status is Status.PASSED, ran
     assert ran.file("page") == PAGE
     assert ran.stdout.text == "HTTP Error 403: Forbidden\n"
-    assert ran.refusals == ("evil.test is not a package index that may be reached",)
+    assert ran.refusals == ("evil.test is not a package index that may be reached; --index http://evil.test allows it",)
     assert ran.isolation is not None
     assert ran.isolation.network == "index"
 
@@ -471,7 +491,7 @@ def test_pip_downloads_a_package_from_the_real_index(box: Sandbox) -> None:
     except OSError:
         pytest.skip("the public index cannot be reached from here")
     # Explicit: a mirror may stand in for it, at an address that is not public.
-    rules = IndexPolicy(hosts=tuple(IndexHost(name=name, explicit=True) for name in names))
+    rules = IndexPolicy(hosts=tuple(IndexHost(name=name, trusted=True) for name in names))
     command = f"{PYTHON} -m pip --version >&2 || exit 3; {PYTHON} -m pip download -q --no-deps six==1.17.0 && ls"
     with IndexProxy(rules) as proxy:
         ran = box.run(Invocation(["/bin/sh", "-c", command], limits=LIMITS, index=proxy))

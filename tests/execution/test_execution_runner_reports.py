@@ -7,13 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caretbench.errors import DataError
-from caretbench.execution.workspaces.runner_reports import (
-    TestCounts,
-    TestOutcome,
-    parse_go_events,
-    parse_junit,
-    parse_report,
-)
+from caretbench.execution.workspaces.json_reports import parse_go_events, parse_jest_results, parse_report
+from caretbench.execution.workspaces.runner_reports import TestCounts, TestOutcome, parse_junit
 
 REPORT = b"""<?xml version="1.0" encoding="utf-8"?>
 <testsuites><testsuite name="outer"><properties><property name="testcase" value="x"/></properties>
@@ -91,7 +86,7 @@ def test_tests_are_counted_and_found_by_name() -> None:
         TestOutcome(name="z", outcome="passed"),
     ]
     counts = TestCounts.from_outcomes(tests)
-    assert (counts.passed, counts.failed, counts.errors, counts.skipped, counts.executed_count) == (2, 2, 2, 1, 6)
+    assert (counts.passed, counts.failed, counts.errors, counts.skipped) == (2, 2, 2, 1)
     assert counts.names("failed") == ("a.B::one", "a.B::two")
     assert counts.names("passed") == ("z",)
     assert counts.outcomes_by_name["a.B::one"].outcome == "failed"
@@ -133,3 +128,38 @@ def test_any_bytes_give_events_or_a_complaint(data: bytes) -> None:
             parse_go_events(text)
         except DataError:
             continue
+
+
+JEST = b"""{"numTotalTests":3,"success":false,"testResults":[
+{"name":"/tmp/work/test/a.test.js","status":"failed","message":"long","assertionResults":[
+{"fullName":"list is empty","status":"passed","duration":1500,"ancestorTitles":["list"]},
+{"fullName":"list fails","status":"failed","duration":null,"failureMessages":["expected 1"]},
+{"fullName":"later","status":"pending"}]},
+{"name":"/tmp/work/b.test.js","status":"failed","message":"Cannot find module","assertionResults":[]}]}"""
+
+
+def test_a_report_of_jest_is_read() -> None:
+    data = JEST.replace(b"\n", b"")
+    assert parse_report(data) == parse_jest_results(data) == [
+        TestOutcome(name="test/a.test.js::list is empty", outcome="passed", seconds=1.5),
+        TestOutcome(name="test/a.test.js::list fails", outcome="failed", message="expected 1"),
+        TestOutcome(name="test/a.test.js::later", outcome="skipped"),
+        TestOutcome(name="b.test.js", outcome="error", message="Cannot find module"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "data", [b'{"testResults": 3}', b'{"testResults": [{}]}', b'{"testResults": [' + b"[" * 99_999]
+)
+def test_a_malformed_report_of_jest_is_refused(data: bytes) -> None:
+    with pytest.raises(DataError, match="not a report of jest"):
+        parse_report(data)
+
+
+def test_suites_of_node_are_part_of_a_tests_name() -> None:
+    report = (
+        b'<testsuites><testcase name="a" classname="test"/><testsuite name="S"><testsuite name="T">'
+        b'<testcase name="b" classname="test"/></testsuite><testcase name="c" classname="test"/></testsuite>'
+        b'<testcase name="d" classname="test"/></testsuites>'
+    )
+    assert [test.name for test in parse_junit(report)] == ["test::a", "S > T::b", "S::c", "test::d"]

@@ -51,8 +51,12 @@ def cpu_seconds(policy: Policy, caret: Caret, text: str) -> float:
     return time.process_time() - start
 
 
+PARSER_BOUND = ("open", "braces", "comments", "thought ends", "calls", "templates", "generics", "nested")
+"""Shapes for which the parser itself, or its error recovery, may take more than linear time."""
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape not in PARSER_BOUND])
 @pytest.mark.parametrize("language", CARETS)
 def test_time_grows_with_the_length(language: str, shape: str) -> None:
     caret, length = CARETS[language], MAX_TEXT_CHARACTERS // 4

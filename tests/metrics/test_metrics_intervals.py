@@ -124,3 +124,30 @@ def test_a_benchmark_of_1800_problems_is_quick(clustered: bool) -> None:
     interval = bootstrap_mean(values, seed=1, clusters=clusters)
     assert time.process_time() - start < 0.8  # 0.2 s on the machine it was written on
     assert isinstance(interval, Interval)
+
+
+@pytest.mark.parametrize(
+    ("passes", "groups"),
+    [
+        ([1, 1, *[0] * 8], ["a"] * 7 + ["b"] * 3),
+        ([1, 0] * 5, ["a"] * 4 + ["b"] * 6),  # both groups have the same rate: nothing to resample
+        ([1] * 9 + [0], [f"g{n // 2}" for n in range(10)]),
+        ([0.5, 0.25, 0.75, 0.5], ["a", "a", "b", "b"]),
+    ],
+)
+def test_few_groups_give_no_narrower_interval_than_wilson_s_over_them(passes: list[float], groups: list[str]) -> None:
+    found = bootstrap_mean(passes, seed=0, clusters=["one"] * len(passes), overlap_groups=groups)
+    number = len(set(groups))
+    least = wilson(sum(passes) / len(passes) * number, number)
+    assert found.low <= least.low
+    assert found.high >= least.high
+    assert found.warning is not None
+    assert found.warning.startswith("only 1 cluster")
+
+
+def test_many_groups_and_other_scales_keep_the_bootstrap() -> None:
+    passes = [1.0, 0.0, 1.0, 0.0] * 20
+    many = bootstrap_mean(passes, seed=0, clusters=["one"] * 80, overlap_groups=[f"g{n // 2}" for n in range(80)])
+    assert many.high - many.low < 0.1  # all 40 groups have the same rate, but for none of them it is the whole
+    scores = bootstrap_mean([3, 4, 5, 4], seed=0, clusters=["one"] * 4, overlap_groups=["a", "a", "b", "b"])
+    assert scores.low >= 3

@@ -1,13 +1,15 @@
 """A project's own tests, before anything is put into it."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 
 import pytest
 
-from caretbench.execution.execution_types import CapturedOutput, Isolation, Status
+from caretbench.execution.execution_types import CapturedOutput, Isolation, ResultFile, Status
 from caretbench.execution.workspaces.runner_reports import TestOutcome
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
-from caretbench.projects.project_check import check_project, without_tests
+from caretbench.projects.project_check import check_project
+from caretbench.projects.runner_options import TEST_LOG
 from tests.support.fakes import ISOLATION
 
 PYTEST = WorkspaceRequest(id="p", snapshot="s", command=("python3", "-m", "pytest", "-x"), junit=("r.xml",))
@@ -88,7 +90,7 @@ def test_what_is_prepared_is_used_if_the_tests_pass_with_it_too(passes: bool) ->
 
 
 def flaky(request: WorkspaceRequest) -> WorkspaceResult:
-    bad = request.repeat % 3 == 1 and "not (test_clock)" not in request.command
+    bad = request.repeat % 3 == 1 and b"test_clock" not in request.patch.get(".caretbench-tools/excluded.json", b"")
     clock = TestOutcome(name="t.Clock::test_clock[3]", outcome="failed" if bad else "passed")
     other = TestOutcome(name="t.Clock::test_other", outcome="passed")
     return result(Status.FAILED if bad else Status.PASSED, tests=(clock, other))
@@ -97,7 +99,7 @@ def flaky(request: WorkspaceRequest) -> WorkspaceResult:
 def test_flaky_tests_are_named_and_left_out_where_the_runner_can() -> None:
     found = check_project(Engine(flaky), PYTEST)
     assert (found.fault, found.flaky_tests) == ("", ("t.Clock::test_clock[3]",))
-    assert found.request.command[-2:] == ("-k", "not (test_clock)")
+    assert found.excluded_tests == ("t.Clock::test_clock[3]",)
 
 
 def test_a_project_whose_runner_cannot_leave_them_out_is_refused() -> None:
@@ -114,10 +116,10 @@ def test_what_a_busy_machine_held_up_runs_again_alone_and_is_named() -> None:
             sizes.append(len(asked))
             yield from super().submit(asked)
 
-    engine = Busy(lambda request: flaky(request) if len(sizes) == 1 else flaky(PYTEST))
+    engine = Busy(lambda request: flaky(request) if len(sizes) == 2 else flaky(PYTEST))
     found = check_project(engine, PYTEST)
     assert (found.fault, found.flaky_tests, found.passed_alone) == ("", (), ("t.Clock::test_clock[3]",))
-    assert sizes == [3, 1, 1, 1]
+    assert sizes == [1, 2, 1, 1, 1]
     assert sorted(request.repeat for request in engine.asked) == [0, 1, 2, 3, 4, 5]
 
 
@@ -141,6 +143,71 @@ def test_a_make_that_finds_nothing_to_do_runs_no_test(said: str, nothing: bool) 
     assert found.fault.startswith("no_tests: ") is nothing
 
 
-def test_runners_with_a_choice_of_their_own_are_left_alone() -> None:
-    assert without_tests(("pytest", "-k", "fast"), ["A::b"]) is None
-    assert without_tests(("ctest",), ["ctest::a.b", "x"]) == ("ctest", "-E", r"^(a\.b|x)$")
+def test_a_test_that_hangs_ends_the_runs_and_is_named() -> None:
+    said = "caretbench: a test runs for more than 10 s: tests/test_a.py::test_b[x y]\n"
+    engine = Engine(lambda _request: result(Status.TIMEOUT, said, reason="it ran for longer than 300 s"))
+    found = check_project(engine, PYTEST, exclude_failing=True)
+    assert len(engine.asked) == 1
+    assert found.fault.startswith("tests_hang: it ran for longer than 300 s")
+    assert found.fault.endswith("exclude it with --exclude-test 'tests/test_a.py::test_b[x y]'")
+
+
+def with_failures(*names: str, passing: int = 3) -> Callable[[WorkspaceRequest], WorkspaceResult]:
+    """Answers of a runner whose tests of these names fail; with a log of all tests if one is asked for."""
+
+    def answer(request: WorkspaceRequest) -> WorkspaceResult:
+        excluded = json.loads(request.patch.get(".caretbench-tools/excluded.json", b"[]"))
+        bad = [name for name in names if name not in excluded]
+        rows = [{"test": f"t{n}", "outcome": "passed", "message": ""} for n in range(passing)]
+        rows += [{"test": name, "outcome": "failed", "message": f"E   OSError: {name}"} for name in bad]
+        log = ResultFile(path=TEST_LOG, pattern=TEST_LOG, data="\n".join(map(json.dumps, rows)).encode())
+        files = (log,) if TEST_LOG in request.results else ()
+        tests = tuple(TestOutcome(name=f"j.{name}", outcome="failed") for name in bad[:1])  # it stops at the first
+        tests = tests or tuple(TestOutcome(name=f"t{n}", outcome="passed") for n in range(passing))
+        return result(Status.FAILED if bad else Status.PASSED, files=files, tests=tests)
+
+    return answer
+
+
+def test_tests_that_fail_on_the_unchanged_project_are_excluded_and_listed() -> None:
+    engine = Engine(with_failures("a", "b"))
+    found = check_project(engine, PYTEST, exclude_failing=True)
+    assert (found.fault, dict(found.failing_tests)) == ("", {"a": "OSError: a", "b": "OSError: b"})
+    assert (found.excluded_tests, found.test_count) == (("a", "b"), 3)
+    insisted = check_project(engine, PYTEST)
+    assert (insisted.fault, insisted.failing_tests) == ("tests_fail: j.a", {})
+
+
+def test_a_project_of_which_most_tests_fail_is_refused() -> None:
+    found = check_project(Engine(with_failures("a", "b", passing=1)), PYTEST, exclude_failing=True)
+    assert found.fault == "tests_fail: 2 fail and 1 pass: a (OSError: a); b (OSError: b)"
+    assert found.failing_tests == {}
+
+
+def test_failing_tests_of_a_runner_that_cannot_exclude_are_named() -> None:
+    said = (
+        "FAIL: test_a (tests.test_shop.Shop.test_a)\nERROR: tests.test_b (unittest.loader._FailedTest.tests.test_b)\n"
+    )
+    engine = Engine(lambda _request: result(Status.FAILED, said + "OSError: Name or service not known"))
+    request = PYTEST.model_copy(update={"command": ("make", "test"), "junit": ()})
+    found = check_project(engine, request, exclude_failing=True)
+    assert found.fault.startswith("tests_need_network: a test (tests.test_shop.Shop.test_a, tests.test_b) needs")
+
+
+def test_slow_tests_are_those_that_take_most_of_a_long_run() -> None:
+    def timed(*seconds: float) -> tuple[TestOutcome, ...]:
+        return tuple(TestOutcome(name=f"t{n}", outcome="passed", seconds=each) for n, each in enumerate(seconds))
+
+    def slow(tests: tuple[TestOutcome, ...], wall_s: float = 9.0) -> tuple[str, ...]:
+        return check_project(Engine(lambda _request: result(tests=tests, wall_s=wall_s)), PYTEST).slow_tests
+
+    assert slow(timed(0.01, 0.02, 0.01, 6.0, 0.5)) == ("t3", "t4")
+    assert slow(timed(0.01, 0.02, 0.01, 6.0, 0.5), wall_s=1.0) == ()
+    assert slow(timed(1.0, 1.0, 1.0)) == ()
+    assert slow(timed(*[0.1] * 90, 0.5)) == ()
+    assert slow(()) == ()
+
+
+def test_an_answer_that_waits_for_ever_ends_by_the_time_of_the_tests() -> None:
+    found = check_project(Engine(lambda _request: result(cpu_s=20.0, wall_s=8.2)), PYTEST)
+    assert (found.request.limits.cpu_s, found.request.limits.wall_s) == (120.0, 90.0)

@@ -1,22 +1,38 @@
 """What a project's files tell about how it is tested and what it needs, and what is said where that is not there."""
 
 import json
+import re
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.projects.setup import command_detection, python_packages
+from caretbench.projects.setup import command_detection, missing_packages, python_packages
 from caretbench.projects.setup.command_detection import detect_command, project_checks
 from caretbench.projects.setup.package_scripts import test_script as script_of
 from caretbench.projects.setup.project_setup import resolve_setup, setup_command, with_setup_hint
-from caretbench.projects.setup.python_packages import import_folders, pytest_options, requirements, with_python_path
+from caretbench.projects.setup.pytest_settings import pytest_options
+from caretbench.projects.setup.python_packages import import_folders, requirements, with_python_path
 from caretbench.projects.setup.settings import CheckSettings
 from tests.support.project_files import snapshot
 
 PATH = 'export PATH="$PWD/node_modules/.bin:$PATH"; '
-JUNIT = "--outputFile.junit=.caretbench-junit.xml"
+JUNIT = ".caretbench-junit.xml"
+MOCHA = "--timeout 30000 --reporter spec --bail"
+JEST = (
+    "--ci --watchman=false --maxWorkers=1 --coverage=false --testTimeout=30000 --bail "
+    "--json --outputFile=.caretbench-jest.json"
+)
+VITEST = (
+    "--run --no-file-parallelism --coverage.enabled=false --typecheck.enabled=false --testTimeout=30000 --bail 1 "
+    f"--reporter=default --reporter=junit --outputFile.junit={JUNIT}"
+)
+NODE = (
+    f"--test-reporter=spec --test-reporter-destination=stdout --test-reporter=junit --test-reporter-destination={JUNIT}"
+)
+BORP = f"--concurrency=1 --reporter=spec --reporter=junit:{JUNIT}"
 
 
 def package(scripts: Mapping[str, str], dev: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -39,7 +55,13 @@ def package(scripts: Mapping[str, str], dev: Mapping[str, str] | None = None) ->
         ({"pyproject.toml": '[tool.poetry.dependencies]\npython = "^3.9"\nx = "^1.2"\n'}, ("x",)),
         ({"setup.cfg": "[options]\ninstall_requires =\n    x\n    # no\n    y>2\n"}, ("x", "y>2")),
         ({"setup.py": "setup(name='a', install_requires=['x', 'y;python_version<\"4\"'])\n"}, None),
-        ({"tox.ini": "[testenv]\ndeps =\n  x\n  py38: old\n  -rmore.txt\n"}, ("x", "-r more.txt")),
+        (
+            {
+                "tox.ini": "[testenv]\ndeps =\n  x\n  py38: old\n  -r{toxinidir}/more.txt\n  {[a]deps}\n  -rno.txt\n",
+                "more.txt": "y\n",
+            },
+            ("x", "-r more.txt"),
+        ),
         ({"requirements/tests.txt": "x\n", "docs/requirements.txt": "sphinx\n"}, ("-r requirements/tests.txt",)),
         ({"pyproject.toml": "no = = toml", "setup.py": "def ("}, ()),
     ],
@@ -83,6 +105,30 @@ def test_who_asks_for_its_own_version_is_installed(tmp_path: Path) -> None:
     assert import_folders(snapshot(tmp_path / "flat", {"a.py": "", ".deps/a.py": ""})) == (".", ".deps")
 
 
+def test_what_builds_write_is_placed_next_to_the_sources(tmp_path: Path) -> None:
+    files = {"setup.py": "setup(ext_modules=[Extension('pack._fast', ['pack/_fast.c'])])", "pack/__init__.py": "",
+             "tests/test_a.py": "import pytest\n"}  # fmt: skip
+    command = setup_command(snapshot(tmp_path, files), ["python"])
+    assert command is not None
+    assert command.endswith("; if [ -d .deps/pack ]; then cp -rn .deps/pack/. pack; fi; }")
+    files["setup.py"] = "setup(entry_points={'console_scripts': ['pack = pack:main']})"
+    scripts = setup_command(snapshot(tmp_path / "scripts", files), ["python"])
+    assert scripts is not None
+    assert scripts.endswith("--no-deps . || true; }")
+
+
+def test_scripts_of_packages_are_on_the_path_and_their_tests_are_not_collected(tmp_path: Path) -> None:
+    files = {"a.py": "", "tests/test_a.py": "import pytest\n", ".deps/pytest/__init__.py": "", ".deps/bin/tool": "",
+             "env/lib/x-1.dist-info/RECORD": ""}  # fmt: skip
+    [check] = project_checks(snapshot(tmp_path, files), ["python"])
+    assert check.check.environment["PATH"].startswith("/tmp/work/.deps/bin:/usr/local/bin:")
+    assert check.check.environment["PYTEST_ADDOPTS"] == "--ignore=/tmp/work/.deps --ignore=/tmp/work/env/lib"
+    own = CheckSettings(command="pytest", environment={"PYTEST_ADDOPTS": "-v", "PATH": "/x"})
+    [check] = project_checks(snapshot(tmp_path, files), ["python"], from_user=own)
+    assert check.check.environment["PATH"] == "/x"
+    assert check.check.environment["PYTEST_ADDOPTS"].startswith("-v --ignore=/tmp/work/.deps ")
+
+
 def test_python_finds_sources_and_what_was_set_up(tmp_path: Path) -> None:
     files = {"src/pack/__init__.py": "", ".deps/pytest/__init__.py": "", "tests/test_a.py": "import pytest\n"}
     project = snapshot(tmp_path, files)
@@ -103,6 +149,14 @@ def test_python_finds_sources_and_what_was_set_up(tmp_path: Path) -> None:
         ({"pyproject.toml": "[tool.pytest.ini_options]\naddopts = ['-ra', '--cov-report', 'xml', '-m', 'not slow']\n"},
          ' -o \'addopts=-ra -m \'"\'"\'not slow\'"\'"\'\''),
         ({"pytest.ini": "[pytest]\naddopts = -ra -nope\n"}, ""),
+        ({".pytest.ini": "[pytest]\naddopts = --cov=x\n"}, " -o addopts="),
+        ({"pytest.toml": "[pytest]\naddopts = ['-ra', '--cov=x']\n", "pytest.ini": "[pytest]\naddopts = -v\n"},
+         " -o addopts=-ra"),
+        ({".pytest.toml": "[pytest]\naddopts = ['--strict-config']\nrequired_plugins = ['pytest-cov']\n"},
+         " -o addopts= -o required_plugins="),
+        ({"pyproject.toml": "[tool.pytest]\naddopts = ['--cov=x']\n"}, " -o addopts="),
+        ({"tox.ini": "[pytest]\naddopts = --no-cov\n", "setup.cfg": "[tool:pytest]\naddopts = -v\n"}, " -o addopts="),
+        ({"pytest.ini": "", "tox.ini": "[pytest]\naddopts = --cov=x\n"}, ""),
         ({}, ""),
     ],
 )  # fmt: skip
@@ -129,17 +183,23 @@ def test_unittest_begins_where_it_finds_tests(path: str, command: str, tmp_path:
 @pytest.mark.parametrize(
     ("scripts", "line"),
     [
-        ({"test": "mocha test --recursive"}, "mocha test --recursive --bail --timeout 30000"),
-        ({"test": "eslint . && c8 --check-coverage mocha", "posttest": "tsc"}, "mocha --bail --timeout 30000"),
-        ({"test": "tsc --noEmit && npm run unit", "unit": "cross-env A=1 jest"},
-         "cross-env A=1 jest --bail --ci --watchman=false --maxWorkers=1 --coverage=false --testTimeout=30000"),
+        ({"test": "mocha test --recursive -R dot"}, f"mocha test --recursive {MOCHA}"),
+        ({"test": "eslint . && c8 --check-coverage mocha", "posttest": "tsc"}, f"mocha {MOCHA}"),
+        ({"test": "nyc -r lcov ts-mocha t.ts"}, f"ts-mocha t.ts {MOCHA}"),
+        ({"test": "tsc --noEmit && npm run unit", "unit": "cross-env A=1 jest --coverage -i"},
+         f"cross-env A=1 jest {JEST}"),
+        ({"test": "node --experimental-vm-modules node_modules/jest/bin/jest.js"},
+         f"node --experimental-vm-modules node_modules/jest/bin/jest.js {JEST}"),
         ({"pretest": "npm run build", "build": "tsc", "test": "node t.js"}, "npm run --silent build && node t.js"),
         ({"test": "npm run build:docs && tape t.js && npm run dist", "build:docs": "tsc", "dist": "a && tape d.js"},
          "tape t.js"),
-        ({"test": "yarn lint && vitest", "lint": "prettier -c ."},
-         "vitest --run --bail 1 --no-file-parallelism --coverage.enabled=false --testTimeout=30000 "
-         f"--reporter=default --reporter=junit {JUNIT}"),
-        ({"test": "node --test --test-reporter=dot"}, "node --test --test-reporter=dot"),
+        ({"test": "tape test/*.js | tap-spec"}, "tape test/*.js"),
+        ({"test": "yarn lint && vitest --typecheck", "lint": "prettier -c ."}, f"vitest {VITEST}"),
+        ({"test": "run-s test:*", "test:types": "tsd", "test:unit": "pnpm exec vitest run"}, f"vitest run {VITEST}"),
+        ({"test": "pnpm run /^test:/", "test:lint": "oxlint", "test:unit": "pnpm tape a.js"}, "tape a.js"),
+        ({"test": "npm run unit -- --grep fast", "unit": "mocha"}, f"mocha --grep fast {MOCHA}"),
+        ({"test": "borp && npm run test:typescript", "test:typescript": "tstyche"}, f"borp {BORP}"),
+        ({"test": "node --test --test-reporter=dot"}, f"node --test {NODE}"),
         ({"test": "sh -c 'a && b'"}, "sh -c 'a && b'"),
     ],
 )  # fmt: skip
@@ -179,7 +239,7 @@ def test_a_runner_that_is_not_installed_is_named_with_what_fetches_it(tmp_path: 
     said = with_setup_hint({"": str(caught.value)}, project, ["typescript"], (), None)
     assert "package.json tests with ava, which is not in node_modules" in said
     assert "add --setup auto, which runs `cp package.json /tmp/ && npm pkg delete " in said
-    assert "delete 'devDependencies[eslint]' 'devDependencies[own]' && npm install " in said
+    assert "delete 'devDependencies[eslint]' && npm pkg set 'devDependencies[own]=*' && npm install " in said
     assert "ava]" not in said
 
 
@@ -191,8 +251,30 @@ def test_advice_is_given_where_packages_are_missing_only(tmp_path: Path) -> None
     missing = {"pytest": "tests_fail: /usr/bin/python3: No module named pytest"}
     assert "add --setup auto, which runs `python3 -m pip" in with_setup_hint(missing, project, ["python"], (), None)
     assert "`caretbench deps build tools/pytest` where" in with_setup_hint(missing, project, ["python"], (), None)
-    assert "the setup that ran was `pip x`" in with_setup_hint(missing, project, ["python"], (), "pip x")
+    odd = {"pytest": "tests_fail: fixture 'mocker' not found"}
+    assert "the setup that ran was `pip x`" in with_setup_hint(odd, project, ["python"], (), "pip x")
     assert with_setup_hint({"a": "tests_hang: 300 s"}, project, ["python"], (), None) == "a: tests_hang: 300 s"
+
+
+@pytest.mark.parametrize("fault", ["tests_fail: a (ModuleNotFoundError: No module named 'yaml.cyaml')",
+                                   "missing_dependency: yaml is not installed"])  # fmt: skip
+def test_a_package_that_is_named_nowhere_is_named_with_the_option_that_adds_it(fault: str, tmp_path: Path) -> None:
+    project = snapshot(tmp_path, {"conftest.py": "", "requirements.txt": "x\n"})
+    pip = "python3 -m pip install --no-compile --target .deps"
+    added = f"{pip} -r requirements.txt pytest && {pip} PyYAML"
+    hint = f"missing: yaml; --setup '{added}' installs what contains it"
+    for setup in (None, f"{pip} -r requirements.txt pytest"):
+        assert with_setup_hint({"pytest": fault}, project, ["python"], (), setup).endswith(hint)
+
+
+def test_every_distribution_is_a_name_of_a_package() -> None:
+    table = tomllib.loads(Path(missing_packages.__file__).with_name("distributions.toml").read_text("utf-8"))
+    assert missing_packages.distribution_of("yaml") == "PyYAML"
+    assert missing_packages.distribution_of("freezegun") == "freezegun"
+    for module, package in table.items():
+        assert re.fullmatch(r"[A-Za-z_]\w*", module)
+        assert re.fullmatch(r"[A-Za-z0-9][\w.-]*(?:<\d+)?", package)
+        assert package != module
 
 
 def test_submodules_that_are_not_there_are_thought_of(tmp_path: Path) -> None:

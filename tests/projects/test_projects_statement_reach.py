@@ -361,3 +361,24 @@ def test_a_file_that_fails_with_marks_is_found_by_halves_and_counts_as_reached(
     assert reach.reaches("odd.py", 0, 5)
     assert reach.reaches("good.py", 13, 21)
     assert not reach.reaches("good.py", files["good.py"].index("return 2"), len(files["good.py"]))
+
+
+@NEEDS_SANDBOX
+@pytest.mark.long
+@pytest.mark.skipif(shutil.which("node", path=walls.PATH) is None, reason="node is not installed")
+def test_a_file_of_javascript_that_fails_with_marks_blinds_only_itself(workspace_runner: WorkspaceRunner) -> None:
+    files = {
+        "good.mjs": "export function f(x) {\n  if (x) return 1\n  return 2\n}\n",
+        "more.js": "exports.g = function () {\n  return 3\n}\n",
+        "odd.js": "exports.h = function () {\n  return 4\n}\n",
+        "all.test.mjs": "import assert from 'node:assert'\nimport { test } from 'node:test'\n"
+        "import { f } from './good.mjs'\nimport more from './more.js'\nimport odd from './odd.js'\n"
+        "test('f', () => assert.equal(f(true), 1))\ntest('g', () => assert.equal(more.g(), 3))\n"
+        "test('h', () => assert(odd.h.toString().length < 30))\n",
+    }
+    reach = look(workspace_runner, files, ("node", "--test"), ["good.mjs", "more.js", "odd.js"])
+    assert set(reach.unknown_files) == {"odd.js"}
+    assert reach.reaches("more.js", files["more.js"].index("return 3"), len(files["more.js"]))
+    text = files["good.mjs"]
+    assert reach.reaches("good.mjs", text.index("return 1"), text.index("return 1") + 8)
+    assert not reach.reaches("good.mjs", text.index("return 2"), text.index("return 2") + 8)

@@ -9,7 +9,7 @@ from caretbench.execution.dispatcher import AnyRequest
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Status
 from caretbench.execution.scan.tamper import SCAN_VERSION
 from caretbench.extraction.policies import policy
-from caretbench.files import DataError
+from caretbench.files import DataError, write_rows
 from caretbench.problem import Completion, Problem, Score
 from caretbench.runs.run_folder import DataInfo, Manifest, ModelInfo, RunFolder
 from caretbench.runs.score import EXECUTION, ScoringStage
@@ -251,6 +251,48 @@ def test_another_policy_adds_rows_and_takes_the_verdicts_on_reference_answers(
     assert {row.policy for row in after} == {"syntax@1", "raw@1"}
     assert [request for request in executor.asked[asked:] if request.source.endswith("return 3\n")] == []
     assert sum(row.model == "reference" and row.policy == "raw@1" and row.scorer == EXECUTION for row in after) == 2
+
+
+LONGER = "    y = 1\n    return 2 * x\n"
+
+
+def reference_rows(folder: Path, key: str) -> list[Score]:
+    found = [row for row in rows(folder) if (row.model, row.scorer) == ("reference", EXECUTION)]
+    return [row for row in found if row.policy == key]
+
+
+@pytest.mark.parametrize("first", ["syntax", "first_line"])
+def test_a_reference_that_the_policy_changes_is_measured_and_excludes_nothing(
+    tmp_path: Path, make_problem: MakeProblem, first: str
+) -> None:
+    problem, unchanged = make_problem(reference=LONGER), make_problem("same", reference="    return 2 * x")
+    executor = FakeExecutor(right)
+    for cut in (first, "syntax", "first_line"):
+        stage = scoring(tmp_path, [problem, unchanged], executor, cut=cut)
+        stage.add_completions([Completion(problem_id=problem.id, model="m", text="    return 2 * x")])
+        assert stage.run() == {}
+    whole = {row.problem_id: row.values for row in reference_rows(tmp_path, policy("syntax").key)}
+    assert whole == {problem.id: {"passed": 1.0}, unchanged.id: {"passed": 1.0}}
+    cut_rows = {row.problem_id: row.values for row in reference_rows(tmp_path, policy("first_line").key)}
+    assert cut_rows == {problem.id: {"passed": 0.0, "reference_passed": 1.0}, unchanged.id: {"passed": 1.0}}
+    assert {row.values["passed"] for row in rows(tmp_path) if row.model == "m" and row.scorer == EXECUTION} == {1.0}
+    asked = len(executor.asked)
+    assert scoring(tmp_path, [problem, unchanged], executor, cut="first_line").run() == {}
+    assert len(executor.asked) == asked  # nothing is missing
+
+
+def test_a_stored_verdict_on_the_whole_reference_is_measured_again(tmp_path: Path, make_problem: MakeProblem) -> None:
+    problem = make_problem(reference=LONGER)
+    executor = FakeExecutor(right)
+    scoring(tmp_path, [problem], executor, cut="first_line").run()
+    path = RunFolder(tmp_path).scores_path
+    former = [
+        row.model_copy(update={"values": {"passed": 1.0}}) for row in reference_rows(tmp_path, policy("first_line").key)
+    ]
+    write_rows(path, former)  # as earlier versions wrote it
+    scoring(tmp_path, [problem], executor, cut="first_line").run()
+    [row] = reference_rows(tmp_path, policy("first_line").key)
+    assert row.values == {"passed": 0.0, "reference_passed": 1.0}
 
 
 class Waiting(FakeExecutor):

@@ -47,7 +47,7 @@ class Engine:
 
     def submit(self, requests: Iterable[WorkspaceRequest]) -> Iterator[WorkspaceResult]:
         for request in requests:
-            [content] = request.patch.values() or [None]
+            [content] = [text for path, text in request.patch.items() if not path.startswith(".caretbench")] or [None]
             text = content.decode() if isinstance(content, bytes) else ""
             self.asked.append(text)
             status = self.decide(text) if text else self.base

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from types import TracebackType
@@ -99,11 +100,16 @@ def selection(options: Mapping[str, Any]) -> Selection:
 class StepProgress(Progress):
     """Progress of several steps: bars on a terminal, a plain line every 15 seconds elsewhere.
 
-    It is the :class:`caretbench.progress.Progress` of commands.
+    A step during which nothing is reported is shown too, with the seconds since its last report. It is the
+    :class:`caretbench.progress.Progress` of commands.
     """
 
-    def __init__(self, *, quiet: bool = False) -> None:
+    def __init__(self, *, quiet: bool = False, every_s: float = 15.0) -> None:
         self._quiet = quiet
+        self._every_s = every_s
+        self._ended = threading.Event()
+        self._current = ""
+        self._reported = time.monotonic()
         self._counts: dict[str, list[int]] = {}
         self._details: dict[str, str] = {}
         self._last = time.monotonic()
@@ -113,21 +119,32 @@ class StepProgress(Progress):
     def __enter__(self) -> Self:
         if not self._quiet and sys.stderr.isatty():
             from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+            from rich.progress import (
+                BarColumn,
+                MofNCompleteColumn,
+                Progress,
+                TextColumn,
+                TimeElapsedColumn,
+                TimeRemainingColumn,
+            )
 
             self._progress = Progress(
                 TextColumn("{task.description}"),
                 BarColumn(),
                 MofNCompleteColumn(),
+                TimeElapsedColumn(),
                 TimeRemainingColumn(),
                 console=Console(stderr=True),
             )
             self._progress.start()
+        elif not self._quiet:
+            threading.Thread(target=self._report_silence, name="progress", daemon=True).start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._ended.set()
         if self._progress is not None:
             self._progress.stop()
         elif not self._quiet and kind is None:
@@ -139,6 +156,14 @@ class StepProgress(Progress):
         detail = f" ({self._details[step]})" if self._details.get(step) else ""
         return f"{step}: {done} of {total}{detail}" if total else f"{step}: {done}{detail}"
 
+    def _report_silence(self) -> None:
+        """Print the current step whenever nothing was printed for a while."""
+        while not self._ended.wait(self._every_s / 5):
+            now = time.monotonic()
+            if self._current and now - self._last > self._every_s:
+                self._last = now
+                print_note(f"{self._line(self._current)}, for {now - self._reported:.0f} s now")
+
     def note(self, line: str) -> None:
         """Print one line to standard error."""
         print_note(line)
@@ -146,6 +171,7 @@ class StepProgress(Progress):
     def __call__(self, step: str, added: int, total: int | None, detail: str = "") -> None:
         """Count ``added`` more of a step; ``detail`` is shown next to the numbers, the newest one."""
         self._details[step] = detail
+        self._current, self._reported = step, time.monotonic()
         counts = self._counts.setdefault(step, [0, 0])
         counts[0] += added
         counts[1] = total if total is not None else counts[1]
@@ -156,7 +182,7 @@ class StepProgress(Progress):
             self._progress.update(
                 self._tasks[step], description=described, completed=counts[0], total=counts[1] or None
             )
-        elif not self._quiet and time.monotonic() - self._last > 15:
+        elif not self._quiet and time.monotonic() - self._last > self._every_s:
             self._last = time.monotonic()
             print_note(self._line(step))
 

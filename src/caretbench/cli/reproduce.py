@@ -33,8 +33,6 @@ def reproduce(
       caretbench reproduce runs/mine python/low_context/environment-overrides --model reference
     """
     from caretbench.execution.dispatcher import open_executor
-    from caretbench.extraction.policies import policy as find_policy
-    from caretbench.problem import Caret
     from caretbench.runs import verdict as verdicts
     from caretbench.runs.run_folder import RunFolder
     from caretbench.runs.score import EXECUTION, REFERENCE
@@ -49,20 +47,19 @@ def reproduce(
     if not verdicts.needs_execution(problem):
         _print_measurements(folder, manifest, problem, completion, as_json=as_json)
         return
-    text = completion.text
-    steps: tuple[str, ...] = ()
-    refusal: str | None = None
-    if text is not None and completion.model != REFERENCE and isinstance(problem.shown, Caret):
-        extracted = find_policy(manifest.policy).apply(text, problem.shown)
-        steps, refusal = extracted.steps, extracted.refusal
-        text = None if refusal else extracted.text
+    stored = _stored(folder, completion, EXECUTION)
+    is_reference = completion.model == REFERENCE and not (stored and verdicts.REFERENCE_PASSED in stored.values)
+    text, steps = completion.text, tuple[str, ...]()
+    if not is_reference:
+        text, steps = _inserted_text(completion, problem, manifest.policy)
     request = load_suite(manifest.suite).submitted_request(problem, text, manifest.profile, manifest.variants)
     if request is None:
+        refusal = steps[0] if text is None and steps else None
         result = verdicts.result_without_program(problem, refusal)
     else:
         [result] = list(open_executor(1, use_cache=False).submit([request]))
     flags: tuple[str, ...] = ()
-    if completion.model == REFERENCE:
+    if is_reference:
         result = result.model_copy(update={"status": result.status.for_reference})
     else:
         flags = verdicts.answer_flags(text, problem, manifest.profile)
@@ -76,10 +73,20 @@ def reproduce(
         if program and request is not None:
             _print_program(request)
         _print_result(result.model_dump() | {"flags": ", ".join(flags)})
-    stored = _stored(folder, completion, EXECUTION)
     if stored is not None and stored.outcome != result.status.value:
         print_note(f"the stored outcome is {stored.outcome}, this time it is {result.status.value}")
         raise typer.Exit(1)
+
+
+def _inserted_text(completion: Completion, problem: Problem, policy_name: str) -> tuple[str | None, tuple[str, ...]]:
+    """Return the text that a policy makes of a completion, and the steps that changed it; None if it is refused."""
+    from caretbench.extraction.policies import policy
+    from caretbench.problem import Caret
+
+    if completion.text is None or not isinstance(problem.shown, Caret):
+        return completion.text, ()
+    extracted = policy(policy_name).apply(completion.text, problem.shown)
+    return None if extracted.refusal else extracted.text, extracted.steps
 
 
 def _print_program(request: AnyRequest) -> None:

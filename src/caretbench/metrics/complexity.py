@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from typing import NamedTuple
 
 from caretbench.metrics.tokens import paper_token_count
+from caretbench.syntax.python_module import python_module
 
 _WORDS = tuple(
     re.compile(pattern)
@@ -43,22 +43,12 @@ def _lines(text: str) -> int:
     return text.count("\n") + 1
 
 
-def _parsed(text: str) -> ast.Module | None:
-    # Which prefixes parse depends on the version of Python only for syntax newer than it knows.
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # invalid escapes in strings are the program's business
-        try:
-            return ast.parse(text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return None
-
-
 def paper_cyclomatic(text: str, language: str) -> int:
     """Return the cyclomatic complexity as the released script counts it, 1 for straight code.
 
     Python that parses is counted on its syntax tree; all else by searching for words.
     """
-    module = _parsed(text) if language == "python" else None
+    module = python_module(text) if language == "python" else None
     if module is None:
         return 1 + sum(len(word.findall(text)) for word in _WORDS)
     count = 1

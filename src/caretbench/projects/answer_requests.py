@@ -12,6 +12,7 @@ from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import limits_from_cpu_time
 from caretbench.execution.workspaces.workspace_runner import WORKSPACE_LIMITS, WorkspaceRequest
 from caretbench.problem import FileSplice, Problem, TestsCheck
+from caretbench.projects.excluded_tests import with_excluded_tests
 from caretbench.projects.runner_options import runs_pytest, with_selected_tests, without_shuffling
 
 
@@ -42,6 +43,9 @@ def check_request(check: TestsCheck, snapshot: str, *, identity: str = "") -> Wo
     """Return the request that runs a check on an unchanged project.
 
     Under pytest, only the tests named by the check run, if it names any.
+
+    Raises:
+        DataError: the runner cannot exclude the check's excluded tests.
     """
     request = WorkspaceRequest(
         id=identity or snapshot,
@@ -57,7 +61,11 @@ def check_request(check: TestsCheck, snapshot: str, *, identity: str = "") -> Wo
         expected=check.output,
         limits=limits_from_cpu_time(check.reference_s) if check.reference_s is not None else WORKSPACE_LIMITS,
     )
-    request = without_shuffling(request)
+    remaining = with_excluded_tests(without_shuffling(request), check.excluded_tests)
+    if remaining is None:
+        command, names = " ".join(check.command), ", ".join(check.excluded_tests)
+        raise DataError(f"{command}: single tests cannot be excluded ({names}); name a --test-command without them")
+    request = remaining
     return with_selected_tests(request, check.tests) if check.tests and runs_pytest(check.command) else request
 
 

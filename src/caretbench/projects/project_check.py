@@ -1,48 +1,45 @@
 """Validation of a project: its own tests must pass three times on the unchanged project.
 
 Every run starts from a copy of the same snapshot. Detected faults: tests that fail, hang, need the network or a
-package, flaky tests, and commands that run no test. If some runs fail, all are repeated one at a time, since the cause
-may be a busy machine; tests are called flaky only if one of those fails too.
+package, flaky tests, and commands that run no test. Single tests that fail can be excluded. If some runs fail, all are
+repeated one at a time, since the cause may be a busy machine; tests are called flaky only if one of those fails too.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import PurePosixPath
+import math
+from collections.abc import Mapping, Sequence
+from statistics import median
+from types import MappingProxyType
 from typing import NamedTuple
 
 from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.command_results import console_test_count
 from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine, limits_from_cpu_time
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
+from caretbench.projects.excluded_tests import (
+    all_failures_request,
+    failing_names,
+    outcomes_by_test,
+    with_excluded_tests,
+)
+from caretbench.projects.failure_reasons import failure_reason, first_error, no_tests_reason, runs_no_test
+from caretbench.projects.runner_options import with_slow_tests_named
 
 RUNS = 3
 _LEAST_CPU_S = 4.0  # minimum limit; low, because every endless loop costs this much
 _REBUILD_SHARE = 0.3
 """Share of the time without preparation that limits assume at least (they are 5 times that): a full rebuild fits."""
+_LEAST_WALL_S, _WALL_FACTOR = 60.0, 10.0
+_LONG_RUN_S = 5.0
+"""Wall time of a run from which on it matters which tests are slow."""
+_SLOW_S, _SLOW_FACTOR = 0.25, 4.0
+"""Seconds of a slow test, at least, and as a multiple of the median."""
 _NAMED = 5
-_TAIL_LINES = 3
-_MOST_CHARACTERS = 200
-_NETWORK = re.compile(
-    r"name resolution|Name or service not known|Network is unreachable|getaddrinfo|UnknownHostException"
-    r"|\b(?:EAI_AGAIN|ENOTFOUND|ENETUNREACH)\b|nodename nor servname|Could not resolve host|No route to host",
-    re.IGNORECASE,
-)
-_NO_TESTS = re.compile(
-    r"^(?:Ran 0 tests|collected 0 items|no tests ran|# tests 0|No tests were found!*|No test is available"
-    r"|testing: warning: no tests to run)",
-    re.MULTILINE,
-)
-_NOT_OK = re.compile(r"^(?:not ok \d+ - |✖ (?!failing tests))(\S.*?)(?: [#(].*)?$", re.MULTILINE)
-"""Failed tests in the output of TAP's and node's runners."""
-_MAKE_DOES_NOTHING = re.compile(r"^make(?:\[\d+\])?: (?:Nothing to be done for .*|.* is up to date\.)$", re.MULTILINE)
-_NOISE = re.compile(
-    r"\s*(?:at [\w.$/<>]+\(|\.\.\. \d+ (?:more|common frames)|\[ERROR\] ?(?:$|\[Help|Re-run|To see|For more)|\x1b\[0m$)"
-)
-"""Stack traces of the JVM and Maven's references to help pages; the message is before them."""
-_ERROR = re.compile(r"\berror\b(?: \w+)?:|\bCMake Error\b", re.IGNORECASE)
-_PARAMETERS = re.compile(r"[\[(].*", re.DOTALL)
+_ROUNDS = 3
+"""Maximum number of times that failing tests are excluded: without some tests, others may fail."""
+_EXCLUDABLE = frozenset({"tests_fail", "tests_need_network", "missing_dependency"})
+"""Faults that single tests may cause."""
 
 
 class ProjectCheck(NamedTuple):
@@ -54,31 +51,74 @@ class ProjectCheck(NamedTuple):
         fault: The reason why the project cannot check answers, as ``kind: explanation``; empty if it can.
         is_machine_fault: The cause of the fault is this machine, such as a missing bundle or toolchain.
         flaky_tests: Names of flaky tests, which are excluded.
+        failing_tests: Tests that fail on the unchanged project, with their errors; they are excluded.
         passed_alone: Tests (or an explanation) that failed in parallel runs, but passed each time alone.
         test_count: Number of passed tests, from reports or the runner's output; 0 if unknown.
         cpu_s: Maximum CPU seconds of a run; less if preparation saves time.
         wall_s: Maximum wall time of a run in seconds.
+        slow_tests: Names of tests that take most of the time, if the runner reports times.
     """
 
     request: WorkspaceRequest
     fault: str = ""
     is_machine_fault: bool = False
     flaky_tests: tuple[str, ...] = ()
+    failing_tests: Mapping[str, str] = MappingProxyType({})
     passed_alone: tuple[str, ...] = ()
     test_count: int = 0
     cpu_s: float = 0.0
     wall_s: float = 0.0
+    slow_tests: tuple[str, ...] = ()
+
+    @property
+    def excluded_tests(self) -> tuple[str, ...]:
+        """Names of all excluded tests."""
+        return tuple(sorted({*self.flaky_tests, *self.failing_tests}))
 
 
-def check_project(engine: WorkspaceEngine, request: WorkspaceRequest, *, runs: int = RUNS) -> ProjectCheck:
+def check_project(
+    engine: WorkspaceEngine, request: WorkspaceRequest, *, runs: int = RUNS, exclude_failing: bool = False
+) -> ProjectCheck:
     """Run the tests of an unchanged project ``runs`` times and return the result.
+
+    With ``exclude_failing``, tests that fail are excluded, if the runner can do that and at least as many tests pass.
 
     Raises:
         DataError: the snapshot is missing or damaged.
     """
     plain = request.model_copy(update={"prepare": ()})
     found = _without_flaky(engine, plain, runs)
+    if exclude_failing:
+        found = _without_failing(engine, plain, runs, found)
     return _prepared(engine, found, request.prepare) if request.prepare and not found.fault else found
+
+
+def _without_failing(
+    engine: WorkspaceEngine, request: WorkspaceRequest, runs: int, found: ProjectCheck
+) -> ProjectCheck:
+    """Return the check without the tests that fail; the check as it was if they cannot be excluded."""
+    failing: dict[str, str] = {}
+    for _ in range(_ROUNDS):
+        if found.fault.partition(":")[0] not in _EXCLUDABLE:
+            break
+        remaining = with_excluded_tests(request, tuple(failing)) or request
+        everything = all_failures_request(with_slow_tests_named(remaining))
+        [result] = engine.submit([everything.model_copy(update={"id": "project failures"})])
+        if result.status is Status.TIMEOUT:
+            return found._replace(fault=failure_reason(result))
+        outcomes = outcomes_by_test(result)
+        bad = [one for one in outcomes.values() if one.outcome in ("failed", "error")]
+        failed = {one.name: first_error(one.message) for one in bad}
+        passed = sum(one.outcome == "passed" for one in outcomes.values()) or passed_test_count(result)
+        without = with_excluded_tests(request, (*failing, *failed))
+        if not failed or without is None:
+            break
+        failing |= failed
+        if passed < len(failing):
+            named = "; ".join(f"{name} ({error})" for name, error in list(failing.items())[:_NAMED])
+            return found._replace(fault=f"tests_fail: {len(failing)} fail and {passed} pass: {named}")
+        found = _without_flaky(engine, without, runs)
+    return found._replace(failing_tests=failing)
 
 
 def _prepared(engine: WorkspaceEngine, found: ProjectCheck, prepare: tuple[str, ...]) -> ProjectCheck:
@@ -98,36 +138,50 @@ def _prepared(engine: WorkspaceEngine, found: ProjectCheck, prepare: tuple[str, 
 def _without_flaky(engine: WorkspaceEngine, request: WorkspaceRequest, runs: int) -> ProjectCheck:
     found = _check(engine, request, runs)
     flaky = found.flaky_tests
-    without = without_tests(request.command, flaky) if flaky else None
+    without = with_excluded_tests(request, flaky) if flaky else None
     if without is None:
         return found
-    again = _check(engine, request.model_copy(update={"command": without}), runs)
+    again = _check(engine, without, runs)
     return again if again.fault else again._replace(flaky_tests=flaky)
 
 
 def _check(engine: WorkspaceEngine, request: WorkspaceRequest, runs: int) -> ProjectCheck:
-    repeated = [request.model_copy(update={"repeat": n, "id": f"project {n}"}) for n in range(2 * runs)]
-    results = sorted(engine.submit(repeated[:runs]), key=lambda result: result.id)
+    named = with_slow_tests_named(request)
+    repeated = [named.model_copy(update={"repeat": n, "id": f"project {n}"}) for n in range(2 * runs)]
+    [first_result] = engine.submit(repeated[:1])
+    if first_result.status is Status.TIMEOUT:  # the others would take as long
+        return ProjectCheck(request, failure_reason(first_result), cpu_s=first_result.cpu_s, wall_s=first_result.wall_s)
+    results = [first_result, *sorted(engine.submit(repeated[1:runs]), key=lambda result: result.id)]
+    return _check_of_runs(engine, request, results, repeated[runs:])
+
+
+def _check_of_runs(
+    engine: WorkspaceEngine,
+    request: WorkspaceRequest,
+    results: Sequence[WorkspaceResult],
+    repetitions: Sequence[WorkspaceRequest],
+) -> ProjectCheck:
+    """Return the check by the results of its runs; ``repetitions`` run one at a time if only some of them passed."""
     failed = _not_passed(results)
     passed_alone: tuple[str, ...] = ()
-    if 0 < len(failed) < runs:
+    if 0 < len(failed) < len(results):
         first = results
-        results = [result for one in repeated[runs:] for result in engine.submit([one])]
+        results = [result for one in repetitions for result in engine.submit([one])]
         if _not_passed(results):
             failed, results = _not_passed([*first, *results]), [*first, *results]
         else:
-            passed_alone, failed = _names(failed) or (_failure_reason(failed[0]),), []
+            passed_alone, failed = _names(failed) or (failure_reason(failed[0]),), []
     cpu_s = max(result.cpu_s for result in results)
     wall_s = max(result.wall_s for result in results)
     if not failed:
-        if all(_no_tests(result) for result in results):
-            return ProjectCheck(request, _runs_nothing(results[0]))
+        if all(runs_no_test(result) for result in results):
+            return ProjectCheck(request, no_tests_reason(results[0]))
         return passing_check(request, *results)._replace(passed_alone=passed_alone)
     ours = all(result.status.is_machine_fault for result in failed)
     if ours or len(failed) == len(results):
-        return ProjectCheck(request, _failure_reason(failed[0]), ours, cpu_s=cpu_s, wall_s=wall_s)
+        return ProjectCheck(request, failure_reason(failed[0]), ours, cpu_s=cpu_s, wall_s=wall_s)
     names = _names(failed)
-    failures = ", ".join(names[:_NAMED]) or _failure_reason(failed[0])
+    failures = ", ".join(names[:_NAMED]) or failure_reason(failed[0])
     passed = len(results) - len(failed)
     fault = f"tests_flaky: {passed} of {len(results)} runs pass; not always: {failures}"
     return ProjectCheck(request, fault, flaky_tests=names, cpu_s=cpu_s, wall_s=wall_s)
@@ -138,9 +192,25 @@ def passing_check(request: WorkspaceRequest, *passed: WorkspaceResult) -> Projec
     cpu_s = max(result.cpu_s for result in passed)
     tests = min(passed_test_count(result) for result in passed)
     limits = limits_from_cpu_time(cpu_s, min_s=_LEAST_CPU_S, min_limits=request.limits)
-    changes = {"limits": limits, "minimum_tests": max(request.minimum_tests, tests)}
     wall_s = max(result.wall_s for result in passed)
-    return ProjectCheck(request.model_copy(update=changes), test_count=tests, cpu_s=cpu_s, wall_s=wall_s)
+    waiting = {"wall_s": min(limits.wall_s, max(_LEAST_WALL_S, _WALL_FACTOR * math.ceil(wall_s)))}
+    limits = limits.model_copy(update=waiting)  # an answer that waits for ever uses no CPU time
+    changes = {"limits": limits, "minimum_tests": max(request.minimum_tests, tests)}
+    slow = slow_tests(passed[0]) if wall_s >= _LONG_RUN_S else ()
+    return ProjectCheck(
+        request.model_copy(update=changes), test_count=tests, cpu_s=cpu_s, wall_s=wall_s, slow_tests=slow
+    )
+
+
+def slow_tests(result: WorkspaceResult) -> tuple[str, ...]:
+    """Return the tests that each take much longer than the others, if they take most of the time together."""
+    tests = [test for test in result.tests if test.outcome == "passed"]
+    if not tests:
+        return ()
+    least = max(_SLOW_S, _SLOW_FACTOR * median(test.seconds for test in tests))
+    slow = {test.name: test.seconds for test in tests if test.seconds >= least}
+    total = sum(test.seconds for test in tests)
+    return tuple(sorted(slow)) if sum(slow.values()) >= total / 2 else ()
 
 
 def _not_passed(results: Sequence[WorkspaceResult]) -> list[WorkspaceResult]:
@@ -148,27 +218,7 @@ def _not_passed(results: Sequence[WorkspaceResult]) -> list[WorkspaceResult]:
 
 
 def _names(failed: Sequence[WorkspaceResult]) -> tuple[str, ...]:
-    return tuple(sorted({name for result in failed for name in failing_tests(result)}))
-
-
-def failing_tests(result: WorkspaceResult) -> tuple[str, ...]:
-    """Return the names of failed tests, from reports."""
-    return (*result.test_counts.names("failed"), *result.test_counts.names("error"))
-
-
-def _no_tests(result: WorkspaceResult) -> bool:
-    if result.tests:
-        return result.has_no_tests
-    if _NO_TESTS.search(result.stdout.text) or _NO_TESTS.search(result.stderr.text):
-        return True
-    output = f"{result.stdout.text}\n{result.stderr.text}"
-    return bool(_MAKE_DOES_NOTHING.search(output)) and not _MAKE_DOES_NOTHING.sub("", output).strip()
-
-
-def _runs_nothing(result: WorkspaceResult) -> str:
-    message = _MAKE_DOES_NOTHING.search(f"{result.stdout.text}\n{result.stderr.text}")
-    why = f" ({message[0]})" if message else ""
-    return f"no_tests: the command succeeds, but runs no test{why}; name the one that runs them"
+    return tuple(sorted({name for result in failed for name in failing_names(result)}))
 
 
 def passed_test_count(result: WorkspaceResult) -> int:
@@ -176,74 +226,3 @@ def passed_test_count(result: WorkspaceResult) -> int:
     if result.tests:
         return result.test_counts.passed
     return console_test_count(result.stdout.text, result.stderr.text) or 0
-
-
-# Long: one case for each cause, in the order of precedence.
-def _failure_reason(result: WorkspaceResult) -> str:
-    """Return the reason why a project's own tests do not pass, as ``kind: explanation``."""
-    output = "\n".join([result.stderr.text, result.stdout.text, *(test.message for test in result.tests)])
-    lines = [line.strip() for line in output.splitlines() if line.strip() and not _NOISE.match(line)]
-    tail = " / ".join(lines[-_TAIL_LINES:])
-    failing = ", ".join((failing_tests(result) or _NOT_OK.findall(result.stdout.text))[:_NAMED])
-    if result.status.is_machine_fault:
-        return f"not_run: {result.reason or result.status.value}"
-    if result.status is Status.TIMEOUT:
-        return f"tests_hang: {result.reason}; this is the limit for the whole test command"
-    if _NETWORK.search(output):
-        of = f" ({failing})" if failing else ""
-        return f"tests_need_network: a test{of} needs the network, which a sandbox does not have; exclude it"
-    if result.status is Status.UNRESOLVED_IMPORT:
-        return f"missing_dependency: {result.missing_module} is not installed; build a bundle with it"
-    if _no_tests(result):
-        return "no_tests: the command runs no test"
-    if result.status is Status.COMPILE_ERROR:
-        first = " / ".join([line for line in lines if _ERROR.search(line)][:_TAIL_LINES])
-        return f"does_not_compile: {first or tail}"
-    if result.exit_code in (126, 127):
-        return f"command_not_found: {tail or result.reason or 'the command cannot be started'}"
-    error = _first_error(result)
-    if failing and error:
-        failing = f"{failing} ({error})"
-    return f"tests_fail: {failing or result.reason or tail or f'exit status {result.exit_code}'}"
-
-
-def _first_error(result: WorkspaceResult) -> str:
-    """Return the message of the first failed test; of pytest's output, the first line with the name of an error."""
-    failed = (test.message for test in result.tests if test.outcome in ("failed", "error"))
-    message = next(filter(None, failed), "")
-    lines = [line.strip() for line in message.splitlines() if line.strip()]
-    marked = [line[1:].strip() for line in lines if line.startswith("E ")]
-    telling = [line for line in marked if "Error" in line or "not found" in line]
-    return (telling or marked or lines or [""])[0][:_MOST_CHARACTERS]
-
-
-def without_tests(command: Sequence[str], names: Sequence[str]) -> tuple[str, ...] | None:
-    """Return a command that excludes tests (``CLASS::NAME``); None if its runner has no such option.
-
-    Only the last part of the name counts: a test of the same name in another class is excluded too.
-    """
-    short = sorted({_PARAMETERS.sub("", name.rpartition("::")[2]) for name in names})
-    if not all(short):
-        return None
-    for runner, option in _LEAVING_OUT.items():
-        if any(PurePosixPath(word).name == runner for word in command):
-            return option(tuple(command), short)
-    return None
-
-
-def _pytest(command: tuple[str, ...], names: Sequence[str]) -> tuple[str, ...] | None:
-    if any(word.startswith("-k") for word in command):
-        return None
-    return (*command, "-k", f"not ({' or '.join(names)})")
-
-
-def _ctest(command: tuple[str, ...], names: Sequence[str]) -> tuple[str, ...] | None:
-    if "-E" in command or "--exclude-regex" in command:
-        return None
-    return (*command, "-E", f"^({'|'.join(map(re.escape, names))})$")
-
-
-_LEAVING_OUT: Mapping[str, Callable[[tuple[str, ...], Sequence[str]], tuple[str, ...] | None]] = {
-    "pytest": _pytest,
-    "ctest": _ctest,
-}

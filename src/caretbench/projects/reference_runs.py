@@ -6,21 +6,18 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from caretbench.errors import DataError
 from caretbench.execution.execution_types import Status
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.problem import Problem, TestsCheck
 from caretbench.projects.answer_requests import check_key, check_request, file_splice
-from caretbench.projects.project_check import (
-    ProjectCheck,
-    check_project,
-    failing_tests,
-    passed_test_count,
-    passing_check,
-)
+from caretbench.projects.excluded_tests import failing_names
+from caretbench.projects.project_check import ProjectCheck, check_project, passed_test_count, passing_check
 from caretbench.projects.runner_options import with_reversed_order
 from caretbench.projects.setup.command_detection import NamedCheck
-from caretbench.projects.statement_reach import StatementReach
+from caretbench.projects.statement_reach import StatementReach, measure_reach
 
 _NAMED = 5
 
@@ -32,6 +29,8 @@ class ReferenceRuns(NamedTuple):
     excluded_checks: dict[str, str]
     flaky_tests: dict[str, tuple[str, ...]]
     """Flaky tests by check; they are excluded."""
+    failing_tests: dict[str, Mapping[str, str]]
+    """Tests that fail on the unchanged project by check, with their errors; they are excluded."""
     order_dependent: dict[str, str]
     """Failing tests by check, if its tests fail in another order."""
     project_checks: dict[str, ProjectCheck]
@@ -43,8 +42,10 @@ def run_checks(
     snapshot: str,
     checks: Sequence[NamedCheck],
     progress: Callable[[int], None] = lambda _count: None,
+    *,
+    exclude_failing: bool = True,
 ) -> ReferenceRuns:
-    """Run every check three times on the unchanged project.
+    """Run every check three times on the unchanged project; tests that fail are excluded unless told otherwise.
 
     Raises:
         DataError: the snapshot is missing or damaged.
@@ -52,17 +53,20 @@ def run_checks(
     kept: list[NamedCheck] = []
     dropped: dict[str, str] = {}
     flaky: dict[str, tuple[str, ...]] = {}
+    failing: dict[str, Mapping[str, str]] = {}
     order: dict[str, str] = {}
     projects: dict[str, ProjectCheck] = {}
     for entry in checks:
-        found = check_project(engine, check_request(entry.check, snapshot))
+        found = check_project(engine, check_request(entry.check, snapshot), exclude_failing=exclude_failing)
+        if found.failing_tests:
+            failing[entry.name] = found.failing_tests
         if found.flaky_tests:
             flaky[entry.name] = found.flaky_tests
         if found.fault:
             dropped[entry.name] = entry.with_hint(found.fault)
         else:
             changes = {
-                "command": found.request.command,
+                "excluded_tests": (*entry.check.excluded_tests, *found.excluded_tests),
                 "prepare": found.request.prepare,
                 "reference_s": rounded_cpu_s(found.cpu_s),
                 "minimum_tests": max(entry.check.minimum_tests, found.test_count),
@@ -74,7 +78,7 @@ def run_checks(
             if failure:
                 order[entry.name] = failure
         progress(1)
-    return ReferenceRuns(tuple(kept), dropped, flaky, order, projects)
+    return ReferenceRuns(tuple(kept), dropped, flaky, failing, order, projects)
 
 
 def _in_another_order(engine: WorkspaceEngine, request: WorkspaceRequest) -> str:
@@ -86,7 +90,7 @@ def _in_another_order(engine: WorkspaceEngine, request: WorkspaceRequest) -> str
         [result] = engine.submit([turned.model_copy(update={"repeat": repeat})])
         if not result.status.is_own_failure:
             return ""
-    names = ", ".join(failing_tests(result)[:_NAMED])
+    names = ", ".join(failing_names(result)[:_NAMED])
     return f"in another order {names or 'its tests'} fail{'s' if names and ',' not in names else ''}"
 
 
@@ -141,6 +145,51 @@ def select_tests(
         problem.model_copy(update={"checks": (checks.get(chosen.get(problem.id, ()), check),)}) for problem in problems
     ]
     return ProblemsWithTests(tuple(found), projects)
+
+
+def without_slow_tests(
+    engine: WorkspaceEngine,
+    problems: Sequence[Problem],
+    check: TestsCheck,
+    reach: StatementReach,
+    slow_tests: Sequence[str],
+    *,
+    store: SnapshotStore | None = None,
+) -> ProblemsWithTests:
+    """Return the problems, without slow tests in their checks if faster ones reach the same statements.
+
+    The other tests run once on the unchanged project and once with instrumentation. All problems keep all tests if the
+    runner cannot exclude single tests, or the others do not pass alone.
+
+    Raises:
+        DataError: the snapshot is missing or damaged.
+    """
+    unchanged = ProblemsWithTests(tuple(problems), {})
+    if not slow_tests or not problems:
+        return unchanged
+    snapshot = file_splice(problems[0]).snapshot
+    excluded = (*check.excluded_tests, *slow_tests)
+    fewest = min(1, check.minimum_tests)
+    try:
+        request = check_request(
+            check.model_copy(update={"excluded_tests": excluded, "minimum_tests": fewest}), snapshot
+        )
+    except DataError:  # the runner cannot exclude single tests
+        return unchanged
+    [result] = engine.submit([request.model_copy(update={"id": "fast tests"})])
+    passed = passed_test_count(result)
+    if result.status is not Status.PASSED or (check.minimum_tests and not passed):
+        return unchanged
+    changes = {"excluded_tests": excluded, "minimum_tests": passed, "reference_s": rounded_cpu_s(result.cpu_s)}
+    fast = check.model_copy(update=changes)
+    paths = {file_splice(problem).path for problem in problems}
+    faster = measure_reach(engine, check_request(fast, snapshot), paths, store=store)
+    found = []
+    for problem in problems:
+        splice = file_splice(problem)
+        enough = faster.covers(reach, splice.path, splice.start, splice.end)
+        found.append(problem.model_copy(update={"checks": (fast,)}) if enough else problem)
+    return ProblemsWithTests(tuple(found), {check_key(fast, snapshot): passing_check(request, result)})
 
 
 def rounded_cpu_s(cpu_s: float) -> float:

@@ -1,4 +1,4 @@
-"""Options of test runners: selection and order of tests, and recording of the statements that each test executes.
+"""Options of test runners: selection and order of tests, their outcomes, and the statements that each test executes.
 
 Plugin files are added to the sandbox's copy of the project and enabled by environment variables, so it does not matter
 how a runner is started.
@@ -11,18 +11,28 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import resources
-from typing import Final
+from typing import Final, Literal
 
+from caretbench.execution.execution_types import FrozenModel
 from caretbench.execution.sandbox.program_sandbox import WORK
-from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
+from caretbench.execution.workspaces.runner_reports import TestOutcome
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
 
 TOOLS_FOLDER: Final = ".caretbench-tools"
 """Folder of the plugin files, in the sandbox's copy of the project."""
+TEST_LOG: Final = ".caretbench-tests.jsonl"
+"""Path of the log of outcomes in the project."""
 _TESTS: Final = f"{TOOLS_FOLDER}/tests.json"
+_EXCLUDED: Final = f"{TOOLS_FOLDER}/excluded.json"
 _PYTEST: Final = "caretbench_tests"
 _UNITTEST: Final = "sitecustomize"
 _STARTS_PYTEST = re.compile(r"(?:^|[\s/;&])(?:pytest|py\.test)(?=$|[\s;&])")
 _STARTS_UNITTEST = re.compile(r"-m\s+unittest\b")
+_STARTS_PYTHON = re.compile(r"(?:^|[\s/;&])python[\d.]*(?=\s)")
+_LOG_BYTES: Final = 16 << 20
+_SLOW_S: Final = 10
+"""Seconds after which a running test is named on standard error."""
+_SLOW = re.compile(r"^caretbench: a test runs for more than \d+ s: (.+)$", re.MULTILINE)
 
 
 def runs_pytest(command: Sequence[str]) -> bool:
@@ -47,6 +57,46 @@ def with_selected_tests(request: WorkspaceRequest, tests: Sequence[str]) -> Work
     return _with_plugin(request, {"CARETBENCH_TESTS": f"{WORK}/{_TESTS}"}, patch)
 
 
+def with_test_log(request: WorkspaceRequest) -> WorkspaceRequest | None:
+    """Return the request that logs the outcome of every test, and does not stop at a failure; None if that is unknown.
+
+    :func:`logged_tests` reads the log of its result.
+    """
+    found = _with_settings(request, {"CARETBENCH_LOG": f"{WORK}/{TEST_LOG}"}, {TEST_LOG: b""})
+    return found and found.model_copy(update={"results": (*found.results, TEST_LOG), "result_bytes": _LOG_BYTES})
+
+
+def logged_tests(result: WorkspaceResult) -> tuple[TestOutcome, ...]:
+    """Return the outcomes of a run with :func:`with_test_log`; empty if it logged none."""
+    lines = (result.file(TEST_LOG) or b"").splitlines()
+    found = [_LoggedTest.model_validate_json(line) for line in lines]
+    return tuple(TestOutcome(name=one.test, outcome=one.outcome, message=one.message) for one in found)
+
+
+class _LoggedTest(FrozenModel):
+    test: str
+    outcome: Literal["passed", "failed", "error"]
+    message: str
+
+
+def with_plugin_exclusion(request: WorkspaceRequest, names: Sequence[str]) -> WorkspaceRequest | None:
+    """Return the request without these tests, by pytest's ids or unittest's names; None if the runner is another."""
+    all_names = {*names, *json.loads(request.patch.get(_EXCLUDED) or b"[]")}
+    patch = {_EXCLUDED: json.dumps(sorted(all_names)).encode()}
+    return _with_settings(request, {"CARETBENCH_EXCLUDED": f"{WORK}/{_EXCLUDED}"}, patch)
+
+
+def with_slow_tests_named(request: WorkspaceRequest) -> WorkspaceRequest:
+    """Return the request that names tests on standard error that run for long, for :func:`slow_test`."""
+    return _with_settings(request, {"CARETBENCH_SLOW": str(_SLOW_S)}, {}) or request
+
+
+def slow_test(result: WorkspaceResult) -> str:
+    """Return the last test that ran for long, by its name on standard error; empty if there is none."""
+    found = _SLOW.findall(result.stderr.text)
+    return found[-1] if found else ""
+
+
 def has_selected_tests(request: WorkspaceRequest) -> bool:
     """Return whether a request runs only selected tests."""
     return _TESTS in request.patch
@@ -66,6 +116,17 @@ def with_reversed_order(request: WorkspaceRequest) -> WorkspaceRequest | None:
     return next((turn(request) for starts, turn in _TURNING.items() if starts(line)), None)
 
 
+def _with_settings(
+    request: WorkspaceRequest, variables: Mapping[str, str], patch: Mapping[str, bytes]
+) -> WorkspaceRequest | None:
+    """Return the request with settings of the plugin for its runner, pytest or unittest; None for another runner."""
+    if runs_pytest(request.command):
+        return _with_plugin(request, variables, patch)
+    if _STARTS_PYTHON.search(" ".join(request.command)):
+        return _with_tools(request, _UNITTEST, variables, patch)
+    return None
+
+
 def _with_plugin(
     request: WorkspaceRequest, variables: Mapping[str, str], patch: Mapping[str, bytes] | None = None
 ) -> WorkspaceRequest:
@@ -75,7 +136,7 @@ def _with_plugin(
 
 def _and_option(request: WorkspaceRequest, option: str) -> str:
     options = request.environment.get("PYTEST_ADDOPTS", "")
-    return f"{options} {option}" if options else option
+    return options if f" {options} ".find(f" {option} ") >= 0 else f"{options} {option}".strip()
 
 
 def _with_tools(
@@ -85,7 +146,7 @@ def _with_tools(
         update={
             "environment": {**request.environment, **variables},
             "patch": {**request.patch, f"{TOOLS_FOLDER}/{module}.py": _text(module), **patch},
-            "python_path": (TOOLS_FOLDER, *request.python_path),
+            "python_path": tuple(dict.fromkeys((TOOLS_FOLDER, *request.python_path))),
         }
     )
 

@@ -67,6 +67,13 @@ class StatementReach:
         looked_at = self._looked_at(path, start, end)
         return not looked_at or any(self.statements[path][n][1] for n in looked_at)
 
+    def covers(self, other: StatementReach, path: str, start: int, end: int) -> bool:
+        """Return whether each statement in a span of bytes that ``other`` executes is executed here too."""
+        mine, others = self.statements.get(path), other.statements.get(path)
+        if mine is None or others is None:
+            return False
+        return all(mine[n][1] for n in other._looked_at(path, start, end) if others[n][1])
+
     @property
     def reaches_nothing(self) -> bool:
         """True if the tests are known to execute no statement of any file."""
@@ -169,12 +176,22 @@ class _Probe:
     cpu_s: float = 0.0
 
     def run(self, paths: Sequence[str], unknown: dict[str, str]) -> ExecutedStatements:
-        """Return the executed statements; those of single tests only if one run covers all files."""
-        if paths and runs_pytest(self.request.command):
-            result = self._once(paths, by_test=True)
-            if result.status is Status.PASSED and result.file(EXECUTION_LOG) is not None:
-                return executed_statements(result)
-        return ExecutedStatements(self._by_halves(paths, unknown), {})
+        """Return the executed statements; those of single tests if the tests pass in one run."""
+        if not (paths and runs_pytest(self.request.command)):
+            return ExecutedStatements(self._by_halves(paths, unknown), {})
+        found = self._by_test(paths)
+        if found is None:
+            executed = self._by_halves(paths, unknown)
+            known = [path for path in paths if path not in unknown]
+            found = self._by_test(known) if known and len(known) < len(paths) else None
+            found = found or ExecutedStatements(executed, {})
+        return found
+
+    def _by_test(self, paths: Sequence[str]) -> ExecutedStatements | None:
+        """Return the statements of single tests from one run; None if the tests do not pass."""
+        result = self._once(paths, by_test=True)
+        passed = result.status is Status.PASSED and result.file(EXECUTION_LOG) is not None
+        return executed_statements(result) if passed else None
 
     def _by_halves(self, paths: Sequence[str], unknown: dict[str, str]) -> frozenset[tuple[int, int]]:
         if not paths:

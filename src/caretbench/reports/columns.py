@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,13 +22,18 @@ from caretbench.reports.estimates import (
 )
 from caretbench.reports.frame import GROUP, baselines_in, metric_columns, model_titles
 from caretbench.reports.results.identity import context_titles
-from caretbench.reports.results.paper_intervals import PaperTableLayout, paper_interval_estimates, paper_table_layouts
+from caretbench.reports.results.paper_intervals import (
+    PaperTableLayout,
+    PrintedRate,
+    paper_interval_estimates,
+    paper_table_layouts,
+)
 from caretbench.reports.results.problem_lists import ExcludedProblems, excluded_ids
 from caretbench.reports.strata import SEPARATOR, Stratum, has_verdicts, strata_of, stratum_name
 from caretbench.reports.summary import Column, RateCell
 from caretbench.suites import suite_of_run
 from caretbench.suites.base import Suite
-from caretbench.suites.suite_types import Stratification
+from caretbench.suites.suite_types import PaperTable, Stratification
 
 STRATUM_RESAMPLES = 2000
 """Number of bootstrap resamples for the interval of a stratum, of which a run has hundreds."""
@@ -76,11 +81,14 @@ def columns_of(
     return tuple(columns)
 
 
-def paper_tables_in(columns: Sequence[Column], stratification: Stratification) -> tuple[PaperTableLayout, ...]:
-    """Return the layouts of the paper's tables whose strata the columns have."""
-    return tuple(
-        paper_table_layouts(stratification.paper_tables, {name for column in columns for name in column.strata})
-    )
+def paper_tables_in(
+    columns: Sequence[Column],
+    stratification: Stratification,
+    printed: Callable[[PaperTable], tuple[PrintedRate, ...]] = lambda _table: (),
+) -> tuple[PaperTableLayout, ...]:
+    """Return the layouts of the paper's tables whose strata the columns have; ``printed`` returns a table's cells."""
+    strata = {name for column in columns for name in column.strata}
+    return tuple(paper_table_layouts(stratification.paper_tables, strata, printed))
 
 
 def _shown_strata(

@@ -20,7 +20,7 @@ from caretbench.judging.criteria import CLAIMS
 from caretbench.problem import Caret, Completion, Judgement, MissingSample, Problem, Score
 from caretbench.runs.judging.ratings import HumanRating, read_ratings
 from caretbench.runs.run_folder import RunFolder, current_manifest
-from caretbench.runs.verdict import decided_outcome, deciding_scores, needs_execution
+from caretbench.runs.verdict import REFERENCE_PASSED, decided_outcome, deciding_scores, needs_execution
 from caretbench.suites import baselines_of_run
 from caretbench.validation.validity import GATE_VERSION
 
@@ -39,6 +39,7 @@ FIXED_COLUMNS: Mapping[str, Any] = dict.fromkeys(
     pl.String,
 ) | {
     "sample": pl.Int64, "valid": pl.Boolean, "counted": pl.Boolean, "passed": pl.Boolean, "flags": pl.List(pl.String),
+    REFERENCE_PASSED: pl.Float64,
 }  # fmt: skip
 """Columns of every table; each similarity metric of the scores adds one."""
 
@@ -223,7 +224,7 @@ def _check_columns(scores: Sequence[Score], *, executed: bool) -> dict[str, Any]
     """Return the verdict of all check scorers of one completion; a check without a verdict outweighs a failure."""
     checks = deciding_scores(scores, executed=executed)
     if not checks:
-        return dict.fromkeys(("status", "counted", "passed", "stage", "message", "flags"))
+        return dict.fromkeys(("status", "counted", "passed", REFERENCE_PASSED, "stage", "message", "flags"))
     decision = decided_outcome(checks)
     decisive = checks[decision.decisive]
     messages = (decisive.details.get(key) for key in _MESSAGE_KEYS)
@@ -232,6 +233,9 @@ def _check_columns(scores: Sequence[Score], *, executed: bool) -> dict[str, Any]
         "status": decision.outcome,
         "counted": decisive.counted,
         "passed": decision.passed,
+        REFERENCE_PASSED: next(
+            (check.values[REFERENCE_PASSED] for check in checks if REFERENCE_PASSED in check.values), None
+        ),
         "stage": None if stage is None else str(stage),
         "message": next((str(message) for message in messages if message), None),
         "flags": _flags(checks),

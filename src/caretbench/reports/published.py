@@ -98,11 +98,16 @@ def published_names(suite: str) -> Mapping[str, Any]:
     return entry if isinstance(entry, Mapping) else {}
 
 
+def published_file(suite: str) -> Traversable:
+    """Return the file with the published numbers of a suite; it may be missing."""
+    return _folder(suite).joinpath(f"{suite}.csv")
+
+
 @cache
 def published_numbers(suite: str) -> tuple[PublishedNumber, ...]:
     """Return all published numbers of a suite that are for one model and at most one stratum."""
     metrics = published_names(suite).get("metrics", {})
-    file = _folder(suite).joinpath(f"{suite}.csv")
+    file = published_file(suite)
     if not metrics or not file.is_file():
         return ()
     cells = []

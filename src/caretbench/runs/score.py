@@ -1,7 +1,8 @@
 """Scoring stage: computes the missing scores of completions.
 
 The reference of every problem runs first, on this machine and under this profile: a model is not measured on a problem
-whose reference does not pass here. Completions run meanwhile; their verdicts are held until the reference's is known.
+whose reference does not pass here. If the policy changes a reference, the changed text runs too, and is the baseline's
+answer. Completions run meanwhile; their verdicts are held until the reference's is known.
 Everything is appended row by row, so the stage may be killed at any moment and the same command goes on.
 """
 
@@ -101,6 +102,7 @@ class ScoringStage:
             self._left_out: dict[str, str] = {}
             self._waiting_references: set[str] = set()
             self._waiting: dict[str, list[_Verdict]] = {}
+            self._changed: list[_Answer] = []
             references = self._missing_references(appender) if self.executor is not None else []
             completions = self._missing_completions(appender)
             if self.executor is None:
@@ -108,6 +110,7 @@ class ScoringStage:
                     raise RuntimeError("nothing is to be executed in this run")
             else:
                 self._execute(self.executor, chain(references, completions), appender)
+                self._run_changed_references(self.executor, appender)
         causes: dict[str, list[str]] = {}
         for identity, cause in sorted(self._left_out.items()):
             causes.setdefault(cause, []).append(identity)
@@ -118,10 +121,23 @@ class ScoringStage:
             kept = [
                 row
                 for row in self.folder.scores()
-                if row.counted or row.problem_id not in self._problems or row.policy != self.policy.key
+                if row.problem_id not in self._problems
+                or row.policy != self.policy.key
+                or (row.counted and not self._is_unmeasured_change(row))
             ]
             if len(kept) < sum(1 for _ in self.folder.scores()):
                 write_rows(self.folder.scores_path, kept)
+
+    def _is_unmeasured_change(self, row: Score) -> bool:
+        """Return whether a row gives the verdict on a reference to its changed text, as rows of earlier versions do."""
+        return (
+            (row.model, row.scorer, row.values.get("passed")) == (REFERENCE, EXECUTION, 1.0)
+            and verdicts.REFERENCE_PASSED not in row.values
+            and self._changes(self._problems[row.problem_id])
+        )
+
+    def _changes(self, problem: Problem) -> bool:
+        return verdicts.inserted_text(problem.reference, problem, self.policy) != problem.reference
 
     # --- what is missing ----------------------------------------------------------------------------------------
 
@@ -136,31 +152,42 @@ class ScoringStage:
             for reference in references
             if self._is_run(reference) and self._key(reference, EXECUTION) not in self._done
         ]
-        known = self._references_of_other_policies()
-        appender.append(*(known[reference.problem_id] for reference in missing if reference.problem_id in known))
         for row in self.folder.scores():
             whose = (row.model, row.scorer, row.policy, row.profile)
             if whose == (REFERENCE, EXECUTION, self.policy.key, self.profile):
                 self._settle(row)
+        known = self._references_of_other_policies()
+        for reference in missing:
+            if reference.problem_id in known:
+                self._write_reference(reference, known[reference.problem_id], appender)
         missing = [reference for reference in missing if reference.problem_id not in known]
         self._waiting = {reference.problem_id: [] for reference in missing}
         self.report("references", 0, len(missing))
         return [(reference, reference.text) for reference in missing]
 
     def _references_of_other_policies(self) -> dict[str, Score]:
-        """Return the verdicts on references under other policies: no policy cuts a reference."""
+        """Return the verdicts on unchanged references under other policies."""
         return {
             row.problem_id: row.model_copy(update={"policy": self.policy.key})
             for row in self.folder.scores()
             if row.model == REFERENCE and row.scorer == EXECUTION and row.profile == self.profile and row.counted
+            if verdicts.REFERENCE_PASSED not in row.values
         }
 
+    def _write_reference(self, reference: Completion, row: Score, appender: RowAppender) -> None:
+        """Append the verdict on an unchanged reference; if it passes and the policy changes it, the change runs too."""
+        self._settle(row)
+        problem = self._problems[reference.problem_id]
+        if row.values.get("passed") == 1.0 and self._changes(problem):
+            self._changed.append((reference, self._text(reference, problem)))
+        else:
+            self._write(appender, row)
+
     def _settle(self, reference: Score) -> None:
-        """Record a reference's verdict."""
-        self._done.add(reference.key)
+        """Record the verdict on an unchanged reference."""
         if reference.details.get("waits"):
             self._waiting_references.add(reference.problem_id)
-        if reference.values.get("passed") != 1.0:
+        if reference.values.get(verdicts.REFERENCE_PASSED, reference.values.get("passed")) != 1.0:
             cause = verdicts.exclusion_cause(reference.outcome, reference.details)
             self._left_out[reference.problem_id] = cause
 
@@ -193,18 +220,13 @@ class ScoringStage:
         return self.executor is not None and verdicts.needs_execution(self._problems[completion.problem_id])
 
     def _text(self, completion: Completion, problem: Problem) -> str | None:
-        """Return the text to insert; the reference is never cut."""
-        if completion.model == REFERENCE:
-            return completion.text
+        """Return the text to insert."""
         return verdicts.inserted_text(completion.text, problem, self.policy)
-
-    def _refusal(self, completion: Completion, problem: Problem) -> str | None:
-        return None if completion.model == REFERENCE else verdicts.refusal(completion.text, problem, self.policy)
 
     def _measured(self, completion: Completion, problem: Problem, text: str | None) -> Iterator[Score]:
         if completion.error and not rules_of(self.profile).errors_are_answers:
             return  # an error is no completion
-        refusal = self._refusal(completion, problem)
+        refusal = verdicts.refusal(completion.text, problem, self.policy)
         for measured in self.suite.measure(problem, text, self.profile):
             details = dict(measured.details) | ({"reason": refusal} if refusal else {})
             yield self._row(completion, measured.scorer, values=measured.values, details=details)
@@ -222,6 +244,29 @@ class ScoringStage:
 
     def _execute(self, executor: AnyExecutor, answers: Iterable[_Answer], appender: RowAppender) -> None:
         """Run the answers and append their rows, each after the verdict on its reference."""
+        for verdict in self._verdicts(executor, answers):
+            completion, _, result = verdict
+            if completion.model == REFERENCE:
+                row = self._execution_row(completion, verdicts.reference_result(result))
+                self._write_reference(completion, row, appender)
+                self.report("references", 1, None)
+                for held in self._waiting.pop(completion.problem_id):
+                    self._conclude(held, appender)
+            elif completion.problem_id in self._waiting:
+                self._waiting[completion.problem_id].append(verdict)
+            else:
+                self._conclude(verdict, appender)
+
+    def _run_changed_references(self, executor: AnyExecutor, appender: RowAppender) -> None:
+        """Run the references as the policy changes them, and append their rows."""
+        self.report("references that the policy changes", 0, len(self._changed))
+        for completion, _, result in self._verdicts(executor, self._changed):
+            row = self._execution_row(completion, verdicts.answer_result(result))
+            self._write(appender, row.model_copy(update={"values": {**row.values, verdicts.REFERENCE_PASSED: 1.0}}))
+            self.report("references that the policy changes", 1, None)
+
+    def _verdicts(self, executor: AnyExecutor, answers: Iterable[_Answer]) -> Iterator[_Verdict]:
+        """Yield the results of answers as they end."""
         under_way: dict[str, _Answer] = {}
         finished: list[_Verdict] = []
 
@@ -230,7 +275,7 @@ class ScoringStage:
                 problem = self._problems[completion.problem_id]
                 request = self.suite.submitted_request(problem, text, self.profile, self.variants)
                 if request is None:
-                    reason = self._refusal(completion, problem)
+                    reason = verdicts.refusal(completion.text, problem, self.policy)
                     finished.append((completion, text, verdicts.result_without_program(problem, reason)))
                     continue
                 identity = sha256_text(*(str(part) for part in completion.key))
@@ -238,19 +283,7 @@ class ScoringStage:
                 yield request.model_copy(update={"id": identity})
 
         results = ((*under_way.pop(result.id), result) for result in executor.submit(requests()))
-        for verdict in chain(results, finished):
-            completion, _, result = verdict
-            if completion.model == REFERENCE:
-                row = self._execution_row(completion, verdicts.reference_result(result))
-                self._write(appender, row)
-                self._settle(row)
-                self.report("references", 1, None)
-                for held in self._waiting.pop(completion.problem_id):
-                    self._conclude(held, appender)
-            elif completion.problem_id in self._waiting:
-                self._waiting[completion.problem_id].append(verdict)
-            else:
-                self._conclude(verdict, appender)
+        yield from chain(results, finished)
 
     def _conclude(self, verdict: _Verdict, appender: RowAppender) -> None:
         """Append the row of a completion whose reference's verdict is known."""

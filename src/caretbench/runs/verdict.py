@@ -17,6 +17,11 @@ from caretbench.profiles import rules_of
 
 _SHOWN_CHARACTERS = 2000
 
+REFERENCE_PASSED = "reference_passed"
+"""Value in the row of a reference that the policy changes: 1 if the unchanged reference passes.
+
+``passed`` is that of the changed text."""
+
 EXECUTION_SCORER = "execution@"
 """The beginning of the names of scorers that ran the program."""
 

@@ -83,11 +83,15 @@ class PaperTable(NamedTuple):
         labels: Labels of its rows. A label is replaced by its variant with ``@paper``, if the run's profile has
             only that.
         models_across: Models are columns and labels are rows; else the other way round.
+        printed: Names of the paper's tables in the suite's published numbers, whose cells are shown next to ours.
+        printed_for: Beginning of the ids of the problems that the printed cells are about.
     """
 
     title: str
     labels: tuple[str, ...]
     models_as_columns: bool = False
+    printed: tuple[str, ...] = ()
+    printed_for: str = ""
 
 
 class Stratification(NamedTuple):

@@ -17,8 +17,8 @@ from caretbench.extraction.policies import Policy
 from caretbench.problem import Problem
 from caretbench.projects.answer_requests import file_splice, original_file, tests_check, workspace_request
 from caretbench.projects.project_check import ProjectCheck, check_project
+from caretbench.projects.span_faults import span_faults
 from caretbench.projects.statement_reach import StatementReach, measure_reach
-from caretbench.syntax.testing import is_test_path
 from caretbench.validation.duplicates import near_duplicate_spans
 from caretbench.validation.trials import (
     Trial,
@@ -115,8 +115,7 @@ class WorkspaceGate(ResumableGate):
             found.append("reference_not_in_place: the reference differs from the text of the span")
         if self.policy.apply(problem.reference, problem.caret).text != problem.reference:
             found.append("extraction_changes_reference")
-        if is_test_path(splice.path, problem.caret.language):
-            found.append(f"in_test_code: {splice.path}")
+        found += span_faults(splice, self.original_file(problem), tests_check(problem), self.store)
         if repeated is not None:
             found.append(f"near_duplicate: {repeated}")
         return found

@@ -241,3 +241,58 @@ def test_large_projects_give_more_unless_somebody_says_how_many(
     wanted: TaskSampling, own: int | None, limit: int | None
 ) -> None:
     assert wanted.for_check(own, 12_000).limit == limit
+
+
+SMALL = {
+    "a/Small.java": """\
+class Small {
+    int read(String text, int[] values) {
+        int index = 0;
+        do {
+            index = next(index, values.length);
+            if (index > LIMIT) { break; }
+        } while (true);
+        if (ready()) { log(text, index); }
+        try {
+            index = Integer.parseInt(text) + values[index];
+        } catch (NumberFormatException error) {
+            log(text, error);
+        }
+        try {
+            index = Integer.parseInt(text);
+            log(text, index);
+        } finally {
+            close(text, index);
+        }
+        return index;
+    }
+}
+""",
+    "small.py": """\
+def read(text, table):
+    try:
+        table["value"] = int(text, base=10)
+    except ValueError:
+        report(text, table)
+    try:
+        report(text, base=table)
+    except ValueError:
+        table.clear()
+    while True:
+        consume(text, table)
+""",
+}
+
+
+def test_a_word_or_two_and_an_assignment_alone_in_a_try_are_no_tasks() -> None:
+    found = miner(dict(SMALL)).find_candidates(list(SMALL))
+    texts = {
+        SMALL[path].encode()[slice(*candidate.span)].decode() for path, several in found.candidates.items()
+        for candidate in several
+    }  # fmt: skip
+    assert {"index > LIMIT", "log(text, index);", "report(text, base=table)", "consume(text, table)"} <= texts
+    assert not texts & {"true", "true)", "true);", "ready()", "ready())", "True", "table.clear()", "break;"}
+    lone = ("index = Integer.parseInt(text) + values[index];", 'table["value"] = int(text, base=10)')
+    assert not [text for text in texts if text.startswith(lone)]
+    assert any(text.startswith("index = Integer.parseInt(text);\n") for text in texts)  # another statement follows
+    assert found.rejected["assignment_in_try"] >= 2

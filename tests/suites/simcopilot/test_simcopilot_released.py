@@ -7,6 +7,7 @@ import pytest
 
 from caretbench.files import DataError
 from caretbench.suites import load_suite
+from caretbench.suites.simcopilot.released.comment_scanner import comment_distance
 from caretbench.suites.simcopilot.released.spans import (
     ReleasedProgram,
     ReleasedReason,
@@ -14,7 +15,7 @@ from caretbench.suites.simcopilot.released.spans import (
     ReleasedSpan,
     load,
 )
-from caretbench.suites.simcopilot.released.tables import comment_distance, released_labels, released_tables
+from caretbench.suites.simcopilot.released.tables import released_labels, released_tables
 from caretbench.suites.suite_types import Table
 
 _SPANS = [{"Task_Name": "one", "checkpoint_LN_infilling": [[2, 3]], "checkpoint_LN_Completion": []}]
@@ -35,8 +36,9 @@ def rows(found: tuple[Table, ...], name: str) -> list[list[str]]:
 
 def test_the_released_spans_load_and_give_table_1_exactly(programs: tuple[ReleasedProgram, ...]) -> None:
     found = released_tables(programs)
-    assert [row[1] for row in rows(found, "tasks")] == ["382", "212", "283", "286"]
-    assert [row[2] for row in rows(found, "tasks")] == ["2.52", "3.89", "2.63", "3.31"]
+    assert [row[1:4] for row in rows(found, "tasks")] == [
+        ["431.7", "382", "2.52"], ["431.7", "212", "3.89"], ["966.6", "283", "2.63"], ["966.6", "286", "3.31"],
+    ]  # fmt: skip
     assert rows(found, "constructs") == [
         ["371", "-", "37", "15", "202", "19", "61", "72"],
         ["206", "-", "9", "19", "123", "14", "73", "49"],
@@ -78,10 +80,23 @@ def test_labels_follow_the_joining_rules() -> None:
     }  # fmt: skip
 
 
-def test_the_comment_before_may_be_a_docstring_and_may_be_missing() -> None:
-    assert comment_distance(SOURCE, ReleasedSpan("p", "python", "infill", 2, 2)) == 1
-    assert comment_distance(SOURCE.replace("\n", "\r\n"), ReleasedSpan("p", "python", "infill", 4, 4)) == 2
-    assert comment_distance(SOURCE, ReleasedSpan("p", "python", "infill", 1, 1)) is None
+@pytest.mark.parametrize(
+    ("source", "line", "distance"),
+    [
+        (SOURCE, 1, None),
+        (SOURCE, 3, 1),
+        (SOURCE.replace("\n", "\r\n"), 4, 2),
+        ("# one\n# two\nx = 1\ny = 2\n", 4, 2),
+        ('"""\nAbout\n"""\nx = 1\n', 4, 1),
+        ("/* About\n * it. */\nint x;\nint y;\n", 4, 2),
+        # A docstring of one line is open up to the next line with a mark, as for the released scanner.
+        ('"""One line."""\nx = 1\ny = 2\n', 3, None),
+        ('"""One line."""\nx = 1\n"""Another."""\ny = 2\n', 4, 1),
+        ('"""One line."""\nx = """text"""\ny = 2\n', 3, 1),
+    ],
+)
+def test_comments_are_found_as_the_released_scanner_does(source: str, line: int, distance: int | None) -> None:
+    assert comment_distance(source, line) == distance
 
 
 def write(root: Path, spans: object = _SPANS, dependencies: str = "", reasons: str = "") -> Path:

@@ -19,6 +19,8 @@ from caretbench.execution.toolchains.host_tools import binds_outside_usr, cached
 from caretbench.execution.toolchains.java import OLDEST_JDK, usable_jdk
 
 FOLDER: Final = "/caretbench/java"
+CLASSPATH_FIRST: Final = "CLASSPATH_FIRST"
+"""Environment variable: if it is set, the jars of CLASSPATH come before the project's classes."""
 _PROGRAM: Final = "JavaProject"
 _PROGRAMS: Final = (_PROGRAM, "JavaTests")
 _REHEARSED: Final = ("CaretBenchLaunch.java", "CaretBenchRehearsal.java", "JavaCompile.java")
@@ -39,7 +41,8 @@ _ARCHIVED: Final = (
 _SCRIPT: Final = f"""#!/bin/sh
 mkdir -p {_CLASSES}
 exec @java {" ".join((*_JVM, *_ARCHIVED))} -XX:SharedArchiveFile="${{0%/*}}/{_ARCHIVE}" \\
-    -cp "{_CLASSES}${{RESOURCES:+:$RESOURCES}}${{CLASSPATH:+:$CLASSPATH}}:${{0%/*}}" {_PROGRAM} "$@"
+    -cp "${{{CLASSPATH_FIRST}:+$CLASSPATH:}}\
+{_CLASSES}${{RESOURCES:+:$RESOURCES}}${{CLASSPATH:+:$CLASSPATH}}:${{0%/*}}" {_PROGRAM} "$@"
 """
 
 

@@ -1,4 +1,4 @@
-"""Parsers of test reports (JUnit XML, events of ``go test -json``), which treat them as hostile text.
+"""Outcomes of tests, and the parser of JUnit XML reports, which treats them as hostile text.
 
 Tests and the code they test share processes, so a report is the program's claim, and counts only together with the exit
 status. Nothing in it is expanded or followed: a document type, which entities need, is refused.
@@ -6,10 +6,9 @@ status. Nothing in it is expanded or followed: a document type, which entities n
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Literal
 from xml.parsers import expat
 
 from caretbench.errors import DataError
@@ -18,17 +17,21 @@ from caretbench.execution.execution_types import FrozenModel
 MOST_BYTES = 16 << 20
 MOST_TESTS = 100_000
 DEEPEST = 64
-_MESSAGE_CHARACTERS = 2_000
-_LONGEST_LINE = 1 << 20
+MESSAGE_CHARACTERS = 2_000
+"""Maximum length of a test's message."""
 
-_Outcome = Literal["passed", "failed", "error", "skipped"]
-_OUTCOMES: Mapping[str, _Outcome] = {"failure": "failed", "error": "error", "skipped": "skipped"}
-_SAID: Mapping[str, _Outcome] = {
+Outcome = Literal["passed", "failed", "error", "skipped"]
+_OUTCOMES: Mapping[str, Outcome] = {"failure": "failed", "error": "error", "skipped": "skipped"}
+_SAID: Mapping[str, Outcome] = {
     "notrun": "skipped", "disabled": "skipped", "skipped": "skipped", "fail": "failed", "failed": "failed",
     "error": "error",
 }  # fmt: skip
 """Attributes by which some runners (CTest, GoogleTest) report a test's outcome, with or without an element."""
-_WEIGHT: Mapping[_Outcome, int] = {"passed": 0, "skipped": 1, "failed": 2, "error": 3}
+_WEIGHT: Mapping[Outcome, int] = {"passed": 0, "skipped": 1, "failed": 2, "error": 3}
+
+
+_NODE_CLASS = "test"
+"""Class that Node's reporter gives to every test; the suites around the test tell more."""
 
 
 class TestOutcome(FrozenModel):
@@ -37,7 +40,7 @@ class TestOutcome(FrozenModel):
     __test__ = False  # not a test itself
 
     name: str
-    outcome: _Outcome
+    outcome: Outcome
     seconds: float = 0.0
     message: str = ""
 
@@ -72,12 +75,7 @@ class TestCounts(FrozenModel):
             outcomes_by_name=outcomes_by_name,
         )
 
-    @property
-    def executed_count(self) -> int:
-        """Tests that were not skipped."""
-        return self.passed + self.failed + self.errors
-
-    def names(self, outcome: _Outcome) -> tuple[str, ...]:
+    def names(self, outcome: Outcome) -> tuple[str, ...]:
         """Return the names of the tests with this outcome, sorted."""
         return tuple(sorted(name for name, test in self.outcomes_by_name.items() if test.outcome == outcome))
 
@@ -88,9 +86,10 @@ class _Reader:
     def __init__(self) -> None:
         self.found: list[TestOutcome] = []
         self.suites = 0
+        self._open: list[tuple[int, str]] = []  # depth and name of the suites around
         self._depth = 0
         self._case: dict[str, str] | None = None
-        self._outcome: _Outcome = "passed"
+        self._outcome: Outcome = "passed"
         self._message = ""
         self._text: list[str] | None = None
         self._kept = 0
@@ -105,6 +104,7 @@ class _Reader:
             raise DataError(f"it nests deeper than {DEEPEST}")
         if tag in ("testsuite", "testsuites"):
             self.suites += 1
+            self._open.append((self._depth, attributes.get("name", "")))
         elif tag == "testcase" and self._case is None:
             if len(self.found) >= MOST_TESTS:
                 raise DataError(f"it holds more than {MOST_TESTS} tests")
@@ -117,11 +117,13 @@ class _Reader:
                 self._text, self._kept = [], 0
 
     def text(self, data: str) -> None:
-        if self._text is not None and self._kept < _MESSAGE_CHARACTERS:
+        if self._text is not None and self._kept < MESSAGE_CHARACTERS:
             self._text.append(data)
             self._kept += len(data)
 
     def end(self, tag: str) -> None:
+        if self._open and self._open[-1][0] == self._depth:
+            self._open.pop()
         self._depth -= 1
         tag = tag.rpartition("}")[2].rpartition(":")[2]
         if tag in _OUTCOMES and self._text is not None:
@@ -131,18 +133,21 @@ class _Reader:
             self._text = None
         elif tag == "testcase" and self._case is not None:
             owner, name = self._case.get("classname", ""), self._case.get("name", "")
+            if owner == _NODE_CLASS:
+                owner = " > ".join(suite for _, suite in self._open if suite) or owner
             self.found.append(
                 TestOutcome(
                     name=f"{owner}::{name}" if owner else name,
                     outcome=self._outcome,
-                    seconds=_seconds(self._case.get("time", "")),
-                    message=self._message[:_MESSAGE_CHARACTERS],
+                    seconds=report_seconds(self._case.get("time", "")),
+                    message=self._message[:MESSAGE_CHARACTERS],
                 )
             )
             self._case = None
 
 
-def _seconds(text: str) -> float:
+def report_seconds(text: str) -> float:
+    """Return the seconds in a report; 0 if they are no sensible number."""
     try:
         value = float(text.replace(",", ""))
     except ValueError:
@@ -172,70 +177,3 @@ def parse_junit(data: bytes) -> list[TestOutcome]:
     if not reader.suites:
         raise DataError("not a JUnit report: it has no test suite")
     return reader.found
-
-
-_GO: Mapping[str, _Outcome] = {"pass": "passed", "fail": "failed", "skip": "skipped"}
-
-
-def parse_go_events(data: bytes) -> list[TestOutcome]:
-    """Return the tests in the output of ``go test -json``: ``PACKAGE::TEST``, with the end of each test's output.
-
-    A package that fails without a failed test (it does not build) counts as an error of its own name. Lines that
-    are no JSON are passed over: compilers and programs write between.
-
-    Raises:
-        DataError: it is larger than 16 MB, holds no event, or more than 100,000 tests.
-    """
-    if len(data) > MOST_BYTES:
-        raise DataError(f"not a report of go test: larger than {MOST_BYTES >> 20} MB")
-    found: list[TestOutcome] = []
-    said: dict[str, str] = {}
-    failed: set[str] = set()
-    events = 0
-    for line in data.split(b"\n"):
-        event = _object(line)
-        action = event.get("Action")
-        package, name = _text(event.get("Package")), _text(event.get("Test"))
-        events += isinstance(action, str)
-        identity = f"{package}::{name}" if name else package
-        if action == "output":
-            said[identity] = (said.get(identity, "") + _text(event.get("Output")))[-_MESSAGE_CHARACTERS:]
-        outcome = _GO.get(action) if isinstance(action, str) else None
-        if outcome is None or (not name and (action != "fail" or package in failed)):
-            continue
-        if len(found) >= MOST_TESTS:
-            raise DataError(f"not a report of go test: it holds more than {MOST_TESTS} tests")
-        if outcome == "failed" and name:
-            failed.add(package)
-        message = said.pop(identity, "") if outcome != "passed" else ""
-        found.append(
-            TestOutcome(
-                name=identity,
-                outcome=outcome if name else "error",
-                seconds=_seconds(str(event.get("Elapsed"))),
-                message=message,
-            )
-        )
-    if not events:
-        raise DataError("not a report of go test: it holds no event")
-    return found
-
-
-def _object(line: bytes) -> Mapping[str, Any]:
-    if not line.startswith(b"{") or len(line) > _LONGEST_LINE:
-        return {}
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
-def _text(value: object) -> str:
-    """Return text with half surrogate pairs replaced: JSON can contain them, files cannot."""
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
-
-
-def parse_report(data: bytes) -> list[TestOutcome]:
-    """Return the tests of a report in either form, by how it begins, or raise DataError where it is neither."""
-    return parse_go_events(data) if data.lstrip()[:1] == b"{" else parse_junit(data)

@@ -1,10 +1,12 @@
-"""A plugin for pytest: which tests run, in which order, and what each of them reaches.
+"""Plugin for pytest: selection, exclusion and order of tests, their outcomes, and the marks that each of them reaches.
 
-It is laid beside a project, in its sandbox alone. Nothing of the house can be imported here.
+It is added to the sandbox's copy of a project. Nothing of CaretBench can be imported here.
 
-``CARETBENCH_TESTS`` is a file with the ids of the tests to run, a JSON list; ``CARETBENCH_ORDER=reversed`` turns the
-order round; ``CARETBENCH_REACH`` is the file to which marks go, one line of JSON for each test and one for what belongs
-to no single test: modules that are imported, fixtures that several tests share, what is torn down.
+``CARETBENCH_TESTS`` is a file with the ids of the tests to run, a JSON list; ``CARETBENCH_EXCLUDED`` one with tests
+that do not run, by id or by their name in JUnit reports; ``CARETBENCH_ORDER=reversed`` reverses the order.
+``CARETBENCH_LOG`` is the file for the outcome of every test, in runs that do not stop at a failure; ``CARETBENCH_SLOW``
+the seconds after which a running test is named on standard error. ``CARETBENCH_REACH`` is the file for marks, one line
+of JSON for each test and one for what belongs to no single test: imported modules, shared fixtures, teardown.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -43,19 +46,80 @@ class Watch:
 
 
 _watch = Watch()
+_settings = {name: os.environ.pop(name, "") for name in list(os.environ) if name.startswith("CARETBENCH_")}
+"""Settings of this process alone: tests may start pytest themselves."""
+_stderr = os.dup(2)  # before pytest captures it
 
 
-def _wanted() -> set[str] | None:
-    place = os.environ.get("CARETBENCH_TESTS")
-    if not place:
-        return None
-    return set(json.loads(Path(place).read_text("utf-8")))
+def _names(setting: str) -> set[str] | None:
+    place = _settings.get(setting)
+    return set(json.loads(Path(place).read_text("utf-8"))) if place else None
+
+
+_excluded = _names("CARETBENCH_EXCLUDED") or set()
+
+
+def _report_name(nodeid: str) -> str:
+    """Return the name of a test, or of a file, in JUnit reports: ``tests.test_a.Class::test_b[1]``."""
+    address, bracket, parameters = nodeid.partition("[")
+    path, *inner = address.split("::")
+    module = path.replace("/", ".").removesuffix(".py")
+    *owners, name = [module, *inner]
+    return "::".join(part for part in (".".join(owners), name + bracket + parameters) if part)
+
+
+def _is_excluded(nodeid: str) -> bool:
+    return nodeid in _excluded or _report_name(nodeid) in _excluded
+
+
+def _log(nodeid: str, outcome: str, message: str = "") -> None:
+    place = _settings.get("CARETBENCH_LOG")
+    if place:
+        with Path(place).open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"test": nodeid, "outcome": outcome, "message": message[-4000:]}) + "\n")
+
+
+def pytest_configure(config: Any) -> None:
+    """Run on after failures if outcomes are logged."""
+    if _settings.get("CARETBENCH_LOG"):
+        config.option.maxfail = 0
+        config.option.continue_on_collection_errors = True
+
+
+if hasattr(pytest, "Stash"):  # pytest 7 and newer; the argument had another name before
+
+    def pytest_ignore_collect(collection_path: Path, config: Any) -> bool | None:
+        """Ignore files that are excluded as a whole, because they cannot be collected."""
+        path = os.path.relpath(collection_path, config.rootpath)
+        return True if _excluded and _is_excluded(Path(path).as_posix()) else None
+
+
+def pytest_collectreport(report: Any) -> None:
+    """Log files that cannot be collected."""
+    if report.failed:
+        _log(report.nodeid, "error", str(report.longrepr))
+
+
+def pytest_runtest_logreport(report: Any) -> None:
+    """Log the outcome of a test; of its setup and teardown only if they fail."""
+    if report.failed:
+        _log(report.nodeid, "failed" if report.when == "call" else "error", str(report.longrepr))
+    elif report.when == "call" and report.passed:
+        _log(report.nodeid, "passed")
+
+
+def _name_slow_test(nodeid: str, seconds: float) -> None:
+    os.write(_stderr, f"caretbench: a test runs for more than {seconds:g} s: {nodeid}\n".encode())
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
     """Deselect the tests that are not to run, and reverse the order if requested."""
-    wanted = _wanted()
+    refused = [item for item in items if _excluded and _is_excluded(item.nodeid)]
+    if refused:
+        items[:] = [item for item in items if item not in refused]
+        config.hook.pytest_deselected(items=refused)
+    wanted = _names("CARETBENCH_TESTS")
     if wanted is not None:
         left_out = [item for item in items if item.nodeid not in wanted]
         items[:] = [item for item in items if item.nodeid in wanted]
@@ -63,7 +127,7 @@ def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
         missing = len(wanted) - len(items)
         if missing > 0:
             raise pytest.UsageError(f"{missing} of {len(wanted)} tests to run are not there")
-    if os.environ.get("CARETBENCH_ORDER") == "reversed":
+    if _settings.get("CARETBENCH_ORDER") == "reversed":
         items.reverse()
 
 
@@ -72,7 +136,14 @@ def pytest_runtest_protocol(item: Any) -> Generator[None, Any, None]:
     """Attribute the marks from here on to this test."""
     _watch.take(_watch.shared)
     _watch.own = {}
+    seconds = float(_settings.get("CARETBENCH_SLOW") or 0)
+    if seconds:
+        timer = threading.Timer(seconds, _name_slow_test, (item.nodeid, seconds))
+        timer.daemon = True
+        timer.start()
     yield
+    if seconds:
+        timer.cancel()
     _watch.take(_watch.own)
     _watch.write(item.nodeid, _watch.own)
 
@@ -94,8 +165,8 @@ def pytest_fixture_setup(fixturedef: Any) -> Generator[None, Any, None]:
 
 
 def pytest_sessionfinish() -> None:
-    """Write down what was seen, all at once."""
-    place = os.environ.get("CARETBENCH_REACH")
+    """Write all marks at once."""
+    place = _settings.get("CARETBENCH_REACH")
     if not place or not hasattr(sys, "caretbench_marks"):
         return
     _watch.take(_watch.shared)

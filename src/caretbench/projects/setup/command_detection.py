@@ -18,7 +18,8 @@ from caretbench.files import read_packaged_toml
 from caretbench.problem import ExpectedOutput, TestsCheck
 from caretbench.projects.language_tables import TestCommand, language_commands
 from caretbench.projects.setup.package_scripts import missing_programs, test_script
-from caretbench.projects.setup.python_packages import is_importable, pytest_options, with_python_path
+from caretbench.projects.setup.pytest_settings import pytest_options, without_installed_tests
+from caretbench.projects.setup.python_packages import is_importable, with_python_path
 from caretbench.projects.setup.settings import CheckSettings
 
 _CLASS = re.compile(r"\{class:([^}]+)\}")
@@ -67,6 +68,11 @@ class NamedCheck(NamedTuple):
         """Return the check for a change of these files: without preparation if that is not valid for one of them."""
         holds = all(_is_named(path, self.prepare_files) for path in paths)
         return self.check if holds else self.check.model_copy(update={"prepare": ()})
+
+    def excluding(self, names: Sequence[str]) -> NamedCheck:
+        """Return the check without the tests of these names."""
+        excluded = (*self.check.excluded_tests, *names)
+        return self._replace(check=self.check.model_copy(update={"excluded_tests": excluded})) if names else self
 
     def with_hint(self, fault: str) -> str:
         """Return a fault (``kind: explanation``) with advice from the table of commands, if there is any."""
@@ -218,7 +224,9 @@ def _project_check(snapshot: Snapshot, entry: CheckSettings, said_by: str) -> Na
         command=_words(entry.command),
         prepare=_words(entry.prepare) if entry.prepare else (),
         directory=entry.directory,
-        environment=with_python_path(snapshot, entry.environment, bundle),
+        environment=without_installed_tests(
+            snapshot, entry.command, with_python_path(snapshot, entry.environment, bundle)
+        ),
         needs=entry.needs,
         junit=entry.junit,
         minimum_tests=entry.minimum_tests,

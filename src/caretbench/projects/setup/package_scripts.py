@@ -9,49 +9,31 @@ import json
 import re
 import shlex
 import shutil
-import sys
 from collections.abc import Collection, Iterator, Mapping
-from functools import cache
 from typing import Final, NamedTuple
 
 from caretbench.execution.workspaces.snapshot_store import Snapshot
-from caretbench.files import read_packaged_toml
-from caretbench.problem import Row
+from caretbench.projects.setup.script_runners import (
+    AND,
+    SEARCH_PATH,
+    program_words,
+    runner_command,
+    runner_name,
+    script_rules,
+)
 
 PACKAGE_JSON: Final = "package.json"
+DEPENDENCY_FIELDS: Final = ("dependencies", "devDependencies")
 _SYSTEM: Final = "/usr/local/bin:/usr/bin:/bin"
 """Folders of programs that exist in a sandbox."""
-_ASSIGNS = re.compile(r"\w+=")
-_AND = re.compile(r"\s*&&\s*")
-_RUNS = re.compile(r"^(?:npm|yarn|pnpm|bun)\s+(?:run(?:-script)?\s+)?((?:-\S+\s+)*)([\w:@./-]+)$")
-_FIELDS: Final = ("dependencies", "devDependencies")
+_RUNS = re.compile(
+    r"^(?:npm|yarn|pnpm|bun)\s+(?:(?:run|run-script)\s+)?(?:-\S+\s+)*['\"]?([\w:@./-]+|/\S+/)['\"]?"
+    r"(?:\s+(?:--\s+)?(?P<arguments>[^|;<>]*))?$"
+)
+_RUNS_SEVERAL = re.compile(r"^(?:npm-run-all|run-s|run-p)\s+(.*)$")
+_RUNS_PROGRAM = re.compile(r"^(?:yarn|pnpm|bun)\s+(?:(?:run|exec)\s+)?(?=(?!install\b|add\b|ci\b|dlx\b|x\b)[\w@.])")
+_PATTERN = re.compile(r"/(.+)/")
 _NOT_WRITTEN = re.compile(r"^echo\b|no test specified")
-
-
-class ScriptRunner(Row):
-    """Options added to a test runner's command, and ``junit``, the options to write a report."""
-
-    options: str = ""
-    options_before_version: Mapping[int, str] = {}
-    """Options for major versions below a number."""
-    junit: str | None = None
-
-
-class ScriptRules(Row):
-    """The rules of ``package_scripts.toml``."""
-
-    check_commands: tuple[str, ...]
-    wrapper_commands: frozenset[str]
-    builtin_commands: frozenset[str]
-    other_script_names: str
-    unneeded_packages: tuple[str, ...]
-    runners: Mapping[str, ScriptRunner]
-
-
-@cache
-def script_rules() -> ScriptRules:
-    """Return the rules for scripts."""
-    return ScriptRules.model_validate(read_packaged_toml("caretbench.projects.setup", "package_scripts.toml"))
 
 
 class PackageScript(NamedTuple):
@@ -60,6 +42,13 @@ class PackageScript(NamedTuple):
     line: str
     programs: tuple[str, ...]
     junit: tuple[str, ...]
+
+
+class _Called(NamedTuple):
+    """Scripts that a part starts, and arguments that they get."""
+
+    names: tuple[str, ...]
+    arguments: str = ""
 
 
 def read_package_json(snapshot: Snapshot) -> Mapping[str, object]:
@@ -75,22 +64,23 @@ def read_package_json(snapshot: Snapshot) -> Mapping[str, object]:
 
 def test_script(snapshot: Snapshot) -> PackageScript | None:
     """Return the test script of a project, including ``pretest``; None if there is none."""
-    known = dict(_listed(read_package_json(snapshot), "scripts"))
+    package = read_package_json(snapshot)
+    known = dict(listed_texts(package, "scripts"))
     if "test" not in known or _NOT_WRITTEN.search(known["test"]):
         return None
     before = _parts("pretest", known, ()) if "pretest" in known else []
     parts = _first_tests([part for part in [*before, *_parts("test", known, ())] if part])
     if not parts:
         return None
-    package = read_package_json(snapshot)
     programs = tuple(dict.fromkeys(name for part in parts for name in _programs(part, known, ())))
-    commands = [_with_runner_options(part, package) for part in parts]
-    junit = tuple(dict.fromkeys(report for _, report in commands if report))
-    if len(junit) != sum(runs is not None for runs in map(_runner, parts)):
-        junit = ()  # one of several runners writes no report: the last words of all are counted
-        commands = [_with_runner_options(part, package, report=False) for part in parts]
-    line = " && ".join(text for text, _ in commands)
-    return PackageScript(f'export PATH="$PWD/node_modules/.bin:$PATH"; {line}', programs, junit)
+    versions = dict(listed_texts(package, "devDependencies"))
+    commands = [runner_command(part, versions) for part in parts]
+    reports = [command.report for command in commands if command.report]
+    if len(set(reports)) != sum(runs is not None for runs in map(runner_name, parts)):
+        reports = []  # one of several runners writes no report of its own: the last words of all are counted
+        commands = [runner_command(part, versions, report=False) for part in parts]
+    line = " && ".join(command.line for command in commands)
+    return PackageScript(SEARCH_PATH + line, programs, tuple(reports))
 
 
 def missing_programs(snapshot: Snapshot, script: PackageScript) -> tuple[str, ...]:
@@ -104,7 +94,7 @@ def missing_programs(snapshot: Snapshot, script: PackageScript) -> tuple[str, ..
 
 def _first_tests(parts: list[str]) -> list[str]:
     """Return the parts up to the first tests; later ones build and test the published package."""
-    tests = [_runner(part) is not None for part in parts]
+    tests = [runner_name(part) is not None for part in parts]
     if True not in tests:
         return parts
     first = tests.index(True)
@@ -115,134 +105,86 @@ def _first_tests(parts: list[str]) -> list[str]:
 def _parts(name: str, scripts: Mapping[str, str], above: Collection[str]) -> list[str]:
     """Return the parts of a script that test or build, without those that only check style or types."""
     found: list[str] = []
-    for part in _AND.split(scripts[name].strip()):
-        inner = _called(part, scripts, above)
-        if inner is None:
+    above = {*above, name}
+    for part in AND.split(scripts[name].strip()):
+        called = _called(part, scripts, above)
+        if called is None:
             if not _checks(part):
-                found.append(_unwrapped(part))
-        elif re.search(script_rules().other_script_names, inner) and not _calls(inner, scripts):
+                found.append(_unwrapped(_RUNS_PROGRAM.sub("", part)))
             continue
-        elif _AND.search(scripts[inner].strip()) or _checks(scripts[inner]) or _runner(scripts[inner]):
-            found += _parts(inner, scripts, {*above, name})
-        else:
-            found.append(f"npm run --silent {inner}")
+        for inner in called.names:
+            if _is_other(inner) and not _called(scripts[inner].strip(), scripts, above):
+                continue
+            own = _parts(inner, scripts, above)
+            if own == [scripts[inner].strip()] and runner_name(own[0]) is None:
+                own = [f"npm run --silent {inner}{' --' if called.arguments else ''}"]
+            if own and called.arguments:
+                own[-1] = f"{own[-1]} {called.arguments}"
+            found += own
     return found
 
 
-def _calls(name: str, scripts: Mapping[str, str]) -> bool:
-    return any(_called(part, scripts, ()) for part in _AND.split(scripts[name].strip()))
+def _is_other(name: str) -> bool:
+    return re.search(script_rules().other_script_names, name) is not None
 
 
-def _called(part: str, scripts: Mapping[str, str], above: Collection[str]) -> str | None:
-    """Return the name of the script that a part starts, if it does nothing else."""
+def _called(part: str, scripts: Mapping[str, str], above: Collection[str]) -> _Called | None:
+    """Return the scripts that a part starts, if it does nothing else."""
+    known = [name for name in scripts if name not in above]
+    several = _RUNS_SEVERAL.match(part)
+    if several:
+        return _Called(_matching_scripts(several[1], known))
     match = _RUNS.match(part)
-    return match[2] if match and match[2] in scripts and match[2] not in above else None
+    if match is None:
+        return None
+    pattern = _PATTERN.fullmatch(match[1])
+    names = _searched_scripts(pattern[1], known) if pattern else (match[1],) if match[1] in known else ()
+    return _Called(names, match["arguments"] or "") if names else None
 
 
-def _words(part: str) -> list[str]:
+def _matching_scripts(words: str, known: Collection[str]) -> tuple[str, ...]:
+    """Return the scripts that the words of ``npm-run-all`` name; ``*`` is within a part of a name, ``**`` anything."""
+    wanted = [word for word in shlex.split(words) if not word.startswith("-")]
+    patterns = [re.escape(word).replace(r"\*\*", ".*").replace(r"\*", "[^:]*") for word in wanted]
+    return tuple(name for one in patterns for name in known if re.fullmatch(one, name))
+
+
+def _searched_scripts(pattern: str, known: Collection[str]) -> tuple[str, ...]:
+    """Return the scripts that a regular expression of pnpm matches."""
     try:
-        words = shlex.split(part)
-    except ValueError:
-        words = part.split()
-    rules = script_rules()
-    at = 0
-    while at < len(words) - 1 and (
-        words[at] in rules.wrapper_commands
-        or _ASSIGNS.match(words[at])
-        or (at and words[at].startswith("-") and words[0] in rules.wrapper_commands)
-    ):
-        at += 1
-    return words[at:]
+        return tuple(name for name in known if re.search(pattern, name))
+    except re.error:
+        return ()
 
 
 def _unwrapped(part: str) -> str:
     """Return a part without its coverage tool: low coverage is no failing test."""
-    words = _words(part)
+    words = program_words(part)
     first = part.split(maxsplit=1)[0] if part else ""
-    return shlex.join(words) if first in {"c8", "nyc"} and _runner(shlex.join(words)) else part
+    tool = first in script_rules().coverage_commands
+    return shlex.join(words) if tool and runner_name(shlex.join(words)) else part
 
 
 def _checks(part: str) -> bool:
-    line = " ".join(_words(part))
+    line = " ".join(program_words(_RUNS_PROGRAM.sub("", part)))
     return any(re.match(pattern, line) for pattern in script_rules().check_commands)
-
-
-def _runner(part: str) -> str | None:
-    """Return the runner that a part starts."""
-    words = _words(part)
-    if not words:
-        return None
-    name = words[0].rpartition("/")[2]
-    if name in {"node", "tsx"}:
-        return "node" if "--test" in words else None
-    return name if name in script_rules().runners else None
-
-
-def _with_runner_options(part: str, package: Mapping[str, object], *, report: bool = True) -> tuple[str, str | None]:
-    """Return a part with the options of its runner, and the report that it writes."""
-    name = _runner(part)
-    if name is None or re.search(r"[|;<>]", part):
-        return part, None
-    runner = script_rules().runners[name]
-    report = report and "reporter" not in part
-    version = _version(package, name)
-    plain = next(
-        (text for below, text in sorted(runner.options_before_version.items()) if version < below), runner.options
-    )
-    options = " ".join(filter(None, (plain, runner.junit if report else None)))
-    if not options:
-        return part, None
-    if name == "node":  # arguments after a file belong to the file
-        text = re.sub(r"(?<=\s)--test(?=\s|$)", f"--test {options}", part, count=1)
-    else:
-        text = f"{part} {options}"
-    return text, ".caretbench-junit.xml" if runner.junit and report else None
-
-
-def _version(package: Mapping[str, object], name: str) -> int:
-    """Return the first number of the required version of a package; ``sys.maxsize`` if unknown."""
-    number = re.search(r"\d+", dict(_listed(package, "devDependencies")).get(name, ""))
-    return int(number[0]) if number else sys.maxsize
 
 
 def _programs(part: str, scripts: Mapping[str, str], above: tuple[str, ...]) -> Iterator[str]:
     """Yield the programs that a part starts, and the scripts that it calls."""
-    inner = _called(part, scripts, above)
-    if inner is not None:
-        for one in _AND.split(scripts[inner]):
-            yield from _programs(one, scripts, (*above, inner))
+    called = _called(part, scripts, above)
+    if called is not None:
+        for inner in called.names:
+            for one in AND.split(scripts[inner]):
+                yield from _programs(one, scripts, (*above, inner))
         return
-    words = _words(part)
+    words = program_words(part)
     first = words[0] if words else ""
     if first and first not in script_rules().builtin_commands and "/" not in first and not first.startswith("$"):
         yield first
 
 
-def install_command(snapshot: Snapshot) -> str | None:
-    """Return the command that installs the packages of a project's tests; None if there are none.
-
-    Packages that no test needs would take most of the space: they are removed from ``package.json`` for the
-    installation, and the file is restored afterwards.
-    """
-    package = read_package_json(snapshot)
-    named = [(field, name, version) for field in _FIELDS for name, version in _listed(package, field)]
-    left_out = [f"{field}[{name}]" for field, name, version in named if _is_unneeded(field, name, version)]
-    if len(left_out) == len(named):
-        return None
-    fetch = "npm install --no-save --ignore-scripts --no-audit --no-fund --legacy-peer-deps"
-    if not left_out:
-        return fetch
-    return f"cp {PACKAGE_JSON} /tmp/ && npm pkg delete {shlex.join(left_out)} && {fetch} && cp /tmp/{PACKAGE_JSON} ."
-
-
-def _is_unneeded(field: str, name: str, version: str) -> bool:
-    """Return whether tests run without a package, or it is in the same repository and cannot be installed."""
-    if version.startswith(("workspace:", "link:", "portal:")):
-        return True
-    patterns = script_rules().unneeded_packages if field == "devDependencies" else ()
-    return any(re.fullmatch(pattern, name) for pattern in patterns)
-
-
-def _listed(package: Mapping[str, object], field: str) -> list[tuple[str, str]]:
+def listed_texts(package: Mapping[str, object], field: str) -> list[tuple[str, str]]:
+    """Return the names and texts in a table of ``package.json``, such as its scripts or dependencies."""
     listed = package.get(field)
     return [(n, v) for n, v in listed.items() if isinstance(v, str)] if isinstance(listed, dict) else []

@@ -7,6 +7,7 @@ project become part of the snapshot and are never mined.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
@@ -25,7 +26,7 @@ from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WORKSPACE_LIMITS, WorkspaceRequest, WorkspaceResult
 from caretbench.projects.project import StoredProject
 from caretbench.projects.runner_options import runs_pytest
-from caretbench.projects.setup import package_scripts, python_packages
+from caretbench.projects.setup import missing_packages, npm_packages, python_packages
 from caretbench.projects.setup.command_detection import NamedCheck, detect_command
 from caretbench.projects.setup.settings import CheckSettings
 
@@ -53,7 +54,7 @@ def setup_command(snapshot: Snapshot, languages: Collection[str], checks: Sequen
         runner = "pytest" if any(runs_pytest([command]) for command in commands) else None
         parts.append(python_packages.install_command(snapshot, runner))
     if _JAVASCRIPT & set(languages):
-        parts.append(package_scripts.install_command(snapshot))
+        parts.append(npm_packages.install_command(snapshot))
     return " && ".join(part for part in parts if part) or None
 
 
@@ -94,15 +95,31 @@ def with_setup_hint(
         )
     if not _LACKS.search(message):
         return message
+    command = setup_command(snapshot, languages, checks)
+    modules = missing_packages.missing_modules(message) if "python" in languages else ()
+    named = [module for module in modules if not _is_named(module, setup or command or "")]
+    if named:
+        return f"{message}; {missing_packages_hint(setup or command, named)}"
     if setup is not None:
         return f"{message}; the setup that ran was `{setup}`: name what is missing there"
-    command = setup_command(snapshot, languages, checks)
     if command is None:
         return message
     added = f"add --setup {AUTO}, which runs `{command}` before the tests; or name a bundle with --bundle"
     alone = _RUNNER.search(message)
     built = f"; `caretbench deps build tools/{alone[1]}` where nothing else is missing" if alone else ""
     return f"{message}; if packages are missing, {added}{built}"
+
+
+def missing_packages_hint(setup: str | None, modules: Sequence[str]) -> str:
+    """Return the option that installs the packages of missing Python modules, after the given setup command."""
+    command = missing_packages.added_packages_command(setup, modules)
+    return f"missing: {', '.join(modules)}; --setup {shlex.quote(command)} installs what contains it"
+
+
+def _is_named(module: str, command: str) -> bool:
+    """Return whether a setup command installs the package of a module."""
+    package = re.split(r"[<>=!]", missing_packages.distribution_of(module))[0]
+    return re.search(rf"(?<![\w-]){re.escape(package)}(?![\w-])", command, re.IGNORECASE) is not None
 
 
 def reaches_nothing_message(named_check: NamedCheck) -> str:
@@ -143,7 +160,7 @@ def run_setup(
         limits=_LIMITS,
     )
     [result] = engine.submit([request])
-    _check(result, command)
+    _check(result, command, project.snapshot)
     try:
         snapshot = add_command_outputs(engine.workspace_runner.store, project.snapshot, result.files)
     except DataError as error:
@@ -151,12 +168,12 @@ def run_setup(
     return StoredProject(snapshot, project.files, project.excluded)
 
 
-def _check(result: WorkspaceResult, command: str) -> None:
+def _check(result: WorkspaceResult, command: str, snapshot: Snapshot) -> None:
     if result.status is not Status.PASSED:
         lines = [line for line in (result.stderr.text or result.stdout.text).splitlines() if line.strip()]
-        refused = ", ".join(list(dict.fromkeys(result.refusals))[:3])
-        refused = refused and f"; refused: {refused} (name your own mirror or index with --index)"
-        why = result.reason or " | ".join(lines[-3:])
+        refused = "".join(f"; refused: {refusal}" for refusal in result.refusals[:3])
+        told = npm_packages.npm_failure(f"{result.stderr.text}\n{result.stdout.text}", snapshot)
+        why = result.reason or told or " | ".join(lines[-3:])
         raise DataError(f"setup {command!r}: {result.status.value}: {why}{refused}")
     problem = next((file.problem for file in result.files if file.problem), "")
     if problem or len(result.files) > MAX_PARTS:

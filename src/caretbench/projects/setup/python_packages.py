@@ -7,17 +7,17 @@ import configparser
 import re
 import shlex
 import subprocess
-import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Final
 
-from caretbench.errors import DataError
 from caretbench.execution.bundles.bundle_model import INSIDE
 from caretbench.execution.bundles.pip import sandbox_python
+from caretbench.execution.sandbox.bubblewrap import PATH
 from caretbench.execution.sandbox.program_sandbox import WORK
 from caretbench.execution.workspaces.snapshot_store import Snapshot
+from caretbench.projects.setup.project_tables import read_ini, read_text, read_toml, strings, sub_table
 
 PACKAGES_FOLDER: Final = ".deps"
 """Folder of the project into which a setup installs Python packages; it is on the import path and never mined."""
@@ -35,9 +35,12 @@ _NO_NEED: Final = re.compile(
 """Packages for style, publishing or coverage, which no test imports."""
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _ASKS: Final = re.compile(r"\b(?:importlib[._]metadata|pkg_resources)\b")
-_UNWANTED: Final = re.compile(r"--cov\b|--cov[-=]|--no-cov|--numprocesses|--dist\b|-n(?:\d|auto|=|$)")
-"""Pytest options of coverage and parallel plugins; pytest fails on them if the plugin is missing."""
-_TAKES_VALUE: Final = frozenset({"-n", "--numprocesses", "--dist", "--cov-report", "--cov-config"})
+_ENTRY_POINTS: Final = re.compile(r"\bscripts\b|entry[-_]points", re.IGNORECASE)
+_BUILT_FILES: Final = re.compile(
+    r"ext[-_]modules|\bExtension\(|cythonize|cffi_modules|mypycify|maturin|meson|scikit[-_]build|write_to|version[-_]file"
+)
+"""Build settings of compiled modules, and of files that the build writes."""
+_BUILD_FILES: Final = ("pyproject.toml", "setup.py", "setup.cfg")
 
 
 def import_folders(snapshot: Snapshot) -> tuple[str, ...]:
@@ -70,14 +73,18 @@ def _has(python: Path, module: str) -> bool:
 def with_python_path(
     snapshot: Snapshot, environment: Mapping[str, str], bundle: str | None = None
 ) -> Mapping[str, str]:
-    """Return environment variables with ``PYTHONPATH`` for the project's folders, unless it is already set."""
+    """Return environment variables with ``PYTHONPATH`` and ``PATH`` for the project's folders, unless they are set."""
     found = import_folders(snapshot)
-    if not found or "PYTHONPATH" in environment:
-        return environment
-    places = [f"{WORK}/{folder}" for folder in found]
-    if bundle is not None:  # this variable replaces the bundle's
-        places.append(f"{INSIDE}/site-packages")
-    return {**environment, "PYTHONPATH": ":".join(places)}
+    added = {}
+    if found and "PYTHONPATH" not in environment:
+        places = [f"{WORK}/{folder}" for folder in found]
+        if bundle is not None:  # this variable replaces the bundle's
+            places.append(f"{INSIDE}/site-packages")
+        added["PYTHONPATH"] = ":".join(places)
+    scripts = f"{PACKAGES_FOLDER}/bin"
+    if "PATH" not in environment and any(path.startswith(f"{scripts}/") for path in snapshot.entries):
+        added["PATH"] = f"{WORK}/{scripts}:{PATH}"
+    return {**environment, **added}
 
 
 def requirements(snapshot: Snapshot, runner: str | None = None) -> tuple[str, ...]:
@@ -85,30 +92,37 @@ def requirements(snapshot: Snapshot, runner: str | None = None) -> tuple[str, ..
 
     ``runner`` is a package that the test command needs.
     """
-    project = _toml(snapshot, "pyproject.toml")
-    config = _config(snapshot, "setup.cfg")
-    about = _table(project, "project")
-    found = [*_strings(about.get("dependencies")), *_poetry(project), *_set_up(snapshot)]
+    project = read_toml(snapshot, "pyproject.toml")
+    config = read_ini(snapshot, "setup.cfg")
+    about = sub_table(project, "project")
+    found = [*strings(about.get("dependencies")), *_poetry(project), *_set_up(snapshot)]
     found += _lines(config, "options", "install_requires")
-    groups: dict[str, list[str]] = {}
-    included = _table(project, "dependency-groups")
-    for name in included:
-        groups.setdefault(name, []).extend(_group(included, name, frozenset()))
-    for name, listed in _table(about, "optional-dependencies").items():
-        groups.setdefault(name, []).extend(_strings(listed))
-    if config.has_section("options.extras_require"):
-        for name in config["options.extras_require"]:
-            groups.setdefault(name, []).extend(_lines(config, "options.extras_require", name))
+    groups = _named_groups(project, config)
     chosen = [name for name in _GROUPS if name in groups] or [name for name in _ELSE_GROUPS if name in groups]
     found += [one for name in chosen for one in groups[name]]
-    found += _lines(_config(snapshot, "tox.ini"), "testenv", "deps")
+    found += _lines(read_ini(snapshot, "tox.ini"), "testenv", "deps")
     own = _plain(str(about.get("name", "")))
-    kept = [one for one in found if _is_needed(one, own)]
+    found = [one.replace("{toxinidir}/", "") for one in found]
+    kept = [one for one in found if _is_needed(one, own) and _is_installable(snapshot, one)]
     listed = [path for path in sorted(snapshot.entries) if _FILES.fullmatch(path)]
     kept += [f"-r {path}" for path in listed if snapshot.entries[path].kind == "file"]
     if runner and not any(_plain(one) == runner for one in kept):
         kept.append(runner)
     return tuple(dict.fromkeys(kept))
+
+
+def _named_groups(project: Mapping[str, object], config: configparser.ConfigParser) -> Mapping[str, list[str]]:
+    """Return the packages of dependency groups and extras, by name."""
+    groups: dict[str, list[str]] = {}
+    included = sub_table(project, "dependency-groups")
+    for name in included:
+        groups.setdefault(name, []).extend(_group(included, name, frozenset()))
+    for name, listed in sub_table(sub_table(project, "project"), "optional-dependencies").items():
+        groups.setdefault(name, []).extend(strings(listed))
+    if config.has_section("options.extras_require"):
+        for name in config["options.extras_require"]:
+            groups.setdefault(name, []).extend(_lines(config, "options.extras_require", name))
+    return groups
 
 
 def install_command(snapshot: Snapshot, runner: str | None = None) -> str | None:
@@ -118,41 +132,38 @@ def install_command(snapshot: Snapshot, runner: str | None = None) -> str | None
         return None
     words = [part for one in needed for part in (one.split(" ", 1) if one.startswith("-r ") else [one])]
     pip = f"python3 -m pip install --no-compile --target {PACKAGES_FOLDER}"
-    asks = any(_ASKS.search(_text(snapshot, path) or "") for path in snapshot.entries if path.endswith(".py"))
-    built = any(path in snapshot.entries for path in ("pyproject.toml", "setup.py"))
-    # A project that queries its own version must be installed; snapshots have no git history to derive the version.
-    itself = f" && {{ SETUPTOOLS_SCM_PRETEND_VERSION=0.1 {pip} --no-deps . || true; }}" if asks and built else ""
-    return f"{pip} {shlex.join(words)}{itself}"
+    return f"{pip} {shlex.join(words)}{_own_installation(snapshot, pip)}"
 
 
-def pytest_options(snapshot: Snapshot) -> str:
-    """Return a pytest option that removes options of missing plugins from the project's ``addopts``; "" if none."""
-    said: object = None
-    for path, section in (("pytest.ini", "pytest"), ("tox.ini", "pytest"), ("setup.cfg", "tool:pytest")):
-        config = _config(snapshot, path)
-        if config.has_option(section, "addopts"):
-            said = config.get(section, "addopts")
-            break
-    else:
-        tool = _table(_table(_toml(snapshot, "pyproject.toml"), "tool"), "pytest")
-        said = _table(tool, "ini_options").get("addopts")
-    try:
-        words = _strings(said) if isinstance(said, list) else shlex.split(str(said or ""))
-    except ValueError:
+def _own_installation(snapshot: Snapshot, pip: str) -> str:
+    """Return the command that installs the project itself, if its tests may need that; "" if not.
+
+    They do if it queries its own version, or has scripts or entry points. Compiled modules, and other files that its
+    build writes, are placed next to its sources, which precede the installed copy.
+    """
+    settings = "\n".join(read_text(snapshot, path) or "" for path in _BUILD_FILES)
+    asks = any(_ASKS.search(read_text(snapshot, path) or "") for path in snapshot.entries if path.endswith(".py"))
+    written = _BUILT_FILES.search(settings) is not None
+    if "pyproject.toml" not in snapshot.entries and "setup.py" not in snapshot.entries:
         return ""
-    kept = list(_without_plugins(words))
-    return "" if kept == words else f" -o {shlex.quote(f'addopts={shlex.join(kept)}')}"
+    if not (asks or written or _ENTRY_POINTS.search(settings)):
+        return ""
+    copies = [
+        f"if [ -d {PACKAGES_FOLDER}/{name} ]; then cp -rn {PACKAGES_FOLDER}/{name}/. {folder}; fi"
+        for folder, name in (_package_folders(snapshot) if written else ())
+    ]
+    # Snapshots have no git history to derive the version from. A project that cannot be built is tested as it is.
+    steps = "; ".join([f"SETUPTOOLS_SCM_PRETEND_VERSION=0.1 {pip} --no-deps . || true", *copies])
+    return f" && {{ {steps}; }}"
 
 
-def _without_plugins(words: list[str]) -> Iterator[str]:
-    passing = False
-    for word in words:
-        if passing and not word.startswith("-"):
-            passing = False
-            continue
-        passing = word in _TAKES_VALUE
-        if not _UNWANTED.match(word):
-            yield word
+def _package_folders(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    """Yield the folders of the project's packages, with their names."""
+    root = "src/" if "src" in import_folders(snapshot) else ""
+    found = (re.match(rf"{root}(\w+)/(?:.*/)?[^/]+\.py$", path) for path in sorted(snapshot.entries))
+    for name in dict.fromkeys(match[1] for match in found if match):
+        if name not in {"test", "tests"}:
+            yield f"{root}{name}", name
 
 
 def _is_needed(requirement: str, own: str) -> bool:
@@ -160,6 +171,12 @@ def _is_needed(requirement: str, own: str) -> bool:
         return True
     name = _plain(requirement)
     return bool(name) and name != own and _NO_NEED.fullmatch(name) is None and ":" not in requirement
+
+
+def _is_installable(snapshot: Snapshot, requirement: str) -> bool:
+    """Return False for references to tox's settings and to missing files."""
+    file = requirement.removeprefix("-r ")
+    return "{" not in requirement and (file == requirement or file in snapshot.entries)
 
 
 def _plain(requirement: str) -> str:
@@ -181,15 +198,15 @@ def _group(groups: Mapping[str, object], name: str, above: Collection[str]) -> I
 
 def _poetry(project: Mapping[str, object]) -> list[str]:
     """Return the packages in Poetry's tables, without versions, whose syntax differs from pip's."""
-    poetry = _table(_table(project, "tool"), "poetry")
-    tables = [_table(poetry, "dependencies"), _table(poetry, "dev-dependencies")]
-    tables += [_table(_table(_table(poetry, "group"), name), "dependencies") for name in (*_GROUPS, "dev")]
+    poetry = sub_table(sub_table(project, "tool"), "poetry")
+    tables = [sub_table(poetry, "dependencies"), sub_table(poetry, "dev-dependencies")]
+    tables += [sub_table(sub_table(sub_table(poetry, "group"), name), "dependencies") for name in (*_GROUPS, "dev")]
     return [name for table in tables for name in table if name != "python"]
 
 
 def _set_up(snapshot: Snapshot) -> list[str]:
     """Return the requirements in ``setup.py``, if they are literal lists."""
-    text = _text(snapshot, "setup.py")
+    text = read_text(snapshot, "setup.py")
     try:
         tree = ast.parse(text or "")
     except (SyntaxError, ValueError):
@@ -208,38 +225,6 @@ def _set_up(snapshot: Snapshot) -> list[str]:
         for one in value.elts
         if isinstance(one, ast.Constant) and isinstance(one.value, str)
     ]
-
-
-def _text(snapshot: Snapshot, path: str) -> str | None:
-    try:
-        return snapshot.read(path).decode("utf-8", "replace") if path in snapshot.entries else None
-    except DataError:
-        return None
-
-
-def _toml(snapshot: Snapshot, path: str) -> Mapping[str, object]:
-    try:
-        return tomllib.loads(_text(snapshot, path) or "")
-    except tomllib.TOMLDecodeError:
-        return {}
-
-
-def _config(snapshot: Snapshot, path: str) -> configparser.ConfigParser:
-    parser = configparser.ConfigParser(interpolation=None, strict=False)
-    try:
-        parser.read_string(_text(snapshot, path) or "")
-    except configparser.Error:
-        return configparser.ConfigParser()
-    return parser
-
-
-def _table(table: Mapping[str, object], name: str) -> Mapping[str, object]:
-    found = table.get(name)
-    return found if isinstance(found, dict) else {}
-
-
-def _strings(value: object) -> list[str]:
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
 
 
 def _lines(config: configparser.ConfigParser, section: str, option: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -15,22 +15,48 @@ PARAMETRIC, WILSON, BOOTSTRAP = "parametric", "wilson", "percentile"
 """Methods of intervals: the paper's, Wilson's and the seeded bootstrap's. All three assume independent problems."""
 
 
+class PrintedRate(ReportValue):
+    """A rate and its ±, in percent as a paper prints them, of one model in one of its tables; ``labels`` are ours."""
+
+    table: str
+    model: str
+    labels: Mapping[str, str]
+    value: float
+    margin: float | None = None
+
+    @property
+    def text(self) -> str:
+        """The printed cell."""
+        return f"{self.value:.1f}" + ("" if self.margin is None else f" ± {self.margin:.1f}")
+
+
 class PaperTableLayout(ReportValue):
-    """Layout of one table of a paper: title, stratum, and whether models are columns."""
+    """Layout of one table of a paper: title, stratum, whether models are columns, and the printed cells to show."""
 
     title: str
     stratum: str
     models_as_columns: bool = False
+    printed: tuple[PrintedRate, ...] = ()
 
 
-def paper_table_layouts(tables: Sequence[PaperTable], strata: Collection[str]) -> Iterator[PaperTableLayout]:
-    """Yield the layouts of the tables whose stratum a run has, by its name with or without ``@paper``."""
+def paper_table_layouts(
+    tables: Sequence[PaperTable],
+    strata: Collection[str],
+    printed: Callable[[PaperTable], tuple[PrintedRate, ...]] = lambda _table: (),
+) -> Iterator[PaperTableLayout]:
+    """Yield the layouts of the tables whose stratum a run has, by its name with or without ``@paper``.
+
+    ``printed`` returns the printed cells of a table.
+    """
     for table in tables:
         cut = tuple(name.removesuffix(PRESET) for name in table.labels)
         for labels in dict.fromkeys((table.labels, cut)):
             if stratum_name(labels) in strata:
                 yield PaperTableLayout(
-                    title=table.title, stratum=stratum_name(labels), models_as_columns=table.models_as_columns
+                    title=table.title,
+                    stratum=stratum_name(labels),
+                    models_as_columns=table.models_as_columns,
+                    printed=printed(table),
                 )
                 break
 

@@ -10,6 +10,7 @@ import polars as pl
 
 from caretbench.problem import Problem
 from caretbench.reports.estimates import ReportValue
+from caretbench.runs.verdict import REFERENCE_PASSED
 
 REFERENCE_FAILS = "reference does not pass here"
 NOT_RUNNABLE = {
@@ -72,7 +73,8 @@ def find_excluded_problems(
 
 
 def _from_rows(rows: pl.DataFrame) -> dict[str, str]:
-    reference = rows.filter((pl.col("model") == "reference") & pl.col("counted") & ~pl.col("passed"))
+    passes = pl.col(REFERENCE_PASSED).fill_null(pl.col("passed").cast(pl.Float64)) == 1.0
+    reference = rows.filter((pl.col("model") == "reference") & pl.col("counted") & ~passes)
     causes = dict.fromkeys(reference["problem_id"].sort(), REFERENCE_FAILS)
     judged = rows.filter(pl.col("counted").is_not_null())
     never = (

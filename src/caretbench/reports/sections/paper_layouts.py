@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from caretbench.metrics.intervals import Interval, plus_minus
 from caretbench.reports.estimates import ReportedNumber
-from caretbench.reports.results.paper_intervals import BOOTSTRAP, PARAMETRIC, WILSON, PaperTableLayout
+from caretbench.reports.results.paper_intervals import BOOTSTRAP, PARAMETRIC, WILSON, PaperTableLayout, PrintedRate
 from caretbench.reports.section import ColumnGroup, Section
 from caretbench.reports.summary import Column, RateCell
 from caretbench.reports.tables import (
@@ -14,6 +14,7 @@ from caretbench.reports.tables import (
     ReportTable,
     TableField,
     display_label,
+    display_labels,
     display_name,
     display_stratum,
     existing_tables,
@@ -28,6 +29,7 @@ _CAPTION = (
     "± as in the paper, which assumes independent problems; ± 0.0 means that all passed, or none. The number of "
     "problems is below each rate; if it is small, the paper prints N/A."
 )
+_PRINTED = " The columns and rows called printed are the paper's, about all tasks of its release."
 
 
 class PaperIntervalsSection(Section):
@@ -94,7 +96,28 @@ def _models_across(columns: Sequence[Column], form: PaperTableLayout) -> ReportT
     rows: list[FieldValues] = [(name, *(_rate(by_name.get(name)) for by_name in cells)) for name in names]
     note = next((note for column in columns if (note := column.strata_notes.get(form.stratum))), "")
     head = form.stratum.replace("_", " ").capitalize()
-    return _table(form, (head, *(column.title for column in columns)), rows, note)
+    printed = {model: _printed_by_name(form, model) for model in _printed_models(form)}
+    rows = [
+        (*row, *(_printed_field(cells.get(name)) for cells in printed.values()))
+        for name, row in zip(names, rows, strict=True)
+    ]
+    return _table(form, (head, *(column.title for column in columns), *map(_printed_title, printed)), rows, note)
+
+
+def _printed_models(form: PaperTableLayout) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(rate.model for rate in form.printed))
+
+
+def _printed_title(model: str) -> str:
+    return f"{model}, printed"
+
+
+def _printed_by_name(form: PaperTableLayout, model: str) -> dict[str, PrintedRate]:
+    return {display_labels(rate.labels): rate for rate in form.printed if rate.model == model}
+
+
+def _printed_field(rate: PrintedRate | None) -> TableField:
+    return number_field(None) if rate is None else number_field(rate.value / 100, rate.text, "printed")
 
 
 def _parts_across(columns: Sequence[Column], form: PaperTableLayout) -> ReportTable | None:
@@ -117,6 +140,14 @@ def _parts_across(columns: Sequence[Column], form: PaperTableLayout) -> ReportTa
         for below in sorted(by_row, key=str.lower)
         for column in columns
     ]
+    for model in _printed_models(form):
+        cells = _printed_by_name(form, model)
+        rows += [
+            (*((below,) if labels else ()), _printed_title(model), *map(_printed_field, found))
+            for below in sorted(by_row, key=str.lower)
+            if any(found := [cells.get(f"{across} / {below}" if below else across) for across in heads])
+        ]
+    rows.sort(key=lambda row: str(row[0]).lower() if labels else "")
     first = (form.stratum.split(" / ")[-1].replace("_", " ").capitalize(),) if labels else ()
     note = next((note for column in columns if (note := column.strata_notes.get(form.stratum))), "")
     return _table(form, (*first, "Model", *heads), rows, note)
@@ -128,7 +159,8 @@ def _divided(cell: RateCell) -> tuple[str, str]:
 
 
 def _table(form: PaperTableLayout, heads: Sequence[str], rows: Sequence[FieldValues], note: str) -> ReportTable | None:
-    table = table_of(form.title, heads, rows, f"{note} {_CAPTION}".strip())
+    caption = f"{note} {_CAPTION}".strip() + (_PRINTED if form.printed else "")
+    table = table_of(form.title, heads, rows, caption)
     return table if any(field.estimate for row in table.rows for field in row) else None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -11,6 +12,7 @@ from caretbench.reports.columns import paper_tables_in
 from caretbench.reports.estimates import ReportedNumber
 from caretbench.reports.frame import GROUP, LABELS
 from caretbench.reports.notes import coverage_warnings, interval_notes, parameter_difference_notes
+from caretbench.reports.printed_cells import printed_cells
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.section import Chart, ColumnGroup, Line, Section, SectionPositions
 from caretbench.reports.strata import stratum_name
@@ -46,12 +48,14 @@ class PassRatesSection(Section):
     def compute(self, source: ReportSource) -> Mapping[str, Any]:
         """Return the columns, the verdicts of the gate, and the strata that tables and charts show."""
         verdicts = source.run.frame.unique("problem_id").filter(pl.col("verdict").is_not_null())["verdict"]
+        suite = source.suite.name if source.suite else ""
+        printed = partial(printed_cells, suite, source.run.problems)
         return {
             "columns": source.columns,
             "verdicts": dict(verdicts.value_counts().sort("verdict").iter_rows()),
             "main": stratum_name(source.stratification.main_labels),
             "heat_maps": tuple(map(stratum_name, source.stratification.heat_maps)),
-            "paper_tables": paper_tables_in(source.columns, source.stratification),
+            "paper_tables": paper_tables_in(source.columns, source.stratification, printed),
         }
 
     def warnings(self, summary: Summary) -> Iterable[str]:

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from caretbench.execution.sandbox.package_index.index_policy import IndexPolicy, index_policy
+from caretbench.execution.sandbox.package_index.configured_indexes import configured_index_policy
+from caretbench.execution.sandbox.package_index.index_policy import IndexPolicy
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
 from caretbench.options import Option, StringList
@@ -42,6 +43,10 @@ OPTIONS: Final = (
     Option("env", StringList, "Environment variable of the test command; may be repeated.", "build",
            metavar="NAME=VALUE", help_group=_TESTS),
     Option("bundle", str, "Bundle of packages that the tests need (`caretbench deps`).", "build", help_group=_TESTS),
+    Option("exclude_test", StringList, "Test that does not run, by its name in the messages; may be repeated.", "build",
+           metavar="NAME", help_group=_TESTS),
+    Option("all_tests", bool, "Refuse a project with a test that fails. Default: such tests are excluded and listed.",
+           "build", flags=("--all-tests",), default=False, help_group=_TESTS),
     Option("modes", str, "Kinds of tasks: infill, suffix_hidden, or both.", "build", default="infill,suffix_hidden",
            help_group=_TASKS),
     Option("max_candidates", int, "Maximum number of candidates of each test command; 0: all. Default: 240, or 30 per "
@@ -71,8 +76,9 @@ def build(sources: Sequence[str], output: Path, options: Mapping[str, Any], prog
         found = f"{len(sources)} projects" if sources else "no project"
         raise ValueError(f"{found}: a build takes exactly one; name the folder of one project")
     build_options = _options(options)
-    indexes = _indexes(options["index"]) if options["setup"] or options["index"] else None
-    engine = WorkspaceExecutor(options["jobs"], workspace_runner=WorkspaceRunner(index=indexes))
+    engine = WorkspaceExecutor(
+        options["jobs"], workspace_runner=WorkspaceRunner(index=_indexes(options["index"], Path(sources[0])))
+    )
     builder = TaskBuilder(engine, validate=not options["candidates_only"])
     builder.progress = progress
     try:
@@ -100,6 +106,8 @@ def _options(options: Mapping[str, Any]) -> SimCopilotOptions:
         setup=options["setup"],
         exclude=tuple(options["exclude"] or ()),
         unverified=options["unverified"],
+        exclude_tests=tuple(options["exclude_test"] or ()),
+        all_tests=options["all_tests"],
     )
 
 
@@ -133,7 +141,7 @@ def _pairs(option: str, values: Sequence[str] | None) -> dict[str, str]:
     return dict(pair.partition("=")[::2] for pair in values or ())
 
 
-def _indexes(values: Sequence[str] | None) -> IndexPolicy:
+def _indexes(values: Sequence[str] | None, project: Path) -> IndexPolicy:
     hosts = [one for one in values or () if one.startswith(("https://", "http://"))]
     named = [one for one in values or () if one not in hosts]
-    return index_policy(_pairs("--index [NAME=]ADDRESS", named), hosts)
+    return configured_index_policy(_pairs("--index [NAME=]ADDRESS", named), tuple(hosts), project=project)

@@ -12,6 +12,8 @@ from pydantic import JsonValue
 
 from caretbench.problem import Problem
 from caretbench.projects.answer_requests import file_splice
+from caretbench.projects.setup.missing_packages import missing_modules
+from caretbench.projects.setup.project_setup import missing_packages_hint
 from caretbench.projects.setup.settings import CheckSettings
 from caretbench.suites.simcopilot.mining.tasks import TaskSampling
 from caretbench.suites.simcopilot.task_folder import BuildManifest
@@ -30,6 +32,10 @@ class SimCopilotOptions:
     setup: str | None = None
     exclude: tuple[str, ...] = ()
     unverified: bool = False
+    exclude_tests: tuple[str, ...] = ()
+    """Names of tests that do not run."""
+    all_tests: bool = False
+    """Refuse a project with a test that fails, in place of excluding the test."""
 
     def to_manifest(self) -> dict[str, JsonValue]:
         """Return the options as they are stored in the manifest."""
@@ -42,6 +48,8 @@ class SimCopilotOptions:
             "setup": self.setup,
             "exclude": list(self.exclude),
             "unverified": self.unverified,
+            **({"exclude_tests": list(self.exclude_tests)} if self.exclude_tests else {}),
+            **({"all_tests": True} if self.all_tests else {}),
             **({"per_1000": self.sampling.per_1000_lines} if self.sampling.per_1000_lines else {}),
         }
 
@@ -124,6 +132,7 @@ def _numbers(built: BuiltTasks, wall_s: float) -> dict[str, JsonValue]:
         "unknown_reach": dict(manifest.unknown_reach),
         "dropped_checks": dict(manifest.dropped_checks),
         "flaky_tests": {name: list(tests) for name, tests in manifest.flaky_tests.items()},
+        "failing_tests": {name: dict(tests) for name, tests in manifest.failing_tests.items()},
         "order_dependent": dict(manifest.order_dependent),
         "wall_s": round(wall_s, 1),
         "cpu_s": round(_cpu_s(built), 1),
@@ -136,6 +145,14 @@ def _notes(built: BuiltTasks) -> Iterator[str]:
         yield f"{name}: excluded: {reason}"
     for name, tests in manifest.flaky_tests.items():
         yield f"{name}: excluded, because they are flaky: {', '.join(tests)}"
+    for name, failing in manifest.failing_tests.items():
+        yield f"{name}: excluded, because they fail on the unchanged project (--all-tests insists on them):"
+        yield from (f"  {test}: {error}" for test, error in list(failing.items())[:_SHOWN_FILES])
+        if len(failing) > _SHOWN_FILES:
+            yield f"  … and {len(failing) - _SHOWN_FILES} more; the manifest lists all"
+        modules = missing_modules("\n".join(failing.values())) if "python" in manifest.languages else ()
+        if modules:
+            yield f"{name}: {missing_packages_hint(manifest.setup, modules)}"
     for name, failure in manifest.order_dependent.items():
         yield f"{name}: {failure}; so all tests run for every task, in the project's own order"
     yield from _of_files(manifest.passed_over, "not mined")

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
@@ -29,11 +29,16 @@ from caretbench.suites.simcopilot.build_types import build_result
 from caretbench.suites.simcopilot.contexts import CONTEXT_VERSION, CONTEXTS, build_context
 from caretbench.suites.simcopilot.released import spans as released
 from caretbench.suites.simcopilot.released.paper_rules import paper_rules
+from caretbench.suites.simcopilot.released.release_files import pull, released_folder
+from caretbench.suites.simcopilot.released.released_problems import released_problems
+from caretbench.suites.simcopilot.released.released_projects import split_variant
 from caretbench.suites.simcopilot.released.tables import released_tables
 from caretbench.suites.simcopilot.task_folder import TaskFolder
 from caretbench.suites.suite_types import BuildResult, Measurement, PaperTable, ProblemSet, Stratification, Table
 from caretbench.validation.workspace_gate import WorkspaceGate
 
+RELEASED: Final = "released/"
+"""Beginning of the ids of released tasks."""
 _MODES = {"completion": "suffix_hidden"}
 
 
@@ -80,19 +85,24 @@ class SimCopilot(Suite):
         heat_maps=(("language", "mode", "constructs"), ("constructs", "reference_distance")),
         paper_intervals=True,
         paper_tables=(
-            PaperTable("Overall (the paper's Table 2, in form)", ("language", "mode")),
+            PaperTable("Overall (the paper's Table 2, in form)", ("language", "mode"), printed=("table_2",),
+                       printed_for=RELEASED),
             PaperTable(
                 "By distance to the furthest referenced object (Table 3, in form)",
                 ("language", "mode", "reference_distance@paper"), models_as_columns=True,
+                printed=("table_3",), printed_for=RELEASED,
             ),
             PaperTable(
                 "By distance to the nearest comment (Table 4, in form)",
                 ("language", "mode", "comment_distance@paper"), models_as_columns=True,
+                printed=("table_4",), printed_for=RELEASED,
             ),
-            PaperTable("By construct (Tables 5 to 7, in form)", ("language", "mode", "constructs")),
+            PaperTable("By construct (Tables 5 to 7, in form)", ("language", "mode", "constructs"),
+                       printed=("table_5", "table_6", "table_7"), printed_for=RELEASED),
         ),
     )  # fmt: skip
 
+    pull_about = "the 15 released programs, their spans and labels"
     build_about = "the tasks: the folder of a project with tests (it is not changed)"
     build_options = build.OPTIONS
 
@@ -101,25 +111,32 @@ class SimCopilot(Suite):
     contexts = MappingProxyType(dict.fromkeys(CONTEXTS, CONTEXT_VERSION))
 
     def load(self, source: str) -> ProblemSet:
-        """Return the tasks of ``starter``, or of a folder written by ``caretbench build simcopilot``.
+        """Return the tasks of ``starter``, of the release, or of a folder written by ``caretbench build simcopilot``.
 
-        Their projects are added to the store in the cache.
+        The release is ``released`` (fetched by ``pull``) or a clone of its repository; ``@repaired`` after it selects
+        the repaired copy. The projects are added to the store in the cache.
         """
         if source == "starter":
             return ProblemSet.of("starter", starter.load())
-        root = Path(source)
+        place, variant = split_variant(source)
+        root = released_folder() if place == "released" else Path(place)
         if not root.is_dir():
-            raise DataError(f"{source}: no such folder; expected starter, or the folder of mined tasks")
+            raise DataError(f"{source}: no such folder; expected starter, released, or a folder of tasks")
         if released.is_released(root) and not (root / "problems.jsonl").exists():
-            raise DataError(
-                f"{source}: released spans, which are no problems by themselves; "
-                f"`caretbench list {self.name} --tables --data {source}` counts them"
-            )
+            name = place if place == "released" else root.resolve().name
+            suffix = "" if variant == "released" else f"-{variant}"
+            return ProblemSet.of(name + suffix, released_problems(root, variant))
         folder = TaskFolder(root)
         problems = folder.problems()
         projects = dict.fromkeys(file_splice(problem).snapshot for problem in problems)
         store_projects((identity, folder.snapshot_path(identity)) for identity in projects)
         return ProblemSet.of(root.resolve().name, problems)
+
+    def pull(self, source: Path | None, models: Sequence[str], progress: Callable[[int, int], None]) -> Path:
+        """Fetch the released programs, spans and labels into the cache and return their folder."""
+        if models:
+            raise ValueError(f"--model {models[0]}: the release contains no recorded completions")
+        return pull(source=source, progress=progress)
 
     def build(
         self,
@@ -146,7 +163,8 @@ class SimCopilot(Suite):
 
     def data_tables(self, source: str) -> tuple[Table, ...]:
         """Return the paper's tables about its data, from the released spans and labels."""
-        return released_tables(released.load(Path(source)))
+        place, _ = split_variant(source)
+        return released_tables(released.load(released_folder() if place == "released" else Path(place)))
 
     def request(self, problem: Problem, text: str | None, profile: Profile) -> WorkspaceRequest | None:
         """Return the request that runs the project's tests on an answer; None for a null answer."""

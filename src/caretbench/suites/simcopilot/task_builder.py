@@ -5,6 +5,7 @@ Candidates are written at once, verdicts one by one. An interrupted build is res
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.extraction.policies import policy
 from caretbench.files import RowAppender, write_rows
 from caretbench.problem import Problem
-from caretbench.projects.answer_requests import check_request
+from caretbench.projects.answer_requests import check_key, check_request, file_splice
 from caretbench.projects.project import (
     AnalysedProject,
     StoredProject,
@@ -31,7 +32,7 @@ from caretbench.projects.project import (
     store_project,
 )
 from caretbench.projects.project_check import ProjectCheck, check_project
-from caretbench.projects.reference_runs import ReferenceRuns, run_checks, select_tests
+from caretbench.projects.reference_runs import ReferenceRuns, run_checks, select_tests, without_slow_tests
 from caretbench.projects.runner_options import has_selected_tests
 from caretbench.projects.setup.command_detection import NamedCheck, project_checks
 from caretbench.projects.setup.project_setup import reaches_nothing_message, resolve_setup, run_setup, with_setup_hint
@@ -44,6 +45,7 @@ from caretbench.validation.workspace_gate import WorkspaceGate
 from caretbench.versions import versions
 
 Progress = Callable[[str, int, int | None], None]
+_NAMED = 3
 _POLICY = "block"
 """Truncation policy that must leave every reference unchanged."""
 
@@ -130,7 +132,7 @@ class TaskBuilder:
             checks = project_checks(snapshot, languages, from_user=options.check, settings=settings.checks)
         except DataError as error:
             raise DataError(hint({"": str(error)})) from None
-        runs = self._reference_runs(snapshot.id, checks)
+        runs = self._reference_runs(snapshot.id, [entry.excluding(options.exclude_tests) for entry in checks], options)
         if not runs.checks:
             raise DataError(f"{root}: its tests do not pass three times: {hint(runs.excluded_checks)}")
         self._known |= runs.project_checks
@@ -148,6 +150,7 @@ class TaskBuilder:
             provenance=settings.provenance(name),
             languages=languages,
             command=runs.checks[0].check.command,
+            setup=command,
             options=stored_options,
             seed=options.sampling.seed,
             versions=versions(),
@@ -158,6 +161,7 @@ class TaskBuilder:
             unknown_reach=mined.unknown,
             dropped_checks=dropped,
             flaky_tests=runs.flaky_tests,
+            failing_tests=runs.failing_tests,
             order_dependent=runs.order_dependent,
         )
         folder.write_manifest(manifest)
@@ -170,10 +174,17 @@ class TaskBuilder:
         self.progress("setup", 1, None)
         return project
 
-    def _reference_runs(self, snapshot: str, checks: Sequence[NamedCheck]) -> ReferenceRuns:
+    def _reference_runs(self, snapshot: str, checks: Sequence[NamedCheck], options: SimCopilotOptions) -> ReferenceRuns:
         title = "tests as they are"
         self.progress(title, 0, len(checks))
-        return run_checks(self.engine, snapshot, checks, lambda done: self.progress(title, done, None))
+        insists = options.all_tests
+        found = run_checks(
+            self.engine, snapshot, checks, lambda done: self.progress(title, done, None), exclude_failing=not insists
+        )
+        for check in found.project_checks.values():
+            slow = f" (mostly {', '.join(check.slow_tests[:_NAMED])})" if check.slow_tests else ""
+            self.progress(f"seconds of a run of the tests{slow}", math.ceil(check.wall_s), None)
+        return found
 
     def _candidates(
         self,
@@ -233,10 +244,21 @@ class TaskBuilder:
     def _selected(self, problems: Sequence[Problem], entry: NamedCheck, reach: StatementReach) -> Sequence[Problem]:
         """Return the problems with the tests that reach each of them, if these are known."""
         if not reach.all_tests:
-            return problems
+            return self._fast(problems, entry, reach)
         self.progress("tests of tasks", 0, None)
         found = select_tests(self.engine, problems, entry.check, reach)
         self.progress("tests of tasks", len(found.project_checks), None)
+        self._known |= found.project_checks
+        return found.problems
+
+    def _fast(self, problems: Sequence[Problem], entry: NamedCheck, reach: StatementReach) -> Sequence[Problem]:
+        """Return the problems, without slow tests in their checks if faster ones reach the same statements."""
+        known = self._known.get(check_key(entry.check, file_splice(problems[0]).snapshot)) if problems else None
+        slow = known.slow_tests if known is not None else ()
+        if not slow:
+            return problems
+        self.progress("slow tests, excluded where faster ones reach the same lines", len(slow), None)
+        found = without_slow_tests(self.engine, problems, entry.check, reach, slow, store=self.store)
         self._known |= found.project_checks
         return found.problems
 

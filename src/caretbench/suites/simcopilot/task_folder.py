@@ -57,8 +57,12 @@ class BuildManifest(Row):
     """Number of blocks that each mining rule rejected, and of candidates that were not sampled (``not_drawn``)."""
     dropped_checks: Mapping[str, str] = Field(default_factory=dict)
     """Checks whose tests did not pass three times on the unchanged project, or execute no mined line, with reasons."""
+    setup: str | None = None
+    """Setup command that ran."""
     flaky_tests: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
     """Flaky tests by check; they are excluded."""
+    failing_tests: Mapping[str, Mapping[str, str]] = Field(default_factory=dict)
+    """Tests that fail on the unchanged project by check, with their errors; they are excluded."""
     order_dependent: Mapping[str, str] = Field(default_factory=dict)
     """Checks whose tests fail in another order, with the failing tests. All their tests run for every task, in the
     project's order."""

@@ -1,8 +1,9 @@
 """Policy for set-up commands: the package indexes that they may reach, and bounds.
 
-Public indexes are in ``index_hosts.toml``. The user's own are named explicitly, by the settings that their tools
-understand (``PIP_INDEX_URL``); they alone may lie in a private network, and on ports other than 80 and 443. Keys that
-are part of such an address are dropped: they would be in the hands of every package's set-up script.
+Public indexes are in ``index_hosts.toml``. The user's own are named by the settings that their tools understand
+(``PIP_INDEX_URL``), or configured on this machine (``configured_indexes.py``). These, and the defaults of pip, npm and
+Maven, may lie in a private network; the user's own may have ports other than 80 and 443. Keys that are part of such an
+address are dropped: they would be in the hands of every package's set-up script.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ PROXY_PORT = 3128
 """Address of the proxy inside, on the sandbox's own loopback interface."""
 
 INDEX_SETTINGS = (
-    "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL",
+    "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL",
     "npm_config_registry", "GOPROXY",
 )  # fmt: skip
 """Settings that name package indexes; several are separated by spaces, ``,`` or ``|``."""
@@ -41,12 +42,12 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class IndexHost(FrozenModel):
-    """Host that may be reached. ``explicit``: the user named it, so its addresses may be private."""
+    """Host that may be reached. ``trusted``: the user or a tool's configuration names it, and it may be private."""
 
     name: str = Field(pattern=r"^[a-z0-9]([a-z0-9.:-]*[a-z0-9])?$", max_length=253)
     ports: tuple[int, ...] = Field(default=(443,), min_length=1)
     about: str = ""
-    explicit: bool = False
+    trusted: bool = False
 
 
 @cache
@@ -64,7 +65,7 @@ class IndexPolicy(FrozenModel):
     concurrent_connections: int = 64  # at a time
     max_connections: int = 5_000  # in all, for one command
     max_head_bytes: int = 16 << 10  # of a request's head
-    head_timeout_s: float = 15.0  # in which the head must have come
+    head_timeout_s: float = 60.0  # in which the head must have come; a busy machine delays tools for long
     connect_timeout_s: float = 30.0  # to find and reach a host
     idle_timeout_s: float = 60.0  # of silence, after which a connection ends
     max_connection_s: float = 900.0  # that one may last
@@ -72,10 +73,13 @@ class IndexPolicy(FrozenModel):
     max_sent_bytes: int = 16 << 20  # that it sends
 
     def find_host(self, name: str) -> IndexHost | None:
-        """Return the entry of a host, or None if it may not be reached. The user's entries take precedence."""
+        """Return the entry of a host, with the ports of all its entries; None if it may not be reached."""
         wanted = name.lower().removesuffix(".")
         found = [host for host in self.hosts if host.name == wanted]
-        return next((host for host in found if host.explicit), found[0] if found else None)
+        if not found:
+            return None
+        ports = tuple(sorted({port for host in found for port in host.ports}))
+        return found[0].model_copy(update={"ports": ports, "trusted": any(host.trusted for host in found)})
 
 
 def index_policy(settings: Mapping[str, str] | None = None, hosts: Iterable[str] = ()) -> IndexPolicy:
@@ -90,18 +94,23 @@ def index_policy(settings: Mapping[str, str] | None = None, hosts: Iterable[str]
     """
     found: dict[str, IndexHost] = {}
     kept_settings: dict[str, str] = {}
+    without_tls: list[str] = []
     for setting, value in (settings or {}).items():
         if setting not in INDEX_SETTINGS:
             raise DataError(f"{setting} names no package index; known: {', '.join(INDEX_SETTINGS)}")
-        plain = []
+        plain: list[str] = []
         for url in value.replace(",", " ").replace("|", " ").split():
             if setting == "GOPROXY" and url in ("direct", "off"):
                 plain.append(url)
                 continue
             parts = _address(setting, url)
             _add(found, parts, f"named by {setting}")
+            if setting.startswith("PIP_") and parts.scheme == "http":
+                without_tls.append(parts.netloc.rpartition("@")[2])
             plain.append(parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl())
         kept_settings[setting] = ("," if setting == "GOPROXY" else " ").join(plain)
+    if without_tls:  # pip asks for this, in addition to the address
+        kept_settings["PIP_TRUSTED_HOST"] = " ".join(without_tls)
     for url in hosts:
         _add(found, _address("a host", url), "named by the user")
     return IndexPolicy(hosts=(*found.values(), *public_index_hosts()), settings=kept_settings)
@@ -111,7 +120,13 @@ def _add(found: dict[str, IndexHost], parts: SplitResult, about: str) -> None:
     name = str(parts.hostname)
     port = parts.port or _DEFAULT_PORTS[parts.scheme]
     ports = {*(found[name].ports if name in found else ()), port}
-    found[name] = IndexHost(name=name, ports=tuple(sorted(ports)), about=about, explicit=True)
+    found[name] = IndexHost(name=name, ports=tuple(sorted(ports)), about=about, trusted=True)
+
+
+def index_address(name: str, port: int, scheme: str = "") -> str:
+    """Return the address of a host as the option ``--index`` takes it; ``scheme`` is https by default."""
+    scheme = scheme or "https"
+    return f"{scheme}://{name}" + ("" if _DEFAULT_PORTS.get(scheme) == port else f":{port}")
 
 
 def _address(setting: str, url: str) -> SplitResult:
@@ -155,17 +170,17 @@ def _contained_addresses(address: Address) -> list[Address]:
     return [address, *wrapped]
 
 
-def address_refusal(text: str, *, explicit: bool) -> str:
+def address_refusal(text: str, *, trusted: bool) -> str:
     """Return the reason why a host's address is refused; empty if it is accepted.
 
-    Link-local addresses, where clouds keep their metadata, are refused even to a host that the user named.
+    Link-local addresses, where clouds keep their metadata, are refused even to a trusted host.
     """
     for address in _contained_addresses(ipaddress.ip_address(text.partition("%")[0])):
         if address.is_link_local:
             return "link-local"
         if address.is_multicast or address.is_unspecified:
             return "no single host's"
-        if not explicit and not address.is_global:
+        if not trusted and not address.is_global:
             return "loopback" if address.is_loopback else "not public"
     return ""
 

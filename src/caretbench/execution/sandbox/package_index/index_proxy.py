@@ -5,7 +5,8 @@ listening socket to the host before the command starts. The host accepts and che
 host is bound into the sandbox, and no other process of the host can reach the proxy.
 
 A request is ``CONNECT`` for TLS, whose first message must name the same host, or a plain ``GET`` (``HEAD``). Names
-are looked up here; the address that was judged is the one that is connected to. Every refusal is one line in the log.
+are looked up here; the address that was judged is the one that is connected to. A refusal names the host, the reason,
+and the option that allows it where one does; a repeated one is reported once.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from caretbench.execution.sandbox.package_index.index_policy import (
     IndexHost,
     IndexPolicy,
     address_refusal,
+    index_address,
     is_ip_address,
     proxy_environment,
 )
@@ -58,6 +60,8 @@ class _Refused(Exception):  # noqa: N818 - an answer
 class _Target(NamedTuple):
     host: IndexHost
     port: int
+    address: str
+    """Address of the host, as ``--index`` takes it."""
 
 
 class _Upstream(NamedTuple):
@@ -88,6 +92,10 @@ def _shown(text: str) -> str:
     return redact(ascii(text[:120])[1:-1])
 
 
+def _allowed_by(address: str) -> str:
+    return f"--index {address} allows it"
+
+
 class IndexProxy:
     """Proxy of one command; a context manager. Its end closes every connection.
 
@@ -97,7 +105,7 @@ class IndexProxy:
     def __init__(self, policy: IndexPolicy | None = None, *, resolve: Resolve = _look_up) -> None:
         self.policy = policy or IndexPolicy()
         self.refusals: list[str] = []
-        """Refused connections, a line each, the first hundred."""
+        """Reasons of refused connections, each once, the first hundred."""
         self.received_bytes = 0
         self.sent_bytes = 0
         self._resolve = resolve
@@ -180,12 +188,11 @@ class IndexProxy:
             writer.transport.abort() if writer.transport.is_closing() else writer.close()
 
     def _note(self, reason: str) -> None:
-        if len(self.refusals) < _MOST_LINES:
+        if len(self.refusals) == _MOST_LINES:
+            reason = "further refusals are not listed"
+        if len(self.refusals) <= _MOST_LINES and reason not in self.refusals:
             self.refusals.append(reason)
-            _log.warning("package indexes only: %s", reason)
-        elif len(self.refusals) == _MOST_LINES:
-            self.refusals.append("further refusals are not listed")
-            _log.warning("package indexes only: further refusals are not listed")
+            _log.info("package indexes only: %s", reason)
 
     async def _send_refusal(self, writer: asyncio.StreamWriter, status: int, reason: str) -> None:
         body = f"caretbench: {reason}\n".encode()
@@ -235,23 +242,26 @@ class IndexProxy:
             raise _Refused(f"{_shown(place)} is no host and port")
         port = int(digits)
         host = self.policy.find_host(name.strip("[]"))
+        address = index_address(_shown(name), port, scheme)
         if host is None:
             what = "an address, not the name of" if is_ip_address(name) else "not"
-            raise _Refused(f"{_shown(name)} is {what} a package index that may be reached")
+            raise _Refused(f"{_shown(name)} is {what} a package index that may be reached; {_allowed_by(address)}")
         if port not in host.ports:
-            raise _Refused(f"{host.name} may be reached on port {', '.join(map(str, host.ports))}, not {port}")
-        return _Target(host, port)
+            ports = ", ".join(map(str, host.ports))
+            raise _Refused(f"{host.name} may be reached on port {ports}, not {port}; {_allowed_by(address)}")
+        return _Target(host, port, address)
 
     async def _connect(self, target: _Target) -> _Upstream:
         """Return a connection to an accepted address of the host; its name is not resolved again."""
-        host, port = target
+        host, port, where = target
         try:
             async with asyncio.timeout(self.policy.connect_timeout_s):
                 addresses = await self._resolve(host.name, port)
                 for address in addresses:
-                    why = address_refusal(address, explicit=host.explicit)
+                    why = address_refusal(address, trusted=host.trusted)
                     if why:
-                        raise _Refused(f"{host.name} has an address that is {why}: {address}")
+                        remedy = "" if address_refusal(address, trusted=True) else f"; {_allowed_by(where)}"
+                        raise _Refused(f"{host.name} has an address that is {why}: {address}{remedy}")
                 for address in addresses:
                     with contextlib.suppress(OSError):
                         return _Upstream(*await asyncio.open_connection(address, port))

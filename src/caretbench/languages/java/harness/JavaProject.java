@@ -38,7 +38,7 @@ import javax.tools.ToolProvider;
 /**
  * Compiles a project of plain sources and runs its tests, in one virtual machine.
  *
- * <p>usage: JavaProject [--prepare] [--sources FOLDER...] [--javac=OPTION...] (--main CLASS | --junit)
+ * <p>usage: JavaProject [--prepare] [--sources FOLDER...] [--javac=OPTION...] (--main CLASS | --junit [CLASS...])
  *
  * <p>With --prepare it only compiles, and keeps beside the classes what they were made of. From then on only changed
  * files are compiled again, as long as nothing of them changes but bodies of methods: no other file's classes depend on
@@ -66,7 +66,8 @@ final class JavaProject {
         }
         ClassLoader.getSystemClassLoader().setDefaultAssertionStatus(true);
         if (options.containsKey("--junit") || options.containsKey("--junit4")) {
-            System.exit(new JavaTests(project.sources).run() ? 0 : 1);
+            List<String> classes = options.getOrDefault("--junit", List.of());
+            System.exit(new JavaTests(project.sources, classes).run() ? 0 : 1);
         }
         run(options.get("--main").get(0));
     }

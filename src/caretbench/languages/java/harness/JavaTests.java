@@ -9,12 +9,14 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import java.util.regex.Pattern;
 
 /**
- * Runs the test classes of a project, up to the first with a failure.
+ * Runs the test classes of a project, or those that are named, up to the first with a failure.
  *
  * <p>Those of JUnit 3 and 4 run by JUnitCore, all others by the launcher of the JUnit platform, where it is on the class
  * path: that finds the tests of JUnit 5. Neither is needed to compile this: a project brings its own.
@@ -25,12 +27,14 @@ final class JavaTests {
     private static final String LAUNCHER = "org.junit.platform.launcher.";
 
     private final List<Path> sources;
+    private final List<String> names;
     private final Object launcher;
     private final PrintStream out = System.out;
     private long ran;
 
-    JavaTests(List<Path> sources) throws ReflectiveOperationException {
+    JavaTests(List<Path> sources, List<String> names) throws ReflectiveOperationException {
         this.sources = sources;
+        this.names = names;
         this.launcher = launcher();
         System.setOut(unclosable(System.out));
         System.setErr(unclosable(System.err));
@@ -54,11 +58,7 @@ final class JavaTests {
 
     /** Runs them all; gives whether all pass. */
     boolean run() throws ReflectiveOperationException {
-        for (Path source : sources) {
-            Class<?> type = declaredIn(source);
-            if (type == null) {
-                continue;
-            }
+        for (Class<?> type : classes()) {
             long failures = isJunit4(type) ? runByJunit4(type) : launcher != null ? runByLauncher(type) : 0;
             if (failures > 0) {
                 out.println("Tests run: " + ran + ",  Failures: " + failures);
@@ -67,6 +67,17 @@ final class JavaTests {
         }
         out.println("OK (" + ran + " tests)");
         return true;
+    }
+
+    private List<Class<?>> classes() throws ClassNotFoundException {
+        List<Class<?>> found = new ArrayList<>();
+        for (String name : names) {
+            found.add(Class.forName(name, false, ClassLoader.getSystemClassLoader()));
+        }
+        if (names.isEmpty()) {
+            sources.stream().map(JavaTests::declaredIn).filter(Objects::nonNull).forEach(found::add);
+        }
+        return found;
     }
 
     private long runByJunit4(Class<?> type) throws ReflectiveOperationException {

@@ -169,18 +169,34 @@ class FileMiner:
 
     def _objection(self, candidate: Candidate, cut: CutKind) -> str:
         """Return the rule that rejects a candidate; empty if none does."""
-        span, rules = candidate.span, self.rules.blocks
-        lines = self.source.line_at(span.end - 1) - self.source.line_at(span.start) + 1
-        if lines > rules.max_lines:
-            return "too_long"
+        span = candidate.span
         raw = self.data[span.start : span.end]
+        reason = self._size_objection(candidate, cut, raw) or self._code_objection(candidate, cut, visible_text(raw))
+        if reason:
+            return reason
+        if self._faulty(span):
+            return "does_not_parse"
+        tokens = split_tokens(visible_text(raw))
+        if len(tokens) >= self.rules.blocks.min_repeated_tokens and self._repeated(candidate, tokens):
+            return "shown_elsewhere"
+        return ""
+
+    def _size_objection(self, candidate: Candidate, cut: CutKind, raw: bytes) -> str:
+        """Return the rule about the size of a block that rejects it, or about its text as a whole."""
+        span, rules = candidate.span, self.rules.blocks
+        if self.source.line_at(span.end - 1) - self.source.line_at(span.start) + 1 > rules.max_lines:
+            return "too_long"
         if not self._round_trips(candidate, raw):
             return "does_not_round_trip"
-        text = visible_text(raw)
-        tokens = split_tokens(text)
-        fewest = rules.min_header_tokens if cut == "header" else rules.min_tokens
-        if len(tokens) < fewest:
+        tokens = split_tokens(visible_text(raw))
+        words = sum(token not in rules.separators for token in tokens)
+        if words < rules.min_words or (cut != "header" and len(tokens) < rules.min_tokens):
             return "too_short"
+        return ""
+
+    def _code_objection(self, candidate: Candidate, cut: CutKind, text: str) -> str:
+        """Return the rule about the code of a block that rejects it."""
+        span = candidate.span
         if self.analysis.is_test(span):
             return "test_code"
         if self._is_imports(text):
@@ -190,12 +206,10 @@ class FileMiner:
         bare = text.strip().removesuffix(candidate.closing_bracket).strip()
         if self.patterns.stub_body.fullmatch(bare):
             return "accessor_or_stub"
+        if self._is_assignment_in_try(span, text):
+            return "assignment_in_try"
         if cut != "header" and not self._acts_in(span) and not self._decides(candidate):
             return "no_control_flow_or_call"
-        if self._faulty(span):
-            return "does_not_parse"
-        if len(tokens) >= rules.min_repeated_tokens and self._repeated(candidate, tokens):
-            return "shown_elsewhere"
         return ""
 
     def _round_trips(self, candidate: Candidate, raw: bytes) -> bool:
@@ -224,6 +238,16 @@ class FileMiner:
     @cached_property
     def _comment_starts(self) -> list[int]:
         return [comment.start for comment in self.analysis.comments]
+
+    def _is_assignment_in_try(self, span: Span, text: str) -> bool:
+        content = self._single_in_try.get(span.start)
+        return content is not None and content.end <= span.end and self.rules.blocks.assignment.match(text) is not None
+
+    @cached_property
+    def _single_in_try(self) -> dict[int, Span]:
+        """Contents of the `try` bodies of one statement, by their starts."""
+        blocks = (block for block in self.analysis.blocks if block.kind == "try_body" and block.statements == 1)
+        return {block.content.start: block.content for block in blocks}
 
     def _acts_in(self, span: Span) -> bool:
         at = bisect.bisect_left(self._acts, (span.start, 0))

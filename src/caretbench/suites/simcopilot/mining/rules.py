@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Literal
@@ -15,11 +16,14 @@ CutKind = Literal["header", "body", "run", "statement"]
 class BlockRules(Row):
     """Bounds on the size of a block, and the kind of cut by kind of block.
 
-    A block of at least ``min_repeated_tokens`` tokens is rejected if the shown text repeats it.
+    A condition needs ``min_words`` tokens without ``separators``, any other block ``min_tokens`` tokens too. A block of
+    at least ``min_repeated_tokens`` tokens is rejected if the shown text repeats it.
     """
 
     min_tokens: int
-    min_header_tokens: int
+    min_words: int
+    separators: str
+    assignment: re.Pattern[str]
     max_lines: int
     min_repeated_tokens: int
     cut_by_kind: Mapping[str, CutKind]

@@ -15,8 +15,8 @@ Mode = Literal["infill", "suffix_hidden"]
 class ReleasedLanguage(Row):
     """Paths of a language's released files, and the scopes of references that count; ``*`` means all scopes."""
 
-    spans: str
-    labels: str
+    spans: tuple[str, ...]
+    labels: tuple[str, ...]
     sources: str
     suffix: str
     same_line_scopes: tuple[str, ...]
@@ -40,9 +40,12 @@ class ModeRules(Row):
 
 
 class CommentRules(Row):
-    """Bin edge of the distance to the nearest comment, in lines."""
+    """Bin edge of the distance to the nearest comment, in lines, and the marks of the released scanner."""
 
     bound: float
+    line: tuple[str, ...]
+    opening: tuple[str, ...]
+    closing: tuple[str, ...]
 
 
 class PaperRules(Row):

@@ -1,10 +1,10 @@
-"""Reader of the released spans and labels of lines; the programs are read too, if they are there."""
+"""Reader of the released spans; labels of lines and texts of programs are read too, if they are there."""
 
 from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -55,7 +55,11 @@ class ReleasedReason(NamedTuple):
 
 
 class ReleasedProgram(NamedTuple):
-    """One released program with its spans and labels; ``source`` is its text, or None if missing."""
+    """One released program with its spans and labels.
+
+    ``output`` is the part of the output that decides, ``source`` its text, or None if missing, and ``lines`` its
+    stated number of lines, which differs from the text for two Java programs.
+    """
 
     name: str
     language: str
@@ -64,6 +68,7 @@ class ReleasedProgram(NamedTuple):
     references: tuple[ReleasedReference, ...]
     reasons: tuple[ReleasedReason, ...]
     source: str | None = None
+    lines: int = 0
 
 
 class _Record(BaseModel):
@@ -71,6 +76,7 @@ class _Record(BaseModel):
 
     name: str = Field(alias="Task_Name", pattern=r"^[\w.-]+$")
     output: str = Field(alias="output_to_check", default="")
+    lines: tuple[tuple[int, int], ...] = Field(alias="LN_range", default=())
 
 
 _LINES: TypeAdapter[list[tuple[int, int]]] = TypeAdapter(list[tuple[int, int]])
@@ -78,7 +84,12 @@ _LINES: TypeAdapter[list[tuple[int, int]]] = TypeAdapter(list[tuple[int, int]])
 
 def is_released(root: Path) -> bool:
     """Return whether a folder contains released spans."""
-    return any((root / rules.spans).is_file() for rules in paper_rules().languages.values())
+    return any(_place(root, rules.spans) is not None for rules in paper_rules().languages.values())
+
+
+def _place(root: Path, places: Sequence[str]) -> Path | None:
+    """Return the first of some places in a folder that exists."""
+    return next((root / place for place in places if (root / place).exists()), None)
 
 
 def load(root: Path) -> tuple[ReleasedProgram, ...]:
@@ -88,12 +99,13 @@ def load(root: Path) -> tuple[ReleasedProgram, ...]:
         DataError: a file is missing or malformed, or a span is impossible; the message has file and line.
     """
     if not is_released(root):
-        expected = ", ".join(rules.spans for rules in paper_rules().languages.values())
+        expected = ", ".join(rules.spans[0] for rules in paper_rules().languages.values())
         raise DataError(f"{root}: no released spans here; expected {expected}")
     found = []
     for language, rules in paper_rules().languages.items():
-        if (root / rules.spans).is_file():
-            found += [_program(root, language, rules, record) for record in _records(root / rules.spans)]
+        path = _place(root, rules.spans)
+        if path is not None:
+            found += [_program(root, path, language, record) for record in _records(path)]
     return tuple(found)
 
 
@@ -107,8 +119,8 @@ def _records(path: Path) -> list[object]:
     return records
 
 
-def _program(root: Path, language: str, rules: ReleasedLanguage, value: object) -> ReleasedProgram:
-    path = root / rules.spans
+def _program(root: Path, path: Path, language: str, value: object) -> ReleasedProgram:
+    rules = paper_rules().languages[language]
     try:
         record = _Record.model_validate(value)
         fields = record.model_extra or {}
@@ -122,13 +134,14 @@ def _program(root: Path, language: str, rules: ReleasedLanguage, value: object) 
     bad = next((span for span in spans if not 1 <= span.start <= span.end), None)
     if bad is not None:
         raise DataError(f"{path}: {record.name} has the impossible span {bad.start} to {bad.end}")
-    labels = root / rules.labels
-    references = tuple(_references(labels / f"{record.name}_dependency_verified.csv"))
-    reasons = tuple(_reasons(labels / f"{record.name}_reason_verified.csv"))
+    labels = _place(root, rules.labels)
+    references = tuple(_references(labels / f"{record.name}_dependency_verified.csv")) if labels else ()
+    reasons = tuple(_reasons(labels / f"{record.name}_reason_verified.csv")) if labels else ()
     source = _source(root, record.name, rules)
     if source is not None and spans and max(span.end for span in spans) > source.count("\n") + 1:
         raise DataError(f"{path}: a span of {record.name} ends after its program")
-    return ReleasedProgram(record.name, language, record.output, spans, references, reasons, source)
+    lines = max((last for _, last in record.lines), default=0)
+    return ReleasedProgram(record.name, language, record.output, spans, references, reasons, source, lines)
 
 
 def _source(root: Path, name: str, rules: ReleasedLanguage) -> str | None:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from caretbench.languages import language
 from caretbench.metrics.binning import bin_index, bin_title
 from caretbench.problem import Label
+from caretbench.suites.simcopilot.released.comment_scanner import comment_distance
 from caretbench.suites.simcopilot.released.paper_rules import Mode, paper_rules
 from caretbench.suites.simcopilot.released.spans import ReleasedProgram, ReleasedReference, ReleasedSpan
 from caretbench.suites.suite_types import Table
-from caretbench.syntax.docs.comments import comments
 
 _ALL = "*"
 
@@ -31,7 +31,7 @@ def released_labels(program: ReleasedProgram, span: ReleasedSpan) -> dict[str, L
     distance = furthest_distance(references, paper_rules().languages[program.language].ranged_scopes)
     if distance is not None:
         labels["reference_distance"] = float(distance)
-    to_comment = comment_distance(program.source, span) if program.source is not None else None
+    to_comment = comment_distance(program.source, span.start) if program.source is not None else None
     if to_comment is not None:
         labels["comment_distance"] = float(to_comment)
     return labels
@@ -55,14 +55,6 @@ def furthest_distance(references: Sequence[ReleasedReference], scopes: Sequence[
     return max(distances, default=None)
 
 
-def comment_distance(source: str, span: ReleasedSpan) -> int | None:
-    """Return the lines from the end of the nearest comment or docstring before a span to its start; None without."""
-    text = source.replace("\r\n", "\n")
-    data = text.encode("utf-8", "surrogatepass")
-    ends = [data.count(b"\n", 0, comment.end) + 1 for comment in comments(text, span.language)]
-    return min((span.start - end for end in ends if end < span.start), default=None)
-
-
 _NONE = "-"
 
 LabelledSpan = tuple[ReleasedSpan, dict[str, Label]]
@@ -71,10 +63,15 @@ TaskSet = tuple[str, Mode, list[LabelledSpan]]
 
 
 def released_tables(programs: Sequence[ReleasedProgram]) -> tuple[Table, ...]:
-    """Return all tables; the one of comment distances only if the texts of all programs are there."""
+    """Return all tables that the data allow.
+
+    Constructs and distances need the labels, and distances to comments the texts of all programs too.
+    """
     sets = list(_sets(programs))
-    found = [_spans(sets, programs), _constructs(sets), _ranges(sets)]
-    if all(program.source is not None for program in programs):
+    found = [_spans(sets, programs)]
+    if any(program.references for program in programs):
+        found += [_constructs(sets), _ranges(sets)]
+    if len(found) > 1 and all(program.source is not None for program in programs):
         found.append(_comments(sets))
     return tuple(found)
 
@@ -98,10 +95,12 @@ def _title(name: str, mode: Mode) -> str:
 
 
 def _spans(sets: Sequence[TaskSet], programs: Sequence[ReleasedProgram]) -> Table:
+    lines = {program.name: program.lines for program in programs}
     rows = [
         (
             _title(name, mode),
-            str(len({span.program for span, _ in tasks})),
+            str(len(held := {span.program for span, _ in tasks})),
+            f"{sum(lines[program] for program in held) / len(held):.1f}",
             str(len(tasks)),
             f"{sum(span.end - span.start + 1 for span, _ in tasks) / len(tasks):.2f}",
             str(sum(span.end == span.start for span, _ in tasks)),
@@ -111,7 +110,9 @@ def _spans(sets: Sequence[TaskSet], programs: Sequence[ReleasedProgram]) -> Tabl
     there = sum(program.source is not None for program in programs)
     without = "" if there == len(programs) else "; distances to comments need all of them"
     title = f"Tasks (the text of {there} of {len(programs)} programs is here{without})"
-    return Table("tasks", title, ("", "Programs", "Tasks", "Lines, mean", "Of one line"), tuple(rows))
+    return Table(
+        "tasks", title, ("", "Programs", "Their lines, mean", "Tasks", "Lines, mean", "Of one line"), tuple(rows)
+    )
 
 
 def _constructs(sets: Sequence[TaskSet]) -> Table:

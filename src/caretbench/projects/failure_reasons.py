@@ -1,0 +1,100 @@
+"""Reasons why a project's own tests do not pass, from the result of their command."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+from caretbench.execution.execution_types import Status
+from caretbench.execution.workspaces.workspace_runner import WorkspaceResult
+from caretbench.projects.excluded_tests import failing_names
+from caretbench.projects.runner_options import slow_test
+
+_NAMED = 5
+_TAIL_LINES = 3
+_MOST_CHARACTERS = 200
+_NETWORK = re.compile(
+    r"name resolution|Name or service not known|Network is unreachable|getaddrinfo|UnknownHostException"
+    r"|\b(?:EAI_AGAIN|ENOTFOUND|ENETUNREACH)\b|nodename nor servname|Could not resolve host|No route to host",
+    re.IGNORECASE,
+)
+_NO_TESTS = re.compile(
+    r"^(?:Ran 0 tests|collected 0 items|no tests ran|# tests 0|No tests were found!*|No test is available"
+    r"|testing: warning: no tests to run)",
+    re.MULTILINE,
+)
+_MAKE_DOES_NOTHING = re.compile(r"^make(?:\[\d+\])?: (?:Nothing to be done for .*|.* is up to date\.)$", re.MULTILINE)
+_NOISE = re.compile(
+    r"\s*(?:at [\w.$/<>]+\(|\.\.\. \d+ (?:more|common frames)|\[ERROR\] ?(?:$|\[Help|Re-run|To see|For more)|\x1b\[0m$)"
+)
+"""Stack traces of the JVM and Maven's references to help pages; the message is before them."""
+_ERROR = re.compile(r"\berror\b(?: \w+)?:|\bCMake Error\b", re.IGNORECASE)
+_ERROR_LINE = re.compile(r"^\w[\w.]*(?:Error|Exception|Failure|Exit|Interrupt)\b.*", re.MULTILINE)
+"""Last line of a traceback."""
+
+
+# Long: one case for each cause, in the order of precedence.
+def failure_reason(result: WorkspaceResult) -> str:
+    """Return the reason why a project's own tests do not pass, as ``kind: explanation``."""
+    output = "\n".join([result.stderr.text, result.stdout.text, *(test.message for test in result.tests)])
+    lines = [line.strip() for line in output.splitlines() if line.strip() and not _NOISE.match(line)]
+    tail = " / ".join(lines[-_TAIL_LINES:])
+    failing = ", ".join(failing_names(result)[:_NAMED])
+    if result.status.is_machine_fault:
+        return f"not_run: {result.reason or result.status.value}"
+    if result.status is Status.TIMEOUT:
+        slow = slow_test(result)
+        named = f"; {slow} did not end: exclude it with --exclude-test {shlex.quote(slow)}" if slow else ""
+        return f"tests_hang: {result.reason}, the limit for the whole test command{named}"
+    if _NETWORK.search(output):
+        of = f" ({failing})" if failing else ""
+        return f"tests_need_network: a test{of} needs the network, which a sandbox does not have; exclude it"
+    if result.status is Status.UNRESOLVED_IMPORT:
+        return f"missing_dependency: {result.missing_module} is not installed; build a bundle with it"
+    if runs_no_test(result):
+        return "no_tests: the command runs no test"
+    if result.status is Status.COMPILE_ERROR:
+        first = " / ".join([line for line in lines if _ERROR.search(line)][:_TAIL_LINES])
+        return f"does_not_compile: {first or tail}"
+    if result.exit_code in (126, 127):
+        return f"command_not_found: {tail or result.reason or 'the command cannot be started'}"
+    error = _first_error(result)
+    if failing and error:
+        failing = f"{failing} ({error})"
+    return f"tests_fail: {failing or result.reason or tail or f'exit status {result.exit_code}'}"
+
+
+def _first_error(result: WorkspaceResult) -> str:
+    failed = (test.message for test in result.tests if test.outcome in ("failed", "error"))
+    return first_error(next(filter(None, failed), ""))
+
+
+def needs_network(message: str) -> bool:
+    """Return whether a test's message says that the network cannot be reached."""
+    return _NETWORK.search(message) is not None
+
+
+def first_error(message: str) -> str:
+    """Return the line of a failed test's message that names the error; the first line if none does."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    marked = [line[1:].strip() for line in lines if line.startswith("E ")]
+    telling = [line for line in marked if "Error" in line or "not found" in line]
+    raised = _ERROR_LINE.findall(message)[-1:] if lines and lines[0].startswith("Traceback") else []
+    return (telling or marked or raised or lines or [""])[0][:_MOST_CHARACTERS]
+
+
+def runs_no_test(result: WorkspaceResult) -> bool:
+    """Return whether a command that ended ran no test."""
+    if result.tests:
+        return result.has_no_tests
+    if _NO_TESTS.search(result.stdout.text) or _NO_TESTS.search(result.stderr.text):
+        return True
+    output = f"{result.stdout.text}\n{result.stderr.text}"
+    return bool(_MAKE_DOES_NOTHING.search(output)) and not _MAKE_DOES_NOTHING.sub("", output).strip()
+
+
+def no_tests_reason(result: WorkspaceResult) -> str:
+    """Return the reason why a command that succeeds, but runs no test, is refused."""
+    message = _MAKE_DOES_NOTHING.search(f"{result.stdout.text}\n{result.stderr.text}")
+    why = f" ({message[0]})" if message else ""
+    return f"no_tests: the command succeeds, but runs no test{why}; name the one that runs them"

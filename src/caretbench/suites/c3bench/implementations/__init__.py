@@ -1,0 +1,1 @@
+"""Implementation-Control Completion: equivalent implementations of a middle, their predicates and instructions."""

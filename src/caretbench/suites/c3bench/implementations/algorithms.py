@@ -1,0 +1,259 @@
+"""Rewrites of algorithms: heaps, insertion, reduction, built-in functions in the place of loops, and back."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from caretbench.suites.c3bench.implementations.middle import PythonMiddle, contains, loaded, stored, text_of
+from caretbench.suites.c3bench.implementations.rewrite import Rewritten, rewrite
+
+_OPERATORS: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
+
+
+def _calls(statement: ast.stmt, name: str) -> list[ast.Call]:
+    """Return the calls of a function outside of nested functions, comprehensions and loops' bodies."""
+    found: list[ast.Call] = []
+    waiting: list[ast.AST] = [statement]
+    while waiting:
+        node = waiting.pop()
+        match node:
+            case ast.Call(func=ast.Name(id=called)) if called == name:
+                found.append(node)
+        if not isinstance(node, ast.Lambda | ast.FunctionDef | ast.comprehension | ast.ListComp | ast.GeneratorExp):
+            waiting.extend(child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.stmt))
+    return found
+
+
+def _with_call_replaced(statement: ast.stmt, call: ast.Call, name: str) -> str:
+    """Return the text of a statement with a name in the place of a call."""
+    text = text_of(call)
+    copy = ast.parse(text_of(statement)).body[0]
+
+    class _Replace(ast.NodeTransformer):
+        def visit_Call(self, node: ast.Call) -> ast.AST:
+            return ast.Name(id=name, ctx=ast.Load()) if text_of(node) == text else self.generic_visit(node)
+
+    return text_of(_Replace().visit(copy))
+
+
+def _sorted_calls(middle: PythonMiddle) -> Iterator[tuple[int, ast.stmt, ast.Call]]:
+    for index, statement in enumerate(middle.statements):
+        if isinstance(statement, ast.Assign | ast.Return | ast.AugAssign | ast.Expr):
+            for call in _calls(statement, "sorted"):
+                if len(call.args) == 1 and not call.keywords:
+                    yield index, statement, call
+
+
+@rewrite
+def sorted_to_heap(middle: PythonMiddle) -> Iterator[Rewritten]:
+    """``sorted`` of values → a heap from which the smallest is taken."""
+    for index, statement, call in _sorted_calls(middle):
+        if middle.fresh("heap") is None or middle.fresh("ordered") is None or middle.fresh("heapq") is None:
+            continue
+        text = (
+            f"import heapq\nheap = list({text_of(call.args[0])})\nheapq.heapify(heap)\n"
+            "ordered = [heapq.heappop(heap) for _ in range(len(heap))]\n"
+            + _with_call_replaced(statement, call, "ordered")
+        )
+        yield Rewritten(middle.replaced(index, index + 1, text))
+
+
+@rewrite
+def sorted_to_insertion(middle: PythonMiddle) -> Iterator[Rewritten]:
+    """``sorted`` of values → insertion of each into an ordered list."""
+    for index, statement, call in _sorted_calls(middle):
+        if middle.fresh("entry") is None or middle.fresh("ordered") is None or middle.fresh("bisect") is None:
+            continue
+        text = (
+            f"import bisect\nordered = []\nfor entry in {text_of(call.args[0])}:\n    bisect.insort(ordered, entry)\n"
+            f"{_with_call_replaced(statement, call, 'ordered')}"
+        )
+        yield Rewritten(middle.replaced(index, index + 1, text))
+
+
+@rewrite
+def sorted_to_selection(middle: PythonMiddle) -> Iterator[Rewritten]:
+    """``sorted`` of values → repeated removal of the smallest one."""
+    for index, statement, call in _sorted_calls(middle):
+        if middle.fresh("remaining") is None or middle.fresh("ordered") is None:
+            continue
+        text = (
+            f"remaining = list({text_of(call.args[0])})\nordered = []\nwhile remaining:\n"
+            "    smallest = remaining.index(min(remaining))\n    ordered.append(remaining.pop(smallest))\n"
+            f"{_with_call_replaced(statement, call, 'ordered')}"
+        )
+        yield Rewritten(middle.replaced(index, index + 1, text))
+
+
+def _accumulation(
+    middle: PythonMiddle, first: ast.stmt, second: ast.stmt
+) -> tuple[str, ast.expr, ast.For, ast.expr | None, ast.AugAssign] | None:
+    """Return name, start value, loop, condition and update of an accumulation; None if the statements are none."""
+    match first, second:
+        case (ast.Assign(targets=[ast.Name(id=name)], value=start), ast.For(body=[inner], orelse=[]) as loop):
+            pass
+        case _:
+            return None
+    condition = None
+    match inner:
+        case ast.If(test=test, body=[ast.AugAssign() as update], orelse=[]):
+            condition = test
+        case ast.AugAssign() as update:
+            pass
+        case _:
+            return None
+    used = loaded([loop.iter, update.value, *([condition] if condition else [])])
+    if not (isinstance(update.target, ast.Name) and update.target.id == name) or name in used:
+        return None
+    return None if stored(loop.target) & middle.read_outside([loop]) else (name, start, loop, condition, update)
+
+
+@rewrite
+def accumulator_to_reduce(middle: PythonMiddle) -> Iterator[Rewritten]:
+    """A loop that updates an accumulator → ``functools.reduce``."""
+    for index, (first, second) in enumerate(pairwise(middle.statements)):
+        found = _accumulation(middle, first, second)
+        if found is None or middle.fresh("reduce") is None or middle.fresh("value") is None:
+            continue
+        name, start, loop, condition, update = found
+        operator = _OPERATORS.get(type(update.op))
+        if operator is None or not isinstance(loop.target, ast.Name):
+            continue
+        suffix = f" if {text_of(condition)}" if condition else ""
+        items = f"({text_of(update.value)} for {text_of(loop.target)} in {text_of(loop.iter)}{suffix})"
+        function = f"lambda total, value: total {operator} value"
+        text = f"from functools import reduce\n{name} = reduce({function}, {items}, {text_of(start)})"
+        yield Rewritten(middle.replaced(index, index + 2, text), {"name": name})
+
+
+@rewrite
+def accumulator_to_sum(middle: PythonMiddle) -> Iterator[Rewritten]:
+    """A loop that adds to an accumulator → ``sum`` of a generator expression."""
+    for index, (first, second) in enumerate(pairwise(middle.statements)):
+        found = _accumulation(middle, first, second)
+        if found is None or not isinstance(found[4].op, ast.Add):
+            continue
+        name, start, loop, condition, update = found
+        if not isinstance(start, ast.Constant) or not isinstance(start.value, int | float):
+            continue
+        suffix = f" if {text_of(condition)}" if condition else ""
+        lead = "" if start.value == 0 else f"{text_of(start)} + "
+        text = f"{name} = {lead}sum({text_of(update.value)} for {text_of(loop.target)} in {text_of(loop.iter)}{suffix})"
+        yield Rewritten(middle.replaced(index, index + 2, text), {"name": name})
+
+
+@rewrite
+def sum_to_loop(middle: PythonMiddle) -> Iterator[Rewritten]:
+    """``sum`` of a generator expression or a list → a loop with an accumulator."""
+    for index, statement in enumerate(middle.statements):
+        if not isinstance(statement, ast.Assign | ast.Return | ast.AugAssign):
+            continue
+        for call in _calls(statement, "sum"):
+            total = middle.fresh("total")
+            if total is None or len(call.args) != 1 or call.keywords:
+                continue
+            head = _loop_heads(middle, statement, call.args[0])
+            if head is None:
+                continue
+            lines, margin, element = head
+            text = "\n".join([f"{total} = 0", *lines, "    " * margin + f"{total} += {element}"])
+            yield Rewritten(middle.replaced(index, index + 1, f"{text}\n{_with_call_replaced(statement, call, total)}"))
+            break
+
+
+def _loop_heads(middle: PythonMiddle, statement: ast.stmt, value: ast.expr) -> tuple[list[str], int, str] | None:
+    """Return the lines of loops over a generator expression or an iterable, their depth, and the element."""
+    if not isinstance(value, ast.GeneratorExp | ast.ListComp):
+        entry = middle.fresh("entry")
+        return None if entry is None else ([f"for {entry} in {text_of(value)}:"], 1, entry)
+    if stored(value) & (middle.read_outside([statement]) | middle.parameters):
+        return None
+    lines, margin = [], 0
+    for generator in value.generators:
+        lines.append("    " * margin + f"for {text_of(generator.target)} in {text_of(generator.iter)}:")
+        margin += 1
+        for test in generator.ifs:
+            lines.append("    " * margin + f"if {text_of(test)}:")
+            margin += 1
+    return lines, margin, text_of(value.elt)
+
+
+@rewrite
+def comprehension_to_filter_and_map(middle: PythonMiddle) -> Iterator[Rewritten]:
+    """A list comprehension over one loop → ``map`` and ``filter``."""
+    for index, statement in enumerate(middle.statements):
+        match statement:
+            case (
+                ast.Assign(value=ast.ListComp(elt=element, generators=[generator]) as value)
+                | ast.Return(value=ast.ListComp(elt=element, generators=[generator]) as value)
+            ) if isinstance(generator.target, ast.Name) and not contains(value.elt, ast.NamedExpr):
+                name, items = generator.target.id, text_of(generator.iter)
+            case _:
+                continue
+        if generator.ifs:
+            items = f"filter(lambda {name}: {' and '.join(f'({text_of(test)})' for test in generator.ifs)}, {items})"
+        is_same = isinstance(element, ast.Name) and element.id == name
+        if is_same and not generator.ifs:
+            continue
+        mapped = items if is_same else f"map(lambda {name}: {text_of(element)}, {items})"
+        lead = "return" if isinstance(statement, ast.Return) else f"{text_of(statement.targets)} ="
+        words = {"name": "filter" if generator.ifs else "map"}
+        yield Rewritten(middle.replaced(index, index + 1, f"{lead} list({mapped})"), words)
+
+
+@rewrite
+def loop_to_any_or_all(middle: PythonMiddle) -> Iterator[Rewritten]:
+    """A loop that returns True or False at the first match → ``any`` or ``all``."""
+    for index, (first, second) in enumerate(pairwise(middle.statements)):
+        match second:
+            case ast.Return(value=ast.Constant(value=bool() as otherwise)):
+                found = _search(first)
+            case _:
+                continue
+        if found is None or not found[0] or found[2] is otherwise:
+            continue
+        heads, test, _ = found
+        clauses = " ".join(heads)
+        text = f"return all(not ({test}) {clauses})" if otherwise else f"return any({test} {clauses})"
+        yield Rewritten(middle.replaced(index, index + 2, text), {"name": "all" if otherwise else "any"})
+
+
+def _search(statement: ast.stmt) -> tuple[Sequence[str], str, bool] | None:
+    """Return clauses, condition and result of loops that return at the first match; None if they do more."""
+    match statement:
+        case ast.For(target=target, iter=items, body=[inner], orelse=[]):
+            deeper = _search(inner)
+            head = f"for {text_of(target)} in {text_of(items)}"
+            return None if deeper is None else ([head, *deeper[0]], deeper[1], deeper[2])
+        case ast.If(test=test, body=[ast.Return(value=ast.Constant(value=bool() as value))], orelse=[]):
+            return [], text_of(test), value
+        case ast.If(test=test, body=[inner], orelse=[]):
+            deeper = _search(inner)
+            return None if deeper is None or deeper[0] else ([], f"({text_of(test)}) and ({deeper[1]})", deeper[2])
+        case _:
+            return None
+
+
+@rewrite
+def any_or_all_to_loop(middle: PythonMiddle) -> Iterator[Rewritten]:
+    """A returned ``any`` or ``all`` → a loop that returns at the first match."""
+    for index, statement in enumerate(middle.statements):
+        match statement:
+            case ast.Return(
+                value=ast.Call(
+                    func=ast.Name(id=("any" | "all") as name),
+                    args=[ast.GeneratorExp() | ast.ListComp() as value],
+                    keywords=[],
+                )
+            ):
+                head = _loop_heads(middle, statement, value)
+            case _:
+                continue
+        if head is None:
+            continue
+        lines, margin, element = head
+        test = f"if {element}:" if name == "any" else f"if not ({element}):"
+        end = ["    " * margin + test, "    " * (margin + 1) + f"return {name == 'any'}", f"return {name == 'all'}"]
+        yield Rewritten(middle.replaced(index, index + 1, "\n".join([*lines, *end])))

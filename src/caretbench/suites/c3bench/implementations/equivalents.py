@@ -1,0 +1,144 @@
+"""Contexts of Python functions with their equivalent implementations, before any of them is run."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from caretbench.suites.c3bench.implementations.features import features
+from caretbench.suites.c3bench.implementations.middle import PythonMiddle, text_of
+from caretbench.suites.c3bench.implementations.rewrite import (
+    Category,
+    RewriteEntry,
+    Rewritten,
+    rewrite_entries,
+    rewrites,
+)
+from caretbench.syntax.python_module import PythonPositions, python_module
+
+MAX_LINE = 99
+
+
+class FeatureRule(NamedTuple):
+    """Predicate on the features of an implementation: all of ``requires``, none of ``forbids``."""
+
+    requires: tuple[str, ...]
+    forbids: tuple[str, ...]
+
+    def holds(self, found: frozenset[str]) -> bool:
+        """Return whether the features satisfy the rule."""
+        return found.issuperset(self.requires) and found.isdisjoint(self.forbids)
+
+
+class Equivalent(NamedTuple):
+    """One implementation of a middle: its text, and the rewrite, rule and instructions that describe it."""
+
+    text: str
+    rewrite: str
+    category: Category
+    rule: FeatureRule
+    instructions: tuple[str, ...]
+    features: frozenset[str]
+
+
+class EquivalentContext(NamedTuple):
+    """Middle of a file: its character span, and other implementations by rewrite."""
+
+    start: int
+    end: int
+    equivalents: tuple[Equivalent, ...]
+
+
+def equivalent_contexts(text: str, entry_point: str, max_share: float) -> list[EquivalentContext]:
+    """Return the middles of a function with at least one other implementation, those with the most first.
+
+    Args:
+        text: Python program.
+        entry_point: Name of the function.
+        max_share: Maximum length of a middle, as a share of the text around it.
+    """
+    module = python_module(text)
+    if module is None:
+        return []
+    found = [
+        EquivalentContext(*span, tuple(_distinct(equivalents)))
+        for span, middle in _middles(text, module, entry_point)
+        if span[1] - span[0] <= max_share * (len(text) - span[1] + span[0])
+        and (equivalents := _equivalents(middle, _margin(text, span[0])))
+    ]
+    return sorted(found, key=lambda one: (-len(one.equivalents), one.start, one.end))
+
+
+def _middles(text: str, module: ast.Module, entry_point: str) -> Iterator[tuple[tuple[int, int], PythonMiddle]]:
+    position = PythonPositions(text)
+    functions = [one for one in ast.walk(module) if isinstance(one, ast.FunctionDef) and one.name == entry_point]
+    for function in functions[-1:]:
+        for statements, is_body in _statement_lists(function):
+            for first in range(len(statements)):
+                for last in range(first, len(statements)):
+                    start = position(statements[first].lineno, 0)
+                    end = text.find("\n", position(statements[last].end_lineno or 0, 0))
+                    middle = PythonMiddle(
+                        tuple(statements[first : last + 1]), function, module, is_body and last + 1 == len(statements)
+                    )
+                    yield (start, len(text) if end < 0 else end + 1), middle
+
+
+def _statement_lists(function: ast.FunctionDef) -> Iterator[tuple[Sequence[ast.stmt], bool]]:
+    """Yield the statement lists of a function, without its docstring, and whether each is its body."""
+    for node in ast.walk(function):
+        for field in ("body", "orelse"):
+            statements = getattr(node, field, None)
+            if isinstance(statements, list) and statements and isinstance(statements[0], ast.stmt):
+                if field == "orelse" and statements[0].col_offset == getattr(node, "col_offset", -1):
+                    continue  # an `elif`, which is no statement by itself
+                is_text = isinstance(statements[0], ast.Expr) and isinstance(statements[0].value, ast.Constant)
+                yield statements[int(is_text) :], node is function
+
+
+def _margin(text: str, start: int) -> str:
+    line = text[start : text.find("\n", start)]
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _equivalents(middle: PythonMiddle, margin: str) -> list[Equivalent]:
+    entries = rewrite_entries()
+    original = features(middle.statements, middle.function.name)
+    found = []
+    for name, function in rewrites().items():
+        for made in function(middle):
+            equivalent = _equivalent(name, entries[name], made, middle, margin)
+            if equivalent is not None and not equivalent.rule.holds(original):
+                found.append(equivalent)
+                break
+    return found
+
+
+def _equivalent(
+    name: str, entry: RewriteEntry, made: Rewritten, middle: PythonMiddle, margin: str
+) -> Equivalent | None:
+    """Return the implementation; None if its own rule does not hold, or if a line is too long to read."""
+    rule = FeatureRule(_filled(entry.requires, made.words), _filled(entry.forbids, made.words))
+    own = features(made.statements, middle.function.name)
+    lines = [margin + line if line else line for line in text_of(made.statements).split("\n")]
+    if not rule.holds(own) or max(map(len, lines)) > MAX_LINE:
+        return None
+    return Equivalent("\n".join(lines) + "\n", name, entry.category, rule, _filled(entry.instructions, made.words), own)
+
+
+def _filled(texts: Sequence[str], words: Mapping[str, str]) -> tuple[str, ...]:
+    filled = []
+    for text in texts:
+        for name, word in words.items():
+            text = text.replace("{" + name + "}", word)
+        filled.append(text)
+    return tuple(filled)
+
+
+def _distinct(equivalents: Sequence[Equivalent]) -> Iterator[Equivalent]:
+    """Yield the implementations that no other one's rule describes; a described one is dropped."""
+    for one in equivalents:
+        others = [other for other in equivalents if other is not one]
+        if not any(one.rule.holds(other.features) for other in others):
+            yield one

@@ -1,0 +1,169 @@
+"""Features of a Python implementation, which predicates require or forbid."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+
+from caretbench.syntax.python_module import PythonPositions, python_module
+
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_SIMPLE: dict[str, tuple[type[ast.AST], ...]] = {
+    "for": (ast.For, ast.AsyncFor),
+    "while": (ast.While,),
+    "comprehension": _COMPREHENSIONS,
+    "lambda": (ast.Lambda,),
+    "try": (ast.Try,),
+    "match": (ast.Match,),
+    "if": (ast.If,),
+    "conditional_expression": (ast.IfExp,),
+    "function": (ast.FunctionDef, ast.AsyncFunctionDef),
+    "class": (ast.ClassDef,),
+    "dict_literal": (ast.Dict,),
+    "break": (ast.Break,),
+    "continue": (ast.Continue,),
+    "yield": (ast.Yield, ast.YieldFrom),
+    "assignment_expression": (ast.NamedExpr,),
+}
+
+
+def features(statements: Sequence[ast.stmt], function: str | None = None) -> frozenset[str]:
+    """Return the features of an implementation.
+
+    Simple features are the kinds of nodes in it: ``for``, ``while``, ``comprehension``, ``lambda``, ``try``, ``match``,
+    ``if``, ``function`` and others. Others contain a name: ``call:NAME``, ``name:NAME`` (assigned), ``handler:NAME``,
+    ``import:NAME``, ``keyword:NAME`` (an argument of a call), ``base:NAME`` (of a class), ``decorator:NAME``.
+    ``recursion`` is a call of a function by itself (``function`` is the enclosing one), ``returns:N`` the number of
+    return statements (nested functions excluded), ``nesting:N`` the depth of nested ``if`` statements. ``else``,
+    ``early_return`` (an ``if`` that returns, without ``else``, before other statements) and
+    ``range_from_one`` are shapes.
+    """
+    found = set()
+    for statement in statements:
+        for node in ast.walk(statement):
+            found |= {name for name, types in _SIMPLE.items() if isinstance(node, types)}
+            found.update(_named(node))
+    if _is_recursive(statements, function):
+        found.add("recursion")
+    found |= {name for name, holds in _SHAPES.items() if holds(statements)}
+    found.add(f"returns:{sum(1 for node in _own_nodes(statements) if isinstance(node, ast.Return))}")
+    found.add(f"nesting:{max((_nesting(statement) for statement in statements), default=0)}")
+    return frozenset(found)
+
+
+def _has_else(statements: Sequence[ast.stmt]) -> bool:
+    return any(
+        isinstance(node, ast.If) and node.orelse and not isinstance(node.orelse[0], ast.If)
+        for node in _own_nodes(statements)
+    )
+
+
+def _has_early_return(statements: Sequence[ast.stmt]) -> bool:
+    """Return whether an ``if`` without ``else`` returns while a statement follows it."""
+    bodies = [statements, *(getattr(node, "body", []) for node in _own_nodes(statements) if isinstance(node, ast.stmt))]
+    return any(
+        isinstance(one, ast.If) and not one.orelse and isinstance(one.body[-1], ast.Return)
+        for body in bodies
+        for one in body[:-1]
+    )
+
+
+def _has_range_from_one(statements: Sequence[ast.stmt]) -> bool:
+    for node in _own_nodes(statements):
+        match node:
+            case ast.Call(func=ast.Name(id="range"), args=[ast.Constant(value=1), _, *_]):
+                return True
+    return False
+
+
+_SHAPES: dict[str, Callable[[Sequence[ast.stmt]], bool]] = {
+    "else": _has_else,
+    "early_return": _has_early_return,
+    "range_from_one": _has_range_from_one,
+}
+
+
+def features_of_text(text: str, start: int, end: int) -> frozenset[str] | None:
+    """Return the features of the statements that begin in a span of a Python program; None if it does not parse.
+
+    The innermost function around the span counts for ``recursion``.
+    """
+    module = python_module(text)
+    if module is None:
+        return None
+    position = PythonPositions(text)
+    function = None
+    roots: list[ast.stmt] = []
+    waiting: list[ast.AST] = [module]
+    while waiting:
+        node = waiting.pop()
+        for child in ast.iter_child_nodes(node):
+            if not isinstance(child, ast.stmt):
+                waiting.append(child)
+            elif start <= position(child.lineno, child.col_offset) < end:
+                roots.append(child)
+            elif position(child.lineno, child.col_offset) < start:
+                if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                    last = position(child.end_lineno or child.lineno, child.end_col_offset or 0)
+                    function = child.name if start <= last else function
+                waiting.append(child)
+    return features(sorted(roots, key=lambda one: (one.lineno, one.col_offset)), function)
+
+
+def _named(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Call):
+        yield f"call:{_last_name(node.func)}"
+        yield from (f"keyword:{keyword.arg}" for keyword in node.keywords if keyword.arg)
+    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        yield f"name:{node.id}"
+    elif isinstance(node, ast.ExceptHandler):
+        types = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type] if node.type else []
+        yield from (f"handler:{_last_name(one)}" for one in types)
+    elif isinstance(node, ast.Import | ast.ImportFrom):
+        yield from (f"import:{alias.name}" for alias in node.names)
+        if isinstance(node, ast.ImportFrom):
+            yield f"import:{node.module}"
+    elif isinstance(node, ast.ClassDef):
+        yield from (f"base:{_last_name(base)}" for base in node.bases)
+    if isinstance(node, ast.ClassDef | ast.FunctionDef):
+        yield from (f"decorator:{_last_name(one)}" for one in node.decorator_list)
+        yield f"name:{node.name}"
+
+
+def _last_name(node: ast.expr) -> str:
+    if isinstance(node, ast.Call):
+        return _last_name(node.func)
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _is_recursive(statements: Sequence[ast.stmt], function: str | None) -> bool:
+    def calls(node: ast.AST, name: str) -> bool:
+        return any(isinstance(one, ast.Call) and _last_name(one.func) == name for one in ast.walk(node))
+
+    if function is not None and any(calls(statement, function) for statement in statements):
+        return True
+    defined = (one for statement in statements for one in ast.walk(statement) if isinstance(one, ast.FunctionDef))
+    return any(calls(part, one.name) for one in defined for part in one.body)
+
+
+def _own_nodes(statements: Sequence[ast.stmt]) -> Iterator[ast.AST]:
+    """Yield the nodes outside of nested functions and classes."""
+    waiting: list[ast.AST] = list(statements)
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            waiting.extend(ast.iter_child_nodes(node))
+
+
+def _nesting(node: ast.AST) -> int:
+    """Return the depth of nested ``if`` statements; an ``elif`` is as deep as its ``if``."""
+    deepest = 0
+    waiting = [(node, 0)]
+    while waiting:
+        one, depth = waiting.pop()
+        deepest = max(deepest, depth + isinstance(one, ast.If))
+        for child in ast.iter_child_nodes(one):
+            is_elif = isinstance(one, ast.If) and one.orelse == [child] and isinstance(child, ast.If)
+            waiting.append((child, depth + (isinstance(one, ast.If) and not is_elif)))
+    return deepest

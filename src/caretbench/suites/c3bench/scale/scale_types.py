@@ -1,0 +1,97 @@
+"""Specifications of how much an answer writes, and verdicts about answers. Both are JSON."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from caretbench.problem import Row
+
+ScaleKind = Literal["span_rest_of_line", "span_node", "lines", "block"]
+LineUnit = Literal["code_line", "physical_line", "statement"]
+NodeClass = Literal["argument", "condition", "value", "target"]
+BlockNode = Literal["for", "while", "if", "try", "with", "match", "function", "class"]
+Level = Literal["strict", "lenient"]
+
+NODE_CLASSES: frozenset[str] = frozenset({"argument", "condition", "value", "target"})
+BLOCK_NODES: frozenset[str] = frozenset({"for", "while", "if", "try", "with", "match", "function", "class"})
+
+
+class Allowances(Row):
+    """Additions that an answer may contain.
+
+    ``else_clauses``: clauses after the body of a block whose header is in the prefix (those of a full block belong to
+    it). ``asynchronous``: ``async for`` for ``for``, and ``async with`` for ``with``. ``comments``, ``blank_lines``:
+    around the statement of a block. ``trailing_newline``: one line end at the end of the answer.
+    """
+
+    else_clauses: bool = False
+    asynchronous: bool = False
+    comments: bool = True
+    blank_lines: bool = True
+    trailing_newline: bool = True
+
+
+class ScaleSpecification(Row):
+    """Specification of how much an answer writes, checked on the completed file.
+
+    ``kind`` decides which fields count:
+
+    * ``span_rest_of_line``: the rest of the line at the caret, and nothing after it.
+    * ``span_node``: one node of class ``node``: ``argument`` (one or several of a call), ``condition``, ``value`` (the
+      right-hand side), ``target``.
+    * ``lines``: ``n`` whole lines, or statements, counted in ``unit``; a partial first line is line 1.
+    * ``block``: one statement of kind ``node``; with ``header_in_prefix``, the body of the statement whose header ends
+      the prefix. With ``n``, the block has this many lines (or statements) in the answer, counted in ``unit``.
+
+    Three fields are facts of the reference, and optional: ``column``, the column of the first statement of a block (it
+    finds answers at another nesting level); ``statements``, the number of statements that begin in the rest of a line
+    (default: at most one, at its first character); ``open_end``, true if a bracket or string is open after the last
+    line.
+    """
+
+    language: str = "python"
+    kind: ScaleKind
+    node: NodeClass | BlockNode | None = None
+    n: int | None = Field(default=None, ge=1)
+    unit: LineUnit = "code_line"
+    header_in_prefix: bool = False
+    allow: Allowances = Allowances()
+    parse_required: bool = True
+    level: Level = "strict"
+    column: int | None = Field(default=None, ge=0)
+    statements: int | None = Field(default=None, ge=0)
+    open_end: bool = False
+
+    @model_validator(mode="after")
+    def _fields_fit_kind(self) -> Self:
+        if self.kind == "lines" and self.n is None:
+            raise ValueError("lines: n is missing, the number of lines")
+        wanted = {"block": BLOCK_NODES, "span_node": NODE_CLASSES}.get(self.kind)
+        if wanted is not None and self.node not in wanted:
+            raise ValueError(f"{self.kind}: node is {self.node!r}; expected one of {', '.join(sorted(wanted))}")
+        if wanted is None and self.node is not None:
+            raise ValueError(f"{self.kind}: node is {self.node!r}, but this kind has none")
+        return self
+
+
+class ScaleVerdict(Row):
+    """Verdict about one answer: ``ok``, and the checks that it consists of.
+
+    ``kind_ok`` and ``count_ok`` are None where the specification says nothing about kind or number; ``count`` is the
+    counted number. ``leak_before``: the answer also continues what stands before the caret. ``leak_after``: it writes
+    more than specified. ``unfinished``: what it writes ends in the suffix, or nowhere. ``extra_statements``: number of
+    statements beyond those specified. ``reason`` is empty if the answer is ok.
+    """
+
+    ok: bool
+    parse_ok: bool
+    kind_ok: bool | None = None
+    count_ok: bool | None = None
+    count: int | None = None
+    leak_before: bool = False
+    leak_after: bool = False
+    unfinished: bool = False
+    extra_statements: int = 0
+    reason: str = ""

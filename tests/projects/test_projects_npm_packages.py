@@ -1,0 +1,90 @@
+"""Installation of a project's packages with npm."""
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from caretbench.errors import DataError
+from caretbench.execution.execution_types import CapturedOutput, Status
+from caretbench.execution.workspaces.workspace_runner import WorkspaceResult
+from caretbench.projects.project import StoredProject
+from caretbench.projects.setup.npm_packages import install_command, npm_failure
+from caretbench.projects.setup.project_setup import run_setup
+from tests.support.project_files import snapshot
+
+MISSING = """npm warn deprecated old@1.0.0: no longer kept
+npm error code E404
+npm error 404 Not Found - GET https://registry.npmjs.org/gone
+npm error 404
+npm error 404  The requested resource 'gone@^1.0.0' could not be found or you do not have permission to access it.
+npm error 404
+npm error 404 Note that you can also install from a
+npm error 404 tarball, folder, http url, or git url.
+npm error A complete log of this run can be found in: /tmp/home/.npm/_logs/x-debug-0.log
+"""
+OLD = """npm ERR! code ETARGET
+npm ERR! notarget No matching version found for @team/gone@^99.
+npm ERR! notarget In most cases you or one of your dependencies are requesting a package version that doesn't exist.
+"""
+GIT = """npm error code 128
+npm error An unknown git error occurred
+npm error command git --no-replace-objects ls-remote ssh://git@github.com/one/Gone.git
+npm error ssh: Could not resolve hostname github.com: Name or service not known
+"""
+
+
+def package(dependencies: dict[str, str], dev: dict[str, str] | None = None) -> dict[str, str]:
+    return {"package.json": json.dumps({"dependencies": dependencies, "devDependencies": dev or {}})}
+
+
+@pytest.mark.parametrize(
+    ("output", "name", "version", "told"),
+    [
+        (MISSING, "gone", "^1.0.0", "The requested resource 'gone@^1.0.0' could not be found"),
+        (OLD, "@team/gone", "^99", "No matching version found for @team/gone@^99."),
+        (GIT, "gone", "github:one/gone", "ls-remote ssh://git@github.com/one/Gone.git"),
+    ],
+)
+def test_the_line_of_npm_that_names_a_missing_package_is_shown_with_a_remedy(
+    output: str, name: str, version: str, told: str, tmp_path: Path
+) -> None:
+    project = snapshot(tmp_path, package({"kept": "^2"}, {name: version}))
+    found = npm_failure(output, project)
+    assert told in found
+    assert "complete log" not in found
+    assert "In most cases" not in found
+    remedy = shlex.split(found.partition("--setup ")[2])
+    assert remedy == [install_command(project, [name])]
+    assert f"npm pkg delete 'devDependencies[{name}]'" in remedy[0]
+
+
+def test_a_package_of_a_package_is_named_without_a_remedy(tmp_path: Path) -> None:
+    found = npm_failure(MISSING, snapshot(tmp_path, package({"kept": "1"})))
+    assert "'gone@^1.0.0'" in found
+    assert "--setup" not in found
+    assert npm_failure("ERROR: No matching distribution found for gone", snapshot(tmp_path / "b", package({}))) == ""
+
+
+def test_a_setup_that_fails_shows_what_npm_lacks(tmp_path: Path) -> None:
+    project = snapshot(tmp_path, package({"kept": "1", "gone": "^1.0.0"}))
+
+    class Engine:
+        def submit(self, _requests: object) -> list[WorkspaceResult]:
+            return [WorkspaceResult(id="setup", status=Status.RUNTIME_ERROR, stderr=CapturedOutput(text=MISSING))]
+
+    with pytest.raises(DataError, match=r"'gone@.*where no test needs gone: --setup"):
+        run_setup(Engine(), StoredProject(project, frozenset()), "npm install")  # type: ignore[arg-type]
+
+
+def test_versions_of_other_package_managers_are_translated(tmp_path: Path) -> None:
+    dependencies = {"@a/core": "workspace:^1.2.0", "@a/util": "workspace:*", "left": "link:../left"}
+    dev = {"tape": "catalog:", "@a/eslint-config": "workspace:*", "@a/tsconfig": "workspace:^", "plain": "^3"}
+    command = install_command(snapshot(tmp_path, package(dependencies, dev)))
+    assert command is not None
+    words = shlex.split(command)
+    assert {"dependencies[@a/core]=^1.2.0", "dependencies[@a/util]=*", "devDependencies[tape]=*"} <= set(words)
+    gone = {"dependencies[left]", "devDependencies[@a/eslint-config]", "devDependencies[@a/tsconfig]"}
+    assert set(words[words.index("delete") + 1 : words.index("set") - 3]) == gone
+    assert "plain" not in command

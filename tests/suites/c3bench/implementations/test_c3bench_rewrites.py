@@ -1,0 +1,140 @@
+"""Rewrites: where they apply, what their predicates say, and that behaviour stays."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from caretbench.execution.dispatcher import open_executor
+from caretbench.execution.execution_types import ExecutionRequest, Status
+from caretbench.suites.c3bench.implementations.agreement import agreement_program
+from caretbench.suites.c3bench.implementations.equivalents import Equivalent, equivalent_contexts
+from caretbench.suites.c3bench.implementations.features import features
+from caretbench.suites.c3bench.implementations.middle import PythonMiddle
+from caretbench.suites.c3bench.implementations.rewrite import rewrite_entries, rewrites
+from tests.support.python_rewrites import EXAMPLES, RewriteExample, check_text, function_text
+
+
+def middles(body: str) -> list[PythonMiddle]:
+    module = ast.parse(function_text(body))
+    [function] = module.body
+    assert isinstance(function, ast.FunctionDef)
+    lists = [getattr(node, "body", []) for node in ast.walk(function)]
+    return [
+        PythonMiddle(tuple(one), function, module, one is function.body)
+        for one in lists
+        if isinstance(one, list) and one
+    ]
+
+
+def applied(example: RewriteExample) -> list[list[ast.stmt]]:
+    function = rewrites()[example.rewrite]
+    return [made.statements for middle in middles(example.source) for made in function(middle)]
+
+
+def test_every_rewrite_has_an_entry_and_an_example() -> None:
+    assert set(rewrites()) == set(rewrite_entries()) == {example.rewrite for example in EXAMPLES}
+    for entry in rewrite_entries().values():
+        assert len(entry.instructions) >= 2
+
+
+def equivalents(example: RewriteExample) -> list[tuple[str, Equivalent]]:
+    text = function_text(example.source)
+    return [
+        (text[: context.start] + one.text + text[context.end :], one)
+        for context in equivalent_contexts(text, "f", 100)
+        for one in context.equivalents
+        if one.rewrite == example.rewrite
+    ]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.rewrite)
+def test_a_rewrite_applies_and_its_rule_tells_it_from_the_original(example: RewriteExample) -> None:
+    assert applied(example)
+    found = equivalents(example)
+    assert found
+    original = features(ast.parse(function_text(example.source)).body[0].body, "f")  # type: ignore[attr-defined]
+    for program, one in found:
+        assert one.rule.holds(one.features)
+        assert not one.rule.holds(original)
+        assert not any("{" in text for text in one.instructions)
+        ast.parse(program)
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("loop_to_comprehension", "r = []\nfor x in a:\n    r.append(len(r))\nreturn r"),
+        ("loop_to_comprehension", "r = []\nfor x in a:\n    r.append(x)\nreturn (r, x)"),
+        ("for_to_while", "t = 0\nfor x in a:\n    if x:\n        continue\n    t += x\nreturn t"),
+        ("for_to_while", "for i in range(len(a)):\n    a.append(i)\nreturn i"),
+        ("loop_to_recursion", "t = 0\nfor x in a:\n    if x:\n        return t\n    t += x\nreturn t"),
+        ("chain_to_match", "if a == None:\n    return 1\nreturn 2"),
+        ("chain_to_match", "if a == True:\n    return 1\nreturn 2"),
+        ("accumulator_to_reduce", "t = 0\nfor x in a:\n    t += x + t\nreturn t"),
+        ("accumulator_name", "t = 0\nfor x in a:\n    t += (lambda: t)()\nreturn t"),
+        ("list_to_deque", "r = []\nfor x in a:\n    r.append(r[-1:])\nreturn r"),
+        ("loop_to_any_or_all", "if a:\n    return True\nreturn False"),
+        ("single_return", "for x in a:\n    return x\nreturn 0"),
+        ("sorted_to_heap", "heap = 1\nreturn sorted(a)"),
+        ("sorted_to_heap", "return sorted(a, key=abs)"),
+        ("enumerate_start", "for i, x in enumerate(a):\n    i = 2\nreturn i"),
+    ],
+)
+def test_guards_refuse_what_would_change_behaviour(name: str, source: str) -> None:
+    assert applied(RewriteExample(name, source, ())) == []
+
+
+def test_rules_of_one_context_tell_its_implementations_apart() -> None:
+    for example in EXAMPLES:
+        for context in equivalent_contexts(function_text(example.source), "f", 100):
+            for one in context.equivalents:
+                assert [other.rewrite for other in context.equivalents if one.rule.holds(other.features)] == [
+                    one.rewrite
+                ]
+
+
+def test_a_middle_is_at_most_a_share_of_its_context() -> None:
+    text = function_text("t = 0\nfor x in a:\n    t += x\nreturn t")
+    assert equivalent_contexts(text, "f", 0.01) == []
+    assert all(
+        one.end - one.start <= 0.5 * (len(text) - one.end + one.start) for one in equivalent_contexts(text, "f", 0.5)
+    )
+
+
+@pytest.mark.long
+def test_behaviour_stays_on_tests_and_mutated_inputs() -> None:
+    programs = {
+        f"{number}/{position}": agreement_program(
+            function_text(example.source), program, check_text(example.calls, function_text(example.source)), "f"
+        )
+        for number, example in enumerate(EXAMPLES)
+        for position, (program, _) in enumerate(equivalents(example))
+    }
+    requests = [ExecutionRequest(id=key, language="python", source=source) for key, source in programs.items()]
+    failed = {
+        result.id: result.stderr.text
+        for result in open_executor(2).submit(requests)
+        if result.status is not Status.PASSED
+    }
+    assert len(programs) >= len(EXAMPLES)
+    assert failed == {}
+
+
+@pytest.mark.parametrize(
+    ("variant", "message"),
+    [
+        ("return sum(a[1:])", "differs for"),
+        ("return sum(a) + 0.0", "differs for"),
+        ("a.append(1)\nreturn sum(a) - 1", "differs for"),
+        ("for _ in range(2000):\n    pass\nreturn sum(a)", "times the lines"),
+        ("if len(a) > 4:\n    raise ValueError\nreturn sum(a)", "differs for"),
+    ],
+)
+def test_another_behaviour_is_found(variant: str, message: str) -> None:
+    source = function_text("return sum(a)")
+    program = agreement_program(source, function_text(variant), check_text(("[0, 2]", "[0]"), source), "f")
+    [result] = open_executor(1).submit([ExecutionRequest(id="one", language="python", source=program)])
+    assert result.status is not Status.PASSED
+    assert message in result.stderr.text

@@ -1,0 +1,100 @@
+"""The download of the release: pinned files of two repositories, from the network or from clones."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import httpx
+import pytest
+import respx
+
+from caretbench.download import PinnedFile
+from caretbench.files import DataError
+from caretbench.suites import load_suite
+from caretbench.suites.simcopilot.released import release_files
+from caretbench.suites.simcopilot.released.programs import released_tests
+from caretbench.suites.simcopilot.released.release_files import (
+    HOST,
+    RELEASE_REVISION,
+    RepositoryFile,
+    pinned_files,
+    pull,
+    released_folder,
+)
+
+_PROGRAM = b"print(1)\n"
+_BLOB = hashlib.sha1(b"blob 6\0large\n", usedforsecurity=False).hexdigest()
+FILES = (
+    RepositoryFile(PinnedFile("example/one.py", len(_PROGRAM), hashlib.sha256(_PROGRAM).hexdigest()), "o/New", "c1"),
+    RepositoryFile(PinnedFile("labels/one.csv", 2, hashlib.sha256(b"a\n").hexdigest()), "o/Old", "c2"),
+    RepositoryFile(PinnedFile("example/large.csv", git_blob=_BLOB), "o/Old", "c2"),
+)
+
+
+@pytest.fixture(autouse=True)
+def few_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(release_files, "pinned_files", lambda: FILES)
+    monkeypatch.setattr(release_files, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr("time.sleep", lambda _seconds: None)
+
+
+def route(entry: RepositoryFile) -> str:
+    return f"{HOST}/{entry.repository}/{entry.commit}/{entry.file.path}"
+
+
+def test_pinned_files_are_in_two_repositories_and_cover_all_programs() -> None:
+    files = pinned_files()
+    assert {entry.commit for entry in files if entry.clone_name == "Sim-CoPilot"} == {RELEASE_REVISION}
+    assert {entry.repository for entry in files} == {"mj33rice/Sim-CoPilot", "mj33rice/SimCoPilot"}
+    folders = {entry.file.path.rpartition("/")[0] for entry in files}
+    assert {program.folder for program in released_tests().programs.values()} <= folders
+    assert [entry.file.path.rpartition("/")[2] for entry in files if entry.is_optional] == [
+        "allWordsBig", "bankfullclean.csv",
+    ]  # fmt: skip
+
+
+@respx.mock
+def test_a_pull_fetches_what_is_missing_and_resumes() -> None:
+    contents = dict(zip(FILES, (_PROGRAM, b"a\n", b"large\n"), strict=True))
+    routes = {entry: respx.get(route(entry)).respond(content=content) for entry, content in contents.items()}
+    routes[FILES[1]].side_effect = [httpx.Response(404)] * 4
+    with pytest.raises(DataError, match=r"(?s)labels/one.csv.*Where GitHub is out of reach.*--from"):
+        pull()
+    with pytest.raises(DataError, match=r"1 files of the release are missing; run: caretbench pull simcopilot"):
+        released_folder()
+    routes[FILES[1]].side_effect = [httpx.Response(200, content=b"a\n")]
+    folder = pull()
+    assert released_folder() == folder
+    assert {entry.file.path: (folder / entry.file.path).read_bytes() for entry in FILES} == {
+        entry.file.path: content for entry, content in contents.items()
+    }
+    assert routes[FILES[0]].call_count == 1  # it was there
+
+
+@respx.mock
+def test_the_large_inputs_may_be_missing_but_not_wrong() -> None:
+    for entry, content in zip(FILES, (_PROGRAM, b"a\n", b"other\n"), strict=True):
+        respx.get(route(entry)).respond(content=content)
+    folder = pull()
+    assert not (folder / "example/large.csv").exists()
+    assert released_folder() == folder
+
+
+def test_clones_are_copied_and_a_missing_one_is_named(tmp_path: Path) -> None:
+    (tmp_path / "New" / "example").mkdir(parents=True)
+    (tmp_path / "New" / "example" / "one.py").write_bytes(_PROGRAM)
+    with pytest.raises(DataError, match=r"labels/one.csv: not there.*clones of both, New \(commit c1\), Old"):
+        pull(source=tmp_path)
+    (tmp_path / "Old" / "labels").mkdir(parents=True)
+    (tmp_path / "Old" / "labels" / "one.csv").write_bytes(b"a\n")
+    assert (pull(source=tmp_path) / "labels" / "one.csv").read_bytes() == b"a\n"
+    (tmp_path / "New" / "example" / "one.py").write_bytes(b"print(2)\n")
+    (released_folder() / "example" / "one.py").unlink()
+    with pytest.raises(DataError, match="not that of the pinned revision"):
+        pull(source=tmp_path)
+
+
+def test_no_completions_of_models_are_released() -> None:
+    with pytest.raises(ValueError, match="--model gpt-4o: the release contains no recorded completions"):
+        load_suite("simcopilot").pull(None, ["gpt-4o"], lambda _added, _total: None)
