@@ -27,9 +27,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticSerializationError
 
 from caretbench.errors import DataError as DataError
-from caretbench.surrogates import join_surrogates, replace_surrogates
 
 RowT = TypeVar("RowT", bound=BaseModel)
+ValueT = TypeVar("ValueT")
 
 # Half of a surrogate pair, escaped or in bytes: JSON may hold one, no file of text in UTF-8 can.
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
@@ -131,6 +131,36 @@ def read_lines(
     except (OSError, EOFError, zlib.error) as error:  # the last two: a compressed file that is cut or damaged
         reason = getattr(error, "strerror", None) or error
         raise DataError(f"{path}: cannot be read ({reason})") from None
+
+
+def replace_surrogates(value: ValueT) -> ValueT:
+    """Return the same text or JSON value with U+FFFD in the place of lone surrogates."""
+    converted: ValueT = _converted(value, "replace")
+    return converted
+
+
+def join_surrogates(value: ValueT) -> ValueT:
+    """Return the same text or JSON value with pairs of surrogates joined to one character; lone ones stay."""
+    converted: ValueT = _converted(value, "surrogatepass")
+    return converted
+
+
+def _converted(value: Any, errors: str) -> Any:
+    if isinstance(value, str):
+        return value if _is_encodable(value) else value.encode("utf-16", "surrogatepass").decode("utf-16", errors)
+    if isinstance(value, list):
+        return [_converted(item, errors) for item in value]
+    if isinstance(value, dict):
+        return {_converted(key, errors): _converted(item, errors) for key, item in value.items()}
+    return value
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def describe_validation_error(

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
 
-from caretbench.surrogates import replace_surrogates
+from caretbench.files import replace_surrogates
 from caretbench.versions import current_model, current_text
 
 SCHEMA_VERSION: Literal[1] = 1

@@ -33,6 +33,7 @@ def reproduce(
       caretbench reproduce runs/mine python/low_context/environment-overrides --model reference
     """
     from caretbench.execution.dispatcher import open_executor
+    from caretbench.extraction.policies import policy
     from caretbench.runs import verdict as verdicts
     from caretbench.runs.run_folder import RunFolder
     from caretbench.runs.score import EXECUTION, REFERENCE
@@ -54,7 +55,7 @@ def reproduce(
         text, steps = _inserted_text(completion, problem, manifest.policy)
     request = load_suite(manifest.suite).submitted_request(problem, text, manifest.profile, manifest.variants)
     if request is None:
-        refusal = steps[0] if text is None and steps else None
+        refusal = verdicts.refusal(completion.text, problem, policy(manifest.policy))
         result = verdicts.result_without_program(problem, refusal)
     else:
         [result] = list(open_executor(1, use_cache=False).submit([request]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 
-from caretbench.files import RowAppender
+from caretbench.files import RowAppender, join_surrogates, replace_surrogates
 from caretbench.models import FailureKind, ModelAnswer, Sampling
 from caretbench.problem import Completion, MissingSample, Problem
 from caretbench.runs.model_under_test import ModelUnderTest
@@ -19,7 +19,6 @@ from caretbench.runs.request_stage import (
     StageRequests,
 )
 from caretbench.runs.run_folder import RunFolder
-from caretbench.surrogates import join_surrogates, replace_surrogates
 
 
 class GenerationStage:

@@ -15,12 +15,11 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from caretbench.errors import MachineError
-from caretbench.files import RowAppender, read_rows, write_rows
+from caretbench.files import RowAppender, read_rows, replace_surrogates, write_rows
 from caretbench.models import FailureKind, ModelAnswer, ModelClient, ModelFailure, ModelRequest, Prompt, Sampling
 from caretbench.problem import Row
 from caretbench.redaction import redact
 from caretbench.runs.plans.prices import CostBudget, Price
-from caretbench.surrogates import replace_surrogates
 
 MAX_FAILED_REQUESTS = 20
 """Number of failed requests in a row, before the first answer, after which no more are sent: a wrong key or address."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from caretbench.files import RowAppender, write_rows
+from caretbench.files import RowAppender, join_surrogates, replace_surrogates, write_rows
 from caretbench.judging.criteria import Criterion
 from caretbench.judging.parsing import parse
 from caretbench.judging.prompting import render
@@ -24,7 +24,6 @@ from caretbench.runs.request_stage import (
     StageRequests,
 )
 from caretbench.runs.run_folder import JudgementKey, MissingJudgement, RunFolder
-from caretbench.surrogates import join_surrogates, replace_surrogates
 
 RequestedJudgements = tuple[DistinctText, Sequence[int]]
 """A text, and the numbers of the repeats in which it is to be judged."""

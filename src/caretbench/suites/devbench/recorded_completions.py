@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from caretbench.files import DataError, read_lines
+from caretbench.files import DataError, read_lines, replace_surrogates
 from caretbench.problem import Completion, Problem
 from caretbench.suites.completion_files import read_completions
 from caretbench.suites.devbench import layout
 from caretbench.suites.devbench.released_problems import FIELDS
-from caretbench.surrogates import replace_surrogates
 
 
 class CompletionFile(NamedTuple):
