@@ -61,13 +61,26 @@ class Caret(Row):
     repository: str | None = Field(default=None, exclude_if=lambda name: name is None)
 
 
+class ReleasedMessage(Row):
+    """One message of a released prompt."""
+
+    role: Literal["system", "user"]
+    text: str
+
+
 class Question(Row):
-    """A question about code; with choices it is a multiple-choice question."""
+    """A question about code; with choices it is a multiple-choice question.
+
+    ``messages`` are those of a released question: prompts show them unchanged, in place of the other fields, which
+    hold the same content for baselines, measures and judges. They are stored only where there are any, so that the
+    hashes of other questions stay as they are.
+    """
 
     kind: Literal["question"] = "question"
     text: str
     choices: tuple[str, ...] = ()
     context: tuple[ContextFile, ...] = ()
+    messages: tuple[ReleasedMessage, ...] = Field(default=(), exclude_if=lambda messages: not messages)
 
 
 # --- splices ----------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
+from caretbench.execution.cache.cache_limit import cache_limit_bytes, keep_cache_limit
 from caretbench.execution.cache.result_cache import ResultCache, open_cache
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Isolation
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, WorkspaceResult
@@ -162,8 +163,13 @@ class CachedExecutor(ABC, Generic[Request, Result]):
             DataError: a snapshot is not here, damaged, or too large to be sent.
             MachineError: no sandbox can be built here, or machines differ in what decides a verdict.
         """
+        limited = self._cache is None and self._use_cache
+        if limited:
+            cache_limit_bytes()  # a wrong setting ends here, before anything runs
         with open_cache(self._cache, use_cache=self._use_cache) as cache:
             yield from self._submission(cache).results(requests)
+        if limited:
+            keep_cache_limit()
 
     @abstractmethod
     def _submission(self, cache: ResultCache) -> Submission[Request, Result]: ...

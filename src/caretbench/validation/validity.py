@@ -15,8 +15,9 @@ from caretbench.versions import current_text
 
 Verdict = Literal["valid", "unverified", "invalid"]
 
-GATE_VERSION: Final = 2
-"""Version of the rules. 2: a mutant that writes too much (``OUTPUT_LIMIT``) is killed, in programs too."""
+GATE_VERSION: Final = 3
+"""Version of the rules. 2: a mutant that writes too much (``OUTPUT_LIMIT``) is killed, in programs too. 3: questions of
+a tier that position, length or consensus answers are invalid."""
 
 
 class Validity(Row):

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from caretbench.errors import DataError
 from caretbench.execution.bundles import Bundle, installed_bundle
+from caretbench.execution.cache.use_lock import UseLock
 from caretbench.execution.execution_types import ProjectTree, Status, WarmSettings
 from caretbench.execution.program_runner import unmet_need
 from caretbench.execution.sandbox.host.program_users import NoProgramUsers
@@ -74,6 +75,7 @@ class WorkspaceRunner:
     ) -> None:
         self.sandbox = sandbox or Sandbox()
         self.store = store or SnapshotStore()
+        self._use = UseLock(self.store.folder.parent)
         self.overlay = overlay
         self.overlay_failure = ""
         """Error of the last attempt to mount an overlay, if it failed."""
@@ -220,6 +222,7 @@ class WorkspaceRunner:
             for _, held in self._snapshots.values():
                 held.close()
             self._snapshots.clear()
+        self._use.close()
 
 
 def _invocation(request: WorkspaceRequest, bundle: Bundle | None) -> Invocation:

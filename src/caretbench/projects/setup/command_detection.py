@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import posixpath
 import re
 import shlex
 import shutil
@@ -19,11 +20,12 @@ from caretbench.problem import ExpectedOutput, TestsCheck
 from caretbench.projects.language_tables import TestCommand, language_commands
 from caretbench.projects.setup.package_scripts import missing_programs, test_script
 from caretbench.projects.setup.pytest_settings import pytest_options, without_installed_tests
-from caretbench.projects.setup.python_packages import is_importable, with_python_path
+from caretbench.projects.setup.python_packages import PACKAGES_FOLDER, is_importable, with_python_path
 from caretbench.projects.setup.settings import CheckSettings
 
 _CLASS = re.compile(r"\{class:([^}]+)\}")
 _FOLDERS = re.compile(r"\{folders:([^}]+)\}")
+_COMMON = re.compile(r"\{common:([^}]+)\}")
 _SWITCHES = re.compile(r"\{switches:([^}]+)\}")
 _SWITCH = re.compile(
     r"^[ \t]*(?:cmake_dependent_)?option[ \t]*\(\s*"
@@ -181,8 +183,13 @@ def _filled(snapshot: Snapshot, template: str, between: str = " ") -> str:
     if "{pytest}" in template:
         template = template.replace("{pytest}", pytest_options(snapshot))
     text = _CLASS.sub(lambda match: _class_name(snapshot, match[1]), template)
+    text = _COMMON.sub(lambda match: _common_folder(_matching(snapshot, match[1])), text)
     text = _FOLDERS.sub(lambda match: between.join(_matching(snapshot, match[1], "folder")), text)
     return _SWITCHES.sub(lambda match: _switches(snapshot, match[1]), text)
+
+
+def _common_folder(paths: Sequence[str]) -> str:
+    return posixpath.commonpath([posixpath.dirname(path) for path in paths])
 
 
 def _switches(snapshot: Snapshot, path: str) -> str:
@@ -200,8 +207,12 @@ def _matching(snapshot: Snapshot, pattern: str, kind: str = "file") -> list[str]
     return sorted(
         path
         for path, entry in snapshot.entries.items()
-        if entry.kind == kind and compiled.fullmatch(path) and "node_modules/" not in path
+        if entry.kind == kind and compiled.fullmatch(path) and not _is_installed(path)
     )
+
+
+def _is_installed(path: str) -> bool:
+    return "node_modules/" in path or path.startswith(f"{PACKAGES_FOLDER}/")
 
 
 def _class_name(snapshot: Snapshot, pattern: str) -> str:
