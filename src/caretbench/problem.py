@@ -256,6 +256,11 @@ class Problem(Row):
         return value if isinstance(value, str) else ",".join(value) if isinstance(value, list) else f"{value:g}"
 
     @property
+    def runs_as_program(self) -> bool:
+        """True if answers are complete programs, and not files of a project with a test command."""
+        return any(check.kind == "program" for check in self.checks)
+
+    @property
     def caret(self) -> Caret:
         """Return the caret, or raise TypeError if the problem asks a question instead."""
         if not isinstance(self.shown, Caret):

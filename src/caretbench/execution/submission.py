@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from caretbench.execution.cache.cache_limit import cache_limit_bytes, keep_cache_limit
+from caretbench.execution.cache.cache_rule import needs_confirmation
 from caretbench.execution.cache.result_cache import ResultCache, open_cache
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Isolation
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, WorkspaceResult
@@ -117,10 +118,12 @@ class Submission(Generic[Request, Result]):
         running = self._jobs.get(key)
         if running is not None:
             running.duplicate_ids.append(request.id)
+            if request.is_reference:
+                running.request = running.request.model_copy(update={"is_reference": True})
             self._held += 1
             return
         known = self._recent.get(key) or self._kind.cached_result(key)
-        if known is not None:
+        if known is not None and not needs_confirmation(request, known):
             yield known.model_copy(update={"id": request.id, "cached": True})
             return
         job = self._jobs[key] = Job(key, request)
@@ -129,6 +132,9 @@ class Submission(Generic[Request, Result]):
 
     def _give(self, ended: Iterator[tuple[Job[Request], Result]]) -> Iterator[Result]:
         for job, result in ended:
+            if needs_confirmation(job.request, result):  # the reference came when the same program ran already
+                self._runs.start(job)
+                continue
             self._kind.store_result(job.key, job.request, result)
             if self._kind.is_reusable(result):
                 self._recent[job.key] = result

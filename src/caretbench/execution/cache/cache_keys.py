@@ -68,7 +68,9 @@ def project_command_key(
         [
             _PROJECT,
             CRITERION_VERSION,
-            request.model_dump(exclude={"id", "patch", "read_only", "stdin", *_empty_new_fields(request)}),
+            request.model_dump(
+                exclude={"id", "patch", "read_only", "stdin", "is_reference", *_empty_new_fields(request)}
+            ),
             *_contents(request),
             sorted((inside, path_fingerprints(place)) for inside, place in request.read_only.items()),
             bundle,
@@ -84,7 +86,7 @@ def project_command_key(
 
 def remote_project_command_key(request: WorkspaceRequest, environments: Sequence[object]) -> str:
     """Return the key of a command on other machines; ``environments`` are their tools, one per language."""
-    fields = request.model_dump(mode="json", exclude={"id", "patch", "stdin"})
+    fields = request.model_dump(mode="json", exclude={"id", "patch", "stdin", "is_reference"})
     return sha256_json([_REMOTE_PROJECT, CRITERION_VERSION, fields, *_contents(request), list(environments)])
 
 
