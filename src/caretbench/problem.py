@@ -60,13 +60,26 @@ class Caret(Row):
     repository: str | None = Field(default=None, exclude_if=lambda name: name is None)
 
 
+class ReleasedMessage(Row):
+    """One message of a released prompt."""
+
+    role: Literal["system", "user"]
+    text: str
+
+
 class Question(Row):
-    """A question about code; with choices it is a multiple-choice question."""
+    """A question about code; with choices it is a multiple-choice question.
+
+    ``messages`` are those of a released question: prompts show them unchanged, in place of the other fields, which
+    hold the same content for baselines, measures and judges. They are stored only where there are any, so that the
+    hashes of other questions stay as they are.
+    """
 
     kind: Literal["question"] = "question"
     text: str
     choices: tuple[str, ...] = ()
     context: tuple[ContextFile, ...] = ()
+    messages: tuple[ReleasedMessage, ...] = Field(default=(), exclude_if=lambda messages: not messages)
 
 
 # --- splices ----------------------------------------------------------------------------------------------------
@@ -241,6 +254,11 @@ class Problem(Row):
         """Return the label ``name`` as text, or raise KeyError where there is none."""
         value = self.labels[name]
         return value if isinstance(value, str) else ",".join(value) if isinstance(value, list) else f"{value:g}"
+
+    @property
+    def runs_as_program(self) -> bool:
+        """True if answers are complete programs, and not files of a project with a test command."""
+        return any(check.kind == "program" for check in self.checks)
 
     @property
     def caret(self) -> Caret:

@@ -113,6 +113,7 @@ class ProfileRules:
         "Which texts does similarity compare?", paper=False, default=False,
         said=("full texts; means over samples", "full texts; means over samples"), by_suite=True,
     )  # fmt: skip
+    programs = ProfileRule("Version of the rules that make programs of answers", paper=1, default=1, by_suite=True)
     paper_bounds = ProfileRule(
         "Where are numbers cut into parts?",
         paper=True,

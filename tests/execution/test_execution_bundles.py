@@ -378,6 +378,84 @@ def test_partial_bundle_is_built_again_once_the_package_is_there(
     assert next(row.state for row in bundles.bundle_status() if row.name == spec.name) == "present"
 
 
+class FakeApt:
+    """Stand-ins for apt and dpkg on the PATH: a release with ``known`` packages, whose lists come by an update."""
+
+    def __init__(self, folder: Path, known: str) -> None:
+        self.folder = folder
+        folder.mkdir()
+        (folder / "release").write_text(known)
+        for name in ("lists", "installed", "calls"):
+            (folder / name).write_text("")
+        query = "for n in $(cat installed); do printf '%s\\t1.0\\tinstalled\\n' $n; done"
+        policy = "for n in $(cat lists); do printf '%s:\\n  Installed: (none)\\n  Candidate: 1.0\\n' $n; done"
+        act = (
+            'echo "$@" >> calls; [ "$1" = update ] && cp release lists; [ "$1" = install ] || exit 0; shift\n'
+            'for n in "$@"; do case $n in -*) ;; *) grep -qw "$n" lists || exit 100; echo $n >> installed;; esac; done'
+        )
+        for name, body in (("dpkg-query", query), ("apt-cache", policy), ("apt-get", act), ("sudo", 'exec "$@"')):
+            path = folder / name
+            path.write_text(f"#!/bin/sh\n{'cd ' + str(folder) if name != 'sudo' else ''}\n{body}\n")
+            path.chmod(0o755)
+
+    def installed(self) -> list[str]:
+        return (self.folder / "installed").read_text().split()
+
+
+@pytest.fixture
+def debian_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeApt]:
+    fake = FakeApt(tmp_path / "tools", "needed extra")
+    monkeypatch.setenv("PATH", f"{fake.folder}:{os.environ['PATH']}")
+    debian_versions.cache_clear()
+    yield fake
+    debian_versions.cache_clear()
+
+
+def test_optional_packages_of_the_release_are_installed_too(
+    specs_folder: Path, cache: Path, debian_tools: FakeApt
+) -> None:
+    spec = write_spec(specs_folder, "debian", "cpp", ["needed"], optional=["extra", "gone"])
+    lines: list[str] = []
+    bundles.build_bundle(spec, system_packages="install", progress=lines.append)
+    assert debian_tools.installed() == ["needed", "extra"]
+    assert "gone: optional, and not in this release" in lines
+    manifest = next(cache.glob("tests/cpp/*/bundle.json")).read_text()
+    assert json.loads(manifest)["packages"] == {"needed": "1.0", "extra": "1.0"}
+
+
+def test_a_bundle_is_built_again_once_an_optional_package_is_there(
+    specs_folder: Path, cache: Path, debian_tools: FakeApt
+) -> None:
+    (debian_tools.folder / "installed").write_text("needed\n")
+    spec = write_spec(specs_folder, "debian", "cpp", ["needed"], optional=["extra"])
+    first = bundles.build_bundle(spec)
+    assert bundles.build_bundle(spec, system_packages="install").lock_hash != first.lock_hash
+    assert debian_tools.installed() == ["needed", "extra"]
+    lines: list[str] = []
+    bundles.build_bundle(spec, system_packages="install", progress=lines.append)
+    assert lines == ["tests/cpp: already built"]
+
+
+def test_optional_system_packages_are_no_part_of_a_pip_bundle(specs_folder: Path, debian_tools: FakeApt) -> None:
+    (specs_folder / "python.lock").write_text("")
+    plain, more = (
+        write_spec(specs_folder, "pip", "python", ["numpy"], lock="python.lock", **optional)
+        for optional in ({}, {"optional": ["extra"]})
+    )
+    assert bundle_store.bundle_key(plain) == bundle_store.bundle_key(more)
+    assert bundle_store.ECOSYSTEMS["pip"].missing_optional(more) == ("extra",)
+    debian = [write_spec(specs_folder, "debian", "cpp", ["needed"], optional=names) for names in ([], ["extra"])]
+    assert bundle_store.bundle_key(debian[0]) != bundle_store.bundle_key(debian[1])
+
+
+def test_a_package_that_the_release_lacks_is_an_error_with_its_name(
+    specs_folder: Path, cache: Path, debian_tools: FakeApt
+) -> None:
+    spec = write_spec(specs_folder, "debian", "cpp", ["nowhere"], optional=["extra"])
+    with pytest.raises(BundleError, match="apt-get failed"):
+        bundles.build_bundle(spec, system_packages="install")
+
+
 def test_programs_are_linked_by_the_headers_they_include(tmp_path: Path) -> None:
     rules = (
         LinkRule(include="openssl/", libraries=("ssl", "crypto")),

@@ -4,16 +4,23 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.execution.execution_types import Status
+from caretbench.execution.sandbox.package_index import maven_settings
 from caretbench.execution.sandbox.package_index.configured_indexes import (
     configured_index_policy,
+    maven_indexes,
     npm_indexes,
     pip_indexes,
     uv_indexes,
 )
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceRunner
+from tests.support.project_files import open_folder, snapshot
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(maven_settings, "_GLOBAL", ())
     (tmp_path / ".config/pip").mkdir(parents=True)
     (tmp_path / ".config/uv").mkdir()
     return tmp_path
@@ -42,7 +49,7 @@ def test_pips_files_and_variables_name_its_indexes(home: Path) -> None:
     }
     replaced = environment(home, PIP_INDEX_URL="https://other.corp/simple")
     assert pip_indexes(replaced).settings["PIP_INDEX_URL"] == "https://other.corp/simple"
-    assert pip_indexes(environment(home, PIP_CONFIG_FILE="/dev/null")) == ({}, ())
+    assert pip_indexes(environment(home, PIP_CONFIG_FILE="/dev/null")) == ({}, (), {})
 
 
 def test_a_given_setting_replaces_the_configured_one(home: Path) -> None:
@@ -70,6 +77,76 @@ def test_malformed_configuration_is_left_to_the_tool(home: Path, text: str) -> N
     (home / ".config/pip/pip.conf").write_text(text)
     (home / ".config/uv/uv.toml").write_text(text)
     assert dict(configured_index_policy({}, (), environment(home)).settings) == {}
+
+
+SETTINGS = """<?xml version="1.0"?>
+<settings xmlns="http://maven.apache.org/SETTINGS/1.2.0">
+  <servers><server><id>corp</id><username>bob</username><password>secret1234</password></server></servers>
+  <mirrors><mirror><id>corp</id><mirrorOf>central</mirrorOf>
+    <url>https://bob:secret1234@maven.corp/repository</url></mirror></mirrors>
+  <profiles>
+    <profile><id>on</id><repositories><repository><id>more</id><url>http://10.0.0.5:8081/${env.PART}</url></repository>
+    </repositories></profile>
+    <profile><id>off</id><repositories><repository><id>old</id><url>https://old.corp/m2</url></repository>
+    </repositories></profile>
+  </profiles>
+  <activeProfiles><activeProfile>on</activeProfile></activeProfiles>
+</settings>
+"""
+
+
+def test_mavens_mirrors_and_active_repositories_are_trusted_without_their_keys(home: Path) -> None:
+    (home / ".m2").mkdir()
+    (home / ".m2/settings.xml").write_text(SETTINGS)
+    policy = configured_index_policy({}, (), environment(home, PART="snapshots"))
+    hosts = {name: policy.find_host(name) for name in ("maven.corp", "10.0.0.5")}
+    assert all(host is not None and host.trusted for host in hosts.values())
+    assert policy.find_host("old.corp") is None
+    [text] = policy.files.values()
+    assert "<mirrorOf>central</mirrorOf><url>https://maven.corp/repository</url>" in text
+    assert "http://10.0.0.5:8081/snapshots" in text
+    assert "secret1234" not in text
+
+
+def test_a_mirror_of_mavens_repositories_is_named_by_the_option(home: Path) -> None:
+    policy = configured_index_policy({"MAVEN_MIRROR_URL": "https://m2.corp/all"}, (), environment(home))
+    [text] = policy.files.values()
+    assert "<mirrorOf>*</mirrorOf><url>https://m2.corp/all</url>" in text
+    host = policy.find_host("m2.corp")
+    assert host is not None
+    assert host.trusted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "<settings",
+        '<!DOCTYPE a [<!ENTITY b "c">]><settings/>',
+        "<settings/>",
+        "<settings><mirrors><mirror><id>b</id><url>http://0.0.0.0/</url><blocked>true</blocked></mirror></mirrors></settings>",
+    ],
+)
+def test_settings_of_maven_without_repositories_change_nothing(text: str, home: Path) -> None:
+    (home / ".m2").mkdir()
+    (home / ".m2/settings.xml").write_text(text)
+    assert maven_indexes(environment(home)) == ({}, (), {})
+
+
+@pytest.mark.long
+def test_a_setup_command_finds_mavens_settings(home: Path) -> None:
+    policy = configured_index_policy({"MAVEN_MIRROR_URL": "https://m2.corp/all"}, (), environment(home))
+    with open_folder() as folder:
+        identity = snapshot(folder, {"a": ""}).id
+        runner = WorkspaceRunner(store=SnapshotStore(folder / "store"), index=policy)
+        try:
+            command = ("/bin/sh", "-c", "cat /tmp/home/.m2/settings.xml; echo; echo $MAVEN_OPTS")
+            result = runner.run(WorkspaceRequest(id="a", snapshot=identity, command=command, network="index"))
+        finally:
+            runner.close()
+    assert result.status is Status.PASSED, result.stderr.text
+    assert "https://m2.corp/all" in result.stdout.text
+    assert "-Duser.home=/tmp/home" in result.stdout.text
 
 
 def test_npms_files_and_variables_name_its_registries(home: Path) -> None:

@@ -100,7 +100,7 @@ def test_paper_takes_the_first_public_class_and_the_exit_status() -> None:
         "early exit": Status.PASSED,
         "thread fails": Status.PASSED,
         "public interface": Status.COMPILE_ERROR,  # its file is TestCase.java
-        "package": Status.UNRESOLVED_IMPORT,  # run as Main, though it is a.b.Main
+        "package": Status.PASSED,  # run as a.b.Main
         "default name": Status.PASSED,
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.execution.bundles import installed_bundle
 from caretbench.execution.execution_types import Status
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
@@ -21,12 +23,14 @@ from caretbench.execution.workspaces.java_test_command import (
     uses_java_tools,
 )
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import (
     WORKSPACE_LIMITS,
     WorkspaceRequest,
     WorkspaceResult,
     WorkspaceRunner,
 )
+from caretbench.projects.project_check import check_project
 
 sandboxed = pytest.mark.skipif(
     walls.find_bubblewrap() is None or usable_jdk() is None, reason="bubblewrap or a JDK is not installed"
@@ -188,7 +192,7 @@ def test_junit_stops_at_the_first_class_with_a_failure_and_counts_tests(workspac
         workspace_runner, snapshot, patch={"test/shop/ATest.java": tests.format(name="ATest", wanted=6)}, **options
     )
     assert bad.status is Status.FAILED
-    assert "total(shop.ATest)" in bad.stdout.text
+    assert "shop.ATest::total" in bad.stdout.text
     assert "Tests run: 1,  Failures: 1" in bad.stdout.text
 
 
@@ -220,8 +224,71 @@ def test_junit_5_runs_by_the_launcher_of_its_platform(workspace_runner: Workspac
     wrong = SHOP.replace("sum += price", "sum -= price")
     bad = run(workspace_runner, snapshot, patch={"src/shop/Shop.java": wrong}, **options)
     assert bad.status is Status.FAILED
-    assert "ShopTest:total()" in bad.stdout.text
+    assert "shop.ShopTest::total" in bad.stdout.text
     assert "Tests run: 2,  Failures: 1" in bad.stdout.text
+
+
+FAILING = {
+    "t/p/FourTest.java": (
+        "package p;\nimport org.junit.Test;\nimport static org.junit.Assert.*;\npublic class FourTest {\n"
+        "  @Test public void good() {}\n  @Test public void bad() { fail(); }\n}\n"
+    ),
+    "t/p/FiveTest.java": (
+        "package p;\nimport org.junit.jupiter.api.*;\nimport org.junit.jupiter.params.*;\n"
+        "import org.junit.jupiter.params.provider.*;\nclass FiveTest {\n"
+        "  @ParameterizedTest @ValueSource(ints = {1, 2, 3}) void odd(int n) { Assertions.assertEquals(1, n % 2); }\n"
+        '  @Nested class Inner { @Test void good() {} @Test void bad() { Assertions.fail("no"); } }\n}\n'
+    ),
+}
+NAMES = ["p.FiveTest$Inner::bad", "p.FiveTest::odd", "p.FourTest::bad"]
+
+
+@sandboxed
+@pytest.mark.skipif(installed_bundle("tools/junit") is None, reason="the bundle tools/junit is not built")
+@pytest.mark.long
+def test_failing_tests_are_named_and_excluded_ones_count_for_nothing(workspace_runner: WorkspaceRunner) -> None:
+    snapshot = taken(workspace_runner, FAILING)
+    command = ("/caretbench/java/test", "--sources", "t", "--junit")
+    base = {"command": command, "bundle": "tools/junit", "minimum_tests": 0}
+    first = run(workspace_runner, snapshot, **base)
+    failed = re.findall(r"^not ok \d+ - (.*)$", first.stdout.text, re.MULTILINE)
+    assert sorted(failed) == NAMES[:2], "up to the first class"
+    everything = run(workspace_runner, snapshot, **base | {"command": (*command, "--all-failures")})
+    assert sorted(re.findall(r"^not ok \d+ - (.*)$", everything.stdout.text, re.MULTILINE)) == NAMES
+    assert everything.status is Status.FAILED
+    excluded = {"environment": {"CARETBENCH_JAVA_EXCLUDED": "\n".join(NAMES)}}
+    without = run(workspace_runner, snapshot, **base | excluded)
+    assert without.status is Status.PASSED, without.stdout.text
+    assert "OK (4 tests)" in without.stdout.text
+    excluded = {"environment": {"CARETBENCH_JAVA_EXCLUDED": "\n".join(NAMES[:2])}}
+    fewer = run(workspace_runner, snapshot, **base | excluded)
+    assert fewer.status is Status.FAILED
+    assert "not ok 5 - p.FourTest::bad" in fewer.stdout.text
+
+
+@sandboxed
+@pytest.mark.skipif(installed_bundle("tools/junit") is None, reason="the bundle tools/junit is not built")
+@pytest.mark.long
+def test_a_file_that_needs_what_is_missing_blinds_only_itself(workspace_runner: WorkspaceRunner) -> None:
+    files = {
+        "t/p/GoodTest.java": (
+            "package p;\nimport org.junit.Test;\npublic class GoodTest {\n  @Test public void a() {}\n"
+            "  @Test public void b() {}\n  @Test public void c() {}\n}\n"
+        ),
+        "t/p/MockTest.java": "package p;\nimport org.rare.Mock;\npublic class MockTest { Mock mock; }\n",
+        "t/p/MoreTest.java": "package p;\npublic class MoreTest extends MockTest { Object a = mock; }\n",
+    }
+    command = ("/caretbench/java/test", "--sources", "t", "--junit")
+    request = WorkspaceRequest(
+        id="p", snapshot=taken(workspace_runner, files), command=command, bundle="tools/junit",
+        prepare=("/caretbench/java/test", "--prepare", "--sources", "t"), minimum_tests=1,
+    )  # fmt: skip
+    engine = WorkspaceExecutor(1, workspace_runner=workspace_runner)
+    assert check_project(engine, request).fault.startswith("missing_dependency: org.rare is not installed")
+    found = check_project(engine, request, exclude_failing=True)
+    assert (found.fault, found.test_count) == ("", 3)
+    assert sorted(found.failing_tests) == ["t/p/MockTest.java", "t/p/MoreTest.java"]
+    assert found.request.prepare == request.prepare, "the same files are left out where it is compiled beforehand"
 
 
 @sandboxed

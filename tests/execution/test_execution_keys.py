@@ -55,4 +55,5 @@ def test_keys_of_commands_stay(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_younger_fields_that_say_nothing_change_no_key() -> None:
     assert _project(COMMAND) == _project(COMMAND.model_copy(update={"prepare": (), "needs": (), "id": "2"}))
+    assert _project(COMMAND) == _project(COMMAND.model_copy(update={"is_reference": True}))
     assert _project(COMMAND) != _project(COMMAND.model_copy(update={"needs": ("display",)}))

@@ -108,28 +108,26 @@ def test_artefacts_appear_whole_and_the_first_stays(cache: ResultCache) -> None:
     assert not list((cache.folder / "artefacts").glob(".building-*"))
 
 
-def test_statistics_prune_and_clear(cache: ResultCache) -> None:
+def test_statistics_and_removal_of_verdicts(cache: ResultCache) -> None:
     for number, language in enumerate(["python", "python", "cpp"]):
         cache.store(str(number), REQUEST.model_copy(update={"language": language}), result())
-    for number in range(3):
-        with cache.artefact_staging_folder() as folder:
-            (folder / "0").mkdir()
-            (folder / "0" / "program").write_bytes(bytes(1000))
-            place = cache.store_artefact(f"{number}0ff", folder / "0")
-            os.utime(place, (time.time() - 86_400 * (3 - number),) * 2)
+    with cache.artefact_staging_folder() as folder:
+        (folder / "0").mkdir()
+        (folder / "0" / "program").write_bytes(bytes(1000))
+        cache.store_artefact("00ff", folder / "0")
     found = cache.statistics()
-    assert (found.verdicts, found.artefacts, found.artefact_bytes) == (3, 3, 3000)
+    assert (found.verdicts, found.artefacts, found.artefact_bytes) == (3, 1, 1000)
     assert found.by_language == {"python": 2, "cpp": 1}
-    assert cache.prune(language="cpp").verdicts == 1
-    assert cache.prune(unused_days=2.5).artefacts == 1
-    assert cache.prune(keep_bytes=1000 + found.verdict_bytes).artefacts == 1
-    assert cache.artefact("20ff") is not None
+    assert cache.last_verdict() == pytest.approx(time.time(), abs=60)
+    assert cache.prune_verdicts(language="cpp")[0] == 1
+    assert cache.prune_verdicts(unused_days=1) == (0, 0)
     bound = cache.statistics().verdict_bytes // 2
-    pruned = cache.prune(keep_bytes=bound)
-    assert (pruned.verdicts, pruned.artefacts) == (1, 1)
+    assert cache.prune_verdicts(keep_bytes=bound)[0] == 1
     assert cache.statistics().verdict_bytes <= bound
-    assert cache.clear().verdicts == 1
-    assert cache.statistics().verdicts == 0
+    assert cache.prune_verdicts(unused_days=0)[0] == 1
+    assert cache.last_verdict() is None
+    cache.clear()
+    assert cache.statistics().artefacts == 0
 
 
 _WRITER = """

@@ -16,6 +16,7 @@ def script(text: str) -> str:
     return json.dumps({"scripts": {"test": text}}, indent=2)
 
 
+JUNIT = "import org.junit.Test;\n"
 KINDS = {
     "pytest by its folder": ({"tests/conftest.py": ""}, "python", "pytest"),
     "pytest by pyproject": ({"pyproject.toml": "[tool.pytest.ini_options]\n"}, "python", "pytest"),
@@ -31,10 +32,8 @@ KINDS = {
     ),
     "node --test": ({"a.test.js": ""}, "javascript", "node --test"),
     "Maven": ({"pom.xml": "", "src/A.java": ""}, "java", "Maven, offline"),
-    "Maven's own index": ({"pom.xml": "", ".m2/a.jar": "", "src/test/java/ATest.java": ""}, "java", "Maven, offline"),
-    "Maven's folders": (
-        {"pom.xml": "", "a/src/main/java/p/A.java": "", "a/src/test/java/p/ATest.java": ""}, "java", "Maven's folders",
-    ),
+    "Maven's own index": ({"pom.xml": "", ".m2/a.jar": "", "t/ATest.java": JUNIT}, "java", "Maven, offline"),
+    "JUnit": ({"pom.xml": "", "t/ATest.java": JUNIT}, "java", "JUnit, compiled by CaretBench"),
     "Gradle": ({"build.gradle.kts": ""}, "java", "Gradle, offline"),
     "a main class": ({"test/a/b/AllTests.java": "package a.b;\n"}, "java", "javac and a main class AllTests"),
     "JUnit 4": ({"lib/junit-4.13.jar": "", "src/A.java": ""}, "java", "JUnit 4 in lib"),
@@ -52,7 +51,7 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_files_tell(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command_detection.shutil, "which", lambda tool: f"/usr/bin/{tool}")
+    monkeypatch.setattr(command_detection, "is_installed", lambda _tool: True)
     files, language, name = KINDS[kind]
     found, lacking = detect_command(snapshot(tmp_path, files), [language])
     assert found is not None
@@ -61,13 +60,12 @@ def test_what_files_tell(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     if kind == "a main class":
         assert found.command.endswith(" a.b.AllTests")
         assert found.prepare is not None
-    if kind == "Maven's folders":
-        assert found.command.endswith("--sources a/src/main/java a/src/test/java --junit")
+    if kind == "JUnit":
         assert found.bundle == "tools/junit"
 
 
 def test_options_that_switch_tests_on_are_given_to_cmake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command_detection.shutil, "which", lambda tool: f"/usr/bin/{tool}")
+    monkeypatch.setattr(command_detection, "is_installed", lambda _tool: True)
     lists = (
         'option(FMT_TEST "Tests." OFF)\noption(FMT_CUDA_TEST "Of another kind." OFF)\n'
         'cmake_dependent_option(PUGIXML_BUILD_TESTS\n  "Build" OFF)\noption(JSON_BuildTests "b" OFF)\n'
@@ -88,7 +86,7 @@ def test_what_a_makefile_prepares_holds_where_no_header_changes(tmp_path: Path) 
 
 
 def test_what_to_do_is_said_where_tests_do_not_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command_detection.shutil, "which", lambda tool: f"/usr/bin/{tool}")
+    monkeypatch.setattr(command_detection, "is_installed", lambda _tool: True)
     [told] = project_checks(snapshot(tmp_path / "a", {"pom.xml": ""}), ["java"])
     assert "--setup 'mvn " in told.with_hint("tests_fail: 1 of 2")
     [given] = project_checks(snapshot(tmp_path / "b", {"a.py": ""}), ["java"], from_user=CheckSettings(command="mvn"))
@@ -101,7 +99,7 @@ def test_every_row_of_the_table_is_told_by_some_files() -> None:
 
 
 def test_a_tool_that_is_not_here_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command_detection.shutil, "which", lambda tool: None if tool == "mvn" else f"/usr/bin/{tool}")
+    monkeypatch.setattr(command_detection, "is_installed", lambda tool: tool != "mvn")
     project = snapshot(tmp_path, {"pom.xml": "", "A.java": ""})
     with pytest.raises(DataError, match=r"Maven, offline would be the command, but mvn is not installed"):
         project_checks(project, ["java"])

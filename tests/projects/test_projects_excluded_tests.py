@@ -47,6 +47,19 @@ def test_excluded_tests_add_up() -> None:
     assert with_excluded_tests(request.model_copy(update={"command": ("make", "test")}), ["a"]) is None
 
 
+def test_tests_of_java_are_excluded_by_class_and_method_and_all_failures_are_seen() -> None:
+    command = ("/caretbench/java/test", "--sources", "src", "--junit")
+    assert with_all_failures(command) == (*command, "--all-failures")
+    names = ["p.ATest::odd[2]", "p.ATest$Inner::bad", "t/p/BTest.java"]
+    request = WorkspaceRequest(id="r", snapshot="s", command=command, environment={"A": "b"})
+    found = with_excluded_tests(request, names)
+    assert found is not None
+    named = "p.ATest$Inner::bad\np.ATest::odd\nt/p/BTest.java"
+    assert found.environment == {"A": "b", "CARETBENCH_JAVA_EXCLUDED": named}
+    main = request.model_copy(update={"command": ("/caretbench/java/test", "--main", "p.AllTests")})
+    assert with_excluded_tests(main, names) is None
+
+
 def line(command: str) -> tuple[str, ...]:
     return (*SHELL, SEARCH_PATH + " && ".join(runner_command(part, {}).line for part in command.split(" && ")))
 

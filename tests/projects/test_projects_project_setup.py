@@ -60,9 +60,16 @@ def package(scripts: Mapping[str, str], dev: Mapping[str, str] | None = None) ->
                 "tox.ini": "[testenv]\ndeps =\n  x\n  py38: old\n  -r{toxinidir}/more.txt\n  {[a]deps}\n  -rno.txt\n",
                 "more.txt": "y\n",
             },
-            ("x", "-r more.txt"),
+            ("x", "y"),
         ),
-        ({"requirements/tests.txt": "x\n", "docs/requirements.txt": "sphinx\n"}, ("-r requirements/tests.txt",)),
+        ({"requirements/tests.txt": "x\n", "docs/requirements.txt": "sphinx\n"}, ("x",)),
+        (
+            {"test-requirements.txt": "-r base.txt\n# more\nflake8<4\npytest>=5,<6 ; python_version >= '3'\n",
+             "base.txt": "x[all]>=1  # why\npytest-mock<3\n", "requirements-dev.txt": "no\n"},
+            ("x[all]>=1", "pytest-mock<3", "pytest ; python_version >= '3'"),
+        ),
+        ({"requirements.txt": "x @ https://x\n", "requirements-dev.txt": "y\n"}, ("-r requirements.txt", "y")),
+
         ({"pyproject.toml": "no = = toml", "setup.py": "def ("}, ()),
     ],
 )  # fmt: skip
@@ -129,6 +136,22 @@ def test_scripts_of_packages_are_on_the_path_and_their_tests_are_not_collected(t
     assert check.check.environment["PYTEST_ADDOPTS"].startswith("-v --ignore=/tmp/work/.deps ")
 
 
+def test_installed_packages_do_not_decide_how_a_project_is_tested(tmp_path: Path) -> None:
+    files = {"tests/__init__.py": "", "tests/test_a.py": "import unittest\n", ".deps/x/test_x.py": "import pytest\n"}
+    check, _ = detect_command(snapshot(tmp_path, files), ["python"])
+    assert check is not None
+    assert check.command == "python3 -m unittest -f"
+
+
+def test_unittests_of_a_namespace_below_src_are_found(tmp_path: Path) -> None:
+    names = ("src/room/shop/__init__.py", "src/room/shop/tests/test_a.py", "src/room/shop/more/tests/test_b.py")
+    project = snapshot(tmp_path, dict.fromkeys(names, ""))
+    assert import_folders(project) == ("src",)
+    check, _ = detect_command(project, ["python"])
+    assert check is not None
+    assert check.command == "python3 -m unittest discover -f -s src/room/shop -t src"
+
+
 def test_python_finds_sources_and_what_was_set_up(tmp_path: Path) -> None:
     files = {"src/pack/__init__.py": "", ".deps/pytest/__init__.py": "", "tests/test_a.py": "import pytest\n"}
     project = snapshot(tmp_path, files)
@@ -155,7 +178,7 @@ def test_python_finds_sources_and_what_was_set_up(tmp_path: Path) -> None:
         ({".pytest.toml": "[pytest]\naddopts = ['--strict-config']\nrequired_plugins = ['pytest-cov']\n"},
          " -o addopts= -o required_plugins="),
         ({"pyproject.toml": "[tool.pytest]\naddopts = ['--cov=x']\n"}, " -o addopts="),
-        ({"tox.ini": "[pytest]\naddopts = --no-cov\n", "setup.cfg": "[tool:pytest]\naddopts = -v\n"}, " -o addopts="),
+        ({"tox.ini": "[pytest]\naddopts = --maxschedchunk=1\n", "setup.cfg": "[tool:pytest]\n"}, " -o addopts="),
         ({"pytest.ini": "", "tox.ini": "[pytest]\naddopts = --cov=x\n"}, ""),
         ({}, ""),
     ],
@@ -197,6 +220,7 @@ def test_unittest_begins_where_it_finds_tests(path: str, command: str, tmp_path:
         ({"test": "yarn lint && vitest --typecheck", "lint": "prettier -c ."}, f"vitest {VITEST}"),
         ({"test": "run-s test:*", "test:types": "tsd", "test:unit": "pnpm exec vitest run"}, f"vitest run {VITEST}"),
         ({"test": "pnpm run /^test:/", "test:lint": "oxlint", "test:unit": "pnpm tape a.js"}, "tape a.js"),
+        ({"test": "pnpm bnt --coverage 100 --coverage-exclude '**/*.test.ts'"}, "bnt"),
         ({"test": "npm run unit -- --grep fast", "unit": "mocha"}, f"mocha --grep fast {MOCHA}"),
         ({"test": "borp && npm run test:typescript", "test:typescript": "tstyche"}, f"borp {BORP}"),
         ({"test": "node --test --test-reporter=dot"}, f"node --test {NODE}"),
@@ -261,9 +285,9 @@ def test_advice_is_given_where_packages_are_missing_only(tmp_path: Path) -> None
 def test_a_package_that_is_named_nowhere_is_named_with_the_option_that_adds_it(fault: str, tmp_path: Path) -> None:
     project = snapshot(tmp_path, {"conftest.py": "", "requirements.txt": "x\n"})
     pip = "python3 -m pip install --no-compile --target .deps"
-    added = f"{pip} -r requirements.txt pytest && {pip} PyYAML"
+    added = f"{pip} x pytest && {pip} PyYAML"
     hint = f"missing: yaml; --setup '{added}' installs what contains it"
-    for setup in (None, f"{pip} -r requirements.txt pytest"):
+    for setup in (None, f"{pip} x pytest"):
         assert with_setup_hint({"pytest": fault}, project, ["python"], (), setup).endswith(hint)
 
 
@@ -292,5 +316,4 @@ def test_auto_is_what_the_files_tell(tmp_path: Path) -> None:
         "python3 -m pip install --no-compile --target .deps pytest"
     )
     assert (resolve_setup(None, project, ["python"]), resolve_setup("make", project, ["python"])) == (None, "make")
-    with pytest.raises(DataError, match="--setup auto: the project's files name no packages"):
-        resolve_setup("auto", project, ["python"])
+    assert resolve_setup("auto", project, ["java"]) is None, "nothing is named, so nothing is installed"

@@ -382,3 +382,17 @@ def test_a_file_of_javascript_that_fails_with_marks_blinds_only_itself(workspace
     text = files["good.mjs"]
     assert reach.reaches("good.mjs", text.index("return 1"), text.index("return 1") + 8)
     assert not reach.reaches("good.mjs", text.index("return 2"), text.index("return 2") + 8)
+
+
+@NEEDS_SANDBOX
+@pytest.mark.skipif(shutil.which("node", path=walls.PATH) is None, reason="node is not installed")
+def test_what_a_test_does_to_objects_hides_no_statement(workspace_runner: WorkspaceRunner) -> None:
+    guard = "{ enumerable: true, get() { throw new Error('inherited') } }"
+    files = {
+        "a.js": "exports.f = function () {\n  return 3\n}\n",
+        "t.js": f"Object.defineProperty(Object.prototype, 'polluted', {guard})\n"
+        "if (require('./a.js').f() !== 3) throw 1\n",
+    }
+    reach = look(workspace_runner, files, ("node", "t.js"), ["a.js"])
+    assert reach.reaches("a.js", files["a.js"].index("return 3"), len(files["a.js"]))
+    assert not reach.reaches_nothing

@@ -4,6 +4,7 @@ import csv
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +24,7 @@ from caretbench.reports.published import compare_judge_scores
 from caretbench.reports.run_summary import summarise
 from caretbench.reports.summary import Summary
 from caretbench.runs.judging.ratings import HumanRating
+from tests.support.published_papers import small_paper
 from tests.support.report_runs import LANGUAGES, make_run, to_svg
 
 CRITERION = "devbench-quality@1"
@@ -246,17 +248,24 @@ def test_the_charts_can_be_drawn(run: LoadedRun, summary: Summary) -> None:
     assert all(name in render_html(summary, run, samples=0) for name in ("chart-judged-0-0", "chart-judged-0-1"))
 
 
-def test_printed_scores_stand_beside_ours(run: LoadedRun, summary: Summary) -> None:
-    rows = compare_judge_scores(summary)
-    assert len(rows) == 2 * len(LANGUAGES)
-    java = next(row for row in rows if row.model == "gpt-4o" and row.label == "java")
-    assert (java.printed.value, java.printed.low, java.printed.high) == (9.23, 9.02, 9.43)
-    column = next(column for column in summary.judged[0].columns if column.model == "gpt-4o")
-    cell = next(cell for cell in column.strata["language"] if cell.labels["language"] == "java")
-    assert java.ours == cell.scores["total"]
-    shown = summary_tables(summary, published=True)[-1]
-    assert shown.title == f"Published judge scores and ours ({NOT_VALIDATED})"
-    assert "Published judge scores" in render_html(summary, run, published=True, samples=0)
+def test_printed_scores_stand_beside_ours(run: LoadedRun, tmp_path: Path) -> None:
+    with small_paper(tmp_path, per_cell=2, samples=2):
+        summary = summarise(run)
+        rows = compare_judge_scores(summary)
+        assert len(rows) == 2 * len(LANGUAGES)
+        java = next(row for row in rows if row.model == "gpt-4o" and row.label == "java")
+        assert (java.printed.value, java.printed.low, java.printed.high) == (9.23, 9.02, 9.43)
+        column = next(column for column in summary.judged[0].columns if column.model == "gpt-4o")
+        cell = next(cell for cell in column.strata["language"] if cell.labels["language"] == "java")
+        assert java.ours == cell.scores["total"]
+        shown = summary_tables(summary, published=True)[-1]
+        assert shown.title.startswith("Table 7: Programming language LLM-judge scores")
+        assert shown.title.endswith(f"({NOT_VALIDATED})")
+        assert "Table 7: Programming" in render_html(summary, run, published=True, samples=0)
+
+
+def test_printed_scores_stand_beside_no_part_of_the_data(summary: Summary) -> None:
+    assert compare_judge_scores(summary) == ()
 
 
 def test_people_take_the_place_of_the_note(run: LoadedRun) -> None:

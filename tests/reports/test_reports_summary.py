@@ -108,7 +108,7 @@ def test_problems_left_out_are_named_by_cause_and_bound_the_rate() -> None:
     summary = summary_of(verdicts("reference", reference), verdicts("m", model))
     assert {entry.cause: entry.problems for entry in summary.excluded} == {
         "reference does not pass here": (JAVA[0].id,),
-        "toolchain or declared need is missing here": (JAVA[1].id,),
+        "skipped: toolchain or declared need is missing here": (JAVA[1].id,),
     }
     found = column(summary, "m")
     assert (found.overall.problems, found.overall.excluded, found.coverage) == (4, 2, 1.0)

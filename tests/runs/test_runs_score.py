@@ -12,8 +12,9 @@ from caretbench.extraction.policies import policy
 from caretbench.files import DataError, write_rows
 from caretbench.problem import Completion, Problem, Score
 from caretbench.runs.run_folder import DataInfo, Manifest, ModelInfo, RunFolder
-from caretbench.runs.score import EXECUTION, ScoringStage
+from caretbench.runs.score import ScoringStage
 from caretbench.runs.session import check_resumable
+from caretbench.runs.verdict import EXECUTION_SCORER
 from caretbench.suites import load_suite
 from tests.support.fakes import FakeExecutor
 from tests.support.make_problem import MakeProblem
@@ -39,6 +40,10 @@ def rows(folder: Path) -> list[Score]:
     return list(RunFolder(folder).scores())
 
 
+def executed(row: Score) -> bool:
+    return row.scorer.startswith(EXECUTION_SCORER)
+
+
 def test_every_completion_gets_each_score_once(tmp_path: Path, make_problem: MakeProblem) -> None:
     problem = make_problem()
     executor = FakeExecutor(right)
@@ -48,9 +53,7 @@ def test_every_completion_gets_each_score_once(tmp_path: Path, make_problem: Mak
         Completion(problem_id=problem.id, model="m", sample=sample, text=text) for sample, text in enumerate(answers)
     )
     assert stage.run() == {}
-    passed = {
-        row.sample: row.values["passed"] for row in rows(tmp_path) if row.model == "m" and row.scorer == EXECUTION
-    }
+    passed = {row.sample: row.values["passed"] for row in rows(tmp_path) if row.model == "m" and executed(row)}
     assert passed == {0: 1.0, 1: 0.0, 2: 0.0}
     before = rows(tmp_path)
     asked = len(executor.asked)
@@ -65,7 +68,7 @@ def test_a_problem_whose_reference_answer_fails_here_is_left_out(tmp_path: Path,
     stage = scoring(tmp_path, [problem], FakeExecutor(right))
     stage.add_completions([Completion(problem_id=problem.id, model="m", text="    return 2 * x\n")])
     assert stage.run() == {"reference: failed": [problem.id]}
-    [row] = [row for row in rows(tmp_path) if row.model == "m" and row.scorer == EXECUTION]
+    [row] = [row for row in rows(tmp_path) if row.model == "m" and executed(row)]
     assert (row.counted, row.outcome, row.values) == (False, "left_out", {})
 
 
@@ -89,15 +92,11 @@ def test_an_answer_that_is_faster_than_its_reference_answer_waits_for_it(
         for sample, text in enumerate(answers)
     )
     assert stage.run() == {"reference: failed": [broken.id]}
-    found = {
-        (row.problem_id, row.sample): row.outcome
-        for row in rows(tmp_path)
-        if row.model == "m" and row.scorer == EXECUTION
-    }
+    found = {(row.problem_id, row.sample): row.outcome for row in rows(tmp_path) if row.model == "m" and executed(row)}
     assert [found[sound.id, sample] for sample in range(3)] == ["passed", "failed", "failed"]
     assert {found[broken.id, sample] for sample in range(3)} == {"left_out"}
     assert len(rows(tmp_path)) == len({row.key for row in rows(tmp_path)})
-    order = [row.model for row in rows(tmp_path) if row.scorer == EXECUTION and row.problem_id == sound.id]
+    order = [row.model for row in rows(tmp_path) if executed(row) and row.problem_id == sound.id]
     assert order[0] == "reference"
 
 
@@ -115,7 +114,7 @@ def test_a_module_that_only_the_completion_wants_is_the_models_failure(
     stage = scoring(tmp_path, [problem], executor)
     stage.add_completions([Completion(problem_id=problem.id, model="m", text="    import numpy\n    return 2 * x\n")])
     stage.run()
-    [row] = [row for row in rows(tmp_path) if row.model == "m" and row.scorer == EXECUTION]
+    [row] = [row for row in rows(tmp_path) if row.model == "m" and executed(row)]
     assert (row.counted, row.outcome, row.values["passed"]) == (True, "unresolved_import", 0.0)
 
 
@@ -125,7 +124,7 @@ def test_our_own_failures_are_never_counted(tmp_path: Path, make_problem: MakePr
     stage = scoring(tmp_path, [problem], executor)
     stage.add_completions([Completion(problem_id=problem.id, model="m", text="    return 0\n")])
     stage.run()
-    [row] = [row for row in rows(tmp_path) if row.model == "m" and row.scorer == EXECUTION]
+    [row] = [row for row in rows(tmp_path) if row.model == "m" and executed(row)]
     assert (row.counted, row.values) == (False, {})
 
 
@@ -136,17 +135,55 @@ def test_a_reference_answer_that_took_too_long_is_tried_again(tmp_path: Path, ma
     assert scoring(tmp_path, [problem], FakeExecutor(right)).run() == {}
 
 
+def test_verdicts_on_programs_of_other_rules_are_replaced(tmp_path: Path, make_problem: MakeProblem) -> None:
+    problem = make_problem()
+    scoring(tmp_path, [problem], FakeExecutor(lambda _request: Status.FAILED), "paper").run()
+    stored = RunFolder(tmp_path).scores_path
+    stored.write_text(stored.read_text().replace('"execution@2"', '"execution@1"'))
+    executor = FakeExecutor(right)
+    assert scoring(tmp_path, [problem], executor, "paper").run() == {}
+    assert [row.scorer for row in rows(tmp_path) if executed(row)] == ["execution@2"]
+    asked = len(executor.asked)
+    assert scoring(tmp_path, [problem], executor, "paper").run() == {}
+    assert len(executor.asked) == asked
+
+
+def test_references_are_marked_and_a_failure_without_runs_alone_is_tried_again(
+    tmp_path: Path, make_problem: MakeProblem
+) -> None:
+    problem = make_problem()
+    stage = scoring(tmp_path, [problem], FakeExecutor(lambda _request: Status.FAILED))
+    stage.add_completions([Completion(problem_id=problem.id, model="m", text="    return 0\n")])
+    assert stage.run() == {"reference: failed": [problem.id]}
+    # As a row of an earlier version: it may have failed under load.
+    executor = FakeExecutor(right)
+    assert scoring(tmp_path, [problem], executor).run() == {}
+    assert [request.is_reference for request in executor.asked] == [True, False]
+    found = {row.model: row.values["passed"] for row in rows(tmp_path) if executed(row)}
+    assert found == {"reference": 1.0, "m": 0.0}
+
+
+def test_a_failure_that_runs_alone_confirmed_is_kept(tmp_path: Path, make_problem: MakeProblem) -> None:
+    problem = make_problem()
+    scoring(tmp_path, [problem], FakeExecutor(lambda _request: Status.FAILED)).run()
+    stored = RunFolder(tmp_path).scores_path
+    stored.write_text(stored.read_text().replace('"stage":', '"runs_alone": 3, "stage":', 1))
+    executor = FakeExecutor(right)
+    assert scoring(tmp_path, [problem], executor).run() == {"reference: failed": [problem.id]}
+    assert executor.asked == []
+
+
 def test_what_had_no_verdict_is_tried_again(tmp_path: Path, make_problem: MakeProblem) -> None:
     problem = make_problem()
     completion = Completion(problem_id=problem.id, model="m", text=problem.reference)
     stage = scoring(tmp_path, [problem], FakeExecutor(lambda _request: Status.SKIPPED))
     stage.add_completions([completion])
-    assert list(stage.run()) == ["skipped: no toolchain"]
+    assert list(stage.run()) == ["skipped: toolchain or declared need is missing here"]
     untouched = scoring(tmp_path, [make_problem("python/low_context/other")], FakeExecutor(right))
-    assert "skipped: no toolchain" in untouched.run()
+    assert "skipped: toolchain or declared need is missing here" in untouched.run()
     again = scoring(tmp_path, [problem], FakeExecutor(right))
     assert again.run() == {}
-    found = [row for row in rows(tmp_path) if row.scorer == EXECUTION and row.problem_id == problem.id]
+    found = [row for row in rows(tmp_path) if executed(row) and row.problem_id == problem.id]
     assert {row.model: row.values["passed"] for row in found} == {"reference": 1.0, "m": 1.0}
     assert len(found) == 2
 
@@ -159,7 +196,7 @@ def test_an_error_in_place_of_a_completion(
     stage = scoring(tmp_path, [problem], FakeExecutor(right), profile)
     stage.add_completions([Completion(problem_id=problem.id, model="m", text="Error: API request failed", error=True)])
     stage.run()
-    [row] = [row for row in rows(tmp_path) if row.model == "m" and row.scorer == EXECUTION]
+    [row] = [row for row in rows(tmp_path) if row.model == "m" and executed(row)]
     assert row.counted is counted
 
 
@@ -229,7 +266,7 @@ def test_a_pass_that_may_be_faked_is_flagged_and_still_a_pass(tmp_path: Path, ma
     found = {
         row.sample: (row.values["passed"], row.details.get("flags"), row.details.get("scan"))
         for row in rows(tmp_path)
-        if row.model == "m" and row.scorer == EXECUTION
+        if row.model == "m" and executed(row)
     }
     assert found == {0: (1.0, ["tamper:early_exit"], SCAN_VERSION), 1: (1.0, None, None)}
 
@@ -250,14 +287,14 @@ def test_another_policy_adds_rows_and_takes_the_verdicts_on_reference_answers(
     assert after[: len(before)] == before  # also those without a verdict
     assert {row.policy for row in after} == {"syntax@1", "raw@1"}
     assert [request for request in executor.asked[asked:] if request.source.endswith("return 3\n")] == []
-    assert sum(row.model == "reference" and row.policy == "raw@1" and row.scorer == EXECUTION for row in after) == 2
+    assert sum(row.model == "reference" and row.policy == "raw@1" and executed(row) for row in after) == 2
 
 
 LONGER = "    y = 1\n    return 2 * x\n"
 
 
 def reference_rows(folder: Path, key: str) -> list[Score]:
-    found = [row for row in rows(folder) if (row.model, row.scorer) == ("reference", EXECUTION)]
+    found = [row for row in rows(folder) if row.model == "reference" and executed(row)]
     return [row for row in found if row.policy == key]
 
 
@@ -275,7 +312,7 @@ def test_a_reference_that_the_policy_changes_is_measured_and_excludes_nothing(
     assert whole == {problem.id: {"passed": 1.0}, unchanged.id: {"passed": 1.0}}
     cut_rows = {row.problem_id: row.values for row in reference_rows(tmp_path, policy("first_line").key)}
     assert cut_rows == {problem.id: {"passed": 0.0, "reference_passed": 1.0}, unchanged.id: {"passed": 1.0}}
-    assert {row.values["passed"] for row in rows(tmp_path) if row.model == "m" and row.scorer == EXECUTION} == {1.0}
+    assert {row.values["passed"] for row in rows(tmp_path) if row.model == "m" and executed(row)} == {1.0}
     asked = len(executor.asked)
     assert scoring(tmp_path, [problem, unchanged], executor, cut="first_line").run() == {}
     assert len(executor.asked) == asked  # nothing is missing
@@ -319,5 +356,5 @@ def test_waiting_for_ever_is_honest_where_the_reference_does_so(
     stage.add_completions([Completion(problem_id=problem.id, model="m", sample=0, text="    return x\n")])
     assert stage.run() == {}
     assert scoring(tmp_path, [problem], Waiting(decide)).run() == {}
-    [row] = [row for row in rows(tmp_path) if row.model == "m" and row.scorer == EXECUTION]
+    [row] = [row for row in rows(tmp_path) if row.model == "m" and executed(row)]
     assert row.values == {"passed": float(reference_waits)}

@@ -82,3 +82,10 @@ def test_without_its_labels_the_first_stratum_is_the_cell() -> None:
 
     chosen = Selection(limit=4).apply(Other(), relabelled)
     assert Counter(problem.label("mode") for problem in chosen) == {"odd": 2, "even": 2}
+
+
+def test_a_seed_without_a_limit_is_refused() -> None:
+    assert Selection.from_options(None, 3, None, None) == Selection(limit=3)
+    assert Selection.from_options(None, 3, None, 2) == Selection(limit=3, seed=2)
+    with pytest.raises(ValueError, match="--sample-seed seeds the sample of --limit"):
+        Selection.from_options(None, None, 3, 0)

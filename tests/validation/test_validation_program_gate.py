@@ -57,8 +57,10 @@ def test_an_empty_answer_that_passes_makes_a_problem_invalid(tmp_path: Path, mak
 @pytest.mark.parametrize(
     ("statuses", "verdict", "reason"),
     [
-        ([Status.FAILED] * 3, "invalid", "reference_fails: failed"),
-        ([Status.PASSED, Status.TIMEOUT, Status.PASSED], "invalid", "reference_flaky: timeout"),
+        ([Status.FAILED] * 6, "invalid", "reference_fails: failed"),
+        ([Status.PASSED, Status.TIMEOUT, Status.PASSED] * 2, "invalid", "reference_flaky: timeout"),
+        ([Status.TIMEOUT] * 3, "invalid", "reference_fails: timeout"),
+        ([Status.COMPILE_ERROR] * 3, "invalid", "reference_fails: compile_error"),
         ([Status.SKIPPED] * 3, "unverified", "reference_not_run: skipped"),
         ([Status.UNRESOLVED_IMPORT] * 3, "unverified", "reference_not_run: unresolved_import numpy"),
     ],
@@ -69,6 +71,17 @@ def test_a_reference_answer_must_pass_every_time(
     pending = list(statuses)
     found, _ = judge(tmp_path, make_problem(), lambda r: pending.pop(0) if reference(r) else Status.FAILED)
     assert (found.verdict, found.reasons[0]) == (verdict, reason)
+    assert pending == []
+
+
+@pytest.mark.parametrize("first", [[Status.FAILED] * 3, [Status.PASSED, Status.TIMEOUT, Status.FAILED]])
+def test_a_reference_that_fails_among_others_is_decided_by_three_runs_alone(
+    tmp_path: Path, make_problem: MakeProblem, first: list[Status]
+) -> None:
+    pending = [*first, *[Status.PASSED] * 3]
+    found, executor = judge(tmp_path, make_problem(), lambda r: pending.pop(0) if reference(r) else Status.FAILED)
+    assert (found.verdict, found.reasons) == ("valid", ())
+    assert [request.repeat for request in executor.asked if reference(request)] == [0, 1, 2, 3, 4, 5]
 
 
 def test_a_repeated_problem_is_invalid(tmp_path: Path, make_problem: MakeProblem) -> None:

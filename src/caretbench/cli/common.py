@@ -87,7 +87,7 @@ def selection(options: Mapping[str, Any]) -> Selection:
     from caretbench.suites.selection import Selection
 
     select, limit, per_cell, seed = map(options.get, SELECTION)
-    return Selection(select, limit, per_cell, seed or 0)
+    return Selection.from_options(select, limit, per_cell, seed)
 
 
 class StepProgress(Progress):

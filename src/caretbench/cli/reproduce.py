@@ -35,7 +35,7 @@ def reproduce(
     from caretbench.execution.dispatcher import open_executor
     from caretbench.runs import verdict as verdicts
     from caretbench.runs.run_folder import RunFolder
-    from caretbench.runs.score import EXECUTION, REFERENCE
+    from caretbench.runs.score import REFERENCE
     from caretbench.suites import load_suite
 
     folder = RunFolder(run)
@@ -47,12 +47,13 @@ def reproduce(
     if not verdicts.needs_execution(problem):
         _print_measurements(folder, manifest, problem, completion, as_json=as_json)
         return
-    stored = _stored(folder, completion, EXECUTION)
+    suite = load_suite(manifest.suite)
+    stored = _stored(folder, completion, verdicts.execution_scorer(suite.rules(manifest.profile)))
     is_reference = completion.model == REFERENCE and not (stored and verdicts.REFERENCE_PASSED in stored.values)
     text, steps = completion.text, tuple[str, ...]()
     if not is_reference:
         text, steps = _inserted_text(completion, problem, manifest.policy)
-    request = load_suite(manifest.suite).submitted_request(problem, text, manifest.profile, manifest.variants)
+    request = suite.submitted_request(problem, text, manifest.profile, manifest.variants)
     if request is None:
         result = verdicts.result_without_program(problem)
     else:

@@ -45,7 +45,10 @@ def show(
         print_line("--- suffix (shown) ---")
         print_line(problem.shown.suffix)
     if isinstance(problem.shown, Question):
-        print_line("\n--- question (shown) ---")
+        for message in problem.shown.messages:
+            print_line(f"\n--- {message.role} message (shown as released) ---")
+            print_line(message.text)
+        print_line(f"\n--- question ({'for baselines and measures' if problem.shown.messages else 'shown'}) ---")
         print_line(problem.shown.text)
         for file in problem.shown.context:
             print_line(f"--- {file.path} (shown) ---")

@@ -47,9 +47,14 @@ _NEAR_THE_LIMIT = 0.8
 
 def missing_module(text: str) -> str | None:
     """Return the last module, package or header that a runtime's or compiler's message reports as missing."""
+    return next(reversed(missing_modules(text)), None)
+
+
+def missing_modules(text: str) -> tuple[str, ...]:
+    """Return all modules, packages and headers that a message reports as missing, each once, by their last place."""
     patterns = (pattern for table in toolchain_tables().values() for pattern in table.missing_modules)
-    found = [(match.start(), match[1]) for pattern in patterns for match in pattern.finditer(text)]
-    return max(found)[1] if found else None
+    found = sorted((match.start(), match[1]) for pattern in patterns for match in pattern.finditer(text))
+    return tuple({name: None for _, name in reversed(found)})[::-1]
 
 
 @cache

@@ -119,6 +119,7 @@ def as_execution_result(result: WorkspaceResult) -> ExecutionResult:
         missing_module=result.missing_module,
         run_s=result.wall_s,
         attempt=result.attempt,
+        runs_alone=result.runs_alone,
         cached=result.cached,
         reason=result.reason,
         tests=tally if result.tests else None,

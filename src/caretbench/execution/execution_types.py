@@ -57,6 +57,11 @@ class Status(StrEnum):
         return self in _OWN_FAILURES or self in _LIMITS_HIT
 
     @property
+    def may_be_unlucky(self) -> bool:
+        """Return whether another run may end otherwise: the program ran and did not pass, and may race or be late."""
+        return self.kills_mutant
+
+    @property
     def is_repeatable(self) -> bool:
         """Return whether the outcome is repeatable, so that it may be cached.
 
@@ -74,6 +79,10 @@ _MACHINE_FAULTS = frozenset({Status.SKIPPED, Status.SANDBOX_ERROR, Status.MISSIN
 _OWN_FAILURES = frozenset({Status.FAILED, Status.RUNTIME_ERROR, Status.INCOMPLETE})
 _LIMITS_HIT = frozenset({Status.TIMEOUT, Status.OUT_OF_MEMORY, Status.OUTPUT_LIMIT})
 _REPEATABLE = _OWN_FAILURES | {Status.PASSED, Status.COMPILE_ERROR, Status.TYPE_ERROR, Status.OUTPUT_LIMIT}
+
+
+LONE_RUNS = 3
+"""Number of runs alone after which the failure of a reference counts."""
 
 
 class Limits(FrozenModel):
@@ -111,6 +120,8 @@ class ExecutionRequest(FrozenModel):
     """The first and last line of the answer in the program: an explicit exit behind it is the program's own end."""
     repeat: int = 0
     """Number of the repetition, a part of the cache key: with another number the program runs again."""
+    is_reference: bool = False
+    """A failure counts only after :data:`LONE_RUNS` more runs alone; no part of the cache key."""
     limits: Limits = Field(default_factory=Limits)
 
     @property
@@ -174,6 +185,8 @@ class ExecutionResult(FrozenModel):
     toolchain: str = ""
     isolation: Isolation | None = None
     attempt: int = 1
+    runs_alone: int = 0
+    """Number of further runs alone in which a reference failed too."""
     cached: bool = False
     reason: str = ""
     """Reason and remedy, for ``skipped`` and ``sandbox_error``."""

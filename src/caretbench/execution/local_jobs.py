@@ -1,7 +1,7 @@
 """Execution of jobs on this machine, by worker threads that wait for sandboxes.
 
 There is no event loop: running programs is waiting for subprocesses. Workers return results through a queue. Jobs that
-the machine's load may have delayed run again alone.
+other programs may have disturbed run again alone, references that fail too.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from collections.abc import Hashable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Generic
 
+from caretbench.execution.cache.cache_rule import needs_confirmation
+from caretbench.execution.execution_types import LONE_RUNS, Status
 from caretbench.execution.sandbox.program_sandbox import Sandbox
 from caretbench.execution.submission import Job, Request, RequestKind, Result
 
@@ -34,6 +36,10 @@ class LocalRequestKind(RequestKind[Request, Result]):
     @abstractmethod
     def run(self, job: Job[Request], attempt: int) -> Result:
         """Run one job; from the second attempt on, alone."""
+
+    def lone_run_count(self, job: Job[Request], result: Result) -> int:
+        """Return the maximum number of runs alone before a result counts; the first pass is the last one."""
+        return LONE_RUNS if needs_confirmation(job.request, result) else int(self.needs_rerun(job, result))
 
     @abstractmethod
     def needs_rerun(self, job: Job[Request], result: Result) -> bool:
@@ -116,16 +122,21 @@ class LocalJobRunner(Generic[Request, Result]):
             for job, result in future.result():
                 if result is None:
                     self._start_run(job)
-                elif self._kind.needs_rerun(job, result):
+                elif self._kind.lone_run_count(job, result):
                     self._quiet.append((job, result))
                 else:
                     yield job, result
 
     def _again_alone(self) -> Iterator[tuple[Job[Request], Result]]:
-        """Retry jobs that the machine's load may have delayed, now that nothing else runs."""
+        """Retry jobs that other programs may have disturbed, now that nothing else runs."""
         while self._quiet:
-            job, first = self._quiet.popleft()
+            job, result = self._quiet.popleft()
             self._tasks += 1  # until it has ended: an interruption is for it too
-            result = self._pool.submit(self._kind.run, job, first.attempt + 1).result()
+            for number in range(1, self._kind.lone_run_count(job, result) + 1):
+                result = self._pool.submit(self._kind.run, job, result.attempt + 1).result()
+                if result.status is Status.PASSED:
+                    break
+                if job.request.is_reference:
+                    result = result.model_copy(update={"runs_alone": number})
             self._tasks -= 1
             yield job, result

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
+from caretbench.execution.cache.cache_limit import cache_limit_bytes, keep_cache_limit
+from caretbench.execution.cache.cache_rule import needs_confirmation
 from caretbench.execution.cache.result_cache import ResultCache, open_cache
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Isolation
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, WorkspaceResult
@@ -116,10 +118,12 @@ class Submission(Generic[Request, Result]):
         running = self._jobs.get(key)
         if running is not None:
             running.duplicate_ids.append(request.id)
+            if request.is_reference:
+                running.request = running.request.model_copy(update={"is_reference": True})
             self._held += 1
             return
         known = self._recent.get(key) or self._kind.cached_result(key)
-        if known is not None:
+        if known is not None and not needs_confirmation(request, known):
             yield known.model_copy(update={"id": request.id, "cached": True})
             return
         job = self._jobs[key] = Job(key, request)
@@ -128,6 +132,9 @@ class Submission(Generic[Request, Result]):
 
     def _give(self, ended: Iterator[tuple[Job[Request], Result]]) -> Iterator[Result]:
         for job, result in ended:
+            if needs_confirmation(job.request, result):  # the reference came when the same program ran already
+                self._runs.start(job)
+                continue
             self._kind.store_result(job.key, job.request, result)
             if self._kind.is_reusable(result):
                 self._recent[job.key] = result
@@ -162,8 +169,13 @@ class CachedExecutor(ABC, Generic[Request, Result]):
             DataError: a snapshot is not here, damaged, or too large to be sent.
             MachineError: no sandbox can be built here, or machines differ in what decides a verdict.
         """
+        limited = self._cache is None and self._use_cache
+        if limited:
+            cache_limit_bytes()  # a wrong setting ends here, before anything runs
         with open_cache(self._cache, use_cache=self._use_cache) as cache:
             yield from self._submission(cache).results(requests)
+        if limited:
+            keep_cache_limit()
 
     @abstractmethod
     def _submission(self, cache: ResultCache) -> Submission[Request, Result]: ...

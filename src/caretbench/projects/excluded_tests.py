@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 
+from caretbench.execution.workspaces.java_test_command import JAVA_EXCLUDED, runs_java_tests
 from caretbench.execution.workspaces.runner_reports import TestCounts, TestOutcome
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
 from caretbench.projects.runner_options import logged_tests, with_plugin_exclusion, with_test_log
@@ -32,6 +33,11 @@ def with_excluded_tests(request: WorkspaceRequest, names: Sequence[str]) -> Work
     by_plugin = with_plugin_exclusion(request, names)
     if by_plugin is not None:
         return by_plugin
+    if runs_java_tests(request.command):
+        # A variable, so that the preparing command leaves out the same files.
+        plain = sorted({_PARAMETERS.sub("", name) for name in names})
+        environment = {**request.environment, JAVA_EXCLUDED: "\n".join(plain)}
+        return request.model_copy(update={"environment": environment})
     command = without_tests(request.command, names)
     return None if command is None else request.model_copy(update={"command": command})
 
@@ -66,7 +72,9 @@ def failing_names(result: WorkspaceResult) -> tuple[str, ...]:
 
 
 def with_all_failures(command: Sequence[str]) -> tuple[str, ...]:
-    """Return a command that does not stop at the first failure, as far as its runner has an option to stop."""
+    """Return a command that does not stop at the first failure, as far as its runner has an option for that."""
+    if runs_java_tests(command):
+        return (*command, "--all-failures")
     words = [_STOPS.sub("", word) for word in command if not _STOPS.fullmatch(word)]
     by_shell = len(words) == 3 and words[1] == "-c"
     return (*words[:2], without_bail(words[2])) if by_shell else tuple(words)
@@ -77,10 +85,11 @@ def without_tests(command: Sequence[str], names: Sequence[str]) -> tuple[str, ..
 
     Under CTest only the last part of the name counts: a test of the same name in another class is excluded too.
     """
+    plain = sorted({_PARAMETERS.sub("", name) for name in names})
     line = without_named_tests(command[2] if len(command) == 3 and command[1] == "-c" else shlex.join(command), names)
     if line is not None:
         return ("/bin/sh", "-c", line)
-    short = sorted({_PARAMETERS.sub("", name.rpartition("::")[2]) for name in names})
+    short = sorted({name.rpartition("::")[2] for name in plain})
     if not all(short):
         return None
     last = _LAST_COMMAND.split(" ".join(command))[-1].split()

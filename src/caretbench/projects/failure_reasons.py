@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 
+from caretbench.execution.classification import missing_modules, reports_compile_error
 from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.workspace_runner import WorkspaceResult
 from caretbench.projects.excluded_tests import failing_names
@@ -12,6 +13,7 @@ from caretbench.projects.runner_options import slow_test
 
 _NAMED = 5
 _TAIL_LINES = 3
+_MISSING = 8
 _MOST_CHARACTERS = 200
 _NETWORK = re.compile(
     r"name resolution|Name or service not known|Network is unreachable|getaddrinfo|UnknownHostException"
@@ -24,8 +26,9 @@ _NO_TESTS = re.compile(
     re.MULTILINE,
 )
 _MAKE_DOES_NOTHING = re.compile(r"^make(?:\[\d+\])?: (?:Nothing to be done for .*|.* is up to date\.)$", re.MULTILINE)
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")
 _NOISE = re.compile(
-    r"\s*(?:at [\w.$/<>]+\(|\.\.\. \d+ (?:more|common frames)|\[ERROR\] ?(?:$|\[Help|Re-run|To see|For more)|\x1b\[0m$)"
+    r"\s*(?:at [\w.$/<>]+\(|\.\.\. \d+ (?:more|common frames)|\[ERROR\] ?(?:$|\[Help|Re-run|To see|For more))"
 )
 """Stack traces of the JVM and Maven's references to help pages; the message is before them."""
 _ERROR = re.compile(r"\berror\b(?: \w+)?:|\bCMake Error\b", re.IGNORECASE)
@@ -37,7 +40,7 @@ _ERROR_LINE = re.compile(r"^\w[\w.]*(?:Error|Exception|Failure|Exit|Interrupt)\b
 def failure_reason(result: WorkspaceResult) -> str:
     """Return the reason why a project's own tests do not pass, as ``kind: explanation``."""
     output = "\n".join([result.stderr.text, result.stdout.text, *(test.message for test in result.tests)])
-    lines = [line.strip() for line in output.splitlines() if line.strip() and not _NOISE.match(line)]
+    lines = telling_lines(output)
     tail = " / ".join(lines[-_TAIL_LINES:])
     failing = ", ".join(failing_names(result)[:_NAMED])
     if result.status.is_machine_fault:
@@ -46,11 +49,14 @@ def failure_reason(result: WorkspaceResult) -> str:
         slow = slow_test(result)
         named = f"; {slow} did not end: exclude it with --exclude-test {shlex.quote(slow)}" if slow else ""
         return f"tests_hang: {result.reason}, the limit for the whole test command{named}"
-    if _NETWORK.search(output):
+    # A compiler's message quotes the source, which may name such an error.
+    if _NETWORK.search(output) and not reports_compile_error(result.stderr.text, result.stdout.text):
         of = f" ({failing})" if failing else ""
         return f"tests_need_network: a test{of} needs the network, which a sandbox does not have; exclude it"
     if result.status is Status.UNRESOLVED_IMPORT:
-        return f"missing_dependency: {result.missing_module} is not installed; build a bundle with it"
+        names = missing_modules(result.stderr.text) or (str(result.missing_module),)
+        verb = "is" if len(names) == 1 else "are"
+        return f"missing_dependency: {', '.join(names[:_MISSING])} {verb} not installed; build a bundle with it"
     if runs_no_test(result):
         return "no_tests: the command runs no test"
     if result.status is Status.COMPILE_ERROR:
@@ -62,6 +68,12 @@ def failure_reason(result: WorkspaceResult) -> str:
     if failing and error:
         failing = f"{failing} ({error})"
     return f"tests_fail: {failing or result.reason or tail or f'exit status {result.exit_code}'}"
+
+
+def telling_lines(output: str) -> list[str]:
+    """Return the lines of an output without colours, empty lines, stack traces and references to help pages."""
+    lines = (line.strip() for line in _COLOUR.sub("", output).splitlines())
+    return [line for line in lines if line and not _NOISE.match(line)]
 
 
 def _first_error(result: WorkspaceResult) -> str:

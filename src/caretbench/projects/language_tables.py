@@ -48,6 +48,8 @@ class TestCommand(LanguageTable):
     absent_files: tuple[str, ...] = ()
     package_script: bool = False
     make_target: str | None = None
+    java_tests: bool = False
+    """The project has JUnit tests, in folders that match their packages."""
     required_tools: tuple[str, ...] = ()
     python_module: str | None = None
     """Python module that the command needs, from a bundle or the project's setup."""

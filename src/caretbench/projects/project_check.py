@@ -115,6 +115,8 @@ def _without_failing(
             break
         failing |= failed
         if passed < len(failing):
+            if found.fault.startswith("missing_dependency:"):
+                return found
             named = "; ".join(f"{name} ({error})" for name, error in list(failing.items())[:_NAMED])
             return found._replace(fault=f"tests_fail: {len(failing)} fail and {passed} pass: {named}")
         found = _without_flaky(engine, without, runs)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from string import ascii_uppercase
 
-from caretbench.models import ChatPrompt, TextPrompt
+from caretbench.models import ChatPrompt, Message, TextPrompt
 from caretbench.problem import Question
 from caretbench.prompts.markers import code_fence, fenced_files
 from caretbench.prompts.strategy import PromptBudget, QuestionStrategy, UnpromptableError
@@ -22,6 +22,8 @@ LETTERS = ascii_uppercase
 
 def question_texts(question: Question) -> tuple[str, ...]:
     """Return all text that a prompt shows of a question."""
+    if question.messages:
+        return tuple(message.text for message in question.messages)
     files = (text for file in question.context for text in (file.path, file.text))
     return (question.text, *question.choices, *files)
 
@@ -34,18 +36,23 @@ class ChatQuestionStrategy(QuestionStrategy):
     kind = "chat"
 
     def render_question(self, question: Question, budget: PromptBudget) -> ChatPrompt:
-        """Return the question, its files and its choices, and the requested form of the answer."""
+        """Return the question, its files and its choices, and the requested form of the answer.
+
+        The messages of a released question are returned unchanged.
+        """
         _check(question)
-        messages = fill_templates(
-            self.name,
-            {
-                "text": question.text.rstrip("\n"),
-                "files": fenced_files(question.context),
-                "choices": question.choices,
-                "letters": LETTERS[: len(question.choices)],
-                "fence": code_fence(question_texts(question)),
-            },
-        )
+        messages = tuple(Message(role=message.role, text=message.text) for message in question.messages)
+        if not messages:
+            messages = fill_templates(
+                self.name,
+                {
+                    "text": question.text.rstrip("\n"),
+                    "files": fenced_files(question.context),
+                    "choices": question.choices,
+                    "letters": LETTERS[: len(question.choices)],
+                    "fence": code_fence(question_texts(question)),
+                },
+            )
         _fits("\n".join(message.text for message in messages), budget)
         return ChatPrompt(messages=messages)
 
@@ -87,12 +94,19 @@ class LikeliestLetterStrategy(TextQuestionStrategy):
 
 
 def _parts(question: Question) -> Iterator[str]:
+    for message in question.messages:
+        yield message.text.rstrip("\n")
+    if not question.messages:
+        yield from _own_parts(question)
+    yield "The letter of the right choice\nAnswer:" if question.choices else "Answer:"
+
+
+def _own_parts(question: Question) -> Iterator[str]:
     yield question.text.rstrip("\n")
     for file in question.context:
         yield f"{file.path}:\n{file.text.rstrip(chr(10))}"
     for letter, choice in zip(LETTERS, question.choices, strict=False):
         yield f"Choice {letter}:\n{choice.rstrip(chr(10))}"
-    yield "The letter of the right choice\nAnswer:" if question.choices else "Answer:"
 
 
 def _check(question: Question) -> None:

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 
 from caretbench.problem import Problem
-from caretbench.reports.published import published_file, published_names
 from caretbench.reports.results.paper_intervals import PrintedRate
+from caretbench.reports.results.published_numbers import published_file, published_names
 from caretbench.reports.strata import PRESET
 from caretbench.suites.suite_types import PaperTable
 

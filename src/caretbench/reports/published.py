@@ -1,22 +1,23 @@
-"""Comparison of a run's numbers with the published numbers of the papers."""
+"""Comparison of a run's numbers with the published numbers of the papers: like with like alone."""
 
 from __future__ import annotations
 
-import csv
-import tomllib
 from collections.abc import Iterator, Mapping
-from functools import cache
-from importlib import resources
-from importlib.resources.abc import Traversable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from caretbench.judging.aggregation import TOTAL
 from caretbench.profiles import PROFILES
 from caretbench.reports.estimates import ReportedNumber, ReportValue
 from caretbench.reports.judged.scores import JudgedCell
+from caretbench.reports.results.compared_parts import ComparedPart
+from caretbench.reports.results.published_numbers import (
+    WHOLE,
+    PublishedNumber,
+    printed_models,
+    published_numbers,
+    same_label,
+)
 from caretbench.reports.summary import Column, RateCell, Summary
-from caretbench.suites import load_suite as find_suite
-from caretbench.suites import suite_names
 
 CellT = TypeVar("CellT", RateCell, JudgedCell)
 
@@ -25,31 +26,6 @@ JUDGE_METRIC = "judge_score"
 
 ROUNDING_SLACK = 1e-9
 """Tolerance for binary fractions in comparisons with rounded values."""
-
-
-class PublishedNumber(ReportValue):
-    """One number of a paper's table. ``printed`` is its text; ``scale`` is the divisor to our unit (percent: 100)."""
-
-    table: str
-    model: str
-    stratum: str
-    label: str
-    metric: str
-    printed: str
-    scale: float
-    low: float | None = None
-    high: float | None = None
-    """Bounds of the printed interval, in our unit."""
-
-    @property
-    def value(self) -> float:
-        """Printed number in our unit: rates run from 0 to 1."""
-        return float(self.printed) / self.scale
-
-    @property
-    def half_unit(self) -> float:
-        """Half a unit of the last printed digit: the rounding error, in our unit."""
-        return 0.5 * 10.0 ** -len(self.printed.partition(".")[2]) / self.scale
 
 
 class PublishedComparison(ReportValue):
@@ -91,74 +67,33 @@ class PublishedJudgeScore(ReportValue):
     ours: ReportedNumber
 
 
-@cache
-def published_names(suite: str) -> Mapping[str, Any]:
-    """Return the names that a suite's paper uses for models, metrics and labels; empty without published numbers."""
-    entry = tomllib.loads(_folder(suite).joinpath("names.toml").read_text("utf-8")).get(suite, {})
-    return entry if isinstance(entry, Mapping) else {}
-
-
-def published_file(suite: str) -> Traversable:
-    """Return the file with the published numbers of a suite; it may be missing."""
-    return _folder(suite).joinpath(f"{suite}.csv")
-
-
-@cache
-def published_numbers(suite: str) -> tuple[PublishedNumber, ...]:
-    """Return all published numbers of a suite that are for one model and at most one stratum."""
-    metrics = published_names(suite).get("metrics", {})
-    file = published_file(suite)
-    if not metrics or not file.is_file():
-        return ()
-    cells = []
-    for row in csv.DictReader(file.read_text("utf-8").splitlines()):
-        if not row["model"] or row["metric"] not in metrics or row["suite"] != suite:
-            continue
-        stratum, _, label = row["subset"].partition("=")
-        cells.append(
-            PublishedNumber(
-                table=row["table"].replace("_", " ").capitalize(),
-                model=row["model"],
-                stratum=stratum,
-                label=label,
-                metric=metrics[row["metric"]],
-                printed=row["value"],
-                scale=100.0 if row["unit"] == "percent" else 1.0,
-                low=_bound(row, "ci_low"),
-                high=_bound(row, "ci_high"),
-            )
-        )
-    return tuple(cells)
-
-
-def _bound(row: Mapping[str, str], name: str) -> float | None:
-    scale = 100.0 if row["unit"] == "percent" else 1.0
-    return float(row[name]) / scale if row[name] else None
-
-
 def compare_with_published(summary: Summary) -> tuple[PublishedComparison, ...]:
     """Return the published numbers that this run has too, table by table.
 
-    Pass rates are compared with the ``paper`` profile if the run has it, else with its own profile; similarities only
-    with the ``paper`` profile, since the default ones measure something else.
+    A number is compared only if the run has all problems and samples that it is about. Pass rates are compared with
+    the ``paper`` profile if the run has it, else with its own profile; similarities only with the ``paper`` profile,
+    since the default ones measure something else.
     """
-    models = {name.lower(): printed for name, printed in published_names(summary.suite).get("models", {}).items()}
+    models = printed_models(summary.suite)
     profiles = {column.profile for column in summary.columns}
     wanted = next((name for name in PROFILES if name in profiles), PROFILES[-1])
     rows = [
         row
         for column in summary.columns
         if column.profile == wanted and column.model.lower() in models
-        for row in _column_rows(column, models[column.model.lower()], summary.suite)
+        for row in _column_rows(column, models[column.model.lower()], summary)
     ]
-    return tuple(sorted(rows, key=lambda row: (row.table, row.model.lower(), row.metric)))
+    order = _table_order(summary.suite)
+    return tuple(sorted(rows, key=lambda row: (order[row.table], row.model.lower(), row.metric)))
 
 
-def _column_rows(column: Column, printed_model: str, suite: str) -> Iterator[PublishedComparison]:
-    for printed in published_numbers(suite):
-        cell = _find(column.overall, column.strata, printed, suite) if printed.model == printed_model else None
-        if cell is None:
-            continue
+def _column_rows(column: Column, printed_model: str, summary: Summary) -> Iterator[PublishedComparison]:
+    complete = _complete_parts(summary, column.model, column.parameters)
+    for printed in published_numbers(summary.suite):
+        part = complete.get((printed.stratum, printed.label)) if printed.model == printed_model else None
+        cell = _find(column.overall, column.strata, printed, summary.suite) if part else None
+        if cell is None or part is None or cell.problems + cell.excluded != part.expected:
+            continue  # what is not scored yet is a part, too
         estimate = cell.pass_at.get(1) if printed.metric == "pass@1" else cell.similarity.get(printed.metric)
         if estimate is None:
             continue
@@ -187,7 +122,7 @@ def _column_rows(column: Column, printed_model: str, suite: str) -> Iterator[Pub
 
 def compare_judge_scores(summary: Summary) -> tuple[PublishedJudgeScore, ...]:
     """Return the published judge scores that this run has too, with the mean of all graders here."""
-    models = {name.lower(): printed for name, printed in published_names(summary.suite).get("models", {}).items()}
+    models, order = printed_models(summary.suite), _table_order(summary.suite)
     rows = [
         PublishedJudgeScore(
             table=printed.table,
@@ -207,26 +142,49 @@ def compare_judge_scores(summary: Summary) -> tuple[PublishedJudgeScore, ...]:
         for column in judged.columns
         for printed in published_numbers(summary.suite)
         if printed.metric == JUDGE_METRIC and printed.model == models.get(column.model.lower())
+        if (printed.stratum, printed.label) in _complete_parts(summary, column.model, column.parameters)
         if (cell := _find(column.overall, column.strata, printed, summary.suite)) is not None
     ]
-    return tuple(sorted(rows, key=lambda row: (row.table, row.model.lower(), row.label)))
+    return tuple(sorted(rows, key=lambda row: (order[row.table], row.model.lower(), row.label)))
+
+
+def partial_models(summary: Summary) -> Iterator[str]:
+    """Yield a line for each model with other problems or samples than a number of the paper is about."""
+    for model in dict.fromkeys(part.model for part in summary.compared_parts):
+        parts = [part for part in summary.compared_parts if part.model == model]
+        partial = [part for part in parts if not part.is_complete]
+        if partial:
+            whole = next((part for part in partial if part.label == WHOLE), partial[0])
+            name = "all problems" if whole.label == WHOLE else f"{whole.stratum} {whole.label}"
+            size = "" if whole.expected is None else f" of {whole.expected:,}"
+            yield (
+                f"{model}: {len(partial)} of {len(parts)} parts of the paper's tables are not compared, because this "
+                f"run does not have their problems with {whole.samples} samples each ({name}: {whole.problems:,}{size})"
+            )
+
+
+def _complete_parts(summary: Summary, model: str, parameters: str) -> Mapping[tuple[str, str], ComparedPart]:
+    return {
+        (part.stratum, part.label): part
+        for part in summary.compared_parts
+        if (part.model, part.parameters) == (model, parameters) and part.is_complete
+    }
+
+
+def _table_order(suite: str) -> Mapping[str, int]:
+    """Return the positions of the paper's tables."""
+    tables = dict.fromkeys(number.table for number in published_numbers(suite))
+    return {table: place for place, table in enumerate(tables)}
 
 
 def _find(
     overall: CellT, strata: Mapping[str, tuple[CellT, ...]], printed: PublishedNumber, suite: str
 ) -> CellT | None:
     """Return our cell that corresponds to a published number."""
-    if printed.label == "all":
+    if printed.label == WHOLE:
         return overall
-    labels = published_names(suite).get("labels", {}).get(printed.stratum, {})
     cells = strata.get(printed.stratum, ())
-    return next((cell for cell in cells if _same(cell.labels[printed.stratum], printed.label, labels)), None)
-
-
-def _same(ours: str, printed: str, mapping: Mapping[str, str]) -> bool:
-    return mapping.get(ours, ours).lower() == printed.lower()
-
-
-def _folder(name: str) -> Traversable:
-    own = find_suite(name).published_folder if name in suite_names() else None
-    return own or resources.files("caretbench.reports").joinpath("published")
+    return next(
+        (cell for cell in cells if same_label(suite, printed.stratum, cell.labels[printed.stratum], printed.label)),
+        None,
+    )

@@ -9,6 +9,7 @@ from pydantic import Field, JsonValue
 
 from caretbench.reports.estimates import ReportedNumber, ReportValue, SimilarityCorrelation
 from caretbench.reports.judged.scores import AnswerScores, CaretScores
+from caretbench.reports.results.compared_parts import ComparedPart
 from caretbench.reports.results.errors import ErrorColumn
 from caretbench.reports.results.flags import FlaggedAnswers
 from caretbench.reports.results.paper_intervals import PaperTableLayout
@@ -120,6 +121,8 @@ class Summary(ReportValue):
     heat_maps: tuple[str, ...] = ("language / category",)
     paper_tables: tuple[PaperTableLayout, ...] = ()
     """Layouts of the paper's tables."""
+    compared_parts: tuple[ComparedPart, ...] = ()
+    """Parts of the problems that the suite's paper has numbers for, by model."""
     notes: tuple[str, ...] = ()
     manifest: Mapping[str, JsonValue] = Field(default_factory=dict)
 

@@ -22,7 +22,6 @@ from caretbench.runs import verdict as verdicts
 from caretbench.runs.run_folder import RunFolder
 from caretbench.suites.base import Suite
 
-EXECUTION = "execution@1"
 REFERENCE = "reference"
 
 _Answer = tuple[Completion, str | None]
@@ -48,7 +47,8 @@ class ScoringStage:
     report: ReportStep = lambda _step, _added, _total: None
 
     def __post_init__(self) -> None:
-        """Index the problems."""
+        """Index the problems, and name the scorer."""
+        self._execution = verdicts.execution_scorer(self.suite.rules(self.profile))
         self._problems = {problem.id: problem for problem in self.problems}
 
     def add_completions(self, completions: Iterable[Completion]) -> int:
@@ -94,9 +94,9 @@ class ScoringStage:
         """Compute the missing scores; return the excluded problems by cause.
 
         Rows without a verdict are taken out first: what was missing then (a toolchain, a package, a free machine) may
-        be there now.
+        be there now. So are verdicts by other rules than today's, and failures of references that ran once.
         """
-        self._forget_rows_without_verdict()
+        self._forget_outdated_rows()
         with RowAppender(self.folder.scores_path) as appender:
             self._done = {row.key for row in self.folder.scores()}
             self._left_out: dict[str, str] = {}
@@ -116,22 +116,28 @@ class ScoringStage:
             causes.setdefault(cause, []).append(identity)
         return causes
 
-    def _forget_rows_without_verdict(self) -> None:
+    def _forget_outdated_rows(self) -> None:
         with RowAppender(self.folder.scores_path):  # holds the file, and repairs its end
             kept = [
                 row
                 for row in self.folder.scores()
                 if row.problem_id not in self._problems
                 or row.policy != self.policy.key
-                or (row.counted and not self._is_unmeasured_change(row))
+                or (row.counted and not self._is_outdated(row))
             ]
             if len(kept) < sum(1 for _ in self.folder.scores()):
                 write_rows(self.folder.scores_path, kept)
 
+    def _is_outdated(self, row: Score) -> bool:
+        """Return whether a verdict is on a program of other rules, or one on a reference by an earlier version."""
+        if row.profile != self.profile or not row.scorer.startswith(verdicts.EXECUTION_SCORER):
+            return False
+        return row.scorer != self._execution or self._is_unmeasured_change(row) or _may_be_unlucky(row)
+
     def _is_unmeasured_change(self, row: Score) -> bool:
         """Return whether a row gives the verdict on a reference to its changed text, as rows of earlier versions do."""
         return (
-            (row.model, row.scorer, row.values.get("passed")) == (REFERENCE, EXECUTION, 1.0)
+            (row.model, row.scorer, row.values.get("passed")) == (REFERENCE, self._execution, 1.0)
             and verdicts.REFERENCE_PASSED not in row.values
             and self._changes(self._problems[row.problem_id])
         )
@@ -150,11 +156,11 @@ class ScoringStage:
         missing = [
             reference
             for reference in references
-            if self._is_run(reference) and self._key(reference, EXECUTION) not in self._done
+            if self._is_run(reference) and self._key(reference, self._execution) not in self._done
         ]
         for row in self.folder.scores():
             whose = (row.model, row.scorer, row.policy, row.profile)
-            if whose == (REFERENCE, EXECUTION, self.policy.key, self.profile):
+            if whose == (REFERENCE, self._execution, self.policy.key, self.profile):
                 self._settle(row)
         known = self._references_of_other_policies()
         for reference in missing:
@@ -170,7 +176,7 @@ class ScoringStage:
         return {
             row.problem_id: row.model_copy(update={"policy": self.policy.key})
             for row in self.folder.scores()
-            if row.model == REFERENCE and row.scorer == EXECUTION and row.profile == self.profile and row.counted
+            if row.model == REFERENCE and row.scorer == self._execution and row.profile == self.profile and row.counted
             if verdicts.REFERENCE_PASSED not in row.values
         }
 
@@ -205,7 +211,7 @@ class ScoringStage:
             if (
                 completion.model == REFERENCE
                 or not self._is_run(completion)
-                or self._key(completion, EXECUTION) in self._done
+                or self._key(completion, self._execution) in self._done
             ):
                 self.report("completions", 1, None)
             elif (outcome := self._without_run(completion)) is not None:
@@ -231,12 +237,12 @@ class ScoringStage:
 
     def _without_run(self, completion: Completion) -> Score | None:
         if completion.error and not rules_of(self.profile).errors_are_answers:
-            return self._row(completion, EXECUTION, counted=False, outcome="provider_error")
+            return self._row(completion, self._execution, counted=False, outcome="provider_error")
         cause = self._left_out.get(completion.problem_id)
         if cause is None:
             return None
         details = {"cause": cause}
-        return self._row(completion, EXECUTION, counted=False, outcome="left_out", details=details)
+        return self._row(completion, self._execution, counted=False, outcome="left_out", details=details)
 
     # --- running ------------------------------------------------------------------------------------------------
 
@@ -277,7 +283,8 @@ class ScoringStage:
                     continue
                 identity = sha256_text(*(str(part) for part in completion.key))
                 under_way[identity] = (completion, text)
-                yield request.model_copy(update={"id": identity})
+                reference = completion.model == REFERENCE and text == completion.text
+                yield request.model_copy(update={"id": identity, "is_reference": reference})
 
         results = ((*under_way.pop(result.id), result) for result in executor.submit(requests()))
         yield from chain(results, finished)
@@ -322,9 +329,16 @@ class ScoringStage:
         result, counted = judged
         return self._row(
             completion,
-            EXECUTION,
+            self._execution,
             counted=counted,
             outcome=result.status.value,
             values={"passed": float(result.status is Status.PASSED)} if counted else {},
             details=verdicts.execution_details(result, found),
         )
+
+
+def _may_be_unlucky(row: Score) -> bool:
+    """Return whether a reference failed without further runs alone, as in rows of earlier versions."""
+    failed = row.model == REFERENCE and row.values.get("passed") == 0.0 and verdicts.REFERENCE_PASSED not in row.values
+    confirmed = bool(row.details.get("runs_alone"))
+    return (failed and not confirmed) and any(status.may_be_unlucky and row.outcome == status for status in Status)

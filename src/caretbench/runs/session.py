@@ -17,7 +17,6 @@ from caretbench.progress import Progress
 from caretbench.runs.plans.benchmark import Benchmark
 from caretbench.runs.run_folder import Manifest, ModelInfo, RunFolder, ToolchainInfo
 from caretbench.runs.score import ScoringStage
-from caretbench.runs.verdict import runs_as_program
 from caretbench.suites.baselines import baseline_completions
 from caretbench.validation.validity import verdicts_path
 
@@ -114,7 +113,7 @@ def toolchains(
 
     found: dict[str, ToolchainInfo] = {}
     programs = executor.programs if isinstance(executor, Dispatcher) else executor
-    for name in dict.fromkeys(problem.caret.language for problem in problems if runs_as_program(problem)):
+    for name in dict.fromkeys(problem.caret.language for problem in problems if problem.runs_as_program):
         if name not in toolchain_tables():
             note(f"{name} is skipped: programs in this language are not run")
             continue

@@ -13,7 +13,7 @@ from caretbench.execution.scan.dead_checks import program_flags
 from caretbench.execution.scan.tamper import SCAN_VERSION, tamper_flags
 from caretbench.extraction.policies import Policy
 from caretbench.problem import Caret, CompletionKey, InlineSplice, Problem, Profile, Score
-from caretbench.profiles import rules_of
+from caretbench.profiles import ProfileRules, rules_of
 
 _SHOWN_CHARACTERS = 2000
 
@@ -24,6 +24,18 @@ REFERENCE_PASSED = "reference_passed"
 
 EXECUTION_SCORER = "execution@"
 """The beginning of the names of scorers that ran the program."""
+
+
+def execution_scorer(rules: ProfileRules) -> str:
+    """Return the name of the scorer that runs programs, with the version of the rules that make them."""
+    return f"{EXECUTION_SCORER}{rules.programs}"
+
+
+NOT_RUNNABLE: Mapping[str, tuple[str, str, str]] = {
+    Status.SKIPPED: ("skipped", "reason", "toolchain or declared need is missing here"),
+    Status.MISSING_DEPENDENCY: ("missing dependency", "module", "unknown"),
+}
+"""Outcomes where this machine lacks something: the cause, the detail that names it, and the words without it."""
 
 
 class CheckOutcome(NamedTuple):
@@ -100,11 +112,6 @@ def needs_execution(problem: Problem) -> bool:
     return any(check.kind in ("program", "tests") for check in problem.checks)
 
 
-def runs_as_program(problem: Problem) -> bool:
-    """Return whether answers are complete programs, and not files of a project with a test command."""
-    return any(check.kind == "program" for check in problem.checks)
-
-
 def inserted_text(text: str | None, problem: Problem, policy: Policy) -> str | None:
     """Return the part of a model's raw text that is inserted at the caret."""
     if text is None or not isinstance(problem.shown, Caret):
@@ -179,6 +186,7 @@ def execution_details(result: ExecutionResult, found: tuple[str, ...] = ()) -> d
         "module": result.missing_module,
         "reason": result.reason,
         "waits": waits_forever(result),
+        "runs_alone": result.runs_alone,
         "diagnostics": result.diagnostics[:_SHOWN_CHARACTERS],
         stderr: "" if passed else result.stderr.text[-_SHOWN_CHARACTERS:],
         "isolation": result.isolation.level if result.isolation else None,
@@ -191,8 +199,7 @@ def execution_details(result: ExecutionResult, found: tuple[str, ...] = ()) -> d
 
 def exclusion_cause(outcome: str | None, details: Mapping[str, JsonValue]) -> str:
     """Return the cause for which a problem is excluded, from the outcome and details of its reference."""
-    if outcome == Status.SKIPPED:
-        return f"skipped: {details.get('reason') or 'no toolchain'}"
-    if outcome == Status.MISSING_DEPENDENCY:
-        return f"missing dependency: {details.get('module') or 'unknown'}"
+    if found := NOT_RUNNABLE.get(outcome or ""):
+        cause, detail, unknown = found
+        return f"{cause}: {details.get(detail) or unknown}"
     return f"reference: {outcome}"

@@ -20,6 +20,7 @@ from caretbench.progress import Progress
 from caretbench.suites.baselines import BASELINES, BaselineFunction
 from caretbench.suites.build_models import NO_MODELS, BuildModels
 from caretbench.suites.completion_files import read_completions
+from caretbench.suites.score_formulas import ScoreFormula
 from caretbench.suites.suite_types import (
     DEFAULT_STRATIFICATION,
     BuildResult,
@@ -70,6 +71,9 @@ class Suite(ABC):
     published_folder: ClassVar[Traversable | None] = None
     """Folder with numbers printed in a paper: ``NAME.csv`` and ``names.toml``, in the format of
     ``reports/published/``, which is the default."""
+
+    score_formula: ClassVar[ScoreFormula | None] = None
+    """Score formula of the paper, for ``caretbench formula``; None if it has none."""
 
     pull_about: ClassVar[str] = ""
     """Short description of the data that :meth:`pull` fetches; empty if there are none."""

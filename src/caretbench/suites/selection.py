@@ -49,6 +49,19 @@ class Selection:
     per_cell: int | None = None
     seed: int = 0
 
+    @classmethod
+    def from_options(
+        cls, select: str | None, limit: int | None, per_cell: int | None, sample_seed: int | None
+    ) -> Selection:
+        """Return the selection of the options ``--select``, ``--limit``, ``--per-cell`` and ``--sample-seed``.
+
+        Raises:
+            ValueError: there is a seed, and no sample that it seeds.
+        """
+        if sample_seed is not None and limit is None:
+            raise ValueError("--sample-seed seeds the sample of --limit, which is not given: add --limit N")
+        return cls(select, limit, per_cell, sample_seed or 0)
+
     def apply(self, suite: Suite, problems: Sequence[Problem]) -> list[Problem]:
         """Return the selected problems, in their original order.
 

@@ -2,8 +2,8 @@
 
 Every problem gets a verdict with its reasons:
 
-* ``invalid``: the reference does not pass three times, extraction changes it, the empty answer or a stub passes,
-  or the problem repeats another;
+* ``invalid``: the reference does not pass three times (alone, if it failed once among others), extraction changes it,
+  the empty answer or a stub passes, or the problem repeats another;
 * ``unverified``: there is no objection, but no mutant was killed, or this machine cannot run it;
 * ``valid``: the reference passes, and a wrong answer that compiles fails at run time.
 """
@@ -101,6 +101,7 @@ class ProgramGate(ResumableGate):
             reference = [GateAnswer("reference", problem.reference, run) for run in range(REFERENCE_RUNS)]
             first += [(problem, answer) for answer in (*reference, *_nothing(problem))]
         self._try(first, outcomes)
+        self._repeat_alone([problem for problem in problems if _may_be_unlucky(outcomes[problem.id])], outcomes)
         queues = {
             problem.id: iter(mutants(problem))
             for problem in problems
@@ -140,9 +141,18 @@ class ProgramGate(ResumableGate):
             problem, answer = submitted[result.id]
             outcomes[problem.id][answer] = self._outcome(problem, answer, result)
 
+    def _repeat_alone(self, problems: Sequence[Problem], outcomes: _Tried) -> None:
+        """Replace the outcomes of references by those of runs in which nothing else runs."""
+        for problem in problems:
+            tried = outcomes[problem.id]
+            for answer in [answer for answer in tried if answer.name == "reference"]:
+                del tried[answer]
+                again = answer._replace(repeat=answer.repeat + REFERENCE_RUNS)
+                self._try([(problem, again)], outcomes)
+
     def _unrun(self, problem: Problem, answer: GateAnswer) -> GateOutcome:
         """Return the outcome of an answer without a program: it fails, unless the problem has only predicates."""
-        if any(check.kind == "program" for check in problem.checks):
+        if problem.runs_as_program:
             return GateOutcome(Status.RUNTIME_ERROR, (), None)
         return GateOutcome(Status.PASSED, tuple(self.failed_predicates(problem, answer.text)), None)
 
@@ -165,6 +175,12 @@ def _nothing(problem: Problem) -> list[GateAnswer]:
 
 def _references(outcomes: GateOutcomes) -> list[GateOutcome]:
     return [outcome for answer, outcome in outcomes.items() if answer.name == "reference"]
+
+
+def _may_be_unlucky(outcomes: GateOutcomes) -> bool:
+    """Return whether a reference failed, and may pass alone; what timed out each time has run alone already."""
+    statuses = {outcome.status for outcome in _references(outcomes)}
+    return statuses != {Status.TIMEOUT} and any(status.may_be_unlucky for status in statuses)
 
 
 def _machine(outcomes: GateOutcomes) -> list[str]:

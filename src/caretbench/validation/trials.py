@@ -47,7 +47,6 @@ class Trial:
     answers: Iterator[TrialAnswer]
     mutants_tried: int = 0
     runs: int = 0
-    cpu_s: float = 0.0
     killed_at_start: str = ""
     """Name of the throw at the start, if the tests failed on it."""
     throw_passes: bool = False
@@ -109,7 +108,6 @@ def next_answer(trial: Trial) -> TrialAnswer | None:
 
 def verdict_of_result(trial: Trial, answer: TrialAnswer, result: WorkspaceResult) -> Validity | None:
     """Return the verdict that follows from an answer's result; None if another answer must be tried."""
-    trial.cpu_s += result.cpu_s
     if result.status.is_machine_fault:
         return _row(trial, "unverified", f"not_run: {result.reason or result.status.value}")
     passes = result.status is Status.PASSED
@@ -143,7 +141,8 @@ def verdict_without_kill(trial: Trial) -> Validity:
 
 
 def _row(trial: Trial, verdict: Verdict, *reasons: str, **details: str) -> Validity:
-    found = {"mutants_tried": str(trial.mutants_tried), "runs": str(trial.runs), "cpu_s": f"{trial.cpu_s:.2f}"}
+    # No measured times: a build that is stopped and resumed writes the same bytes as an unbroken one.
+    found = {"mutants_tried": str(trial.mutants_tried), "runs": str(trial.runs)}
     if trial.project.flaky_tests:
         found["flaky_tests_left_out"] = ", ".join(trial.project.flaky_tests)
     if trial.project.passed_alone:

@@ -15,8 +15,10 @@ from caretbench.versions import current_text
 
 Verdict = Literal["valid", "unverified", "invalid"]
 
-GATE_VERSION: Final = 2
-"""Version of the rules. 2: a mutant that writes too much (``OUTPUT_LIMIT``) is killed, in programs too."""
+GATE_VERSION: Final = 4
+"""Version of the rules. 2: a mutant that writes too much (``OUTPUT_LIMIT``) is killed, in programs too. 3: questions of
+a tier that position, length or consensus answers are invalid. 4: a reference that fails among other
+programs is decided by three runs alone."""
 
 
 class Validity(Row):

@@ -97,13 +97,41 @@ def test_null_completions_of_the_paper_profile() -> None:
     assert "\nNone\n" in (paper.paper_program("typescript", fields, None) or "")
 
 
-def test_a_cpp_program_without_main_is_wrapped() -> None:
-    program = paper.paper_program(
-        "cpp", {"prefix": "#include <vector>\nint x;", "suffix": "", "assertions": ""}, "x = 1;"
-    )
+def test_a_cpp_header_goes_first_only_where_its_bare_name_occurs_nowhere() -> None:
+    fields = {"prefix": "#include <iostream>\nint main() { std::vector<int> v;", "suffix": "}", "assertions": ""}
+    program = paper.paper_program("cpp", fields, "// a string")
     assert program is not None
-    assert program.count("#include <vector>") == 1
-    assert "int main() {" in program
+    assert program.startswith("#include <cassert>\n#include <algorithm>\n#include <iostream>\nint main() {")
+    wrapped = paper.paper_program("cpp", fields | {"prefix": "void main() {"}, "")
+    assert wrapped is not None
+    assert [wrapped.count(f"#include <{name}>") for name in ("iostream", "vector")] == [2, 2]
+    assert "int main() {\n#include <iostream>" in wrapped
+
+
+@pytest.mark.parametrize(
+    ("program", "variant"),
+    [
+        ("using Newtonsoft.Json;", "release"), ("using Newtonsoft;", None), ("// on Azure", "release"),
+        ("using Xunit;", None), ("using xunit;", "release"), ("using MongoDB.Bson;", None),
+        ("namespace Company.App { }", "release"), ("namespace App.Tests { }", "release"),
+        ("namespace App { } namespace AppTests { }", None), ("class Test { }", None),
+    ],
+)  # fmt: skip
+def test_a_csharp_program_is_a_release_by_its_packages_or_its_first_namespace(
+    program: str, variant: str | None
+) -> None:
+    assert paper.csharp_variant(program) == variant
+
+
+@pytest.mark.data
+def test_the_released_runner_builds_49_references_as_a_release(devbench_data: Path) -> None:
+    problems = load_suite("devbench").load(str(devbench_data)).problems
+    programs = [
+        paper.paper_program("csharp", problem.released, problem.reference) or ""
+        for problem in problems
+        if problem.caret.language == "csharp"
+    ]
+    assert sum(paper.csharp_variant(program) == "release" for program in programs) == 49
 
 
 @pytest.mark.data

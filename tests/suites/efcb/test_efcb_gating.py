@@ -18,13 +18,26 @@ def problem(identity: str = "a", choices: tuple[str, ...] = ("w", "x", "y", "z")
     )  # fmt: skip
 
 
+def balanced(count: int, name: str = "") -> list[Problem]:
+    """Fair questions, whose right letters and texts tell nothing."""
+    found = []
+    for number in range(count):
+        one = problem(f"{name}{number}", reference="ABCD"[number % 4])
+        found.append(one.model_copy(update={"checks": (ChoiceCheck(correct=number % 4),)}))
+    return found
+
+
+def by_reference(problem: Problem, text: str | None) -> Mapping[str, float]:
+    return {"passed": float(text == problem.reference)}
+
+
 def by_letter(problem: Problem, text: str | None) -> Mapping[str, float]:
     return {"passed": float(text == "B")}
 
 
 def test_fair_questions_are_valid_and_decided_once(tmp_path: Path) -> None:
-    gate = QuestionGate(by_letter)
-    problems = [problem(str(number)) for number in range(100)]
+    gate = QuestionGate(by_reference)
+    problems = balanced(100)
     path = tmp_path / "validity.jsonl"
     assert {row.verdict for row in gate.run(problems, path)} == {"valid"}
     unfair = QuestionGate(lambda _problem, _text: {"passed": 1.0})
@@ -33,7 +46,7 @@ def test_fair_questions_are_valid_and_decided_once(tmp_path: Path) -> None:
 
 
 def test_a_small_tier_is_unverified(tmp_path: Path) -> None:
-    many = [problem(str(number)) for number in range(100)]
+    many = balanced(100)
     few = [
         one.model_copy(update={"id": f"r{one.id}", "labels": {"task": "gmcq-easy", "tier": "resistant"}})
         for one in [problem(f"r{number}") for number in range(12)]
@@ -43,11 +56,19 @@ def test_a_small_tier_is_unverified(tmp_path: Path) -> None:
         for turn in range(1, 4)
         for one in [problem(f"t{turn} {number}") for number in range(40)]
     ]
-    rows = QuestionGate(by_letter).run([*many, *few, *turned], tmp_path / "v")
+    rows = QuestionGate(by_reference).run([*many, *few, *turned], tmp_path / "v")
     assert [row.verdict for row in rows] == ["valid"] * 100 + ["unverified"] * 132
     assert rows[100].reasons == (
         "too_small_to_test: gmcq-easy resistant has 12 questions; attacks are tested with 100",
     )
+
+
+def test_a_tier_that_position_answers_is_invalid(tmp_path: Path) -> None:
+    fair, told = balanced(100), [problem(f"told {number}") for number in range(100)]
+    told = [one.model_copy(update={"labels": {"task": "gmcq-hard"}}) for one in told]
+    rows = QuestionGate(by_reference).run([*fair, *told], tmp_path / "v")
+    assert [row.verdict for row in rows] == ["valid"] * 100 + ["invalid"] * 100
+    assert rows[100].reasons == ("shortcut: always B is right in 100.0% of gmcq-hard, chance is 25%",)
 
 
 @pytest.mark.parametrize(
@@ -70,8 +91,8 @@ def test_what_measures_nothing_is_invalid(tmp_path: Path, asked: Problem, passes
 def test_a_question_that_is_asked_twice_is_invalid_the_second_time(tmp_path: Path) -> None:
     first = problem("a")
     second = first.model_copy(update={"id": "b"})
-    others = [problem(str(number)) for number in range(98)]
-    rows = QuestionGate(by_letter).run([first, second, *others], tmp_path / "v")
+    others = balanced(98)
+    rows = QuestionGate(by_reference).run([first, second, *others], tmp_path / "v")
     assert [row.reasons for row in rows[:2]] == [(), ("near_duplicate: a",)]
 
 

@@ -25,40 +25,9 @@ from caretbench.suites.simcopilot.build_types import BuiltTasks, SimCopilotOptio
 from caretbench.suites.simcopilot.mining.tasks import TaskSampling
 from caretbench.suites.simcopilot.task_builder import TaskBuilder
 from caretbench.suites.simcopilot.task_folder import TaskFolder
+from tests.support.shop_project import FILES, JS, JS_TEST, SHOP, written
 
-SHOP = '''\
-def total(orders, limit):
-    """What orders cost; large ones are cheaper."""
-    found = 0
-    for order in orders:
-        if order > limit:
-            found += round(order * 9 / 10)
-        else:
-            found += order
-    return found
-'''
-TESTS = """\
-import unittest
-
-from shop import total
-
-
-class TotalTest(unittest.TestCase):
-    def test_large(self):
-        self.assertEqual(total([10, 200, 30], 100), 220)
-
-    def test_none(self):
-        self.assertEqual(total([], 3), 0)
-"""
-FILES = {"shop.py": SHOP, "test_shop.py": TESTS}
 FEW = SimCopilotOptions(sampling=TaskSampling(limit=4))
-
-
-def written(root: Path, files: dict[str, str]) -> Path:
-    for path, text in files.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
-    return root
 
 
 def built(
@@ -88,7 +57,8 @@ def test_a_project_becomes_tasks_and_does_not_change(engine: WorkspaceExecutor, 
     assert {problem.cluster for problem in result.candidates} == {"shop"}
     check = result.candidates[0].checks[0].model_dump()
     assert (check["minimum_tests"], check["reference_s"]) == (2, 1.0)
-    assert all(float(row.details["cpu_s"]) >= 0 for row in result.verdicts.values() if row.verdict == "valid")
+    valid = [row.details for row in result.verdicts.values() if row.verdict == "valid"]
+    assert all(int(details["runs"]) > 0 and "cpu_s" not in details for details in valid), "times are not repeatable"
     again = built(engine, root, tmp_path / "tasks")  # nothing is left to do
     assert again.task_count == result.task_count
     with pytest.raises(DataError, match="seed"):
@@ -230,22 +200,6 @@ def test_a_build_that_is_killed_goes_on(engine: WorkspaceExecutor, place: Path, 
 
 # --- other languages and runners, as their files tell them -------------------------------------------------------
 
-_JS = """\
-function total(orders, limit) {
-  let found = 0
-  for (const order of orders) {
-    if (order > limit) { found += Math.round(order * 9 / 10) } else { found += order }
-  }
-  return found
-}
-module.exports = { total }
-"""
-_JS_TEST = """\
-const test = require('node:test')
-const assert = require('node:assert')
-const { total } = require('./shop')
-test('large', () => assert.strictEqual(total([10, 200, 30], 100), 220))
-"""
 _CPP = """\
 #include "shop.hpp"
 int total(const std::vector<int>& orders, int limit) {
@@ -294,7 +248,7 @@ _RUN = {
         ("cargo", "rustc"),
         1,
     ),
-    "node --test": ({"shop.js": _JS, "shop.test.js": _JS_TEST}, ("node",), 1),
+    "node --test": ({"shop.js": JS, "shop.test.js": JS_TEST}, ("node",), 1),
     "make test": (
         {
             "Makefile": "test:\n\tg++ -o t shop.cpp shop_test.cpp && ./t\n",

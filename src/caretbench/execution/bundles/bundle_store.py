@@ -65,6 +65,8 @@ def bundle_key(spec: BundleSpec) -> str:
     """Return 16 hexadecimal digits of a hash over a bundle's packages, lock and platform."""
     lock = spec.lock_path.read_text("utf-8") if spec.lock_path else ""
     decides = spec.model_dump(include={"name", "ecosystem", "packages", "optional", "offline_repository"})
+    if not ECOSYSTEMS[spec.ecosystem].holds_system_packages:
+        decides["optional"] = ()
     if spec.exclude_jars:
         decides["exclude_jars"] = spec.exclude_jars
     return sha256_json([decides, lock, ECOSYSTEMS[spec.ecosystem].platform()])[:16]
@@ -97,8 +99,8 @@ def build_bundle(
 ) -> Bundle:
     """Build a bundle unless it is already built; a build that was killed starts again.
 
-    What was downloaded before stays in the package managers' caches. A bundle that lacks system packages is
-    built again when they have come.
+    What was downloaded before stays in the package managers' caches. A bundle that lacks system packages, optional
+    ones too, is built again when they have come.
 
     Args:
         spec: Specification to build.
@@ -110,8 +112,8 @@ def build_bundle(
     """
     ecosystem = ECOSYSTEMS[spec.ecosystem]
     missing = ecosystem.missing(spec)
-    if missing and system_packages == "install":
-        apt_install(missing, progress)
+    if system_packages == "install" and (missing or ecosystem.missing_optional(spec)):
+        apt_install(missing, ecosystem.missing_optional(spec), progress)
         missing = ecosystem.missing(spec)
     if missing and (system_packages != "never" or not ecosystem.optional_system_packages):
         raise BundleError(
@@ -122,7 +124,8 @@ def build_bundle(
         progress(f"{spec.name}: goes without {len(missing)} system packages; to complete it: {apt_line(missing)}")
     with _building(spec) as folder:
         found = _manifest(spec)
-        if found is not None and not (set(found[1].missing) - set(missing)):
+        there = set(spec.optional) - set(ecosystem.missing_optional(spec)) if ecosystem.holds_system_packages else set()
+        if found is not None and set(found[1].missing) <= set(missing) and there <= set(found[1].packages):
             progress(f"{spec.name}: already built")
             return ecosystem.as_bundle(spec, found[1], found[0])
         return _build(spec, ecosystem, missing, folder, progress)

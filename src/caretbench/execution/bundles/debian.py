@@ -11,7 +11,12 @@ from pathlib import Path
 from caretbench.execution.bundles.bundle_model import INSIDE, Bundle, BundleError, BundleManifest, BundleSpec, LinkRule
 from caretbench.execution.bundles.ecosystem import Ecosystem
 from caretbench.execution.bundles.maven import JARS, absent_classes, bundle_class_path
-from caretbench.execution.bundles.system_packages import ProgressCallback, debian_files, debian_versions
+from caretbench.execution.bundles.system_packages import (
+    ProgressCallback,
+    absent_packages,
+    debian_files,
+    debian_versions,
+)
 from caretbench.files import sha256_json
 
 
@@ -20,6 +25,7 @@ class DebianEcosystem(Ecosystem):
 
     content_kind = "class"
     optional_system_packages = True
+    holds_system_packages = True
 
     def platform(self) -> str:
         """Return the processor. Package versions are in the manifest, or read from the system."""
@@ -27,8 +33,7 @@ class DebianEcosystem(Ecosystem):
 
     def missing(self, spec: BundleSpec) -> tuple[str, ...]:
         """Return the packages that are not installed."""
-        present = debian_versions(spec.packages)
-        return tuple(package for package in spec.packages if package not in present)
+        return absent_packages(spec.packages)
 
     def install(self, spec: BundleSpec, folder: Path, progress: ProgressCallback) -> Mapping[str, str]:
         """Copy the jars of a Java bundle; for other languages return the installed versions only."""

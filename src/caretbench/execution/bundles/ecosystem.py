@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from caretbench.execution.bundles.bundle_model import INSIDE, Bundle, BundleError, BundleManifest, BundleSpec
-from caretbench.execution.bundles.system_packages import ProgressCallback
+from caretbench.execution.bundles.system_packages import ProgressCallback, absent_packages
 from caretbench.files import sha256_json
 
 
@@ -18,6 +18,8 @@ class Ecosystem(ABC):
     """Kind of the entries of ``spec.verify``, for messages."""
     optional_system_packages = False
     """True if a bundle without some of the system packages is still useful."""
+    holds_system_packages = False
+    """True if what system packages contain becomes a part of the bundle."""
 
     @abstractmethod
     def platform(self) -> str:
@@ -26,6 +28,10 @@ class Ecosystem(ABC):
     @abstractmethod
     def missing(self, spec: BundleSpec) -> tuple[str, ...]:
         """Return Debian packages that are needed to build the bundle and are not installed."""
+
+    def missing_optional(self, spec: BundleSpec) -> tuple[str, ...]:
+        """Return the optional Debian packages that are not installed."""
+        return absent_packages(spec.optional)
 
     @abstractmethod
     def install(self, spec: BundleSpec, folder: Path, progress: ProgressCallback) -> Mapping[str, str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -62,6 +64,12 @@ def debian_versions(names: tuple[str, ...]) -> Mapping[str, str]:
     return {row[0]: row[1] for row in rows if len(row) == 3 and row[2] == "installed"}
 
 
+def absent_packages(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return those of these Debian packages that are not installed."""
+    present = debian_versions(names) if names else {}
+    return tuple(name for name in names if name not in present)
+
+
 def debian_files(name: str) -> list[Path]:
     """Return the paths a Debian package put on this machine."""
     return [Path(line) for line in run_tool(["dpkg", "-L", name], label=name).splitlines()]
@@ -72,18 +80,45 @@ def apt_line(packages: Iterable[str]) -> str:
     return f"sudo apt-get install --yes --no-install-recommends {' '.join(packages)}"
 
 
-def apt_install(packages: Sequence[str], progress: ProgressCallback) -> None:
-    """Install packages as root or through sudo, or raise BundleError where apt-get is not there or fails."""
+def apt_install(packages: Sequence[str], optional: Sequence[str], progress: ProgressCallback) -> None:
+    """Install packages as root or through sudo, and the optional ones that the release has.
+
+    Raises:
+        BundleError: apt-get is not there, or cannot install one of ``packages``.
+    """
     if shutil.which("apt-get") is None:
-        raise BundleError("this machine has no apt-get; install by its own means: " + " ".join(packages))
-    prefix = [] if os.geteuid() == 0 else ["sudo"]
-    progress(f"installing {len(packages)} system packages with apt-get")
-    quiet = {"DEBIAN_FRONTEND": "noninteractive"}
-    command = ["apt-get", "install", "--yes", "--no-install-recommends", "-qq", *packages]
+        if packages:
+            raise BundleError("this machine has no apt-get; install by its own means: " + " ".join(packages))
+        return
+    known = _apt_candidates((*packages, *optional))
+    if not known >= {*packages, *optional}:  # a new machine has no package lists yet
+        with contextlib.suppress(BundleError):
+            _apt_get("update", "-qq")
+        known = _apt_candidates((*packages, *optional))
+    wanted = [*packages, *(name for name in optional if name in known)]
+    for name in optional:
+        if name not in known:
+            progress(f"{name}: optional, and not in this release")
+    if not wanted:
+        return
+    progress(f"installing {len(wanted)} system packages with apt-get")
+    install = ("install", "--yes", "--no-install-recommends", "-qq", *wanted)
     try:
-        run_tool([*prefix, *command], environment=quiet, label="system packages")
-    except BundleError:
-        # a new machine has no package lists yet
-        run_tool([*prefix, "apt-get", "update", "-qq"], environment=quiet, label="system packages")
-        run_tool([*prefix, *command], environment=quiet, label="system packages")
+        _apt_get(*install)
+    except BundleError:  # old lists name files that the mirror no longer has
+        _apt_get("update", "-qq")
+        _apt_get(*install)
     debian_versions.cache_clear()
+
+
+def _apt_get(*arguments: str) -> None:
+    prefix = [] if os.geteuid() == 0 else ["sudo"]
+    run_tool(
+        [*prefix, "apt-get", *arguments], environment={"DEBIAN_FRONTEND": "noninteractive"}, label="system packages"
+    )
+
+
+def _apt_candidates(names: Sequence[str]) -> set[str]:
+    """Return those of these packages that the configured repositories have, by the package lists here."""
+    shown = run_tool(["apt-cache", "policy", *names], environment={"LC_ALL": "C"}, label="system packages")
+    return set(re.findall(r"^(\S+):\n  Installed: .*\n  Candidate: (?!\(none\))", shown, re.MULTILINE))

@@ -17,6 +17,7 @@ from caretbench.execution.classification import CRITERION_VERSION
 from caretbench.execution.execution_types import ExecutionRequest
 from caretbench.execution.sandbox.bubblewrap import PATH
 from caretbench.execution.workspaces.java_test_command import java_tools_fingerprint
+from caretbench.execution.workspaces.project_tools import tools_of_command
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest
 from caretbench.files import sha256_json
 
@@ -67,7 +68,9 @@ def project_command_key(
         [
             _PROJECT,
             CRITERION_VERSION,
-            request.model_dump(exclude={"id", "patch", "read_only", "stdin", *_empty_new_fields(request)}),
+            request.model_dump(
+                exclude={"id", "patch", "read_only", "stdin", "is_reference", *_empty_new_fields(request)}
+            ),
             *_contents(request),
             sorted((inside, path_fingerprints(place)) for inside, place in request.read_only.items()),
             bundle,
@@ -76,13 +79,14 @@ def project_command_key(
             overlay,
             level,
             *([mark] if (mark := java_tools_fingerprint(request.command)) else []),
+            *_tools(request.command),
         ]
     )
 
 
 def remote_project_command_key(request: WorkspaceRequest, environments: Sequence[object]) -> str:
     """Return the key of a command on other machines; ``environments`` are their tools, one per language."""
-    fields = request.model_dump(mode="json", exclude={"id", "patch", "stdin"})
+    fields = request.model_dump(mode="json", exclude={"id", "patch", "stdin", "is_reference"})
     return sha256_json([_REMOTE_PROJECT, CRITERION_VERSION, fields, *_contents(request), list(environments)])
 
 
@@ -92,8 +96,14 @@ def prepared_project_key(request: WorkspaceRequest, *, bundle: str) -> str:
         [
             _PREPARED, request.snapshot, request.prepare, request.directory, sorted(request.environment.items()),
             sorted(request.read_only.items()), bundle, java_tools_fingerprint(request.prepare), system_fingerprint(),
+            *_tools(request.prepare),
         ]
     )  # fmt: skip
+
+
+def _tools(command: Sequence[str]) -> list[str]:
+    """Return folders and versions of the toolchains that a command names and the package database does not know."""
+    return [f"{tool.root} {tool.version}" for tool in tools_of_command(command)]
 
 
 def folder_fingerprint(path: Path) -> str:

@@ -36,6 +36,13 @@ def is_cacheable(request: ExecutionRequest | WorkspaceRequest, result: Execution
     return not outside and all(one.is_repeatable or (own and one is Status.TIMEOUT) for one in outcomes)
 
 
+def needs_confirmation(request: ExecutionRequest | WorkspaceRequest, result: ExecutionResult | WorkspaceResult) -> bool:
+    """Return whether a reference failed in a way that other programs or a race may have caused, and must run again."""
+    if not request.is_reference or result.runs_alone or not result.status.may_be_unlucky:
+        return False
+    return result.status is not Status.TIMEOUT or not is_cacheable(request, result)
+
+
 def _program_ended_from_outside(result: ExecutionResult) -> bool:
     """Return whether the machine may have ended the program, as a kernel does that is short of memory."""
     killed = result.exit_code is None and result.signal in (None, signal.SIGKILL)

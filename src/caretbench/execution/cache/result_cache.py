@@ -20,6 +20,7 @@ from pydantic import ValidationError
 from caretbench.execution.cache.cache_folders import ARTEFACTS, unusable_cache
 from caretbench.execution.cache.cache_rule import LARGEST, is_cacheable
 from caretbench.execution.cache.staging_folders import folder_digest, remove_abandoned, staging_folder
+from caretbench.execution.cache.use_lock import UseLock
 from caretbench.execution.cache.verdict_database import VerdictDatabase
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, FrozenModel, Status
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, WorkspaceResult
@@ -30,6 +31,10 @@ _Result = TypeVar("_Result", ExecutionResult, WorkspaceResult)
 _NOTED_S = 3600.0
 _LEAST_BYTES = 4 << 20
 _MARK = 32
+_OLDEST = (
+    "key IN (SELECT key FROM (SELECT key, SUM(bytes) OVER (ORDER BY used, key) - bytes AS before FROM verdicts) "
+    "WHERE before < ?)"
+)
 _TABLES = (
     """
 CREATE TABLE IF NOT EXISTS verdicts (
@@ -58,14 +63,6 @@ class CacheStatistics(FrozenModel):
     artefact_bytes: int = 0
 
 
-class PruneStatistics(FrozenModel):
-    """Statistics of a pruning; sizes in bytes."""
-
-    verdicts: int = 0
-    artefacts: int = 0
-    freed_bytes: int = 0
-
-
 class ResultCache:
     """Verdicts in SQLite and artefacts in folders below one folder; threads and processes may share it.
 
@@ -80,6 +77,8 @@ class ResultCache:
         """Folder of all compiled programs."""
         try:
             self.artefacts.mkdir(parents=True, exist_ok=True, mode=0o755)
+            self.use = UseLock(self.folder)
+            """Lock on the use of the cache."""
             self._file = VerdictDatabase(self.folder, _TABLES)
             self._checked = False
             remove_abandoned(self.artefacts)
@@ -203,12 +202,38 @@ class ResultCache:
 
     # --- housekeeping -----------------------------------------------------------------------------------------
 
+    def last_verdict(self) -> float | None:
+        """Return the time of the last use of a verdict; None without verdicts."""
+        [(used,)] = self._file.execute("SELECT MAX(used) FROM verdicts")
+        return used if isinstance(used, float) else None
+
+    def prune_verdicts(
+        self, *, unused_days: float | None = None, keep_bytes: int | None = None, language: str | None = None
+    ) -> tuple[int, int]:
+        """Remove verdicts unused for ``unused_days`` of a ``language``, and the oldest beyond ``keep_bytes``.
+
+        Return their number and size in bytes.
+        """
+        gone = size = 0
+        bounds: list[tuple[str, float | str]] = []
+        if unused_days is not None:
+            bounds.append(("used <= ?", time.time() - unused_days * 86_400))
+        if language is not None:
+            bounds.append(("language = ?", language))
+        if bounds:
+            condition = " AND ".join(text for text, _ in bounds)
+            gone, size = self._delete(condition, tuple(value for _, value in bounds))
+        if keep_bytes is not None and (excess := self.statistics().verdict_bytes - keep_bytes) > 0:
+            oldest, oldest_size = self._delete(_OLDEST, (excess,))
+            gone, size = gone + oldest, size + oldest_size
+        return gone, size
+
     def statistics(self) -> CacheStatistics:
         """Return the statistics of the cache."""
         [(count, size)] = self._file.execute("SELECT COUNT(*), SUM(bytes) FROM verdicts")
         languages = self._file.execute("SELECT CAST(language AS TEXT), COUNT(*) FROM verdicts GROUP BY 1")
         statuses = self._file.execute("SELECT CAST(status AS TEXT), COUNT(*) FROM verdicts GROUP BY 1")
-        artefacts = list(self._kept())
+        artefacts = list(self.programs())
         return CacheStatistics(
             folder=str(self.folder),
             verdicts=count,
@@ -219,71 +244,33 @@ class ResultCache:
             artefact_bytes=sum(size for _, size, _ in artefacts),
         )
 
-    def prune(
-        self, *, unused_days: float | None = None, keep_bytes: int | None = None, language: str | None = None
-    ) -> PruneStatistics:
-        """Remove entries unused for ``unused_days``, all of ``language``, and the oldest beyond ``keep_bytes``.
-
-        A compiled program does not record its language: with ``language`` alone, artefacts stay. ``keep_bytes`` bounds
-        verdicts and artefacts together; artefacts, which can be made again, go first.
-        """
-        verdicts = freed = artefacts = 0
-        bounds: list[tuple[str, float | str]] = []
-        if unused_days is not None:
-            bounds.append(("used < ?", time.time() - unused_days * 86_400))
-        if language is not None:
-            bounds.append(("language = ?", language))
-        if bounds:
-            condition = " AND ".join(text for text, _ in bounds)
-            gone, size = self._delete(condition, tuple(value for _, value in bounds))
-            verdicts, freed = verdicts + gone, freed + size
-        kept = sorted(self._kept())
-        if unused_days is not None and language is None:
-            old = [entry for entry in kept if entry[0] < time.time() - unused_days * 86_400]
-            kept = kept[len(old) :]
-            artefacts, freed = artefacts + len(old), freed + self._remove(old)
-        if keep_bytes is not None:
-            excess = self.statistics().verdict_bytes + sum(size for _, size, _ in kept) - keep_bytes
-            while kept and excess > 0:
-                oldest = kept.pop(0)
-                size = self._remove([oldest])
-                artefacts, freed, excess = artefacts + 1, freed + size, excess - oldest[1]
-            if excess > 0:
-                gone, size = self._delete(
-                    "key IN (SELECT key FROM (SELECT key, SUM(bytes) OVER (ORDER BY used, key) - bytes AS before "
-                    "FROM verdicts) WHERE before < ?)",
-                    (excess,),
-                )
-                verdicts, freed = verdicts + gone, freed + size
-        return PruneStatistics(verdicts=verdicts, artefacts=artefacts, freed_bytes=freed)
-
-    def clear(self) -> PruneStatistics:
-        """Remove everything."""
-        gone, size = self._delete("1", ())
-        kept = list(self._kept())
-        return PruneStatistics(verdicts=gone, artefacts=len(kept), freed_bytes=size + self._remove(kept))
-
     def _delete(self, condition: str, values: tuple[float | str, ...]) -> tuple[int, int]:
         # The condition is one of the texts above; what varies is bound.
         rows = self._file.execute(f"DELETE FROM verdicts WHERE {condition} RETURNING bytes", values)  # noqa: S608
         return len(rows), sum(row[0] for row in rows)
 
-    def _kept(self) -> Iterator[tuple[float, int, Path]]:
-        """Return the time of last use, size and folder of every artefact."""
+    def programs(self) -> Iterator[tuple[float, int, Path]]:
+        """Yield the time of last use, size and folder of every compiled program."""
         for folder in self.artefacts.glob("[0-9a-f][0-9a-f]/*"):
             with contextlib.suppress(OSError):
                 size = sum(file.lstat().st_size for file in folder.rglob("*"))
                 yield folder.stat().st_mtime, size, folder
 
-    def _remove(self, entries: list[tuple[float, int, Path]]) -> int:
-        for _, _, folder in entries:
-            self._discard(folder)
-            self._file.execute("DELETE FROM built WHERE key = ?", (folder.name,))
-        return sum(size for _, size, _ in entries)
+    def remove_program(self, folder: Path) -> None:
+        """Remove a compiled program."""
+        self._discard(folder)
+        self._file.execute("DELETE FROM built WHERE key = ?", (folder.name,))
+
+    def clear(self) -> None:
+        """Remove everything."""
+        self.prune_verdicts(unused_days=0)
+        for _, _, folder in list(self.programs()):
+            self.remove_program(folder)
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the files."""
         self._file.close()
+        self.use.close()
 
 
 @contextlib.contextmanager

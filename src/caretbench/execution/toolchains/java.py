@@ -1,9 +1,10 @@
 """Java runtime: a compile server on ``javax.tools``, and a launcher that detects a program's end.
 
 Under ``default`` a program's file is named after its first public type, and the class with a main method is
-run (the public one first). Under ``paper`` the first ``public class`` names both, else ``TestCase``, and exit
-status 0 is all that counts. Assertions are enabled under both. The JVM's flags for memory and its garbage
-collector are the same under both: they bound what a program may use, and change nothing else.
+run (the public one first). Under ``paper`` the first ``public class`` names both, else ``TestCase``; it is run
+with the name of its package, and exit status 0 is all that counts. Assertions are enabled under both. The JVM's
+flags for memory and its garbage collector are the same under both: they bound what a program may use, and change
+nothing else.
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ OLDEST_JDK = 17
 _TOOLS = "/caretbench/java"
 _SOURCES = ("JavaCompile.java", "CaretBenchLaunch.java", "CaretBenchRehearsal.java")
 _ARCHIVE = "programs.jsa"
-_FIRST_PUBLIC_CLASS = re.compile(r"public class (\w+)")
+_FIRST_PUBLIC_CLASS = re.compile(r"public\s+class\s+(\w+)")
+_PACKAGE = re.compile(r"^\s*package\s+([\w.]+);", re.MULTILINE)
+_RULES = "released main class 2"
+"""Part of the fingerprint; raise it when the same text would run another class. 2: with the name of its package."""
 _NAMED_BY_ITS_PUBLIC_TYPE = "?"
 _COMPILER_HEAP_MB = 1400
 _COMPILER_MB = 400.0
@@ -81,7 +85,7 @@ class JavaRuntime(BaseRuntime):
                 remedy=f"apt-get install openjdk-{OLDEST_JDK}-jdk-headless (or set JAVA_HOME to a newer JDK)",
             )
         texts = [harness_file(self.language, name) for name in _SOURCES]
-        mark = fingerprint(version, str(home), *texts, flags=(*_PROGRAM_JVM, *_ARCHIVED, *_COMPILER_JVM))
+        mark = fingerprint(version, str(home), *texts, flags=(*_PROGRAM_JVM, *_ARCHIVED, *_COMPILER_JVM, _RULES))
         return Toolchain(language=self.language, available=True, version=version, fingerprint=mark)
 
     @cached_property
@@ -155,7 +159,7 @@ class JavaRuntime(BaseRuntime):
         class_path = [ARTEFACT, *self._jars(request)]
         run: tuple[str, ...]
         if not request.rules.sentinel:
-            run = ("-cp", ":".join(class_path), main_class_name(request.source))
+            run = ("-cp", ":".join(class_path), qualified_main_class(request.source))
         else:
             run = ("-cp", ":".join([_TOOLS, *class_path]), "CaretBenchLaunch", f"{ARTEFACT}/main-class")
         heap = f"-Xmx{max(64, request.limits.memory_mb * 3 // 4)}m"
@@ -171,6 +175,12 @@ def main_class_name(source: str) -> str:
     """Return the class that the released runner runs: the first ``public class`` in the text, else ``TestCase``."""
     found = _FIRST_PUBLIC_CLASS.search(source)
     return found[1] if found else "TestCase"
+
+
+def qualified_main_class(source: str) -> str:
+    """Return the name by which the released runner runs that class: with the program's package, if it has one."""
+    package = _PACKAGE.search(source)
+    return ".".join([*([package[1]] if package else []), main_class_name(source)])
 
 
 def jdk_version(home: Path | None) -> str | None:

@@ -19,6 +19,8 @@ from caretbench.execution.toolchains.host_tools import binds_outside_usr, cached
 from caretbench.execution.toolchains.java import OLDEST_JDK, usable_jdk
 
 FOLDER: Final = "/caretbench/java"
+JAVA_EXCLUDED: Final = "CARETBENCH_JAVA_EXCLUDED"
+"""Variable with excluded tests (``CLASS::METHOD``) and excluded source files, one a line."""
 CLASSPATH_FIRST: Final = "CLASSPATH_FIRST"
 """Environment variable: if it is set, the jars of CLASSPATH come before the project's classes."""
 _PROGRAM: Final = "JavaProject"
@@ -56,6 +58,11 @@ class JavaProjectTools(NamedTuple):
 def uses_java_tools(command: Sequence[str]) -> bool:
     """Return whether a command uses the tools of ``/caretbench/java``."""
     return any(f"{FOLDER}/" in word for word in command)
+
+
+def runs_java_tests(command: Sequence[str]) -> bool:
+    """Return whether a command is the Java test command with JUnit."""
+    return command[0] == f"{FOLDER}/test" and not {"--junit", "--junit4"}.isdisjoint(command)
 
 
 def has_default_compiler_options(command: Sequence[str]) -> bool:

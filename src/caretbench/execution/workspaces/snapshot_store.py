@@ -308,23 +308,30 @@ class SnapshotStore:
         Return the freed bytes.
         """
         oldest = time.time() - unused_days * 86_400
-        freed = 0
         with self._locked(fcntl.LOCK_EX):
             for use in self.list():
                 if use.used < oldest:
                     self._remove(self._manifest(use.id))
-            for place in (self.folder / "objects").glob("*/*"):
-                with contextlib.suppress(OSError):
-                    known = place.stat()
-                    if known.st_nlink == 1:
-                        place.unlink()
-                        freed += known.st_size
-        return freed
+            return sum(map(_remove_unreferenced, (self.folder / "objects").glob("*/*")))
 
-    def _remove(self, manifest: Path) -> None:
+    def remove(self, identity: str) -> int | None:
+        """Remove a snapshot and the contents that no other one has; return the freed bytes, None if it is locked."""
+        manifest = self._manifest(identity)
+        with self._locked(fcntl.LOCK_EX):
+            places = set()
+            with contextlib.suppress(OSError, ValidationError):
+                entries = _Manifest.model_validate_json(manifest.read_bytes()).entries.values()
+                places = {self._place(entry) for entry in entries if entry.kind == "file"}
+            if not self._remove(manifest):
+                return None
+            return sum(map(_remove_unreferenced, places))
+
+    def _remove(self, manifest: Path) -> bool:
+        """Remove the tree of a snapshot; return whether it is gone."""
         with contextlib.suppress(OSError), manifest.open("rb") as stream:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(manifest.parent, ignore_errors=True)
+        return not manifest.exists()
 
     def _manifest(self, identity: str) -> Path:
         if len(identity) != 64 or not set(identity) <= set("0123456789abcdef"):
@@ -337,6 +344,16 @@ class SnapshotStore:
         with (self.folder / ".lock").open("ab") as stream:
             fcntl.flock(stream, kind)
             yield
+
+
+def _remove_unreferenced(place: Path) -> int:
+    """Remove a content that no snapshot has, and return the freed bytes."""
+    with contextlib.suppress(OSError):
+        known = place.stat()
+        if known.st_nlink == 1:
+            place.unlink()
+            return known.st_size
+    return 0
 
 
 def _identity(entries: Mapping[str, SnapshotEntry]) -> str:

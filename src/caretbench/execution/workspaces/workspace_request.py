@@ -44,6 +44,7 @@ class WorkspaceRequest(FrozenModel):
     ``CLASSPATH``); the request's own environment takes precedence."""
     tools: str = ""  # free text for further inputs: a part of the cache's key
     repeat: int = 0  # the same command with another number really runs again
+    is_reference: bool = False  # as in a program's request
     results: tuple[str, ...] = ()
     """Files to return, by path or pattern (``*``, ``?``, ``**`` for any number of folders)."""
     junit: tuple[str, ...] = ()
@@ -82,6 +83,7 @@ class WorkspaceResult(FrozenModel):
     placed: PlacementMode = ""
     """Placement of the project in the sandbox: overlay or copy."""
     attempt: int = 1
+    runs_alone: int = 0  # as in a program's result
     cached: bool = False
     reason: str = ""
     refusals: tuple[str, ...] = ()

@@ -17,8 +17,10 @@ from pathlib import Path
 
 from caretbench.errors import DataError
 from caretbench.execution.bundles import Bundle, installed_bundle
+from caretbench.execution.cache.use_lock import UseLock
 from caretbench.execution.execution_types import ProjectTree, Status, WarmSettings
 from caretbench.execution.program_runner import unmet_need
+from caretbench.execution.sandbox.bubblewrap import PATH
 from caretbench.execution.sandbox.host.program_users import NoProgramUsers
 from caretbench.execution.sandbox.package_index.index_policy import IndexPolicy
 from caretbench.execution.sandbox.package_index.index_proxy import IndexProxy
@@ -35,6 +37,7 @@ from caretbench.execution.workspaces.command_results import command_result
 from caretbench.execution.workspaces.java_test_command import INSTALL_JDK, java_project_tools, uses_java_tools
 from caretbench.execution.workspaces.project_patch import PatchChanges, checked_path
 from caretbench.execution.workspaces.project_preparation import ProjectPreparer
+from caretbench.execution.workspaces.project_tools import tool_binds, tool_environment, tools_of_command
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
 from caretbench.execution.workspaces.warm_java_compiler import WarmJavaCompiler
 from caretbench.execution.workspaces.workspace_request import (
@@ -74,6 +77,7 @@ class WorkspaceRunner:
     ) -> None:
         self.sandbox = sandbox or Sandbox()
         self.store = store or SnapshotStore()
+        self._use = UseLock(self.store.folder.parent)
         self.overlay = overlay
         self.overlay_failure = ""
         """Error of the last attempt to mount an overlay, if it failed."""
@@ -176,7 +180,8 @@ class WorkspaceRunner:
             if request.network != "index":
                 return self.sandbox.run(invocation)
             with IndexProxy(self._index) as proxy:
-                ran = self.sandbox.run(replace(invocation, index=proxy))
+                files = {**(invocation.files or {}), **proxy.policy.files}
+                ran = self.sandbox.run(replace(invocation, index=proxy, files=files))
             return ran.model_copy(update={"refusals": tuple(proxy.refusals)})
         except NoProgramUsers as error:  # others have them all now: tried again, and no other row's end
             return SandboxResult(error=str(error))
@@ -220,6 +225,7 @@ class WorkspaceRunner:
             for _, held in self._snapshots.values():
                 held.close()
             self._snapshots.clear()
+        self._use.close()
 
 
 def _invocation(request: WorkspaceRequest, bundle: Bundle | None) -> Invocation:
@@ -228,12 +234,16 @@ def _invocation(request: WorkspaceRequest, bundle: Bundle | None) -> Invocation:
     packages = _environment(bundle) if bundle is not None else {}
     tools = java_project_tools() if uses_java_tools(request.command) else None
     environment = {**_PYTHON, **packages, **request.environment, **_class_path(packages, request.environment)}
+    named = tools_of_command(request.command)
+    variables = tool_environment(named, environment.get("PATH", PATH))
+    environment = {**variables, **environment, **({"PATH": variables["PATH"]} if variables else {})}
     return Invocation(
         request.command,
         limits=request.limits,
         read_only={
             **(bundle.read_only if bundle is not None else {}),
             **(tools.read_only if tools is not None else {}),
+            **tool_binds(named),
             **request.read_only,
         },
         environment=_with_python_path(environment, request.python_path),

@@ -121,7 +121,7 @@ class InspectSuite:
                     future = Future()
                     future.set_result(verdicts.result_without_program(problem))
                 else:
-                    future = self._gatherer.submit(request)
+                    future = self._gatherer.submit(request.model_copy(update={"is_reference": True}))
                 self._references[problem.id] = future
             return future
 

@@ -91,7 +91,6 @@ def _task(suite: str, parameters: Mapping[str, Any]) -> Task:
     from caretbench.inspect.tasks.inspect_suite import inspect_suite
     from caretbench.runs.plans.benchmark import parse_variants
     from caretbench.runs.plans.plan import model_plans
-    from caretbench.suites.selection import Selection
     from caretbench.suites.suite_contexts import suite_context
 
     config = _config(suite, parameters)
@@ -103,7 +102,7 @@ def _task(suite: str, parameters: Mapping[str, Any]) -> Task:
     }  # fmt: skip
     data, prompt, sampling = suite_config.data, model_plan.prompt or "auto", model_plan.sampling
     tested_suite = inspect_suite(suite, data, **scored)
-    selection = Selection(suite_config.select, suite_config.limit, suite_config.per_cell, suite_config.seed)
+    selection = suite_config.selection
     problems = selection.apply(tested_suite.suite, tested_suite.data.problems)
     shown = suite_context([tested_suite.suite], model_plan.context)
     tested_suite.check()

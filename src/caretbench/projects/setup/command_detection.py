@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import fnmatch
+import posixpath
 import re
 import shlex
-import shutil
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from pathlib import PurePosixPath
@@ -13,17 +13,20 @@ from typing import Any, NamedTuple
 
 from caretbench.errors import DataError
 from caretbench.execution.bundles import installed_bundle
+from caretbench.execution.workspaces.project_tools import is_installed
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.files import read_packaged_toml
 from caretbench.problem import ExpectedOutput, TestsCheck
 from caretbench.projects.language_tables import TestCommand, language_commands
+from caretbench.projects.setup.java_sources import java_folders
 from caretbench.projects.setup.package_scripts import missing_programs, test_script
 from caretbench.projects.setup.pytest_settings import pytest_options, without_installed_tests
-from caretbench.projects.setup.python_packages import is_importable, with_python_path
+from caretbench.projects.setup.python_packages import PACKAGES_FOLDER, is_importable, with_python_path
 from caretbench.projects.setup.settings import CheckSettings
 
 _CLASS = re.compile(r"\{class:([^}]+)\}")
-_FOLDERS = re.compile(r"\{folders:([^}]+)\}")
+_JAVA = re.compile(r"\{java:(sources|resources|jars)\}")
+_COMMON = re.compile(r"\{common:([^}]+)\}")
 _SWITCHES = re.compile(r"\{switches:([^}]+)\}")
 _SWITCH = re.compile(
     r"^[ \t]*(?:cmake_dependent_)?option[ \t]*\(\s*"
@@ -121,7 +124,7 @@ def detect_command(snapshot: Snapshot, languages: Collection[str]) -> tuple[Chec
     for row in known_commands():
         if not set(row.languages) & set(languages) or not _fits(snapshot, row):
             continue
-        missing = [tool for tool in row.required_tools if shutil.which(tool) is None]
+        missing = [tool for tool in row.required_tools if not is_installed(tool)]
         if missing:
             lacking = lacking or f"{row.name} would be the command, but {', '.join(missing)} is not installed"
             continue
@@ -149,6 +152,7 @@ def _fits(snapshot: Snapshot, row: TestCommand) -> bool:
         snapshot.entries.keys() >= {*row.required_files}
         and snapshot.entries.keys().isdisjoint(row.absent_files)
         and bool(not row.package_script or test_script(snapshot))
+        and bool(not row.java_tests or java_folders(snapshot).tests)
         and _matches_files(snapshot, row)
         and all(_holds(snapshot, name, pattern) for name, pattern in row.required_text.items())
         and _has_target(snapshot, row)
@@ -177,12 +181,17 @@ def _holds(snapshot: Snapshot, name: str, pattern: str) -> bool:
 
 
 def _filled(snapshot: Snapshot, template: str, between: str = " ") -> str:
-    """Return a row's text with its placeholders replaced: name of a class, folders, CMake options."""
+    """Return a row's text with its placeholders replaced: name of a class, Java folders, CMake options."""
     if "{pytest}" in template:
         template = template.replace("{pytest}", pytest_options(snapshot))
     text = _CLASS.sub(lambda match: _class_name(snapshot, match[1]), template)
-    text = _FOLDERS.sub(lambda match: between.join(_matching(snapshot, match[1], "folder")), text)
+    text = _JAVA.sub(lambda match: between.join(getattr(java_folders(snapshot), match[1])), text)
+    text = _COMMON.sub(lambda match: _common_folder(_matching(snapshot, match[1])), text)
     return _SWITCHES.sub(lambda match: _switches(snapshot, match[1]), text)
+
+
+def _common_folder(paths: Sequence[str]) -> str:
+    return posixpath.commonpath([posixpath.dirname(path) for path in paths])
 
 
 def _switches(snapshot: Snapshot, path: str) -> str:
@@ -200,8 +209,12 @@ def _matching(snapshot: Snapshot, pattern: str, kind: str = "file") -> list[str]
     return sorted(
         path
         for path, entry in snapshot.entries.items()
-        if entry.kind == kind and compiled.fullmatch(path) and "node_modules/" not in path
+        if entry.kind == kind and compiled.fullmatch(path) and not _is_installed(path)
     )
+
+
+def _is_installed(path: str) -> bool:
+    return "node_modules/" in path or path.startswith(f"{PACKAGES_FOLDER}/")
 
 
 def _class_name(snapshot: Snapshot, pattern: str) -> str:

@@ -24,9 +24,10 @@ from caretbench.execution.workspaces.snapshot_archive import (
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WORKSPACE_LIMITS, WorkspaceRequest, WorkspaceResult
+from caretbench.projects.failure_reasons import telling_lines
 from caretbench.projects.project import StoredProject
 from caretbench.projects.runner_options import runs_pytest
-from caretbench.projects.setup import missing_packages, npm_packages, python_packages
+from caretbench.projects.setup import cmake_project, java_packages, missing_packages, npm_packages, python_packages
 from caretbench.projects.setup.command_detection import NamedCheck, detect_command
 from caretbench.projects.setup.settings import CheckSettings
 
@@ -40,6 +41,9 @@ _LACKS = re.compile(
 )
 
 
+_ABSENT_PACKAGES = re.compile(r"missing_dependency: ([\w., -]+?) (?:is|are) not installed")
+_JAVA_PACKAGE = re.compile(r"[a-z_]\w*(?:\.\w+)+")
+_NO_TESTS = re.compile(r"\bno_tests: |\bno tests found\b")
 _NO_FILE = re.compile(r"\bENOENT\b|No such file or directory|FileNotFoundError")
 _RUNNER = re.compile(r"No module named '?(pytest)\b")
 """Missing test runner that has its own bundle."""
@@ -55,25 +59,18 @@ def setup_command(snapshot: Snapshot, languages: Collection[str], checks: Sequen
         parts.append(python_packages.install_command(snapshot, runner))
     if _JAVASCRIPT & set(languages):
         parts.append(npm_packages.install_command(snapshot))
+    if "java" in languages:
+        parts.append(java_packages.install_command(snapshot))
     return " && ".join(part for part in parts if part) or None
 
 
 def resolve_setup(
     requested: str | None, snapshot: Snapshot, languages: Collection[str], checks: Sequence[CheckSettings] = ()
 ) -> str | None:
-    """Return the setup command to run; ``auto`` is replaced by the one derived from the project's files.
-
-    Raises:
-        DataError: the files name no packages.
-    """
+    """Return the setup command to run; ``auto`` becomes the one of the project's files, None if they name nothing."""
     if requested is None or requested.strip() != AUTO:
         return requested
-    found = setup_command(snapshot, languages, checks)
-    if found is None:
-        raise DataError(
-            "--setup auto: the project's files name no packages; omit it, or give the command that installs them"
-        )
-    return found
+    return setup_command(snapshot, languages, checks)
 
 
 def with_setup_hint(
@@ -88,11 +85,8 @@ def with_setup_hint(
     ``setup`` is the setup command that was run, if any.
     """
     message = "; ".join(f"{name}: {reason}" if name else reason for name, reason in faults.items())
-    if ".gitmodules" in snapshot.entries and _NO_FILE.search(message):
-        message += (
-            "; it has git submodules: `git submodule update --init` fetches them; "
-            "or exclude their tests in --test-command"
-        )
+    offered = _offers(message, snapshot, languages)
+    message = "; ".join((message, *offered))
     if not _LACKS.search(message):
         return message
     command = setup_command(snapshot, languages, checks)
@@ -108,6 +102,23 @@ def with_setup_hint(
     alone = _RUNNER.search(message)
     built = f"; `caretbench deps build tools/{alone[1]}` where nothing else is missing" if alone else ""
     return f"{message}; if packages are missing, {added}{built}"
+
+
+def _offers(message: str, snapshot: Snapshot, languages: Collection[str]) -> list[str]:
+    """Return what the files of a project and the distribution offer for its faults."""
+    found = []
+    if ".gitmodules" in snapshot.entries and _NO_FILE.search(message):
+        found.append(
+            "it has git submodules: `git submodule update --init` fetches them; "
+            "or exclude their tests in --test-command"
+        )
+    if "cpp" in languages and _NO_TESTS.search(message):
+        found.append(cmake_project.offered_tests(snapshot))
+    if "java" in languages:
+        listed = (name for names in _ABSENT_PACKAGES.findall(message) for name in names.split(", "))
+        packages = [name for name in listed if _JAVA_PACKAGE.fullmatch(name)]
+        found.append(java_packages.missing_message(snapshot, packages) if packages else "")
+    return [one for one in found if one]
 
 
 def missing_packages_hint(setup: str | None, modules: Sequence[str]) -> str:
@@ -170,7 +181,7 @@ def run_setup(
 
 def _check(result: WorkspaceResult, command: str, snapshot: Snapshot) -> None:
     if result.status is not Status.PASSED:
-        lines = [line for line in (result.stderr.text or result.stdout.text).splitlines() if line.strip()]
+        lines = telling_lines(result.stderr.text) or telling_lines(result.stdout.text)
         refused = "".join(f"; refused: {refusal}" for refusal in result.refusals[:3])
         told = npm_packages.npm_failure(f"{result.stderr.text}\n{result.stdout.text}", snapshot)
         why = result.reason or told or " | ".join(lines[-3:])

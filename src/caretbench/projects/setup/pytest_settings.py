@@ -13,10 +13,15 @@ from caretbench.projects.runner_options import runs_pytest
 from caretbench.projects.setup.project_tables import read_ini, read_toml, strings, sub_table
 from caretbench.projects.setup.python_packages import PACKAGES_FOLDER
 
-_UNWANTED: Final = re.compile(r"--cov\b|--cov[-=]|--no-cov|--numprocesses|--dist\b|-n(?:\d|auto|=|$)|--strict-config$")
+_UNWANTED: Final = re.compile(
+    r"--cov\b|--cov[-=]|--no-cov|--numprocesses|--dist\b|-n(?:\d|auto|=|$)"
+    r"|--max(?:schedchunk|processes|-worker-restart)\b|--strict-config$"
+)
 """Pytest options of coverage and parallel plugins, and one that refuses their settings: pytest fails on them if the
 plugin is missing."""
-_TAKES_VALUE: Final = frozenset({"-n", "--numprocesses", "--dist", "--cov-report", "--cov-config"})
+_TAKES_VALUE: Final = frozenset(
+    {"-n", "--numprocesses", "--dist", "--cov-report", "--cov-config", "--maxschedchunk", "--maxprocesses"}
+)
 _OWN_FILES: Final = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini")
 """Files that are pytest's alone, and so count even if they are empty, in pytest's order."""
 _SHARED_FILES: Final = (("tox.ini", "pytest"), ("setup.cfg", "tool:pytest"))

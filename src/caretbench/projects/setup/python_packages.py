@@ -18,15 +18,13 @@ from caretbench.execution.sandbox.bubblewrap import PATH
 from caretbench.execution.sandbox.program_sandbox import WORK
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.projects.setup.project_tables import read_ini, read_text, read_toml, strings, sub_table
+from caretbench.projects.setup.requirement_files import expanded_requirements, requirement_files
 
 PACKAGES_FOLDER: Final = ".deps"
 """Folder of the project into which a setup installs Python packages; it is on the import path and never mined."""
 _GROUPS: Final[tuple[str, ...]] = ("test", "tests", "testing", "pytest", "unittest")
 _ELSE_GROUPS: Final[tuple[str, ...]] = ("dev", "develop", "development")
 """Names of dependency groups that are used if no group is named after tests."""
-_FILES: Final = re.compile(
-    r"(?:requirements/)?(?:requirements|(?:requirements[-_.])?(?:tests?|testing)(?:[-_.]requirements)?)\.(?:txt|in)"
-)
 _NO_NEED: Final = re.compile(
     r"tox(?:[-_].*)?|nox|ruff|black|isort|flake8.*|mypy|pyright|pylint|pre[-_]commit|twine|build|wheel|sphinx.*|furo|"
     r"coverage|coveralls|codecov|pytest[-_]cov|mkdocs.*|bump.*|towncrier|virtualenv|uv|hatch",
@@ -48,7 +46,7 @@ def import_folders(snapshot: Snapshot) -> tuple[str, ...]:
 
     With installed packages, the root is included if there is no ``src``, so that it precedes an installed copy.
     """
-    own = any(re.fullmatch(r"src/(?:[^/]*/)?[^/]*\.py", path) for path in snapshot.entries)
+    own = any(re.fullmatch(r"src/.*\.py", path) for path in snapshot.entries)
     found = ["src"] if own and "src/__init__.py" not in snapshot.entries else []
     if any(path.startswith(f"{PACKAGES_FOLDER}/") for path in snapshot.entries):
         found = [*(found or ["."]), PACKAGES_FOLDER]  # the mined files precede an installed copy
@@ -102,10 +100,8 @@ def requirements(snapshot: Snapshot, runner: str | None = None) -> tuple[str, ..
     found += [one for name in chosen for one in groups[name]]
     found += _lines(read_ini(snapshot, "tox.ini"), "testenv", "deps")
     own = _plain(str(about.get("name", "")))
-    found = [one.replace("{toxinidir}/", "") for one in found]
-    kept = [one for one in found if _is_needed(one, own) and _is_installable(snapshot, one)]
-    listed = [path for path in sorted(snapshot.entries) if _FILES.fullmatch(path)]
-    kept += [f"-r {path}" for path in listed if snapshot.entries[path].kind == "file"]
+    found += [f"-r {path}" for path in requirement_files(snapshot)]
+    kept = [one for one in expanded_requirements(snapshot, found) if _is_needed(one, own)]
     if runner and not any(_plain(one) == runner for one in kept):
         kept.append(runner)
     return tuple(dict.fromkeys(kept))
@@ -171,12 +167,6 @@ def _is_needed(requirement: str, own: str) -> bool:
         return True
     name = _plain(requirement)
     return bool(name) and name != own and _NO_NEED.fullmatch(name) is None and ":" not in requirement
-
-
-def _is_installable(snapshot: Snapshot, requirement: str) -> bool:
-    """Return False for references to tox's settings and to missing files."""
-    file = requirement.removeprefix("-r ")
-    return "{" not in requirement and (file == requirement or file in snapshot.entries)
 
 
 def _plain(requirement: str) -> str:

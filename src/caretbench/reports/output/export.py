@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Sequence
 
-from caretbench.reports.output.terminal import summary_tables
+from caretbench.reports.output.terminal import notes_on_request, summary_tables
 from caretbench.reports.sections.registry import csv_sections
 from caretbench.reports.summary import Summary
 from caretbench.reports.tables import ReportTable
@@ -37,7 +37,8 @@ def to_markdown(summary: Summary, *, published: bool = False) -> str:
     """Return the tables of the terminal as Markdown."""
     parts = [f"# {summary.suite}: {summary.run}".rstrip(": ")]
     parts += [table_to_markdown(table) for table in summary_tables(summary, published=published)]
-    parts += [f"- {note}" for note in (*summary.warnings, *summary.notes)]
+    requested = notes_on_request(summary) if published else []
+    parts += [f"- {note}" for note in (*summary.warnings, *summary.notes, *requested)]
     return "\n\n".join(parts)
 
 

@@ -32,7 +32,13 @@ def summary_tables(summary: Summary, *, published: bool = False) -> list[ReportT
 def print_summary(summary: Summary, stream: TextIO | None = None, *, published: bool = False) -> None:
     """Print a summary to ``stream``, by default the standard output."""
     notes = [f"Warning: {text}" for text in summary.warnings] + [f"Note: {text}" for text in summary.notes]
+    notes += notes_on_request(summary) if published else []
     print_tables(summary_tables(summary, published=published), notes, stream)
+
+
+def notes_on_request(summary: Summary) -> list[str]:
+    """Return the notes of the sections that are shown only on request."""
+    return [text for section in SECTIONS if section.published for text in section.notes(summary)]
 
 
 def print_tables(found: Sequence[ReportTable], notes: Iterable[str] = (), stream: TextIO | None = None) -> None:

@@ -10,15 +10,9 @@ import polars as pl
 
 from caretbench.problem import Problem
 from caretbench.reports.estimates import ReportValue
-from caretbench.runs.verdict import REFERENCE_PASSED
+from caretbench.runs.verdict import NOT_RUNNABLE, REFERENCE_PASSED, exclusion_cause
 
 REFERENCE_FAILS = "reference does not pass here"
-NOT_RUNNABLE = {
-    "skipped": "toolchain or declared need is missing here",
-    "missing_dependency": "a dependency is missing here",
-}
-"""Causes by status, for problems of which no row has another status."""
-
 SIMILAR = 0.9
 DISSIMILAR = 0.3
 
@@ -83,7 +77,7 @@ def _from_rows(rows: pl.DataFrame) -> dict[str, str]:
         .filter(~pl.col("counted") & pl.col("status").list.eval(pl.element().is_in(list(NOT_RUNNABLE))).list.all())
     )
     return causes | {
-        str(problem): NOT_RUNNABLE[statuses[0]]
+        str(problem): exclusion_cause(statuses[0], {})
         for problem, statuses in never.select("problem_id", "status").iter_rows()
     }
 

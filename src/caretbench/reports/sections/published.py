@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from caretbench.reports.published import (
     PublishedComparison,
     PublishedJudgeScore,
     compare_judge_scores,
     compare_with_published,
+    partial_models,
 )
-from caretbench.reports.section import PagePart, Section, SectionPositions
+from caretbench.reports.report_source import ReportSource
+from caretbench.reports.results.compared_parts import compared_parts
+from caretbench.reports.section import PageBlock, PagePart, PageSource, Section, SectionPositions
 from caretbench.reports.summary import Summary
 from caretbench.reports.tables import (
     ReportTable,
@@ -31,19 +35,39 @@ class PublishedSection(Section):
     part = PagePart("published", "Published", "Published numbers")
     published = True
 
+    def compute(self, source: ReportSource) -> Mapping[str, Any]:
+        """Return the parts of the problems that the paper has numbers for."""
+        suite = str(source.run.manifest.get("suite") or "")
+        return {"compared_parts": compared_parts(source.run, suite)}
+
     def tables(self, summary: Summary) -> Iterable[ReportTable]:
-        """Return a table of rates and similarities, and one of judge scores."""
+        """Return a table for each table of the paper: rates and similarities, then judge scores."""
         judged = _judged_table(compare_judge_scores(summary))
-        return existing_tables([published_table(compare_with_published(summary)), judged])
+        return [*published_tables(compare_with_published(summary)), *existing_tables([judged])]
+
+    def notes(self, summary: Summary) -> Iterable[str]:
+        """Return what is not compared, and at the end how many numbers agree."""
+        rows = compare_with_published(summary)
+        yield from partial_models(summary)
+        yield _agreement(rows)
+
+    def blocks(self, shown: PageSource) -> Sequence[PageBlock]:
+        """Return one block with the tables and the notes."""
+        found = list(self.tables(shown.summary))
+        return [PageBlock(tables=found, notes=list(self.notes(shown.summary)))] if shown.summary.compared_parts else []
 
 
-def published_table(rows: Sequence[PublishedComparison]) -> ReportTable | None:
-    """Return the table of published numbers with those of the run; None without published numbers."""
-    if not rows:
-        return None
+def published_tables(rows: Sequence[PublishedComparison]) -> list[ReportTable]:
+    """Return a table of the paper's numbers with those of the run for each table of the paper."""
+    return [
+        _published_table(name, [row for row in rows if row.table == name])
+        for name in dict.fromkeys(row.table for row in rows)
+    ]
+
+
+def _published_table(name: str, rows: Sequence[PublishedComparison]) -> ReportTable:
     fields = [
         (
-            row.table,
             row.model,
             _part(row),
             row.metric,
@@ -54,13 +78,14 @@ def published_table(rows: Sequence[PublishedComparison]) -> ReportTable | None:
         )
         for row in rows
     ]
-    agreeing = sum(row.agrees for row in rows)
-    heads = ("Table", "Model", "Part", "Metric", "Published", "Ours", "Range of ours", "Published inside")
-    caption = (
-        f"{rows[0].profile} profile; {agreeing} of {len(rows)} published values are in the range of ours. The range "
-        "of a pass rate covers excluded problems: from all failed to all passed."
-    )
-    return table_of("Published numbers and ours", heads, fields, caption)
+    heads = ("Model", "Part", "Metric", "Published", "Ours", "Range of ours", "Published inside")
+    bounds = " The range covers excluded problems: from all failed to all passed."
+    caption = f"{rows[0].profile} profile; {_agreement(rows)}.{bounds if rows[0].metric == 'pass@1' else ''}"
+    return table_of(name, heads, fields, caption)
+
+
+def _agreement(rows: Sequence[PublishedComparison]) -> str:
+    return f"{sum(row.agrees for row in rows)} of {len(rows)} cells agree"
 
 
 def _part(row: PublishedComparison | PublishedJudgeScore) -> str:
@@ -81,12 +106,12 @@ def _judged_table(rows: Sequence[PublishedJudgeScore]) -> ReportTable | None:
     if not rows:
         return None
     fields = [
-        (row.table, row.model, _part(row), row.criterion, row.grader, score_field(row.printed), score_field(row.ours))
+        (row.model, _part(row), row.criterion, row.grader, score_field(row.printed), score_field(row.ours))
         for row in rows
     ]
     return table_of(
-        f"Published judge scores and ours ({', '.join(dict.fromkeys(row.validity for row in rows))})",
-        ("Table", "Model", "Part", "Criterion", "Grader here", "Published", "Ours"),
+        f"{rows[0].table} ({', '.join(dict.fromkeys(row.validity for row in rows))})",
+        ("Model", "Part", "Criterion", "Grader here", "Published", "Ours"),
         fields,
         (
             "Not a reproduction: the paper's judge was o3-mini with another prompt, and its judgements are not "

@@ -101,8 +101,8 @@ class SuiteConfig(_Table):
     """Number of problems in total: a seeded sample, spread over the suite's cells, without overlapping spans."""
     per_cell: int | None = Field(default=None, ge=1)
     """Number of problems of each cell, the first ones."""
-    seed: int = 0
-    """Seed of the sample that ``limit`` draws."""
+    seed: int | None = None
+    """Seed of the sample that ``limit`` draws; 0 by default."""
     policy: str | tuple[str, ...] | None = None
     profile: str = "default"
     variants: tuple[str, ...] = ()
@@ -110,8 +110,8 @@ class SuiteConfig(_Table):
 
     @property
     def selection(self) -> Selection:
-        """Selection of problems."""
-        return Selection(self.select, self.limit, self.per_cell, self.seed)
+        """Selection of problems; ValueError if there is a seed without a limit."""
+        return Selection.from_options(self.select, self.limit, self.per_cell, self.seed)
 
 
 class RunConfig(_Table):

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import resources
 from typing import Any
 
-_MAIN = re.compile(r"\bmain\s*\(")
+_NAMESPACE = re.compile(r"namespace\s+([\w.]+)")
 
 
 @cache
@@ -39,25 +39,30 @@ def _compiled(released: Mapping[str, str], completion: str) -> str:
 
 
 def _cpp(released: Mapping[str, str], completion: str) -> str:
+    """Join a C++ program: a header goes first if its bare name occurs nowhere; without ``int main(`` it is wrapped."""
+    headers = _settings()["cpp"]["headers"]
     program = _compiled(released, completion)
-    headers = [name for name in _settings()["cpp"]["headers"] if f"#include <{name}>" not in program]
-    includes = "".join(f"#include <{name}>\n" for name in headers)
-    if not _MAIN.search(program):
-        return f"{includes}int main() {{\n{program}\nreturn 0;\n}}\n"
+    program = _includes(name for name in headers if name not in program) + program
+    if "int main(" not in program:
+        return f"{_includes(headers)}int main() {{\n{program}\n{released['assertions']}\nreturn 0;\n}}\n"
     if released["assertions"].strip():
         head, found, tail = program.rpartition("return ")
         if found:
             program = f"{head}{released['assertions']}\n{found}{tail}"
-    return includes + program
+    return program
+
+
+def _includes(names: Iterable[str]) -> str:
+    return "".join(f"#include <{name}>\n" for name in names)
 
 
 def csharp_variant(program: str) -> str | None:
     """Return ``release`` if the released runner would build the program with ``-c Release``, else None."""
     settings = _settings()["csharp"]
-    if any(mark in program for mark in settings["release_marks"]):
-        return "release"
-    names = "|".join(settings["release_namespaces"])
-    return "release" if re.search(rf"namespace\s+[\w.]*({names})", program) else None
+    namespace = _NAMESPACE.search(program)  # of several, the first one decides
+    names = namespace[1] if namespace else ""
+    marked = any(mark in program for mark in settings["release_marks"])
+    return "release" if marked or any(name in names for name in settings["release_namespaces"]) else None
 
 
 def paper_program(language: str, released: Mapping[str, str], completion: str | None) -> str | None:

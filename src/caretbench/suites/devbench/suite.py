@@ -35,6 +35,8 @@ class DevBenchProfile(ProfileRules):
         default=Limits(),
         said=("30 s of CPU, 60 s of wall time", "15 s of CPU, 60 s of wall time"),
     )
+    # 2: as the released runner in Java packages, headers of C++ and builds of C#.
+    programs = ProfileRule("Version of the rules that make programs of answers", paper=2, default=1)
     first_lines = ProfileRule(
         "Texts compared by similarity",
         paper=True,

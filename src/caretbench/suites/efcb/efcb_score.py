@@ -16,6 +16,7 @@ import numpy as np
 from caretbench.metrics.intervals import CONFIDENCE, RESAMPLES, Interval, wilson
 from caretbench.metrics.resampling import MIN_CLUSTERS, Floats
 from caretbench.suites.efcb.choice_positions import CHOICE_COUNT
+from caretbench.suites.score_formulas import ScoreFormula
 
 EASY_TASK: Final = "gmcq-easy"
 HARD_TASK: Final = "gmcq-hard"
@@ -82,6 +83,15 @@ def _published(easy: N, hard: N, masked: N, reverse: N, hallucination: N) -> N:
     columns under each other's headings; taken literally it would give negative scores.
     """
     return (easy + hard + masked / MAX_JUDGED_SCORE + reverse / MAX_JUDGED_SCORE + 1 - hallucination) / len(TASKS)
+
+
+PUBLISHED_FORMULA: Final = ScoreFormula(
+    title="EFCB score",
+    text="(gmcq-easy + gmcq-hard + mpr-gen / 10 + reverse-qa / 10 + (1 - reverse-qa-hallu)) / 5",
+    maxima={task: 1.0 if task in BINARY_TASKS else MAX_JUDGED_SCORE for task in TASKS},
+    compute=lambda averages: _published(*(averages[task] for task in TASKS)),
+)
+"""The paper's score of the averages of the five tasks."""
 
 
 def _corrected(easy: N, hard: N, masked: N, reverse: N, hallucination: N, floor: N) -> N:

@@ -51,9 +51,14 @@ def main_language(rendered: RenderedPatch) -> str:
 
 def common_labels(pull: PullRequest, rendered: RenderedPatch, task: str, tier: str) -> dict[str, Label]:
     """Return the labels of every task: ``task``, ``tier`` (if any), ``repository``, ``language``, sizes."""
+    return patch_labels(pull.repo, rendered, task, tier)
+
+
+def patch_labels(repository: str, rendered: RenderedPatch, task: str, tier: str) -> dict[str, Label]:
+    """Return the labels of a problem about a rendered patch of a repository."""
     labels: dict[str, Label] = {
         "task": task,
-        "repository": pull.repo,
+        "repository": repository,
         "language": main_language(rendered),
         "patch_lines": float(rendered.lines),
         "patch_characters": float(rendered.characters),

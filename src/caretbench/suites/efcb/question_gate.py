@@ -1,19 +1,21 @@
 """The gate for questions, which checks problems with the suite's own measures and runs nothing.
 
-A choice problem is valid if its four patches differ, the reference letter is right, and empty answers and other
-letters are wrong. It is ``unverified`` if its tier is too small to test attacks. A judged problem is valid if the
-reference has the best measure, the empty answer the worst, and copying is well below.
+A choice problem is valid if its four patches differ, the reference letter is right, empty answers and other letters are
+wrong, and neither position nor length nor consensus answers its tier above chance. It is ``unverified`` if its tier is
+too small to test attacks. A judged problem is valid if the reference has the best measure, the empty answer the worst,
+and copying is well below.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from caretbench.problem import ChoiceCheck, Problem, Question
 from caretbench.suites.efcb.attacks.attack_accuracy import MIN_QUESTIONS
+from caretbench.suites.efcb.attacks.leak_report import shape_leaks
 from caretbench.suites.efcb.choice_positions import LETTERS
 from caretbench.validation.validity import ResumableGate, Validity
 
@@ -37,12 +39,15 @@ class QuestionGate(ResumableGate):
         for problem in all_problems or problems:
             first.setdefault(_shown(problem), problem.id)
         sizes = Counter(map(_tier, all_problems or problems))
+        shortcuts = _shortcuts(all_problems or problems) if problems else {}
         for problem in problems:
             twin = first[_shown(problem)]
-            yield self._verdict(problem, "" if twin == problem.id else twin, sizes[_tier(problem)])
+            known = [f"near_duplicate: {twin}"] if twin != problem.id else []
+            known += shortcuts.get(_tier(problem)[:3], [])
+            yield self._verdict(problem, known, sizes[_tier(problem)])
 
-    def _verdict(self, problem: Problem, twin: str, size: int) -> Validity:
-        reasons = [*([f"near_duplicate: {twin}"] if twin else []), *self._faults(problem)]
+    def _verdict(self, problem: Problem, known: Sequence[str], size: int) -> Validity:
+        reasons = [*known, *self._faults(problem)]
         doubts = [] if reasons else list(_doubts(problem, size))
         return Validity(
             problem_id=problem.id,
@@ -95,6 +100,17 @@ class QuestionGate(ResumableGate):
 def _tier(problem: Problem) -> tuple[str, ...]:
     """Return the labels of questions that are tested together: task, tier, query variant and order of choices."""
     return tuple(str(problem.labels.get(name, "")) for name in ("task", "tier", "query", "rotation"))
+
+
+def _shortcuts(problems: Sequence[Problem]) -> dict[tuple[str, ...], list[str]]:
+    """Return the reasons against tiers whose questions position, length or consensus answer above chance."""
+    found: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for leak in shape_leaks(problems):
+        if leak.exceeds_limit and not leak.has_too_few_questions:
+            found[leak.task, leak.tier, leak.query].append(
+                f"shortcut: {leak.attack} is right in {leak.accuracy:.1%} of {leak.task}, chance is {leak.chance:.0%}"
+            )
+    return found
 
 
 def _doubts(problem: Problem, size: int) -> Iterator[str]:

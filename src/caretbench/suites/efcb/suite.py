@@ -16,7 +16,8 @@ from caretbench.suites import register
 from caretbench.suites.base import Suite
 from caretbench.suites.build_models import BuildModels
 from caretbench.suites.efcb import baselines, build, choice_answers
-from caretbench.suites.efcb.efcb_score import HALLUCINATION_TASK, MASKED_TASK
+from caretbench.suites.efcb.attacks.leak_report import shortcut_report
+from caretbench.suites.efcb.efcb_score import HALLUCINATION_TASK, MASKED_TASK, PUBLISHED_FORMULA
 from caretbench.suites.efcb.open_answers.masked_answers import parse_masked_answer
 from caretbench.suites.efcb.open_answers.masked_problems import WHOLE_PATCH_TIER
 from caretbench.suites.efcb.open_answers.masked_scores import masked_scores
@@ -30,8 +31,11 @@ from caretbench.suites.efcb.options import EfcbProfile
 from caretbench.suites.efcb.output.build_folder import EfcbFolder
 from caretbench.suites.efcb.problem_metadata import SUITE_NAME as NAME
 from caretbench.suites.efcb.question_gate import QuestionGate
+from caretbench.suites.efcb.released.released_problems import released_problems
+from caretbench.suites.efcb.released.released_rows import LAYOUT, released_files
 from caretbench.suites.efcb.starter_set import starter_problems
 from caretbench.suites.efcb.tables import data_tables
+from caretbench.suites.efcb.tables.leak_tables import leak_tables
 from caretbench.suites.efcb.tables.result_tables import result_tables
 from caretbench.suites.suite_types import BuildResult, Measurement, ProblemSet, Stratification, Table
 
@@ -55,18 +59,26 @@ class Efcb(Suite):
         heat_maps=(("task", "repository"),),
     )
     profile_rules = EfcbProfile
+    score_formula = PUBLISHED_FORMULA
     baselines = baselines.BASELINES
     build_about = "merged changes: a clone, OWNER/NAME at GitHub, or a file of changes mined before"
     build_options = build.OPTIONS
 
     def load(self, source: str) -> ProblemSet:
-        """Load ``starter``, or a folder that ``caretbench build efcb`` wrote."""
+        """Load ``starter``, a folder that ``caretbench build efcb`` wrote, or one with the released layout."""
         if source == "starter":
             return ProblemSet.of("starter", starter_problems.load_starter_problems())
         root = Path(source)
+        expected = f"a folder that caretbench build efcb wrote, or one with the released {LAYOUT}"
         if not root.is_dir():
-            raise DataError(f"{source}: no such folder; use starter, or a folder that caretbench build efcb wrote")
-        return ProblemSet.of(root.resolve().name, EfcbFolder(root).read_problems())
+            raise DataError(f"{source}: no such folder; use starter, {expected}")
+        if EfcbFolder(root).has_build():
+            problems = EfcbFolder(root).read_problems()
+        elif files := released_files(root):
+            problems = released_problems(files)
+        else:
+            raise DataError(f"{source}: no data of EFCB in this folder; use starter, {expected}")
+        return ProblemSet.of(root.resolve().name, problems)
 
     def build(
         self,
@@ -88,10 +100,12 @@ class Efcb(Suite):
         return build.build(sources, output, options, progress)
 
     def data_tables(self, source: str) -> tuple[Table, ...]:
-        """Return repositories and questions, as the paper's Tables 2 and 3."""
+        """Return repositories and questions, as the paper's Tables 2 and 3, and the leak report."""
         loaded = self.load(source)
-        facts = {} if source == "starter" else EfcbFolder(Path(source)).repositories()
-        return (*data_tables.data_tables(loaded.problems, facts),)
+        folder = None if source == "starter" else EfcbFolder(Path(source))
+        facts = folder.repositories() if folder else {}
+        leaks = (folder.read_leaks() if folder else []) or shortcut_report(loaded.problems)
+        return (*data_tables.data_tables(loaded.problems, facts), *leak_tables(leaks))
 
     def request(self, problem: Problem, text: str | None, profile: Profile) -> None:
         """Return None: nothing is executed."""

@@ -29,7 +29,7 @@ OPTIONS: Final = (
     Option("exclude", StringList, "Pattern of paths that are not mined; may be repeated.", "build", metavar="PATTERN",
            help_group=_PROJECT),
     Option("setup", str, "Command that installs dependencies, run once with access to package indexes. auto: from the "
-           "project's files (Python, JavaScript, TypeScript).", "build", help_group=_PROJECT),
+           "project's files (Python, JavaScript, TypeScript, Java).", "build", help_group=_PROJECT),
     Option("index", StringList, "Package index for --setup: a variable (PIP_INDEX_URL, npm_config_registry, …) or a "
            "host; may be repeated.", "build", metavar="[NAME=]ADDRESS", help_group=_PROJECT),
     Option("test_command", str, "Command that runs the tests. Default: from caretbench.toml or the project's files.",

@@ -1,6 +1,7 @@
 """Builder of a folder of tasks from a project: snapshot, test runs, mining, reach, gate.
 
-Candidates are written at once, verdicts one by one. An interrupted build is resumed from these files.
+Candidates are written at once, verdicts one by one, results of set-up and test runs as they come. An interrupted build
+is resumed from these files.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from caretbench.extraction.policies import policy
 from caretbench.files import RowAppender, write_rows
 from caretbench.problem import Problem
 from caretbench.projects.answer_requests import check_key, check_request, file_splice
+from caretbench.projects.build_steps import BuildSteps, StoringEngine
 from caretbench.projects.project import (
     AnalysedProject,
     StoredProject,
@@ -63,11 +65,18 @@ class TaskBuilder:
     progress: Progress = lambda _step, _added, _total: None
     _known: dict[str, ProjectCheck] = field(default_factory=dict, repr=False)
     """Results of the project's own tests in this process, by command."""
+    _steps: BuildSteps = field(default_factory=BuildSteps, repr=False)
+    """Results of this build's steps, with those of earlier attempts."""
 
     @property
     def store(self) -> SnapshotStore:
         """The store of snapshots."""
         return self.engine.workspace_runner.store
+
+    @property
+    def _storing_engine(self) -> StoringEngine:
+        """The engine of the build's own steps, which repeats nothing that an earlier attempt has done."""
+        return StoringEngine(self.engine, self._steps)
 
     def build(self, root: Path, folder: TaskFolder, options: SimCopilotOptions) -> BuiltTasks:
         """Build the folder, or resume its build.
@@ -79,15 +88,20 @@ class TaskBuilder:
         settings = read_settings(root) if root.is_dir() else ProjectSettings()
         project = store_project(root, self.store, settings.ignore)
         with folder_lock(folder.path):
+            self._steps = BuildSteps(folder.steps_path)
             stored_options = _stored(options, settings, project.snapshot.id)
             manifest = self._existing_manifest(folder, stored_options, options.sampling.seed)
             if manifest is None:
-                manifest = self._mine(root, project, settings, folder, options)
+                with self._steps.keeping_setup():
+                    manifest = self._mine(root, project, settings, folder, options)
             candidates = tuple(folder.candidates())
             if self.validate:
                 self._decide(folder, candidates)
+                folder.sort_validity(candidates)
             verdicts = folder.validity()
             tasks = folder.write_problems(unverified=options.unverified) if self.validate else 0
+            if self.validate:
+                self._steps.remove()
         return BuiltTasks(manifest, candidates, verdicts, tasks)
 
     def _existing_manifest(self, folder: TaskFolder, current: dict[str, JsonValue], seed: int) -> BuildManifest | None:
@@ -164,22 +178,31 @@ class TaskBuilder:
             failing_tests=runs.failing_tests,
             order_dependent=runs.order_dependent,
         )
+        for command, found in self._known.items():
+            self._steps.store_check(command, found)
         folder.write_manifest(manifest)
         return manifest
 
     def _set_up(self, project: StoredProject, command: str, checks: Sequence[CheckSettings]) -> StoredProject:
         self.progress("setup", 0, 1)
         bundle = next((check.bundle for check in checks if check.bundle), None)
-        project = run_setup(self.engine, project, command, bundle)
+        inputs = (project.snapshot.id, command, bundle or "")
+        snapshot = self._steps.set_up(
+            self.store, inputs, lambda: run_setup(self.engine, project, command, bundle).snapshot
+        )
         self.progress("setup", 1, None)
-        return project
+        return StoredProject(snapshot, project.files, project.excluded)
 
     def _reference_runs(self, snapshot: str, checks: Sequence[NamedCheck], options: SimCopilotOptions) -> ReferenceRuns:
         title = "tests as they are"
         self.progress(title, 0, len(checks))
         insists = options.all_tests
         found = run_checks(
-            self.engine, snapshot, checks, lambda done: self.progress(title, done, None), exclude_failing=not insists
+            self._storing_engine,
+            snapshot,
+            checks,
+            lambda done: self.progress(title, done, None),
+            exclude_failing=not insists,
         )
         for check in found.project_checks.values():
             slow = f" (mostly {', '.join(check.slow_tests[:_NAMED])})" if check.slow_tests else ""
@@ -237,7 +260,7 @@ class TaskBuilder:
     def _reached(self, entry: NamedCheck, snapshot: str, own: set[str]) -> StatementReach:
         self.progress("reach", 0, None)
         request = check_request(entry.check_for(*own), snapshot)
-        reach = measure_reach(self.engine, request, own, store=self.store)
+        reach = measure_reach(self._storing_engine, request, own, store=self.store)
         self.progress("reach", len(own), None)
         return reach
 
@@ -246,7 +269,7 @@ class TaskBuilder:
         if not reach.all_tests:
             return self._fast(problems, entry, reach)
         self.progress("tests of tasks", 0, None)
-        found = select_tests(self.engine, problems, entry.check, reach)
+        found = select_tests(self._storing_engine, problems, entry.check, reach)
         self.progress("tests of tasks", len(found.project_checks), None)
         self._known |= found.project_checks
         return found.problems
@@ -258,7 +281,7 @@ class TaskBuilder:
         if not slow:
             return problems
         self.progress("slow tests, excluded where faster ones reach the same lines", len(slow), None)
-        found = without_slow_tests(self.engine, problems, entry.check, reach, slow, store=self.store)
+        found = without_slow_tests(self._storing_engine, problems, entry.check, reach, slow, store=self.store)
         self._known |= found.project_checks
         return found.problems
 
@@ -280,9 +303,9 @@ class TaskBuilder:
 
     def _project(self, request: WorkspaceRequest) -> ProjectCheck | None:
         """Return the result of the project's own tests; selected tests, which passed among all, run once more."""
-        known = self._known.get(repr(request))
+        known = self._known.get(repr(request)) or self._steps.check(repr(request))
         if known is None and has_selected_tests(request):
-            return check_project(self.engine, request, runs=1)
+            return check_project(self._storing_engine, request, runs=1)
         return known
 
 

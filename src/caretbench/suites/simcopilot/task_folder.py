@@ -77,6 +77,8 @@ class TaskFolder:
         self.candidates_path = path / "candidates.jsonl"
         self.validity_path = path / "validity.jsonl"
         self.problems_path = path / "problems.jsonl"
+        self.steps_path = path / ".steps.jsonl"
+        """Results of an unfinished build's steps; hidden, and removed at its end."""
 
     def snapshot_path(self, identity: str) -> Path:
         """Return the folder of a snapshot.
@@ -119,6 +121,11 @@ class TaskFolder:
         if not self.validity_path.exists():
             return {}
         return {row.problem_id: row for row in read_rows(self.validity_path, Validity, allow_partial_last_line=True)}
+
+    def sort_validity(self, candidates: Sequence[Problem]) -> None:
+        """Write the verdicts in the order of the candidates; they are appended in the order of decision."""
+        known = self.validity()
+        write_rows(self.validity_path, (known[problem.id] for problem in candidates if problem.id in known))
 
     def write_problems(self, *, unverified: bool = False) -> int:
         """Write ``problems.jsonl`` and return the number of tasks: valid candidates, and optionally unverified ones."""

@@ -1,4 +1,4 @@
-"""Package indexes that pip, uv and npm are configured with on this machine, by environment variables and files.
+"""Package indexes that pip, uv, npm and Maven are configured with on this machine, by variables and files.
 
 A set-up command sees neither, so they are read here and passed to the sandbox as settings. Only addresses of the kinds
 ``https`` and ``http`` count: folders of this machine cannot be reached from a sandbox. Malformed files are ignored, as
@@ -17,6 +17,14 @@ from typing import Any, Final, NamedTuple
 
 from caretbench.errors import DataError
 from caretbench.execution.sandbox.package_index.index_policy import INDEX_SETTINGS, IndexPolicy, index_policy
+from caretbench.execution.sandbox.package_index.maven_settings import (
+    MIRROR_SETTING,
+    SETTINGS_INSIDE,
+    MavenMirror,
+    MavenRepositories,
+    configured_repositories,
+    settings_file,
+)
 from caretbench.execution.sandbox.package_index.npm_configuration import NPM_REGISTRY, npm_registries
 
 _SCHEMES: Final = ("https://", "http://")
@@ -26,10 +34,14 @@ _PIP_SECTIONS: Final = ("global", "install")
 
 
 class ConfiguredIndexes(NamedTuple):
-    """Package indexes by setting (``PIP_INDEX_URL``: addresses), and further hosts with files, such as wheels."""
+    """Package indexes by setting (``PIP_INDEX_URL``: addresses), further hosts with files, and configuration files.
+
+    ``files`` are texts by their path inside the sandbox, for tools that read addresses from files alone.
+    """
 
     settings: Mapping[str, str]
     hosts: tuple[str, ...] = ()
+    files: Mapping[str, str] = {}
 
 
 IndexReader = Callable[[Mapping[str, str]], ConfiguredIndexes]
@@ -53,11 +65,12 @@ def configured_index_policy(
     Raises:
         DataError: a given setting or host is wrong.
     """
-    variables = os.environ if environment is None else environment
+    variables = {**(os.environ if environment is None else environment), **settings}
     found = [*(read(variables) for read in INDEX_READERS), npm_indexes(variables, project)]
     configured = {name: value for one in found for name, value in one.settings.items()}
     further = (*hosts, *(host for one in found for host in one.hosts))
-    return index_policy({**configured, **settings}, further)
+    files = {path: text for one in found for path, text in one.files.items()}
+    return index_policy({**configured, **settings}, further).model_copy(update={"files": files})
 
 
 def pip_indexes(environment: Mapping[str, str]) -> ConfiguredIndexes:
@@ -151,5 +164,15 @@ def _reachable(settings: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in found.items() if value}
 
 
-INDEX_READERS: Final[tuple[IndexReader, ...]] = (pip_indexes, uv_indexes)
+def maven_indexes(environment: Mapping[str, str]) -> ConfiguredIndexes:
+    """Return Maven's repositories: the mirror that ``MAVEN_MIRROR_URL`` names for all, else those of its settings."""
+    found = configured_repositories(environment)
+    named = next(_addresses(environment.get(MIRROR_SETTING, "")), None)
+    if named is not None:
+        found = MavenRepositories((MavenMirror("named", "*", named),))
+    files = {SETTINGS_INSIDE: settings_file(found)} if found.addresses else {}
+    return ConfiguredIndexes({}, tuple(_addresses(" ".join(found.addresses))), files)
+
+
+INDEX_READERS: Final[tuple[IndexReader, ...]] = (pip_indexes, uv_indexes, maven_indexes)
 """Readers of all tools. A new tool adds its reader here, and its settings to ``INDEX_SETTINGS``."""

@@ -27,7 +27,7 @@ PROXY_PORT = 3128
 
 INDEX_SETTINGS = (
     "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL",
-    "npm_config_registry", "GOPROXY",
+    "npm_config_registry", "GOPROXY", "MAVEN_MIRROR_URL",
 )  # fmt: skip
 """Settings that name package indexes; several are separated by spaces, ``,`` or ``|``."""
 
@@ -36,6 +36,7 @@ _CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 _CERTIFICATE_SETTINGS = (
     "SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS",
 )  # fmt: skip
+_HOME = "/tmp/home"  # noqa: S108  of set-up commands, inside the sandbox
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -62,6 +63,7 @@ class IndexPolicy(FrozenModel):
 
     hosts: tuple[IndexHost, ...] = Field(default_factory=public_index_hosts)
     settings: Mapping[str, str] = Field(default_factory=dict)  # environment of the tools, without keys
+    files: Mapping[str, str] = Field(default_factory=dict)  # configuration of the tools, by path inside
     concurrent_connections: int = 64  # at a time
     max_connections: int = 5_000  # in all, for one command
     max_head_bytes: int = 16 << 10  # of a request's head
@@ -144,6 +146,8 @@ def proxy_environment(policy: IndexPolicy) -> dict[str, str]:
     """Return variables that point pip, uv, npm, Maven, Go, curl and apt to the proxy and its certificates."""
     proxy = f"http://127.0.0.1:{PROXY_PORT}"
     java = " ".join(f"-D{scheme}.proxyHost=127.0.0.1 -D{scheme}.proxyPort={PROXY_PORT}" for scheme in ("http", "https"))
+    if policy.files:  # Maven reads its settings below this folder, and does not ask HOME for it
+        java += f" -Duser.home={_HOME}"
     names = (
         "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "npm_config_proxy", "npm_config_https_proxy",
     )  # fmt: skip

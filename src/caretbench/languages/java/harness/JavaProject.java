@@ -39,6 +39,10 @@ import javax.tools.ToolProvider;
  * Compiles a project of plain sources and runs its tests, in one virtual machine.
  *
  * <p>usage: JavaProject [--prepare] [--sources FOLDER...] [--javac=OPTION...] (--main CLASS | --junit [CLASS...])
+ *     [--all-failures]
+ *
+ * <p>The lines of the variable CARETBENCH_JAVA_EXCLUDED name tests that do not count, CLASS::METHOD, and files that are
+ * not compiled. With --all-failures, files that do not compile are named and left alone, and all tests run.
  *
  * <p>With --prepare it only compiles, and keeps beside the classes what they were made of. From then on only changed
  * files are compiled again, as long as nothing of them changes but bodies of methods: no other file's classes depend on
@@ -53,6 +57,9 @@ final class JavaProject {
     private static final Path CLASSES = PLACE.resolve("classes");
     private static final Path KEPT = PLACE.resolve("sources");
     private static final Path DECLARED = PLACE.resolve("declared");
+    private static final List<String> EXCLUDED =
+            System.getenv().getOrDefault("CARETBENCH_JAVA_EXCLUDED", "").lines().toList();
+    private static final int ROUNDS = 20;
     private static final Path INDEX = PLACE.resolve("index");
 
     public static void main(String[] arguments) throws Throwable {
@@ -61,21 +68,24 @@ final class JavaProject {
         if (options.containsKey("--prepare")) {
             System.exit(project.prepare() ? 0 : 1);
         }
-        if (!project.compile()) {
+        if (!(options.containsKey("--all-failures") ? project.compileWhatCompiles() : project.compile())) {
             System.exit(1);
         }
         ClassLoader.getSystemClassLoader().setDefaultAssertionStatus(true);
         if (options.containsKey("--junit") || options.containsKey("--junit4")) {
             List<String> classes = options.getOrDefault("--junit", List.of());
-            System.exit(new JavaTests(project.sources, classes).run() ? 0 : 1);
+            boolean allFailures = options.containsKey("--all-failures");
+            boolean passed = new JavaTests(project.sources, classes, EXCLUDED, allFailures).run();
+            System.exit(passed && project.uncompiled.isEmpty() ? 0 : 1);
         }
         run(options.get("--main").get(0));
     }
 
     private final JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
     // As our compile server has them: what an exception says of a variable depends on -g.
-    private final List<String> javac = new ArrayList<>(List.of("-g", "-nowarn", "-proc:none", "-implicit:none"));
+    private final List<String> javac = new ArrayList<>(List.of("-g", "-nowarn", "-proc:none", "-implicit:none", "-Xmaxerrs", "10000"));
     private final List<Path> sources = new ArrayList<>();
+    private final Set<Path> uncompiled = new TreeSet<>();
 
     private JavaProject(Map<String, List<String>> options) throws IOException {
         javac.addAll(options.getOrDefault("--javac", List.of()));
@@ -84,6 +94,7 @@ final class JavaProject {
                 below.filter(JavaProject::isSource).forEach(sources::add);
             }
         }
+        sources.removeIf(source -> EXCLUDED.contains(source.toString()));
         sources.sort(Comparator.naturalOrder());
     }
 
@@ -155,6 +166,32 @@ final class JavaProject {
         try (StandardJavaFileManager files = files()) {
             return task(files, null, sources).call();
         }
+    }
+
+    /** Compiles all files but those that do not compile without what is missing, and names these. */
+    private boolean compileWhatCompiles() throws IOException {
+        for (int round = 0; round < ROUNDS && !sources.isEmpty(); round++) {
+            clear(CLASSES);
+            clear(KEPT);
+            DiagnosticCollector<JavaFileObject> found = new DiagnosticCollector<>();
+            Set<Path> bad = new TreeSet<>();
+            try (StandardJavaFileManager files = files()) {
+                if (task(files, found, sources).call()) {
+                    return true;
+                }
+                for (Diagnostic<? extends JavaFileObject> one : found.getDiagnostics()) {
+                    if (one.getKind() == Diagnostic.Kind.ERROR && one.getSource() != null) {
+                        bad.add(HERE.relativize(files.asPath(one.getSource()).toAbsolutePath().normalize()));
+                    }
+                }
+            }
+            if (bad.isEmpty() || !sources.removeAll(bad)) {
+                return noErrors(found);
+            }
+            uncompiled.addAll(bad);
+            bad.forEach(path -> System.out.println("not ok 0 - " + path));
+        }
+        return false;
     }
 
     /** Compiles everything, for those who come after; gives whether it compiles. */

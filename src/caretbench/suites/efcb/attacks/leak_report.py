@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from scipy.special import ndtr, ndtri
 
@@ -108,6 +108,53 @@ SHAPE_ATTACKS: Final[Mapping[str, Attack]] = {
 }
 
 
+class _Tier(NamedTuple):
+    """The questions of one tier and query variant, each with its problem and the index of the correct choice."""
+
+    part: tuple[str, str, str]
+    questions: Sequence[tuple[AttackQuestion, Problem, int]]
+
+    def leak(self, attack: str, kind: LeakKind, family: AttackFamily, accuracy: float, allowed: float) -> Leak:
+        """Return the result of an attack with this accuracy."""
+        count = len(self.questions)
+        chance = sum(1 / len(question.choices) for question, _, _ in self.questions) / count
+        task, tier, query = self.part
+        return Leak(
+            task=task, tier=tier, query=query, attack=attack, kind=kind, family=family, problems=count,
+            accuracy=accuracy, chance=chance, standard_error=math.sqrt(chance * (1 - chance) / count), allowed=allowed,
+        )  # fmt: skip
+
+    def share(self, attack: Attack) -> float:
+        """Return the accuracy of an attack."""
+        hits = sum(choice_credit(attack(question), correct) for question, _, correct in self.questions)
+        return hits / len(self.questions)
+
+    def shape_leaks(self) -> Iterator[Leak]:
+        """Yield the results of the attacks by position, length and consensus."""
+        for name, attack in SHAPE_ATTACKS.items():
+            yield self.leak(name, "limit", "shape", self.share(attack), MAX_STANDARD_ERRORS)
+
+
+def _tiers(problems: Iterable[Problem]) -> list[_Tier]:
+    tiers: dict[tuple[str, str, str], list[tuple[AttackQuestion, Problem, int]]] = defaultdict(list)
+    for problem in sorted(problems, key=lambda problem: problem.id):
+        found = to_attack_question(problem)
+        if found is not None and not problem.labels.get("rotation"):
+            task, tier, query = (str(problem.labels.get(name, "")) for name in ("task", "tier", "query"))
+            tiers[task, tier, query].append((found[0], problem, found[1]))
+    return [_Tier(part, questions) for part, questions in sorted(tiers.items())]
+
+
+def shape_leaks(problems: Iterable[Problem]) -> list[Leak]:
+    """Return the results of the attacks by position, length and consensus, in the first order of choices."""
+    return [leak for tier in _tiers(problems) for leak in tier.shape_leaks()]
+
+
+def shortcut_report(problems: Iterable[Problem]) -> list[Leak]:
+    """Return the results of the attacks that need no history of the repository: by shape and by words."""
+    return [leak for tier in _tiers(problems) for leak in (*tier.shape_leaks(), *_text_leaks(tier))]
+
+
 def leak_report(
     problems: Iterable[Problem], pulls: Iterable[PullRequest], attackers: LearnedAttackers | None = None
 ) -> list[Leak]:
@@ -115,61 +162,35 @@ def leak_report(
 
     Code models are built from ``pulls``, the changes of the build.
     """
-    tiers: dict[tuple[str, ...], list[tuple[AttackQuestion, Problem, int]]] = defaultdict(list)
-    for problem in sorted(problems, key=lambda problem: problem.id):
-        found = to_attack_question(problem)
-        if found is not None and not problem.labels.get("rotation"):
-            part = tuple(str(problem.labels.get(name, "")) for name in ("task", "tier", "query"))
-            tiers[part].append((found[0], problem, found[1]))
     known = _QuestionModels(pulls)
-    return [
-        leak
-        for part, tier_questions in sorted(tiers.items())
-        for leak in _tier_leaks(part, tier_questions, known, attackers or load_attackers())
-    ]
+    return [leak for tier in _tiers(problems) for leak in _tier_leaks(tier, known, attackers or load_attackers())]
 
 
-def _tier_leaks(
-    part: tuple[str, ...],
-    tier_questions: Sequence[tuple[AttackQuestion, Problem, int]],
-    models: _QuestionModels,
-    attackers: LearnedAttackers,
-) -> Iterator[Leak]:
-    chance = sum(1 / len(question.choices) for question, _, _ in tier_questions) / len(tier_questions)
-    error = math.sqrt(chance * (1 - chance) / len(tier_questions))
-
-    def leak(attack: str, kind: LeakKind, family: AttackFamily, accuracy: float, allowed: float) -> Leak:
-        return Leak(
-            task=part[0], tier=part[1], query=part[2], attack=attack, kind=kind, family=family,
-            problems=len(tier_questions), accuracy=accuracy,
-            chance=chance, standard_error=error, allowed=allowed,
-        )  # fmt: skip
-
-    def share(attack: Attack) -> float:
-        return sum(choice_credit(attack(question), correct) for question, _, correct in tier_questions) / len(
-            tier_questions
-        )
-
-    for name, attack in SHAPE_ATTACKS.items():
-        yield leak(name, "limit", "shape", share(attack), MAX_STANDARD_ERRORS)
+def _tier_leaks(tier: _Tier, models: _QuestionModels, attackers: LearnedAttackers) -> Iterator[Leak]:
+    hard = tier.part[0] == HARD_TASK
+    yield from tier.shape_leaks()
     questions = [
         LabelledQuestion(
-            question_contrasts(question, models.code_model(question) if part[0] == HARD_TASK else None),
+            question_contrasts(question, models.code_model(question) if hard else None),
             correct,
             question.repository,
             problem.overlap_group or question.cluster,
         )
-        for question, problem, correct in tier_questions
+        for question, problem, correct in tier.questions
     ]
     kinds = {question.contrasts.feature_names for question in questions}
     from_sites = kinds == {FEATURE_NAMES}
     if len(kinds) == 1:
-        yield from _learned_leaks(questions, attackers, leak)
-    for name, attack in text_attacks(question for question, _, _ in tier_questions).items():
-        yield leak(name, "floor", "text", share(attack), MAX_STANDARD_ERRORS)
-    if part[0] == HARD_TASK and not from_sites:
+        yield from _learned_leaks(questions, attackers, tier.leak)
+    yield from _text_leaks(tier)
+    if hard and not from_sites:
         for name, attack in models.likelihood_attacks().items():
-            yield leak(name, "floor", "feature", share(attack), MAX_STANDARD_ERRORS)
+            yield tier.leak(name, "floor", "feature", tier.share(attack), MAX_STANDARD_ERRORS)
+
+
+def _text_leaks(tier: _Tier) -> Iterator[Leak]:
+    for name, attack in text_attacks(question for question, _, _ in tier.questions).items():
+        yield tier.leak(name, "floor", "text", tier.share(attack), MAX_STANDARD_ERRORS)
 
 
 def _learned_leaks(

@@ -191,11 +191,18 @@ def _line_kinds(rendered: RenderedPatch, start: int, stop: int) -> Iterator[str]
         position += len(kinds)
 
 
+def whole_patch_request() -> str:
+    """Return the text that asks for the whole patch."""
+    return _REQUEST_WHOLE_PATCH.format(mark=MASK_PLACEHOLDER)
+
+
 def masked_problem(item: MaskedItem) -> Problem:
     """Return the item as a problem; its reference is the hidden lines (``paper``: the whole patch)."""
     pull = item.pull
-    ask = (_REQUEST_WHOLE_PATCH if item.tier == WHOLE_PATCH_TIER else _REQUEST).format(
-        hidden=item.hidden_lines, mark=MASK_PLACEHOLDER
+    ask = (
+        whole_patch_request()
+        if item.tier == WHOLE_PATCH_TIER
+        else _REQUEST.format(hidden=item.hidden_lines, mark=MASK_PLACEHOLDER)
     )
     return Problem(
         id=problem_id(MASKED_TASK, item.tier, pull.repo, pull.merge_sha, item.options.configuration_hash),

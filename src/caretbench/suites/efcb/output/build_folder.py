@@ -64,6 +64,10 @@ class EfcbFolder:
         self.candidates_path = path / "candidates.jsonl"
         self.problems_path = path / "problems.jsonl"
 
+    def has_build(self) -> bool:
+        """Return whether the folder contains a build, finished or not."""
+        return any(path.exists() for path in (self.problems_path, self.manifest_path, self.pull_requests_path))
+
     @contextlib.contextmanager
     def start_build(self) -> Iterator[None]:
         """Remove the problems of an earlier build, so that no problems of another build remain.

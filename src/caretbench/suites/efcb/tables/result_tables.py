@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -14,7 +14,6 @@ from caretbench.suites.efcb.efcb_score import (
     HALLUCINATION_TASK,
     HARD_TASK,
     MASKED_TASK,
-    MAX_JUDGED_SCORE,
     REVERSE_TASK,
     TASKS,
     VERSION,
@@ -23,7 +22,12 @@ from caretbench.suites.efcb.efcb_score import (
     ProblemOutcome,
     efcb_score,
 )
-from caretbench.suites.efcb.options import efcb_profile
+from caretbench.suites.efcb.released.printed_numbers import (
+    order_repositories,
+    printed_notes,
+    printed_rows,
+    printed_score_rows,
+)
 from caretbench.suites.efcb.tables.choice_tables import choice_tables
 from caretbench.suites.efcb.tables.data_tables import data_tables
 from caretbench.suites.efcb.tables.model_rows import (
@@ -34,16 +38,23 @@ from caretbench.suites.efcb.tables.model_rows import (
     format_mean,
     group_by_model,
 )
+from caretbench.suites.efcb.tables.score_basis import (
+    JUDGED_TASKS,
+    ScoreBasis,
+    counted_outcomes,
+    failed_judges,
+    lowest_coverage,
+)
 from caretbench.suites.suite_types import FAILED_CONTROLS_MARK, Table
 
 if TYPE_CHECKING:
     import polars as pl
 
-_JUDGED: Final = (MASKED_TASK, REVERSE_TASK, HALLUCINATION_TASK)
 _NUMBERS: Final = {MASKED_TASK: 5, EASY_TASK: 6, HARD_TASK: 7, REVERSE_TASK: 8, HALLUCINATION_TASK: 9}
 _RESAMPLES: Final = 2000
 _MIN_COVERAGE: Final = 0.98  # as for every run; reports and judges define it in their own rooms
 _OPINION: Final = "No judge was validated against people unless the section on judges says so."
+_FAILED_CONTROLS: Final = f"{FAILED_CONTROLS_MARK}: a judge did not pass its controls."
 _MEASURES: Final[Mapping[str, Mapping[str, str]]] = {
     MASKED_TASK: {
         "exact_match": "Exact", "edit_similarity": "Edit similarity", "floor": "Copying", "net": "Above copying",
@@ -74,6 +85,7 @@ def result_tables(results: pl.DataFrame, problems: Mapping[str, Problem], seed: 
 def _tables(
     models: Sequence[ModelRows], profile: Profile, problems: Mapping[str, Problem], seed: int
 ) -> Iterator[Table]:
+    basis = ScoreBasis.of(profile, problems)
     copied = {
         line["problem_id"]: line["judged"]
         for model in models
@@ -81,7 +93,7 @@ def _tables(
         for line in model.select(MASKED_TASK)
         if line.get("judged") is not None
     }
-    outcomes = {model.name: list(_outcomes(model, profile, copied)) for model in models}
+    outcomes = {model.name: list(counted_outcomes(model, basis, copied)) for model in models}
     score = partial(efcb_score, seed=seed, resamples=_RESAMPLES)
     scores = {
         name: [score(found, weighting="macro"), score(found, weighting="micro")]
@@ -89,60 +101,21 @@ def _tables(
         if found
     }
     if scores:
-        covered = {model.name: _coverage(model, profile, problems) for model in models}
-        refused = {model.name: _failed_judges(model, profile) for model in models}
-        yield _score_table(scores, covered, refused, profile)
+        covered = {model.name: lowest_coverage(model, basis, problems) for model in models}
+        refused = {model.name: failed_judges(model, basis) for model in models}
+        yield _score_table(scores, covered, refused, basis)
     for task in sorted(TASKS, key=lambda name: _NUMBERS[name]):
-        yield from _repository_tables(task, models, outcomes, scores, profile)
+        yield from _repository_tables(task, models, outcomes, scores, basis)
     yield from choice_tables(models, profile, problems.values(), seed)
     for task, measures in _MEASURES.items():
         yield from _measure_tables(task, measures, models, profile)
-
-
-def _outcomes(model: ModelRows, profile: Profile, copied: Mapping[str, float]) -> Iterator[ProblemOutcome]:
-    """Yield the values that the score counts; answers without a judgement are missing."""
-    for task in TASKS:
-        for line in model.select(task, **efcb_profile(profile).scored_problems.get(task, {})):
-            where = (task, str(line["repository"]), str(line["cluster"]))
-            if task in (EASY_TASK, HARD_TASK):
-                if line["passed"] is not None:
-                    yield ProblemOutcome(*where, float(line["passed"]))
-            elif (value := line.get("judged")) is not None:
-                copying = copied.get(line["problem_id"], MAX_JUDGED_SCORE * float(line.get("floor") or 0.0))
-                yield ProblemOutcome(*where, float(value), copying if task == MASKED_TASK else 0.0)
-
-
-def _coverage(model: ModelRows, profile: Profile, problems: Mapping[str, Problem]) -> float:
-    """Return the share of counted problems that have a value, the lowest of all tasks."""
-    shares = []
-    for task in TASKS:
-        counted = efcb_profile(profile).scored_problems.get(task, {})
-        wanted = sum(
-            problem.labels.get("task") == task
-            and all(problem.labels.get(name) == value for name, value in counted.items())
-            for problem in problems.values()
-        )
-        value = "passed" if task in (EASY_TASK, HARD_TASK) else "judged"
-        there = {line["problem_id"] for line in model.select(task, **counted) if line.get(value) is not None}
-        shares += [len(there) / wanted] if wanted else []
-    return min(shares, default=0.0)
-
-
-def _failed_judges(model: ModelRows, profile: Profile) -> dict[str, str]:
-    """Return, by counted judged task, the reason why its judge may not enter the score."""
-    found: dict[str, dict[str, None]] = defaultdict(dict)
-    for task in _JUDGED:
-        for line in model.select(task, **efcb_profile(profile).scored_problems.get(task, {})):
-            if line.get("judged") is not None and line.get("withheld"):
-                found[task][line["withheld"]] = None
-    return {task: "; ".join(reasons) for task, reasons in found.items()}
 
 
 def _score_table(
     scores: Mapping[str, Sequence[EfcbScore]],
     covered: Mapping[str, float],
     refused: Mapping[str, Mapping[str, str]],
-    profile: Profile,
+    basis: ScoreBasis,
 ) -> Table:
     def whole(estimate: Estimate | None, name: str) -> str:
         if estimate is not None and refused[name]:
@@ -163,14 +136,13 @@ def _score_table(
         for score in both
     ]
     counted = "; ".join(
-        f"{TASK_TITLES[task]}: {', '.join(labels.values()).replace('_', ' ')}"
-        for task, labels in efcb_profile(profile).scored_problems.items()
+        f"{TASK_TITLES[task]}: {', '.join(labels.values()).replace('_', ' ')}" for task, labels in basis.counted.items()
     )
     return Table(
         "efcb-score",
-        f"The EFCB score ({profile} profile; the paper's Table 4, in form)",
+        f"The EFCB score ({basis.profile} profile; the paper's Table 4, in form)",
         ("Model", "Mean", *TASK_TITLES.values(), "EFCB score", "Chance-corrected"),
-        tuple(rows),
+        (*rows, *(printed_score_rows() if basis.released else ())),
         (
             "Macro: the mean over repositories, as published; micro: over all problems. Intervals resample pull "
             "requests.",
@@ -181,6 +153,7 @@ def _score_table(
             "Chance-corrected: choices as skill above guessing, MPR-Gen net of copying. Under the default profile an "
             "answer that makes no statement counts as one with a hallucination.",
             f"{FAILED_CONTROLS_MARK}: a judge did not pass its controls; the score is withheld then. Rule {VERSION}.",
+            *_printed_notes(basis, scores, TASKS),
         ),
         tuple(
             dict.fromkeys(
@@ -208,18 +181,18 @@ def _repository_tables(
     models: Sequence[ModelRows],
     outcomes: Mapping[str, Sequence[ProblemOutcome]],
     scores: Mapping[str, Sequence[EfcbScore]],
-    profile: Profile,
+    basis: ScoreBasis,
 ) -> Iterator[Table]:
     values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for name, found in outcomes.items():
         for outcome in found:
             if outcome.task == task:
                 values[name][outcome.repository].append(outcome.value)
-    if not values:
+    repositories = _table_repositories(task, models, values.values(), basis)
+    if not repositories:
         return
-    repositories = sorted({repository for by_one in values.values() for repository in by_one})
     digits = 2 if task in (MASKED_TASK, REVERSE_TASK) else 3
-    marked = {model.name for model in models if task in _failed_judges(model, profile)}
+    marked = {model.name for model in models if task in failed_judges(model, basis)}
     rows = []
     for name, by_one in values.items():
         mark = FAILED_CONTROLS_MARK if name in marked else ""
@@ -229,13 +202,38 @@ def _repository_tables(
     bad = "; 1 is bad" if task == HALLUCINATION_TASK else ""
     yield Table(
         f"efcb-{task}",
-        f"{TASK_TITLES[task]} by repository ({profile} profile; the paper's Table {_NUMBERS[task]}, in form{bad})",
+        f"{TASK_TITLES[task]} by repository ({basis.profile} profile; "
+        f"the paper's Table {_NUMBERS[task]}, in form{bad})",
         ("Model", *repositories, "Average"),
-        tuple(rows),
+        (*rows, *(printed_rows(task, repositories) if basis.released else ())),
         (
             "The average is over repositories; below it stands its interval by pull request.",
-            *((_OPINION, f"{FAILED_CONTROLS_MARK}: a judge did not pass its controls.") if task in _JUDGED else ()),
+            *(
+                (_OPINION, f"{FAILED_CONTROLS_MARK}: a judge did not pass its controls.")
+                if task in JUDGED_TASKS
+                else ()
+            ),
+            *_printed_notes(basis, scores, (task,)),
         ),
+    )
+
+
+def _table_repositories(
+    task: str, models: Sequence[ModelRows], values: Iterable[Mapping[str, Sequence[float]]], basis: ScoreBasis
+) -> list[str]:
+    """Return the columns of a table: repositories with values; of released problems all, with the printed numbers."""
+    if basis.released:
+        return order_repositories(sorted({str(line["repository"]) for model in models for line in model.select(task)}))
+    return sorted({repository for by_one in values for repository in by_one})
+
+
+def _printed_notes(
+    basis: ScoreBasis, scores: Mapping[str, Sequence[EfcbScore]], tasks: Sequence[str]
+) -> tuple[str, ...]:
+    if not basis.released:
+        return ()
+    return printed_notes(
+        (task, both[0].tasks[task].problems) for both in scores.values() for task in tasks if task in both[0].tasks
     )
 
 

@@ -1,0 +1,1 @@
+"""The released layout of EFCB: reading, problems, printed numbers."""

@@ -1,0 +1,129 @@
+"""Problems of both kinds: what they show, what they check, and which answers fail."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from caretbench.files import DataError
+from caretbench.problem import InlineSplice, Problem, Provenance
+from caretbench.suites.c3bench.checked_functions import CheckedFunction, read_functions
+from caretbench.suites.c3bench.implementations.equivalents import equivalent_contexts
+from caretbench.suites.c3bench.predicates import failed_predicates
+from caretbench.suites.c3bench.problem_building import implementation_problems, scale_problem
+from caretbench.suites.c3bench.scale.scale_instructions import stated_specification
+from caretbench.suites.c3bench.scale.scale_middles import scale_middles
+
+OURS = Provenance(source="written for this test")
+TEXT = '''def largest(values):
+    """Return the largest even number, and how many there are."""
+    best = 0
+    count = 0
+    for value in values:
+        if value % 2 == 0:
+            count += 1
+            if value > best:
+                best = value
+    return best, count
+'''
+TEST = "def check(candidate):\n    assert candidate([1, 2, 8, 3]) == (8, 2)\n    assert candidate([]) == (0, 0)\n"
+FUNCTION = CheckedFunction("ours/0", "largest", TEXT, TEST, OURS)
+
+
+def problems() -> list[Problem]:
+    return [
+        one
+        for context in equivalent_contexts(TEXT, "largest", 5)[:1]
+        for one in implementation_problems(FUNCTION, context)
+    ]
+
+
+def test_implementations_of_a_context_differ_in_instruction_and_reference_alone() -> None:
+    found = problems()
+    assert len(found) >= 3
+    assert len({(one.caret.prefix, one.caret.suffix) for one in found}) == 1
+    assert len({one.caret.instruction for one in found}) == len({one.reference for one in found}) == len(found)
+    for one in found:
+        assert isinstance(one.splice, InlineSplice)
+        assert "check(largest)" in one.splice.after
+        assert TEST not in one.caret.suffix
+
+
+def test_an_answer_to_one_instruction_fails_under_another() -> None:
+    found = problems()
+    for one in found:
+        for other in found:
+            assert (failed_predicates(one, other.reference) == []) is (one is other)
+        assert failed_predicates(one, "    return (") == ["the completed file does not parse"]
+
+
+JAVASCRIPT = """function f(a) {
+  let t = 0;
+  for (const x of a) {
+    if (x > 1) {
+      t += g(x, 2);
+    }
+  }
+  return t;
+}
+"""
+JAVA = """class A {
+  int f(int[] a) {
+    int t = 0;
+    for (int x : a) {
+      t += g(x, 2);
+    }
+    return t;
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(("language", "text"), [("python", TEXT), ("javascript", JAVASCRIPT), ("java", JAVA)])
+def test_references_of_scale_satisfy_what_their_instructions_say(language: str, text: str) -> None:
+    middles = scale_middles(text, language)
+    assert {middle.type for middle in middles} == {"span", "multi_line", "block"}
+    for middle in middles:
+        problem = scale_problem("ours", text, middle, OURS)
+        assert problem.caret.prefix + problem.reference + problem.caret.suffix == text
+        assert failed_predicates(problem, problem.reference) == []
+        assert failed_predicates(problem, "") != []
+        stated = stated_specification(problem.caret.instruction or "", language)
+        assert stated is not None
+        for name in ("kind", "node", "n", "header_in_prefix"):
+            assert getattr(stated, name) == getattr(middle.specification, name)
+
+
+def test_a_source_that_does_not_parse_has_no_middles() -> None:
+    assert scale_middles("def f(:\n", "python") == []
+    assert equivalent_contexts("def f(:\n", "f", 1) == []
+
+
+ROW = {
+    "task_id": "SingleLineInfilling/HumanEval/0/L0",
+    "entry_point": "f",
+    "prompt": "def f(a):\n",
+    "canonical_solution": "    return a\n",
+    "test": TEST,
+}
+
+
+def test_functions_are_read_once_from_the_released_layout(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl.gz"
+    other = ROW | {"task_id": "HumanEval/7", "suffix": "\n", "more": 1}
+    rows = [ROW, ROW | {"task_id": "SingleLineInfilling/HumanEval/0/L1"}, other]
+    path.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode()))
+    first, second = read_functions(path, OURS)
+    assert (first.id, first.text, first.entry_point) == ("HumanEval/0", "def f(a):\n    return a\n", "f")
+    assert (second.id, second.text) == ("HumanEval/7", "def f(a):\n    return a\n\n")
+
+
+@pytest.mark.parametrize("bad", ['{"task_id": "x"}', '{"task_id": 1}', "[]", "{"])
+def test_a_malformed_row_is_named(tmp_path: Path, bad: str) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps(ROW) + "\n" + bad + "\n", "utf-8")
+    with pytest.raises(DataError, match=r"rows\.jsonl:2: "):
+        read_functions(path, OURS)

@@ -1,0 +1,175 @@
+"""Builds that are stopped: nothing that is done is repeated, and the tasks are those of an unbroken build."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+from caretbench.errors import DataError
+from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
+from caretbench.suites.simcopilot.build_types import SimCopilotOptions
+from caretbench.suites.simcopilot.task_builder import TaskBuilder
+from caretbench.suites.simcopilot.task_folder import TaskFolder
+from tests.support.shop_project import FILES, SETUP, SOURCES, options, written
+
+# What it writes differs each time: a build that runs it again has another snapshot, and other bytes.
+RANDOM_SETUP = "mkdir -p vendored && head -c 9 /dev/urandom | od -An -tx1 > vendored/stamp.txt && sleep 0.4"
+
+
+class CountingExecutor(WorkspaceExecutor):
+    """An executor that notes the ids of the requests that are submitted to it."""
+
+    def __init__(self, engine: WorkspaceExecutor) -> None:
+        super().__init__(1, workspace_runner=engine.workspace_runner, use_cache=False)
+        self.ids: list[str] = []
+
+    def submit(self, requests: Iterable[WorkspaceRequest]) -> Iterator[WorkspaceResult]:
+        waiting = list(requests)
+        self.ids += [request.id for request in waiting]
+        return super().submit(waiting)
+
+
+class StopError(BaseException):
+    """A stop from outside, such as Ctrl-C."""
+
+
+def build_until(engine: WorkspaceExecutor, root: Path, out: Path, chosen: SimCopilotOptions, *stop: str) -> list[str]:
+    """Build, and stop when a step of this name has ended; return the requests that were submitted."""
+    counted = CountingExecutor(engine)
+
+    def progress(step: str, added: int, _total: int | None) -> None:
+        if step in stop and added:
+            raise StopError
+
+    builder = TaskBuilder(counted, progress=progress)
+    if stop:
+        with pytest.raises(StopError):
+            builder.build(root, TaskFolder(out), chosen)
+    else:
+        builder.build(root, TaskFolder(out), chosen)
+    return counted.ids
+
+
+def names(ids: list[str]) -> set[str]:
+    return {name.split(" ")[0] for name in ids} & {"setup", "project", "reach"}
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): bytes(path.readlink()) if path.is_symlink() else path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() or path.is_symlink()
+    }
+
+
+def test_steps_that_are_done_are_not_repeated_after_a_stop(engine: WorkspaceExecutor, tmp_path: Path) -> None:
+    root = written(tmp_path / "shop", FILES)
+    out, chosen = tmp_path / "tasks", options(RANDOM_SETUP)
+    assert names(build_until(engine, root, out, chosen, "setup")) == {"setup"}
+    assert names(build_until(engine, root, out, chosen, "tests as they are")) == {"project"}
+    assert names(build_until(engine, root, out, chosen, "reach")) == {"reach"}
+    rest = build_until(engine, root, out, chosen)
+    assert rest
+    assert names(rest) == set()
+    assert TaskFolder(out).problems()
+    assert not [path.name for path in out.iterdir() if path.name.startswith(".")]
+
+
+def test_the_gate_goes_on_with_the_measured_limits(engine: WorkspaceExecutor, tmp_path: Path) -> None:
+    root = written(tmp_path / "shop", FILES)
+    chosen = options(SETUP)
+    build_until(engine, root, tmp_path / "whole", chosen)
+    first = build_until(engine, root, tmp_path / "tasks", chosen, "candidates")
+    assert names(first) == {"setup", "project", "reach"}
+    assert names(build_until(engine, root, tmp_path / "tasks", chosen)) == set()
+    assert content(tmp_path / "tasks") == content(tmp_path / "whole")
+
+
+def test_an_error_keeps_the_setup_and_runs_the_tests_again(engine: WorkspaceExecutor, tmp_path: Path) -> None:
+    root = written(tmp_path / "shop", FILES)
+    out = tmp_path / "tasks"
+    with pytest.raises(DataError, match="do not pass"):
+        build_until(engine, root, out, options(RANDOM_SETUP, command="false"))
+    again = build_until(engine, root, out, options(RANDOM_SETUP))
+    assert names(again) == {"project", "reach"}
+
+
+# --- processes that are killed -----------------------------------------------------------------------------------
+
+_DRIVER = """
+import sys
+from pathlib import Path
+from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
+from caretbench.suites.simcopilot.task_builder import TaskBuilder
+from caretbench.suites.simcopilot.task_folder import TaskFolder
+from tests.support.shop_project import SETUP, options
+
+def progress(step, added, _total):
+    print(f"{step}|{added}", flush=True)
+
+root, out, language = sys.argv[1:]
+engine = WorkspaceExecutor(1)
+TaskBuilder(engine, progress=progress).build(Path(root), TaskFolder(Path(out)), options(SETUP, language))
+engine.close()
+"""
+# Steps in the order of a build, each with the number of stops in it.
+_STOPS = (("setup", 2), ("tests as they are", 3), ("reach", 2), ("candidates", 3))
+
+
+def start(root: Path, out: Path, language: str, cache: Path) -> subprocess.Popen[str]:
+    environment = {**os.environ, "CARETBENCH_CACHE": str(cache), "PYTHONPATH": str(Path(__file__).parents[3])}
+    return subprocess.Popen(
+        [sys.executable, "-c", _DRIVER, str(root), str(out), language],
+        env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+
+
+def kill_in(process: subprocess.Popen[str], step: str, delay: float) -> bool:
+    """Kill a build's process group some time after a step has begun; return whether it was killed there."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.startswith(f"{step}|"):
+            time.sleep(delay)
+            break
+    alive = process.poll() is None
+    if alive:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    return alive and process.returncode == -signal.SIGKILL
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("language", ["python", "javascript"])
+def test_ten_kills_leave_the_bytes_of_an_unbroken_build(
+    engine: WorkspaceExecutor, place: Path, tmp_path: Path, language: str
+) -> None:
+    if language == "javascript" and shutil.which("node") is None:
+        pytest.skip("needs node")
+    engine.isolation()
+    root = written(tmp_path / "shop", SOURCES[language])
+    whole, out = tmp_path / "whole", tmp_path / "killed"
+    unbroken = start(root, whole, language, place / f"unbroken-{language}")
+    unbroken.communicate()
+    assert unbroken.returncode == 0
+    seeded = random.Random(13)  # noqa: S311  moments, no secrets
+    killed = 0
+    for step, count in _STOPS:
+        for _ in range(count):
+            process = start(root, out, language, place / f"killed-{language}")
+            killed += kill_in(process, step, seeded.uniform(0.0, 0.3))
+    assert killed == 10, "every stop came before the end"
+    last = start(root, out, language, place / f"killed-{language}")
+    last.communicate()
+    assert last.returncode == 0
+    assert content(out) == content(whole)
+    assert TaskFolder(out).problems()
