@@ -18,6 +18,7 @@ from caretbench.files import (
     describe_validation_error,
     read_lines,
     read_rows,
+    row_to_json,
     sha256_text,
     write_atomically,
     write_rows,
@@ -112,13 +113,35 @@ def test_a_malformed_line_is_named(tmp_path: Path, line: str, complaint: str) ->
 
 
 @pytest.mark.parametrize("half", [rb"\ud83d", rb"\uDE00", b"\xed\xa0\xbd"])
-def test_half_a_surrogate_pair_can_be_stored(tmp_path: Path, half: bytes) -> None:
+def test_half_a_surrogate_pair_is_kept_where_texts_are_stored(tmp_path: Path, half: bytes) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_bytes(b'{"problem_id": "p", "model": "m", "text": "\\ud83d\\ude00 a' + half + b'b"}\r\n')
-    [entry] = read_rows(path, Completion)
-    assert entry.text == "\U0001f600 a\ufffdb"
-    write_rows(path, [entry])
-    assert list(read_rows(path, Completion)) == [entry]
+    [replaced] = read_rows(path, Completion)
+    assert replaced.text == "\U0001f600 a\ufffdb"
+    [entry] = read_rows(path, Completion, keep_surrogates=True)
+    assert entry.text is not None
+    assert entry.text.startswith("\U0001f600 a")
+    assert len(entry.text) == 5
+    assert 0xD800 <= ord(entry.text[3]) < 0xE000
+    for row in (entry, replaced):
+        write_rows(path, [row])
+        with RowAppender(path) as appender:
+            appender.append(row)
+        path.read_bytes().decode()
+        assert list(read_rows(path, Completion, keep_surrogates=True)) == [row, row]
+
+
+def test_rows_are_written_as_json_with_and_without_surrogates() -> None:
+    plain = Completion(problem_id="p", model="m", text="é\n", cost=0.1)
+    half = plain.model_copy(update={"text": "é\n\ud800"})
+    assert row_to_json(half) == row_to_json(plain).replace(rb"\n", rb"\n\ud800")
+
+
+def test_halves_that_meet_are_one_character(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'{"problem_id": "p", "model": "m", "text": "\xed\xa0\xbd\xed\xb8\x80"}\n')
+    [entry] = read_rows(path, Completion, keep_surrogates=True)
+    assert entry.text == "\U0001f600"
 
 
 def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:

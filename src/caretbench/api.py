@@ -54,7 +54,7 @@ def run(
     """
     from caretbench.runs.runner import run as carry_out
 
-    return carry_out(_plan(config), opener or _opener(), progress)
+    return carry_out(_plan(config, checks_access=opener is None), opener or _opener(), progress)
 
 
 def generate(
@@ -184,10 +184,13 @@ def compare(*folders: Path | str, models: Sequence[str] = (), **options: Any) ->
     return compare_runs(loaded, models=models, stratification=strata, **options)
 
 
-def _plan(config: RunConfig | Path | str) -> ResolvedRun:
-    if isinstance(config, RunConfig):
-        return ResolvedRun.from_config(config)
-    return ResolvedRun.from_config(RunConfig.load(Path(config)), Path(config))
+def _plan(config: RunConfig | Path | str, *, checks_access: bool) -> ResolvedRun:
+    found, source = (config, None) if isinstance(config, RunConfig) else (RunConfig.load(Path(config)), Path(config))
+    if not checks_access:
+        return ResolvedRun.from_config(found, source)
+    from caretbench.inspect.client.access import check_access
+
+    return ResolvedRun.from_config(found, source, check_access)
 
 
 def _opener() -> ClientOpener:

@@ -24,11 +24,12 @@ from types import MappingProxyType, TracebackType
 from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, PydanticSerializationError
 
 from caretbench.errors import DataError as DataError
 
 RowT = TypeVar("RowT", bound=BaseModel)
+ValueT = TypeVar("ValueT")
 
 # Half of a surrogate pair, escaped or in bytes: JSON may hold one, no file of text in UTF-8 can.
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
@@ -76,8 +77,11 @@ def sha256_file(path: Path) -> str:
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Replace ``path`` by ``content`` so that a reader sees the old file or the new one, never half of one."""
-    _write_parts(path, [content.encode() if isinstance(content, str) else content])
+    """Replace ``path`` by ``content`` so that a reader sees the old file or the new one, never half of one.
+
+    Lone surrogates of a text are escaped, as in JSON.
+    """
+    _write_parts(path, [content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content])
 
 
 def _write_parts(path: Path, parts: Iterable[bytes]) -> None:
@@ -95,18 +99,21 @@ def _write_parts(path: Path, parts: Iterable[bytes]) -> None:
         raise
 
 
-def read_lines(path: Path, *, allow_partial_last_line: bool = False) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_lines(
+    path: Path, *, allow_partial_last_line: bool = False, keep_surrogates: bool = False
+) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the JSON objects of a JSONL file (``.gz`` too), each with its line number; blank lines are skipped.
-
-    Half a surrogate pair, which a model that is cut off in mid-character leaves, becomes U+FFFD.
 
     Args:
         path: The file.
         allow_partial_last_line: Skip an incomplete last line (of a killed writer) silently.
+        keep_surrogates: Keep half a surrogate pair, which a model that is cut off in mid-character leaves, as it came;
+            otherwise it becomes U+FFFD.
 
     Raises:
         DataError: a line is no JSON object, or the file cannot be read.
     """
+    converted = join_surrogates if keep_surrogates else replace_surrogates
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
             for number, raw in enumerate(stream, start=1):
@@ -120,21 +127,40 @@ def read_lines(path: Path, *, allow_partial_last_line: bool = False) -> Iterator
                     raise DataError(f"{path}:{number}: not JSON ({error}); repair or remove this line") from None
                 if not isinstance(value, dict):
                     raise DataError(f"{path}:{number}: expected a JSON object, found {type(value).__name__}")
-                yield number, _encodable(value) if _SURROGATE.search(raw) else value
+                yield number, converted(value) if _SURROGATE.search(raw) else value
     except (OSError, EOFError, zlib.error) as error:  # the last two: a compressed file that is cut or damaged
         reason = getattr(error, "strerror", None) or error
         raise DataError(f"{path}: cannot be read ({reason})") from None
 
 
-def _encodable(value: Any) -> Any:
-    """Return the same JSON value with U+FFFD in the place of lone surrogates."""
+def replace_surrogates(value: ValueT) -> ValueT:
+    """Return the same text or JSON value with U+FFFD in the place of lone surrogates."""
+    converted: ValueT = _converted(value, "replace")
+    return converted
+
+
+def join_surrogates(value: ValueT) -> ValueT:
+    """Return the same text or JSON value with pairs of surrogates joined to one character; lone ones stay."""
+    converted: ValueT = _converted(value, "surrogatepass")
+    return converted
+
+
+def _converted(value: Any, errors: str) -> Any:
     if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return value if _is_encodable(value) else value.encode("utf-16", "surrogatepass").decode("utf-16", errors)
     if isinstance(value, list):
-        return [_encodable(item) for item in value]
+        return [_converted(item, errors) for item in value]
     if isinstance(value, dict):
-        return {_encodable(key): _encodable(item) for key, item in value.items()}
+        return {_converted(key, errors): _converted(item, errors) for key, item in value.items()}
     return value
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def describe_validation_error(
@@ -166,17 +192,29 @@ def describe_validation_error(
     return "; ".join(shown) + more
 
 
-def read_rows(path: Path, model: type[RowT], *, allow_partial_last_line: bool = False) -> Iterator[RowT]:
-    """Yield the rows of a JSONL file, validated.
+def read_rows(
+    path: Path, model: type[RowT], *, allow_partial_last_line: bool = False, keep_surrogates: bool = False
+) -> Iterator[RowT]:
+    """Yield the rows of a JSONL file, validated; the options are those of :func:`read_lines`.
 
     Raises:
         DataError: with file and line, where a row does not fit ``model``.
     """
-    for number, value in read_lines(path, allow_partial_last_line=allow_partial_last_line):
+    lines = read_lines(path, allow_partial_last_line=allow_partial_last_line, keep_surrogates=keep_surrogates)
+    for number, value in lines:
         try:
             yield model.model_validate(value)
         except ValidationError as error:
             raise DataError(f"{path}:{number}: {describe_validation_error(error)}") from None
+
+
+def row_to_json(row: BaseModel) -> bytes:
+    """Return a row as one line of JSON in UTF-8; lone surrogates are escaped."""
+    try:
+        return row.model_dump_json().encode()
+    except PydanticSerializationError:
+        text = json.dumps(row.model_dump(mode="json"), ensure_ascii=False, separators=(",", ":"))
+        return text.encode(errors="backslashreplace")
 
 
 def write_rows(path: Path, rows: Iterable[BaseModel]) -> int:
@@ -187,7 +225,7 @@ def write_rows(path: Path, rows: Iterable[BaseModel]) -> int:
         nonlocal count
         for row in rows:
             count += 1
-            yield f"{row.model_dump_json(exclude_defaults=False)}\n".encode()
+            yield row_to_json(row) + b"\n"
 
     _write_parts(path, lines())
     return count
@@ -239,7 +277,7 @@ class RowAppender:
             OSError: they cannot be written, the disk is full for instance; it names the file.
         """
         if rows:
-            data = "".join(f"{row.model_dump_json()}\n" for row in rows).encode()
+            data = b"".join(row_to_json(row) + b"\n" for row in rows)
             view = memoryview(data)
             end = self._stream.seek(0, os.SEEK_END)
             try:

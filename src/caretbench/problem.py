@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
 
+from caretbench.files import replace_surrogates
 from caretbench.versions import current_model, current_text
 
 SCHEMA_VERSION: Literal[1] = 1
@@ -96,8 +97,8 @@ class InlineSplice(Row):
     after: str
 
     def program(self, answer: str) -> str:
-        """Return the whole program with ``answer`` in its place."""
-        return self.before + answer + self.after
+        """Return the whole program with ``answer`` in its place; U+FFFD replaces lone surrogates, as in any file."""
+        return replace_surrogates(self.before + answer + self.after)
 
 
 class FileSplice(Row):
@@ -125,7 +126,7 @@ class FileSplice(Row):
         if self.end > len(original):
             raise ValueError(f"{self.path} has {len(original)} bytes; the span ends at {self.end}")
         text = answer.replace("\r\n", "\n").replace("\n", self.newline)
-        return original[: self.start] + text.encode("utf-8", "replace") + original[self.end :]
+        return original[: self.start] + replace_surrogates(text).encode() + original[self.end :]
 
 
 class NoSplice(Row):

@@ -164,7 +164,26 @@ def test_completions_of_other_problems_are_refused(tmp_path: Path) -> None:
     mine.write_text('{"problem_id": "python/low_context/none", "text": ""}\n')
     done = caretbench("score", "devbench", "--completions", str(mine), "--no-execute", "-o", str(tmp_path / "run"))
     assert done.returncode == 2
-    assert "no completion belongs to the chosen problems" in done.stderr
+    assert "no completion belongs to the chosen problems; ids here: 'python/low_context/none'; ids" in done.stderr
+    assert "--data" in done.stderr
+    assert not (tmp_path / "run" / "completions.jsonl").exists()
+
+
+def test_three_ids_that_are_there_and_three_that_are_expected_are_shown(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.jsonl"
+    mine.write_text("".join(f'{{"problem_id": "mine/{number}", "text": ""}}\n' for number in range(5)))
+    common = ("score", "devbench", "--completions", str(mine), "--no-execute", "-o", str(tmp_path / "run"))
+    done = in_own_process(*common, "--select", "language=python,category=api_usage")
+    assert done.returncode == 2
+    assert "ids here: 'mine/0', 'mine/1', 'mine/2' and 2 more; ids of the chosen problems of starter: " in done.stderr
+    assert "'python/api_usage/latency-percentiles', 'python/api_usage/move-stock" in done.stderr
+    mine.write_text('{"problem_id": "python/low_context/refresh-stale-token", "text": ""}\n')
+    done = in_own_process(*common, "--select", "language=python,category=api_usage")
+    assert "choose these problems, too, with --select and --limit" in done.stderr
+    mine.write_text("")
+    done = in_own_process(*common)
+    assert "ids here: none; ids of the chosen problems" in done.stderr
+    assert "name a file that has completions" in done.stderr
 
 
 def test_unknown_problems_are_named_and_changed_answers_refused(tmp_path: Path) -> None:

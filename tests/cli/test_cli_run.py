@@ -59,6 +59,7 @@ class Models:
 def models(monkeypatch: pytest.MonkeyPatch) -> Models:
     found = Models()
     monkeypatch.setattr("caretbench.cli.run.open_client", found.open)
+    monkeypatch.setattr("caretbench.cli.run.check_access", lambda _spec, _options: None)
     return found
 
 

@@ -16,7 +16,7 @@ import pytest
 from caretbench.execution.execution_types import Limits, WarmSettings
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.kernel import cgroups
-from caretbench.execution.sandbox.kernel.cgroups import MemoryGroup, MemoryGroups, delegated_groups, version_1_group
+from caretbench.execution.sandbox.kernel.cgroups import MemoryGroup, MemoryGroups, delegated_groups
 from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, SandboxUnavailable
 
 PYTHON = walls.launcher_interpreter()[0]
@@ -27,6 +27,20 @@ LEAP = (
     "for at in range(0, len(part), 4096): part[at] = 1\n"
     "time.sleep(1)"
 )
+
+
+def version_1_group(
+    mount_point: Path = Path("/sys/fs/cgroup/memory"), proc_cgroup_text: str | None = None
+) -> Path | None:
+    """Return this process's group of the version-1 memory controller, if it may create groups in it."""
+    if proc_cgroup_text is None:
+        proc_cgroup_text = Path("/proc/self/cgroup").read_text()
+    rows = (line.split(":", 2) for line in proc_cgroup_text.splitlines())
+    own = next((row[2] for row in rows if len(row) == 3 and "memory" in row[1].split(",")), None)
+    if own is None:
+        return None
+    place = mount_point / own.strip("/")
+    return place if os.access(place, os.W_OK) and (place / "memory.limit_in_bytes").exists() else None
 
 
 def make_tree(root: Path, *groups: str, without: str = "") -> None:

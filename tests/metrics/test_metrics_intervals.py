@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -27,6 +27,7 @@ def test_wilson_reference(successes: int, trials: int, low: float, high: float) 
     assert interval == (pytest.approx(low, abs=1e-10), pytest.approx(high, abs=1e-10), "wilson", None)
 
 
+@settings(deadline=None)  # scipy loads its tests at the first call
 @given(st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.floats(0.5, 0.999))
 def test_wilson_agrees_with_scipy(counts: tuple[int, int], confidence: float) -> None:
     expected = stats.binomtest(*counts).proportion_ci(confidence, method="wilson")

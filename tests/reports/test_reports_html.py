@@ -8,11 +8,13 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+import vl_convert
 
 from caretbench.execution.execution_types import Status
 from caretbench.reports import charts
 from caretbench.reports.compare import compare_runs
 from caretbench.reports.frame import LoadedRun
+from caretbench.reports.output import page as page_module
 from caretbench.reports.output.page import manifest_facts, render_comparison, render_html
 from caretbench.reports.output.samples import pack_samples, to_script_json
 from caretbench.reports.run_summary import summarise
@@ -215,3 +217,15 @@ def test_a_comparison_is_a_page_and_a_section(run: LoadedRun, summary: Summary) 
     assert "Holm" in alone
     assert "Overall, on the problems with verdicts on both sides" in inside
     assert 'id="chart-data"' not in alone
+
+
+def test_the_scripts_of_charts_are_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path))
+    made: list[int] = []
+    monkeypatch.setattr(vl_convert, "javascript_bundle", lambda: f"// scripts {made.append(1)}")
+    first, second = page_module._vega_bundle.__wrapped__(), page_module._vega_bundle.__wrapped__()
+    assert (first, len(made)) == (second, 1)
+    assert [path.parent.name for path in tmp_path.rglob("vega-*.js")] == ["page"]
+    monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path / "page" / next((tmp_path / "page").iterdir()).name))
+    assert page_module._vega_bundle.__wrapped__() == first  # a folder that cannot be written
+    assert len(made) == 2

@@ -233,6 +233,7 @@ def test_csv_holds_one_number_a_line(made_up: Summary) -> None:
     assert rate["value"].to_list() == [cell.pass_at[1].value]
     assert set(frame["scope"]) == {
         "all",
+        "recording",
         "valid",
         "net_of_empty",
         "language",

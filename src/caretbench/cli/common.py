@@ -82,6 +82,13 @@ def open_client(spec: str, options: ClientOptions) -> ModelClient:
     return opened(spec, options)
 
 
+def check_access(spec: str, options: ClientOptions) -> None:
+    """Raise if it is already known that a model cannot be asked (does not import Inspect)."""
+    from caretbench.inspect.client.access import check_access as checked
+
+    checked(spec, options)
+
+
 def selection(options: Mapping[str, Any]) -> Selection:
     """Return the selection of problems that ``--select``, ``--limit``, ``--per-cell`` and ``--sample-seed`` define."""
     from caretbench.suites.selection import Selection

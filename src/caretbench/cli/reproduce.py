@@ -33,6 +33,7 @@ def reproduce(
       caretbench reproduce runs/mine python/low_context/environment-overrides --model reference
     """
     from caretbench.execution.dispatcher import open_executor
+    from caretbench.extraction.policies import policy
     from caretbench.runs import verdict as verdicts
     from caretbench.runs.run_folder import RunFolder
     from caretbench.runs.score import REFERENCE
@@ -55,7 +56,8 @@ def reproduce(
         text, steps = _inserted_text(completion, problem, manifest.policy)
     request = suite.submitted_request(problem, text, manifest.profile, manifest.variants)
     if request is None:
-        result = verdicts.result_without_program(problem)
+        refusal = verdicts.refusal(completion.text, problem, policy(manifest.policy))
+        result = verdicts.result_without_program(problem, refusal)
     else:
         [result] = list(open_executor(1, use_cache=False).submit([request]))
     flags: tuple[str, ...] = ()
@@ -79,14 +81,14 @@ def reproduce(
 
 
 def _inserted_text(completion: Completion, problem: Problem, policy_name: str) -> tuple[str | None, tuple[str, ...]]:
-    """Return the text that a policy makes of a completion, and the steps that changed it."""
+    """Return the text that a policy makes of a completion, and the steps that changed it; None if it is refused."""
     from caretbench.extraction.policies import policy
     from caretbench.problem import Caret
 
     if completion.text is None or not isinstance(problem.shown, Caret):
         return completion.text, ()
-    text, steps = policy(policy_name).apply(completion.text, problem.shown)
-    return text, tuple(steps)
+    extracted = policy(policy_name).apply(completion.text, problem.shown)
+    return None if extracted.refusal else extracted.text, extracted.steps
 
 
 def _print_program(request: AnyRequest) -> None:

@@ -11,6 +11,7 @@ from caretbench.cli.common import (
     AsJson,
     Html,
     StepProgress,
+    check_access,
     exit_on_complaints,
     open_client,
     print_json,
@@ -75,7 +76,7 @@ def run(
         if source
         else _config_from_options(target, model, grader_base_url, options)
     )
-    plan = ResolvedRun.from_config(config, source)
+    plan = ResolvedRun.from_config(config, source) if dry_run else ResolvedRun.from_config(config, source, check_access)
     if dry_run:
         print_forecast(plan, forecast_run(plan, open_client), as_json=as_json)
         return

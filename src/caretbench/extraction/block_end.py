@@ -7,11 +7,18 @@ with its indentation in Python, and with the closing bracket in other languages.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 import tree_sitter
 
 from caretbench.extraction.caret_surroundings import Surroundings
-from caretbench.extraction.cuts import dedent_position, longest_parsing_cut, tokens_between, with_final_newline
+from caretbench.extraction.cuts import (
+    dedent_position,
+    longest_parsing_cut,
+    max_cuts,
+    tokens_between,
+    with_final_newline,
+)
 from caretbench.syntax.parser import CharacterOffsets, encode, parse
 
 _CLOSERS = {"(": ")", "[": "]", "{": "}", "${": "}"}
@@ -75,17 +82,26 @@ def without_suffix_repetition(text: str, surroundings: Surroundings) -> str:
     lines = text.split("\n")
     filled = [number for number, line in enumerate(lines) if line.strip()]
     stripped = [lines[number].strip() for number in filled]
-    most = len(following)
+    tries = max_cuts(len(surroundings.program(text)))
     for start in range(1, len(filled)):
-        run = next((n for n, (a, b) in enumerate(zip(stripped[start:], following, strict=False)) if a != b), None)
-        length = min(len(filled) - start, most) if run is None else run
-        cut = with_final_newline("\n".join(lines[: filled[start - 1] + 1]), surroundings)
-        if length and _is_distinctive(following[:length]) and surroundings.parses_with(cut):
-            return cut
+        length = _equal_lines(stripped, start, following)
+        distinctive = length and _is_distinctive(following[:length])
         ends_so = length == len(filled) - start and any(map(_has_word, stripped[start:]))
-        if ends_so and surroundings.parses_with(cut):
-            return text if surroundings.parses_with(text) else cut
+        if not distinctive and not ends_so:
+            continue
+        if not tries:
+            return text
+        tries -= 1
+        cut = with_final_newline("\n".join(lines[: filled[start - 1] + 1]), surroundings)
+        if surroundings.parses_with(cut):
+            return cut if distinctive or not surroundings.parses_with(text) else text
     return text
+
+
+def _equal_lines(lines: list[str], start: int, following: list[str]) -> int:
+    """Return the number of lines from ``start`` that are equal to the first of ``following``."""
+    most = min(len(lines) - start, len(following))
+    return next((count for count in range(most) if lines[start + count] != following[count]), most)
 
 
 # --- indentation ------------------------------------------------------------------------------------------------
@@ -166,16 +182,23 @@ def _closing_end(text: str, surroundings: Surroundings) -> int | None:
         return None
     in_header = stack[-1] == "("
     offsets = CharacterOffsets(text)
-    for place, token in enumerate(tokens):
+    for token, following in zip(tokens, _following_types(tokens), strict=True):
         _follow(stack, token)
         if token.type not in ("}", ";"):
             continue
-        further = (one.type for one in tokens[place + 1 :] if not one.type.endswith("comment"))
-        following = next(further, "")
         ends_header = in_header and len(stack) == depth - 1 and following not in _CONTINUES
         if ends_header or (token.type == "}" and len(stack) < depth - in_header):
             return offsets.characters(token.end_byte - len(before))
     return None
+
+
+def _following_types(tokens: list[tree_sitter.Node]) -> list[str]:
+    """Return, for each token, the type of the next one that is no comment; empty if there is none."""
+    following = [""] * len(tokens)
+    for place in range(len(tokens) - 1, 0, -1):
+        kind = tokens[place].type
+        following[place - 1] = following[place] if kind.endswith("comment") else kind
+    return following
 
 
 def _clause_end(text: str, surroundings: Surroundings) -> int | None:
@@ -243,7 +266,8 @@ def balance_brackets(text: str, surroundings: Surroundings) -> str:
     """
     if surroundings.language == "python" or not surroundings.after.strip() or surroundings.parses_with(text):
         return text
-    for candidate in _cuts_at_brackets(text, surroundings):
+    cuts = _cuts_at_brackets(text, surroundings)
+    for candidate in islice(cuts, max_cuts(len(surroundings.program(text)))):
         if candidate.strip() and surroundings.parses_with(candidate):
             return candidate
     missing: list[str] = []

@@ -11,6 +11,9 @@ from caretbench.problem import Caret
 from caretbench.syntax.faults import is_well_formed_text
 from caretbench.syntax.parser import encode, parse, text_of
 
+MAX_TEXT_CHARACTERS = 100_000
+"""Maximum number of characters of a text that is inserted, without the reasoning that a policy removes."""
+
 _LITERAL = ("comment", "string", "template_literal", "char", "text", "regex")
 
 

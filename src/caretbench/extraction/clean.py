@@ -8,15 +8,16 @@ request.)
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from caretbench.extraction.caret_surroundings import Surroundings, caret_in_literal, within_literal
+from caretbench.extraction.caret_surroundings import MAX_TEXT_CHARACTERS, Surroundings, caret_in_literal, within_literal
 from caretbench.languages import language as language_named
 from caretbench.syntax.parser import encode, parse
 
 _REASONING = re.compile(r"\s*<(think|thinking|reasoning)>(?P<thought>[\s\S]*?)(?:</\1>|\Z)", re.IGNORECASE)
 _REASONING_END = re.compile(r"^[^\"'`\n]*</(?:think|thinking|reasoning)>[ \t]*(?:\n|\Z)", re.IGNORECASE | re.MULTILINE)
-_FENCE = re.compile(r"^ {0,3}(?P<marks>`{3,})[ \t]*(?P<word>[\w+#.-]*)[ \t]*\r?$", re.MULTILINE)
+_FENCE = re.compile(r"^ {0,3}(?P<marks>`{3,}+)[ \t]*+(?P<word>[\w+#.-]*+)[ \t]*+\r?$", re.MULTILINE)
 _CHATTER = re.compile(
     r"(?:absolutely|based on|below is|certainly|completion|given the|great|here(?:['\u2019]s| is| are)"
     r"|i(?:['\u2019]ll|['\u2019]ve| will| have)|in this|let me|let['\u2019]s|my completion|of course|okay|ok,|sure"
@@ -40,16 +41,19 @@ class _Block(NamedTuple):
     code: str
 
 
-def _without_reasoning(text: str, surroundings: Surroundings) -> str:
+def without_reasoning(text: str, surroundings: Surroundings) -> str:
+    """Return the text without reasoning at its beginning."""
     if "<" not in text or not (_REASONING.match(text) or _REASONING_END.search(text)):
         return text
-    if caret_in_literal(surroundings, text):
+    head = text[:MAX_TEXT_CHARACTERS]  # what follows decides nothing, and takes long to parse
+    if caret_in_literal(surroundings, head):
         return text
-    rest = text
-    while hit := _REASONING.match(rest):
-        rest = rest[hit.end() :].lstrip("\r\n")
+    start = 0
+    while hit := _REASONING.match(text, start):
+        start = hit.end()
+    rest = text[start:].lstrip("\r\n") if start else text
     end = _REASONING_END.search(text) if rest == text else None
-    if end is not None and not surroundings.parses_with(text):
+    if end is not None and (head != text or not surroundings.parses_with(text)):
         rest = text[end.end() :].lstrip("\r\n")  # some chat templates put the opening tag into the prompt
     return rest
 
@@ -106,6 +110,16 @@ def _is_one_block(text: str, fences: list[re.Match[str]], language: str) -> bool
     return not (text[: fences[0].start()] + text[fences[1].end() :]).strip()
 
 
+def _byte_positions(text: str, fences: list[re.Match[str]], surroundings: Surroundings) -> Iterator[int]:
+    """Yield the byte of the program at which each fence begins."""
+    position = len(encode(surroundings.before))
+    done = 0
+    for fence in fences:
+        position += len(encode(text[done : fence.start()]))
+        done = fence.start()
+        yield position
+
+
 def _without_fences(text: str, surroundings: Surroundings) -> str:
     fences = list(_FENCE.finditer(text)) if "```" in text else []
     if not fences or (not _is_one_block(text, fences, surroundings.language) and caret_in_literal(surroundings, text)):
@@ -114,8 +128,7 @@ def _without_fences(text: str, surroundings: Surroundings) -> str:
         # A later fence may belong to a docstring or template in the code. (A leading one never does, although in
         # JavaScript a fenced block is a well-formed tagged template.)
         tree = parse(surroundings.program(text), surroundings.language)
-        offset = len(encode(surroundings.before))
-        if all(within_literal(tree, offset + len(encode(text[: fence.start()]))) for fence in fences):
+        if all(within_literal(tree, position) for position in _byte_positions(text, fences, surroundings)):
             return text
     code = _chosen(text, fences, surroundings.language)
     return code if surroundings.needs_newline else code.removesuffix("\n")
@@ -129,13 +142,11 @@ def _without_chatter(text: str, surroundings: Surroundings) -> str:
     rest = "".join(lines[first + 1 :])
     if not rest.strip() or caret_in_literal(surroundings, text) or surroundings.parses_with(text):
         return text
-    while rest and not rest.split("\n", 1)[0].strip():
-        rest = rest.split("\n", 1)[1] if "\n" in rest else ""
-    return rest
+    return rest[rest.rfind("\n", 0, len(rest) - len(rest.lstrip())) + 1 :]
 
 
-_STEPS = (
-    ("reasoning removed", _without_reasoning),
+CLEANING_STEPS = (
+    ("reasoning removed", without_reasoning),
     ("fence removed", _without_fences),
     ("chatter removed", _without_chatter),
 )
@@ -152,7 +163,7 @@ def clean(text: str, surroundings: Surroundings) -> CleanedText:
     * Without a fence, a first line that is clearly prose is removed, if there is more and the program does not parse.
     """
     steps = []
-    for name, step in _STEPS:
+    for name, step in CLEANING_STEPS:
         shorter = step(text, surroundings)
         if shorter != text:
             text = shorter

@@ -21,9 +21,10 @@ def _ends(text: str) -> list[int]:
     """Return the ends of lines that are not blank, without newlines and without the end of the text."""
     ends = []
     position = 0
+    last = len(text.rstrip())
     for line in text.split("\n")[:-1]:
         position += len(line)
-        if line.strip() and text[position:].strip():
+        if line.strip() and position < last:
             ends.append(position)
         position += 1
     return ends
@@ -101,12 +102,17 @@ def cut_to_same_block(text: str, surroundings: Surroundings) -> str:
     return text if position is None else with_final_newline(text[:position], surroundings)
 
 
+def max_cuts(size: int) -> int:
+    """Return the maximum number of tried cuts of a program of ``size`` bytes."""
+    return max(_MIN_CUTS, min(MAX_CUTS, MAX_PARSED_BYTES // max(size, 1)))
+
+
 def _candidates(ends: list[int], size: int) -> list[int]:
     """Return the cuts to try, longest first; of too many, the later ones are thinned out.
 
     The right cut is usually near the start.
     """
-    most = max(_MIN_CUTS, min(MAX_CUTS, MAX_PARSED_BYTES // max(size, 1)))
+    most = max_cuts(size)
     if len(ends) <= most:
         return ends[::-1]
     dense = most * 3 // 4

@@ -20,8 +20,8 @@ from caretbench.extraction.block_end import (
     without_prefix_repetition,
     without_suffix_repetition,
 )
-from caretbench.extraction.caret_surroundings import Surroundings
-from caretbench.extraction.clean import clean, strip_released_fence
+from caretbench.extraction.caret_surroundings import MAX_TEXT_CHARACTERS, Surroundings
+from caretbench.extraction.clean import CLEANING_STEPS, strip_released_fence, without_reasoning
 from caretbench.extraction.cuts import cut_to_same_block, first_line, longest_parsing_cut, without_suffix_overlap
 from caretbench.extraction.released_steps import clean_as_released, repair_as_released, trim_as_released
 from caretbench.plugins import Plugin, Version, installed_plugins, load_plugin, one_line
@@ -29,16 +29,28 @@ from caretbench.problem import Caret
 
 DEFAULT_POLICY = "syntax"
 
+MAX_RAW_CHARACTERS: Final = 500_000
+"""Maximum number of characters of a raw text, reasoning included."""
+
 _GROUP: Final = "caretbench.policies"
+_REFUSED: Final = "refused: "
 
 _Step = Callable[[str, Surroundings], str]
 
 
 class ExtractedText(NamedTuple):
-    """Text for the caret, and the names of the steps that changed the raw text."""
+    """Text for the caret, and the names of the steps that changed the raw text.
+
+    A text that is too long is refused: it is empty then, and the only step is the reason.
+    """
 
     text: str
     steps: tuple[str, ...] = ()
+
+    @property
+    def refusal(self) -> str | None:
+        """Return the reason for which the text was refused; None if it was not."""
+        return self.steps[0] if self.steps and self.steps[0].startswith(_REFUSED) else None
 
 
 @dataclass(frozen=True)
@@ -69,15 +81,25 @@ class Policy:
 def _apply(policy: Policy, text: str, surroundings: Surroundings) -> ExtractedText:
     """Return the extracted text; cached, since samples of one problem are often equal."""
     done: list[str] = []
-    if policy.cleans:
-        text, removed = clean(text, surroundings)
-        done += removed
-    for name, step in policy.steps:
+    if refusal := length_refusal(text, MAX_RAW_CHARACTERS):
+        return ExtractedText("", (refusal,))
+    for name, step in (*CLEANING_STEPS, *policy.steps) if policy.cleans else policy.steps:
+        if step is not without_reasoning and len(text) > MAX_TEXT_CHARACTERS:
+            break
         shorter = step(text, surroundings)
         if shorter != text:
             text = shorter
             done.append(name)
+    if refusal := length_refusal(text, MAX_TEXT_CHARACTERS):
+        return ExtractedText("", (refusal,))
     return ExtractedText(text, tuple(done))
+
+
+def length_refusal(text: str, most: int) -> str | None:
+    """Return the reason for which a text of more than ``most`` characters is refused; None if it is shorter."""
+    if len(text) <= most:
+        return None
+    return f"{_REFUSED}the answer has {len(text):,} characters, more than {most:,}"
 
 
 def _released(text: str, surroundings: Surroundings) -> str:  # noqa: ARG001  the released code looked at the text alone

@@ -22,6 +22,7 @@ from caretbench.syntax.parser import encode
 
 _MARKED = re.compile(r"--BEGIN MISSING CODE--[^\n]*\n(.*?)(?:\n[^\n]*--END MISSING CODE--|\Z)", re.DOTALL)
 _THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
+_THOUGHT_END = "</think>"
 _CODE_LINE = re.compile(
     r"[=(){}\[\];:@.,+*/<>%&|!\"']"
     r"|^\s*(?:pass|break|continue|return|else|try|finally|do|yield|raise|default)\b"
@@ -44,16 +45,19 @@ def clean_as_released(text: str, surroundings: Surroundings) -> str:
     marked = _MARKED.search(text)
     if marked is not None:
         return marked[1]
-    rest = _without_comments(_THOUGHT.sub("", text), surroundings.language)
+    closed = text.rfind(_THOUGHT_END) + len(_THOUGHT_END)  # a search after the last end would take quadratic time
+    rest = _without_comments(_THOUGHT.sub("", text[:closed]) + text[closed:], surroundings.language)
     lines = [line for line in rest.split("\n") if line.strip() and not line.strip().startswith("```")]
     return "\n".join(line for line in lines if _CODE_LINE.search(line) and not _is_prose(line))
 
 
 def _without_comments(text: str, language: str) -> str:
     data = encode(text)
-    for comment in reversed(comments(text, language)):
-        data = data[: comment.start] + data[comment.end :]
-    return data.decode("utf-8", "surrogatepass")
+    kept, done = [], 0
+    for comment in comments(text, language):
+        kept.append(data[done : comment.start])
+        done = max(done, comment.end)
+    return b"".join([*kept, data[done:]]).decode("utf-8", "surrogatepass")
 
 
 def _is_prose(line: str) -> bool:
@@ -82,8 +86,9 @@ def trim_as_released(text: str, surroundings: Surroundings) -> str:
     ours = [_collapsed(line) for line in lines]
     before = [line for line in map(_collapsed, surroundings.before.split("\n")) if not _LONE_BRACKETS.match(line)]
     after = [line for line in map(_collapsed, surroundings.after.split("\n")) if not _LONE_BRACKETS.match(line)]
-    start = next((ours.index(line) + 1 for line in reversed(before) if line in ours), 0)
-    end = next((ours.index(line) for line in after if line in ours), len(ours))
+    known = set(ours)
+    start = next((ours.index(line) + 1 for line in reversed(before) if line in known), 0)
+    end = next((ours.index(line) for line in after if line in known), len(ours))
     start, end = _nearly(ours, before, after, start, end)
     if start > end:
         start = 0
@@ -103,7 +108,8 @@ def _nearly(ours: Sequence[str], before: Sequence[str], after: Sequence[str], st
 
 def _alike(first: str, second: str) -> bool:
     one, other = first.replace(" ", ""), second.replace(" ", "")
-    if not one or _LONE_BRACKETS.match(one):
+    # The ratio is at most twice the shorter length by the sum of both: no need to compare what is far longer.
+    if not one or _LONE_BRACKETS.match(one) or 2 * min(len(one), len(other)) <= _ALIKE * (len(one) + len(other)):
         return False
     return difflib.SequenceMatcher(None, one, other, autojunk=False).ratio() > _ALIKE
 
@@ -179,7 +185,12 @@ def _stripped(text: str, closing: str, surplus: int) -> str:
     """Return the text without ``surplus`` closing brackets at the ends of its lines, the last line first."""
     lines = text.split("\n")
     for number in range(len(lines) - 1, -1, -1):
-        while surplus and lines[number].rstrip().endswith(closing):
-            lines[number] = lines[number].rstrip()[:-1]
+        line, end = lines[number], len(lines[number])
+        while surplus:
+            blank = next((place for place in range(end, 0, -1) if not line[place - 1].isspace()), 0)
+            if not blank or line[blank - 1] != closing:
+                break
+            end = blank - 1
             surplus -= 1
+        lines[number] = line[:end]
     return "\n".join(lines)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from statistics import NormalDist
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from caretbench.metrics.resampling import MIN_CLUSTERS, Floats, ResamplingUnits, resampled_means, units_of
 
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
+
+_NORMAL = NormalDist()  # scipy.special would take longer to load than a whole report of one problem
 
 BootstrapMethod = Literal["percentile", "bca"]
 Method = Literal["wilson", "parametric", "percentile", "bca", "constant", "undefined"]
@@ -77,7 +79,7 @@ def plus_minus(rate: float, interval: Interval) -> str:
 def _quantile(confidence: float) -> float:
     if not 0 < confidence < 1:
         raise ValueError(f"confidence is {confidence}; it lies between 0 and 1")
-    return float(ndtri(0.5 + confidence / 2))
+    return _NORMAL.inv_cdf(0.5 + confidence / 2)
 
 
 def bootstrap_mean(
@@ -164,7 +166,7 @@ def resampled_interval(
         return Interval(units.mean, units.mean, "constant", warning)
     means = resampled_means(units, resamples, np.random.default_rng(seed))
     tails = [-z, z] if method == "percentile" else _corrected(units, means, z)
-    low, high = np.quantile(means, ndtr(tails))
+    low, high = np.quantile(means, [_NORMAL.cdf(tail) for tail in tails])
     return Interval(float(low), float(high), method, units.warning)
 
 
@@ -175,7 +177,7 @@ def _corrected(units: ResamplingUnits, means: Floats, z: float) -> list[float]:
     # Means have ties where values have few levels; half of them lie below.
     below = float((means < observed - tolerance).mean() + (means <= observed + tolerance).mean()) / 2
     edge = 0.5 / len(means)
-    bias = float(ndtri(min(max(below, edge), 1 - edge)))
+    bias = _NORMAL.inv_cdf(min(max(below, edge), 1 - edge))
     left_out = (units.sums.sum() - units.sums) / (units.sizes.sum() - units.sizes)
     deviations = left_out.mean() - left_out
     spread = float((deviations**2).sum()) ** 1.5

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.special import bdtr
 
 from caretbench.metrics.intervals import CONFIDENCE, RESAMPLES, Interval, resampled_interval, wilson
 from caretbench.metrics.resampling import ResamplingUnits, sign_flipped_sums, units_of
@@ -44,7 +44,11 @@ def mcnemar_exact(only_first: int, only_second: int) -> float:
         raise ValueError("counts are not negative")
     discordant = only_first + only_second
     # Fair coins are symmetrical, so both tails are twice the lower one; the middle, counted twice, is capped.
-    return min(1.0, 2 * float(bdtr(min(only_first, only_second), discordant, 0.5)))
+    ways = tail = 1
+    for heads in range(min(only_first, only_second)):
+        ways = ways * (discordant - heads) // (heads + 1)
+        tail += ways
+    return min(1.0, float(Fraction(2 * tail, 1 << discordant)))
 
 
 def sign_flip_p_value(units: ResamplingUnits, seed: int, resamples: int = RESAMPLES) -> float:

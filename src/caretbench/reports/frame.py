@@ -103,15 +103,17 @@ def load_run(folder: Path, problems: Sequence[Problem]) -> LoadedRun:
             f"{folder}: not scored yet (no scores.jsonl); repeat the command that began the run to continue it"
         )
     manifest = current_manifest(manifest)
-    completions = list(read_rows(folder / "completions.jsonl", Completion, allow_partial_last_line=True))
-    scores = read_rows(folder / "scores.jsonl", Score, allow_partial_last_line=True)
+    files = RunFolder(folder)
+    if not files.completions_path.exists():
+        raise DataError(f"{files.completions_path}: cannot be read (No such file or directory)")
+    completions = list(files.completions())
+    scores = files.scores()
     verdicts_path = folder / "validity.jsonl"
     verdicts, older = read_verdicts(verdicts_path) if verdicts_path.exists() else ({}, 0)
     errors_path = folder / "errors.jsonl"
     missing = list(read_rows(errors_path, MissingSample, allow_partial_last_line=True)) if errors_path.exists() else []
     frame = build_frame(problems, scores, verdicts)
     run = LoadedRun(folder.name, manifest, problems, completions, frame, missing)
-    files = RunFolder(folder)
     return replace(
         run,
         judgements=[

@@ -15,6 +15,7 @@ from caretbench.reports.results.flags import FlaggedAnswers
 from caretbench.reports.results.paper_intervals import PaperTableLayout
 from caretbench.reports.results.post_processing import BestOfThree
 from caretbench.reports.results.problem_lists import DiscordantCase, ExcludedProblems
+from caretbench.reports.results.recordings import Recording
 from caretbench.reports.results.usage import ModelUsage
 
 
@@ -100,6 +101,8 @@ class Summary(ReportValue):
     excluded: tuple[ExcludedProblems, ...] = ()
     discordant: tuple[DiscordantCase, ...] = ()
     discordant_totals: Mapping[str, int] = Field(default_factory=dict)
+    recordings: tuple[Recording, ...] = ()
+    """Completions of each model, and those that its recording should have; without baselines."""
     usage: tuple[ModelUsage, ...] = ()
     """Usage of the models that were sampled in this run."""
     judged: tuple[CaretScores, ...] = ()

@@ -9,15 +9,21 @@ from caretbench.reports.estimates import ReportedNumber, ReportValue
 from caretbench.reports.summary import Column, RateCell
 
 MISSING_FIELD = "-"
+_COUNT_HEADS = frozenset({"Problems", "Instances"})
+"""Heads of the columns that tell the number of problems of a row."""
 
 
 class TableField(ReportValue):
-    """One field of a table: its text, sort key, note below the text, number with interval, and tone (colour)."""
+    """One field of a table: its text, sort key, note below the text, number with interval, and tone (colour).
+
+    ``problems`` is the number of problems that the number is over; tables show it where a row does not tell it.
+    """
 
     text: str
     sort: float | str = ""
     note: str = ""
     estimate: ReportedNumber | None = None
+    problems: int | None = None
     tone: str = ""
 
 
@@ -38,9 +44,20 @@ FieldValues = Sequence[FieldValue]
 
 def table_of(title: str, heads: Sequence[str], rows: Iterable[FieldValues], caption: str = "") -> ReportTable:
     """Return a table; a column is numeric if all its sort keys are numbers."""
-    fields = tuple(tuple(map(_field, row)) for row in rows)
+    fields = tuple(_with_counts(heads, tuple(map(_field, row))) for row in rows)
     numeric = tuple(not any(isinstance(row[place].sort, str) for row in fields) for place in range(len(heads)))
     return ReportTable(title=title, heads=tuple(heads), numeric=numeric, rows=fields, caption=caption)
+
+
+def _with_counts(heads: Sequence[str], row: tuple[TableField, ...]) -> tuple[TableField, ...]:
+    """Return the row with the number of problems below each number that is not over the row's number of problems."""
+    stated = {field.sort for head, field in zip(heads, row, strict=True) if head in _COUNT_HEADS}
+    return tuple(
+        field
+        if field.problems is None or field.problems in stated
+        else field.model_copy(update={"note": ", ".join(filter(None, (field.note, f"n = {field.problems}")))})
+        for field in row
+    )
 
 
 def _field(cell: FieldValue) -> TableField:
@@ -76,7 +93,11 @@ def rate_field(estimate: ReportedNumber | None) -> TableField:
     if estimate is None:
         return number_field(None)
     return TableField(
-        text=percent(estimate.value), sort=estimate.value, note=_range(estimate, 1, 100), estimate=estimate
+        text=percent(estimate.value),
+        sort=estimate.value,
+        note=_range(estimate, 1, 100),
+        estimate=estimate,
+        problems=estimate.problems,
     )
 
 
@@ -84,7 +105,8 @@ def score_field(estimate: ReportedNumber | None, digits: int = 2) -> TableField:
     """Return a judge's score in points, or a mean similarity from 0 to 1, with its interval."""
     if estimate is None:
         return number_field(None)
-    return number_field(estimate.value, f"{estimate.value:.{digits}f}", _range(estimate, 2))
+    field = number_field(estimate.value, f"{estimate.value:.{digits}f}", _range(estimate, 2))
+    return field.model_copy(update={"problems": estimate.problems})
 
 
 def title_field(title: str, *, baseline: bool) -> TableField:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 
-from caretbench.files import RowAppender
+from caretbench.files import RowAppender, join_surrogates, replace_surrogates
 from caretbench.models import FailureKind, ModelAnswer, Sampling
 from caretbench.problem import Completion, MissingSample, Problem
 from caretbench.runs.model_under_test import ModelUnderTest
@@ -17,7 +17,6 @@ from caretbench.runs.request_stage import (
     RequestStage,
     StageCounts,
     StageRequests,
-    replace_surrogates,
 )
 from caretbench.runs.run_folder import RunFolder
 
@@ -105,7 +104,7 @@ class _Completing(StageRequests[Problem]):
             model=self._tested_model.name,
             parameters=self._tested_model.parameters,
             sample=answer.sample,
-            text=replace_surrogates(answer.text),
+            text=join_surrogates(answer.text),
             finish_reason=replace_surrogates(answer.finish_reason),
             prompt=self._tested_model.strategy.key,
             usage=answer.usage,

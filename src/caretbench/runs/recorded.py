@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
@@ -16,6 +17,8 @@ from caretbench.runs.run_folder import ModelInfo, RunFolder
 from caretbench.runs.session import RunSession
 from caretbench.suites import baselines_of_run
 from caretbench.suites.baselines import baseline_completions
+
+_SHOWN_IDS = 3
 
 PassedOver = Callable[[str], None]
 
@@ -135,13 +138,21 @@ class _Recorded:
             raise ValueError("--model chooses among recorded completions: say where they are with --completions")
         recorded = {info.model for info in self.seen.values() if info.source != "baseline"}
         named = ", ".join(map(str, self.logs))
-        if self.logs and not recorded:
-            raise ValueError(f"{named}: no completion belongs to the chosen problems")
+        seen = list(dict.fromkeys(chain.from_iterable(self.passed_over.values())))
+        if self.logs and not recorded and (seen or not self.models):
+            raise ValueError(
+                f"{named}: no completion belongs to the chosen problems; ids here: {_first_ids(seen)}; ids of the "
+                f"chosen problems of {self.benchmark.data.name}: "
+                f"{_first_ids([problem.id for problem in self.benchmark.problems])}; {self._remedy(seen)}"
+            )
         absent = [name for name in self.models if name not in recorded]
         if absent:
             raise ValueError(
-                f"{named}: no completions of {', '.join(absent)}; models here: {', '.join(sorted(recorded))}"
+                f"{named}: no completions of {', '.join(absent)}; models here: {', '.join(sorted(recorded)) or 'none'}"
             )
+        self._note_passed_over(note)
+
+    def _note_passed_over(self, note: Callable[[str], None]) -> None:
         known = {problem.id for problem in self.benchmark.data.problems}
         for path, identities in self.passed_over.items():
             # A row about a problem that the data do not have is a slip; one that was not selected is none.
@@ -155,6 +166,20 @@ class _Recorded:
             if log is not None and log.unanswered:
                 counts = ", ".join(f"{count} {kind}" for kind, count in log.unanswered.items())
                 note(f"{path}: samples without an answer: {counts}")
+
+    def _remedy(self, seen: Sequence[str]) -> str:
+        if not seen:
+            return "name a file that has completions"
+        known = {problem.id for problem in self.benchmark.data.problems}
+        if known.isdisjoint(seen):
+            return "name the data that they belong to with --data, or correct the field problem_id"
+        return "choose these problems, too, with --select and --limit"
+
+
+def _first_ids(identities: Sequence[str]) -> str:
+    """Return the first ids and their number: ``'a', 'b', 'c' and 47 more``."""
+    shown = ", ".join(map(repr, identities[:_SHOWN_IDS])) or "none"
+    return f"{shown} and {len(identities) - _SHOWN_IDS} more" if len(identities) > _SHOWN_IDS else shown
 
 
 def _described(path: Path) -> dict[tuple[str, str], ModelInfo]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from caretbench.errors import MachineError
-from caretbench.files import RowAppender, read_rows, write_rows
+from caretbench.files import RowAppender, read_rows, replace_surrogates, write_rows
 from caretbench.models import FailureKind, ModelAnswer, ModelClient, ModelFailure, ModelRequest, Prompt, Sampling
 from caretbench.problem import Row
 from caretbench.redaction import redact
@@ -317,16 +317,9 @@ class RequestStage(Generic[Item]):
     def _miss(
         self, entry: PendingRequest[Item], samples: tuple[int, ...], kind: FailureKind, message: str, attempts: int = 0
     ) -> None:
-        message = redact(replace_surrogates(message) or "")
+        message = redact(replace_surrogates(message))
         self.tally.first_message = self.tally.first_message or message
         self.tally.missing[kind] += len(samples)
         for sample in samples:
             self._errors.add(self._work.missing(entry, sample, kind, message, attempts))
         self._report(len(samples), self.tally)
-
-
-def replace_surrogates(text: str | None) -> str | None:
-    """Return the text with lone surrogates replaced by U+FFFD, so that it can be written as UTF-8."""
-    if text is None or text.isascii():
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
-from caretbench.files import DataError, describe_validation_error, read_rows, write_atomically, write_rows
+from caretbench.files import DataError, RowT, describe_validation_error, read_rows, write_atomically, write_rows
 from caretbench.problem import SCHEMA_VERSION, Completion, Judgement, MissingSample, Problem, Profile, Row, Score
 from caretbench.suites.selection import Selection
 from caretbench.versions import current_model, current_text
@@ -190,7 +190,7 @@ class RunFolder:
     def completions(self) -> Iterator[Completion]:
         """Yield the completions, one at a time."""
         if self.completions_path.exists():
-            yield from read_rows(self.completions_path, Completion, allow_partial_last_line=True)
+            yield from self._stored(self.completions_path, Completion)
 
     def missing(self) -> Iterator[MissingSample]:
         """Yield the missing samples, one at a time."""
@@ -200,7 +200,7 @@ class RunFolder:
     def judgements(self) -> Iterator[Judgement]:
         """Yield the graders' judgements, one at a time."""
         if self.judgements_path.exists():
-            yield from read_rows(self.judgements_path, Judgement, allow_partial_last_line=True)
+            yield from self._stored(self.judgements_path, Judgement)
 
     def missing_judgements(self) -> Iterator[MissingJudgement]:
         """Yield the error rows of missing judgements, one at a time."""
@@ -210,4 +210,9 @@ class RunFolder:
     def scores(self) -> Iterator[Score]:
         """Yield the scores, one at a time."""
         if self.scores_path.exists():
-            yield from read_rows(self.scores_path, Score, allow_partial_last_line=True)
+            yield from self._stored(self.scores_path, Score)
+
+    @staticmethod
+    def _stored(path: Path, model: type[RowT]) -> Iterator[RowT]:
+        """Yield the rows of a file that a stage appends to, with their texts as they came."""
+        return read_rows(path, model, allow_partial_last_line=True, keep_surrogates=True)

@@ -232,8 +232,10 @@ class ScoringStage:
     def _measured(self, completion: Completion, problem: Problem, text: str | None) -> Iterator[Score]:
         if completion.error and not rules_of(self.profile).errors_are_answers:
             return  # an error is no completion
+        refusal = verdicts.refusal(completion.text, problem, self.policy)
         for measured in self.suite.measure(problem, text, self.profile):
-            yield self._row(completion, measured.scorer, values=measured.values, details=dict(measured.details))
+            details = dict(measured.details) | ({"reason": refusal} if refusal else {})
+            yield self._row(completion, measured.scorer, values=measured.values, details=details)
 
     def _without_run(self, completion: Completion) -> Score | None:
         if completion.error and not rules_of(self.profile).errors_are_answers:
@@ -279,7 +281,8 @@ class ScoringStage:
                 problem = self._problems[completion.problem_id]
                 request = self.suite.submitted_request(problem, text, self.profile, self.variants)
                 if request is None:
-                    finished.append((completion, text, verdicts.result_without_program(problem)))
+                    reason = verdicts.refusal(completion.text, problem, self.policy)
+                    finished.append((completion, text, verdicts.result_without_program(problem, reason)))
                     continue
                 identity = sha256_text(*(str(part) for part in completion.key))
                 under_way[identity] = (completion, text)

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from caretbench.execution.execution_types import ExecutionResult, Status
 from caretbench.execution.scan.dead_checks import program_flags
 from caretbench.execution.scan.tamper import SCAN_VERSION, tamper_flags
-from caretbench.extraction.policies import Policy
+from caretbench.extraction.policies import MAX_RAW_CHARACTERS, Policy, length_refusal
 from caretbench.problem import Caret, CompletionKey, InlineSplice, Problem, Profile, Score
 from caretbench.profiles import ProfileRules, rules_of
 
@@ -113,15 +113,26 @@ def needs_execution(problem: Problem) -> bool:
 
 
 def inserted_text(text: str | None, problem: Problem, policy: Policy) -> str | None:
-    """Return the part of a model's raw text that is inserted at the caret."""
-    if text is None or not isinstance(problem.shown, Caret):
-        return text
-    return policy.apply(text, problem.shown).text
+    """Return the part of a model's raw text that is inserted at the caret; None if it is refused."""
+    if text is None or refusal(text, problem, policy) is not None:
+        return None
+    return policy.apply(text, problem.shown).text if isinstance(problem.shown, Caret) else text
 
 
-def result_without_program(problem: Problem) -> ExecutionResult:
+def refusal(text: str | None, problem: Problem, policy: Policy) -> str | None:
+    """Return the reason for which a raw text is refused, its length; None if it is not."""
+    if text is None:
+        return None
+    if isinstance(problem.shown, Caret):
+        return policy.apply(text, problem.shown).refusal
+    return length_refusal(text, MAX_RAW_CHARACTERS)
+
+
+def result_without_program(problem: Problem, reason: str | None = None) -> ExecutionResult:
     """Return the failed result of an answer that yields no program."""
-    return ExecutionResult(id=problem.id, status=Status.RUNTIME_ERROR, reason="a null completion fails without a run")
+    return ExecutionResult(
+        id=problem.id, status=Status.RUNTIME_ERROR, reason=reason or "a null completion fails without a run"
+    )
 
 
 def reference_result(result: ExecutionResult) -> CountedResult:

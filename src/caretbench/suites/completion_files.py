@@ -36,7 +36,7 @@ def read_completions(
         raise DataError(f"{path}: no such file of completions")
     lines: dict[CompletionKey, int] = {}
     counts: Counter[tuple[str, str, str]] = Counter()
-    for number, row in read_lines(path):
+    for number, row in read_lines(path, keep_surrogates=True):
         where = f"{path}:{number}"
         try:
             completion = Completion.model_validate(

@@ -16,7 +16,6 @@ from caretbench.sources.pull_request import FileChange, PullRequest
 from caretbench.suites.efcb.open_answers.mask_windows import MASK_PLACEHOLDER, MIN_INFORMATIVE_LINES, find_windows
 from caretbench.suites.efcb.open_answers.masked_answers import find_masked_hunk, parse_masked_answer
 from caretbench.suites.efcb.open_answers.masked_problems import MaskedItem, MaskOptions, masked_items, masked_problem
-from caretbench.suites.efcb.options import EfcbOptions
 from caretbench.suites.efcb.patch_rendering import render_patch
 
 CODE = (
@@ -153,7 +152,7 @@ def test_lines_that_the_patch_repeats_are_counted() -> None:
 
 def test_the_paper_hides_five_lines_anywhere_and_wants_the_whole_patch() -> None:
     pull = change(patch_of(CODE, ("\tsend(ctx)",)))
-    items, rejected = masked_items([pull], MaskOptions.from_options(EfcbOptions(profile="paper")))
+    items, rejected = masked_items([pull], MaskOptions(profile="paper"))
     assert not rejected
     (item,) = items
     made = masked_problem(item)

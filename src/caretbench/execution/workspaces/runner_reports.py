@@ -75,11 +75,6 @@ class TestCounts(FrozenModel):
             outcomes_by_name=outcomes_by_name,
         )
 
-    @property
-    def executed_count(self) -> int:
-        """Tests that were not skipped."""
-        return self.passed + self.failed + self.errors
-
     def names(self, outcome: Outcome) -> tuple[str, ...]:
         """Return the names of the tests with this outcome, sorted."""
         return tuple(sorted(name for name, test in self.outcomes_by_name.items() if test.outcome == outcome))

@@ -30,6 +30,8 @@ class ProviderFacts(BaseModel):
     """Maximum number of stop texts of a request; None: any number, as far as is known."""
     options: tuple[str, ...] = ()
     """The client's options that the provider's constructor takes by name."""
+    keys: tuple[str, ...] = ()
+    """Environment variables of the provider's key, one of which must be set; empty: not known, or none is needed."""
     timeout_s: float | None = Field(default=None, gt=0)
     """Default seconds of one try; None: as for all others."""
 

@@ -10,7 +10,6 @@ from pydantic import JsonValue
 
 from caretbench.errors import DataError
 from caretbench.files import sha256_json
-from caretbench.inspect.client.model_caller import usage_of
 from caretbench.problem import Completion, Latency
 from caretbench.runs.run_folder import ModelInfo
 
@@ -108,6 +107,8 @@ class InspectLog:
             raise DataError(f"{self._path}: the log is damaged ({type(error).__name__})") from None
 
     def _completion(self, identity: str, sample: EvalSample, stamp: Mapping[str, Any]) -> Completion:
+        from caretbench.inspect.client.model_caller import usage_of  # only logs need it
+
         output = sample.output
         settings = self._settings(stamp)
         parameters = sha256_json(settings)[:16]

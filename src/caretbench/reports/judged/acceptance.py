@@ -14,7 +14,6 @@ from functools import cache
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
-from scipy.special import bdtr, bdtrc
 
 from caretbench.judging.aggregation import GraderKey
 from caretbench.judging.criteria import Criterion
@@ -58,6 +57,8 @@ class Acceptance(NamedTuple):
 @cache
 def min_correct_controls(problems: int, controls: int) -> int:
     """Return the number of problems, of ``problems``, in which a grader must judge a control correctly."""
+    from scipy.special import bdtr  # takes a third of a second to load, and few runs have controls
+
     return int(
         np.argmax(bdtr(np.arange(problems + 1), problems, GOOD_GRADER_ACCURACY) > MAX_FALSE_REJECTION / controls)
     )
@@ -66,6 +67,8 @@ def min_correct_controls(problems: int, controls: int) -> int:
 @cache
 def min_control_problems(controls: int) -> int:
     """Return the number of problems for which each control must be judged to detect a bad grader."""
+    from scipy.special import bdtrc
+
     last = 0
     for problems in range(1, 200):  # the probability falls with the problems, but not at every step
         required = min_correct_controls(problems, controls)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import re
 from collections import defaultdict
@@ -10,11 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib import resources
+from importlib.metadata import version
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from caretbench.files import cache_folder, write_atomically
 from caretbench.reports.compare import ComparisonReport
 from caretbench.reports.frame import LoadedRun
 from caretbench.reports.output.comparison import comparison_tables
@@ -152,9 +155,16 @@ def _digest(text: str) -> str:
 
 @cache
 def _vega_bundle() -> str:
+    """Return the scripts that draw charts, from the cache folder: making them takes two seconds of CPU."""
+    stored = cache_folder() / "page" / f"vega-{version('vl-convert-python')}.js"
+    if stored.exists():
+        return stored.read_text("utf-8")
     import vl_convert
 
-    return str(vl_convert.javascript_bundle())  # type: ignore[call-arg]  # its stub forgets the default
+    bundle = str(vl_convert.javascript_bundle())  # type: ignore[call-arg]  # its stub forgets the default
+    with contextlib.suppress(OSError):  # a folder that cannot be written costs time, not the page
+        write_atomically(stored, bundle)
+    return bundle
 
 
 def _asset(name: str) -> str:

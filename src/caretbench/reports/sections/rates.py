@@ -165,7 +165,8 @@ def _part_rate(cell: RateCell | None) -> TableField | None:
     if cell is None or 1 not in cell.pass_at:
         return None
     field = rate_field(cell.pass_at[1])
-    return field.model_copy(update={"note": f"{field.note}, {cell.pass_at[1].problems} problems"})
+    # Its number of problems is another one than the row's, so it is always shown.
+    return field.model_copy(update={"note": f"{field.note}, {cell.pass_at[1].problems} problems", "problems": None})
 
 
 def stratum_table(columns: Sequence[Column], stratum: str) -> ReportTable | None:

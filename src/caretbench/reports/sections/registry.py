@@ -13,6 +13,7 @@ from caretbench.reports.sections.paper_layouts import PaperIntervalsSection, Pap
 from caretbench.reports.sections.policies import PoliciesSection
 from caretbench.reports.sections.published import PublishedSection
 from caretbench.reports.sections.rates import HeatMapsSection, PassRatesSection, StatusesSection, StrataSection
+from caretbench.reports.sections.recordings import RecordingsSection
 from caretbench.reports.sections.similarity import SimilarityAgainstPassingSection, SimilarityMeansSection
 from caretbench.reports.sections.suite_tables import SuiteTablesSection
 from caretbench.reports.sections.usage import UsageSection
@@ -35,6 +36,7 @@ SECTIONS: tuple[Section, ...] = (
     ExcludedProblemsSection(),
     DiscordantSection(),
     UsageSection(),
+    RecordingsSection(),
 )
 
 

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from caretbench.reports.estimates import SimilarityCorrelation
 from caretbench.reports.section import Chart, ColumnGroup, Section
 from caretbench.reports.summary import Column
-from caretbench.reports.tables import ReportTable, existing_tables, number_field, score_field, table_of, title_field
+from caretbench.reports.tables import (
+    FieldValues,
+    ReportTable,
+    TableField,
+    existing_tables,
+    number_field,
+    score_field,
+    table_of,
+    title_field,
+)
 
 
 class SimilarityMeansSection(Section):
@@ -37,18 +47,23 @@ def similarity_table(columns: Sequence[Column]) -> ReportTable | None:
         titles |= column.similarity_titles
     if not titles:
         return None
-    rows = [
+    rows: list[FieldValues] = [
         (
             title_field(column.title, baseline=column.baseline),
+            column.completions,
+            max((found.problems for found in column.overall.similarity.values()), default=0),
             *(score_field(column.overall.similarity.get(name), 3) for name in titles),
-            number_field(
-                column.correlation.pearson if column.correlation else None,
-                f"{column.correlation.pearson:.2f}" if column.correlation else None,
-                f"p = {column.correlation.p_value:.2g}" if column.correlation else "",
-            ),
+            _correlation_field(column.correlation),
         )
         for column in columns
     ]
-    heads = ("Model", *titles.values(), "r with pass rate")
+    heads = ("Model", "Completions", "Problems", *titles.values(), "r with pass rate")
     caption = "Over all problems, excluded ones too. r: Pearson, over problems, of cosine and share of passes."
     return table_of("Similarity to the reference", heads, rows, caption)
+
+
+def _correlation_field(found: SimilarityCorrelation | None) -> TableField:
+    if found is None:
+        return number_field(None)
+    field = number_field(found.pearson, f"{found.pearson:.2f}", f"p = {found.p_value:.2g}")
+    return field.model_copy(update={"problems": found.problems})

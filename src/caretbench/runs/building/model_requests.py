@@ -9,14 +9,14 @@ from typing import Any, Literal
 
 from pydantic import JsonValue
 
-from caretbench.files import read_rows, sha256_json
+from caretbench.files import read_rows, replace_surrogates, sha256_json
 from caretbench.models import ChatPrompt, FailureKind, Message, ModelAnswer, ModelClient, Prompt, Sampling, TextPrompt
 from caretbench.problem import SCHEMA_VERSION, Latency, Row, Usage
 from caretbench.redaction import redact
 from caretbench.runs.building.config import BuildModelsConfig
 from caretbench.runs.model_under_test import worst_cost
 from caretbench.runs.plans.prices import Price
-from caretbench.runs.request_stage import PendingRequest, StageRequests, replace_surrogates
+from caretbench.runs.request_stage import PendingRequest, StageRequests
 from caretbench.suites.build_models import BuildRequest
 
 BuildAnswerKey = tuple[str, str, str, str, str]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from caretbench.files import RowAppender, write_rows
+from caretbench.files import RowAppender, join_surrogates, replace_surrogates, write_rows
 from caretbench.judging.criteria import Criterion
 from caretbench.judging.parsing import parse
 from caretbench.judging.prompting import render
@@ -22,7 +22,6 @@ from caretbench.runs.request_stage import (
     RequestStage,
     StageCounts,
     StageRequests,
-    replace_surrogates,
 )
 from caretbench.runs.run_folder import JudgementKey, MissingJudgement, RunFolder
 
@@ -83,7 +82,7 @@ class JudgeRequests(StageRequests[DistinctText]):
     def _request(
         self, subject: DistinctText, repeats: tuple[int, ...], earlier_cost: float | None
     ) -> PendingRequest[DistinctText]:
-        prompt: ChatPrompt = render(self.criterion, subject.problem, subject.text, repeats[0])
+        prompt: ChatPrompt = render(self.criterion, subject.problem, replace_surrogates(subject.text), repeats[0])
         identity = f"{subject.problem.id}#{subject.answer[:12]}#{repeats[0]}"
         return PendingRequest(identity, subject, repeats, prompt, earlier_cost=earlier_cost)
 
@@ -110,7 +109,7 @@ class JudgeRequests(StageRequests[DistinctText]):
             **self._identity(pending, answer.sample),
             values=parsed.values,
             fault=parsed.fault,
-            text=replace_surrogates(answer.text),
+            text=join_surrogates(answer.text),
             attempts=pending.attempt,
             usage=answer.usage,
             cost=cost,

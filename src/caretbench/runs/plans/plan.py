@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -56,6 +56,10 @@ class JudgePlan(NamedTuple):
     options: ClientOptions = ClientOptions()
 
 
+AccessCheck = Callable[[str, ClientOptions], None]
+"""Raises if a model, by its spec and options, cannot be asked."""
+
+
 @dataclass(frozen=True)
 class ResolvedRun:
     """Resolved and checked configuration of a run. No model is opened and nothing is written yet."""
@@ -68,8 +72,12 @@ class ResolvedRun:
     baselines: Sequence[str]
 
     @classmethod
-    def from_config(cls, config: RunConfig, source: Path | None = None) -> ResolvedRun:
+    def from_config(
+        cls, config: RunConfig, source: Path | None = None, check_access: AccessCheck = lambda _spec, _options: None
+    ) -> ResolvedRun:
         """Resolve a configuration. ``source`` is its run file, for messages.
+
+        ``check_access`` is called with spec and options of every model and judge, before any data are loaded.
 
         Raises:
             DataError: a key of the run file is wrong, or the data are.
@@ -77,6 +85,13 @@ class ResolvedRun:
             KeyError: a name is unknown.
         """
         places = _Places(source)
+        models = model_plans(config, source)
+        judges = [_judge(places, number, entry, config.defaults) for number, entry in enumerate(config.graders)]
+        everybody: list[ModelPlan | JudgePlan] = [*models, *judges]
+        if config.local_only:
+            refuse_remote((one.spec for one in everybody), (one.options.base_url for one in everybody))
+        for one in everybody:
+            check_access(one.spec, one.options)
         alone = len(config.suites) == 1 and not config.together
         benchmarks = [
             places.of(f"suites.{number}", lambda entry=entry: _benchmark(config, entry, alone=alone))
@@ -85,8 +100,8 @@ class ResolvedRun:
         plan = cls(
             config,
             benchmarks,
-            model_plans(config, source),
-            [_judge(places, number, entry, config.defaults) for number, entry in enumerate(config.graders)],
+            models,
+            judges,
             _prices(config.prices),
             baseline_names(config.baselines, [benchmark.suite for benchmark in benchmarks]),
         )
@@ -95,9 +110,6 @@ class ResolvedRun:
 
     def _check(self) -> None:
         self._check_names()
-        everybody: list[ModelPlan | JudgePlan] = [*self.models, *self.judges]
-        if self.config.local_only:
-            refuse_remote((one.spec for one in everybody), (one.options.base_url for one in everybody))
         for model in self.models:
             suite_context([benchmark.suite for benchmark in self.benchmarks], model.context)
         if self.judges:

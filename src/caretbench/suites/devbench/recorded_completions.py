@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from caretbench.files import DataError, read_lines
+from caretbench.files import DataError, read_lines, replace_surrogates
 from caretbench.problem import Completion, Problem
 from caretbench.suites.completion_files import read_completions
 from caretbench.suites.devbench import layout
@@ -54,7 +54,7 @@ def _released(
     cells: Sequence[CompletionFile], problems: Mapping[str, Problem], passed_over: Callable[[str], None]
 ) -> Iterator[Completion]:
     for language, category, model, path in cells:
-        for number, row in read_lines(path):
+        for number, row in read_lines(path, keep_surrogates=True):
             where = f"{path}:{number}"
             missing = [field for field in FIELDS if field not in row]
             if missing:
@@ -64,7 +64,8 @@ def _released(
             if problem is None:
                 passed_over(identity)
                 continue
-            if problem.reference != row["golden_completion"] or problem.released["prefix"] != row["prefix"]:
+            repeated = replace_surrogates([row["golden_completion"], row["prefix"]])
+            if repeated != [problem.reference, problem.released["prefix"]]:
                 raise DataError(f"{where}: the repeated fields differ from the problem {problem.id}")
             yield from _released_rows(row, model, problem, where)
 

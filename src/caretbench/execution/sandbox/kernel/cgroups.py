@@ -215,20 +215,6 @@ def delegated_groups(mount_point: Path = Path("/sys/fs/cgroup"), proc_cgroup_tex
             yield group
 
 
-def version_1_group(
-    mount_point: Path = Path("/sys/fs/cgroup/memory"), proc_cgroup_text: str | None = None
-) -> Path | None:
-    """Return this process's group of the version-1 memory controller, if it may create groups in it."""
-    if proc_cgroup_text is None:
-        proc_cgroup_text = Path("/proc/self/cgroup").read_text()
-    rows = (line.split(":", 2) for line in proc_cgroup_text.splitlines())
-    own = next((row[2] for row in rows if len(row) == 3 and "memory" in row[1].split(",")), None)
-    if own is None:
-        return None
-    place = mount_point / own.strip("/")
-    return place if os.access(place, os.W_OK) and (place / "memory.limit_in_bytes").exists() else None
-
-
 @cache
 def find_memory_groups() -> MemoryGroups | None:
     """Return this process's version-2 groups, checked by really bounding a process; None if there are none."""

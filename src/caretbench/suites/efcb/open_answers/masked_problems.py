@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Final, Self, TypeAlias
+from typing import Final, TypeAlias
 
 from pydantic import Field
 
@@ -59,11 +59,6 @@ class MaskOptions(EfcbOptions):
 
     lines: int = Field(default=5, ge=3, le=20)
     tiers: tuple[MaskTier, ...] = ("added", "changed")
-
-    @classmethod
-    def from_options(cls, options: EfcbOptions, **own: object) -> Self:
-        """Return options with the values of a build's options, and ``own`` values of this task."""
-        return cls.model_validate(options.model_dump() | own)
 
 
 class MaskedItem(Row):

@@ -1,0 +1,115 @@
+"""Long texts of all shapes: the time of every policy grows with their length, and what is too long is refused."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from caretbench.extraction.caret_surroundings import MAX_TEXT_CHARACTERS
+from caretbench.extraction.policies import MAX_RAW_CHARACTERS, POLICIES, Policy
+from caretbench.metrics.similarity import similarities
+from caretbench.metrics.text_overlap import chrf, rouge_l
+from caretbench.problem import Caret
+
+CARETS = {
+    "python": Caret(
+        language="python", prefix="def total(items):\n    result = 0\n    for item in items:\n        ",
+        suffix="\n    return result\n\nprint(total([]))\n",
+    ),
+    "java": Caret(
+        language="java", prefix="class A {\n  static int total(int[] items) {\n    int result = 0;\n    ",
+        suffix="\n    return result;\n  }\n}\n",
+    ),
+}  # fmt: skip
+PREFIX, SUFFIX = CARETS["python"].prefix, CARETS["python"].suffix
+UNITS = {
+    "one line": "x", "words": "word ", "lines": "x\n", "blank lines": "\n", "blanks": "   \n", "fences": "```\n",
+    "fence blanks": "```" + " " * 997 + "(\n", "open": "(", "closed": ")", "braces": "{", "closed lines": "}\n",
+    "semicolons": ";", "quotes": '"', "apostrophes": "'", "triple": '"""\n', "backslashes": "\\", "backticks": "`",
+    "think": "<think>", "thoughts": "<think>a</think>\n", "thought ends": "</think>", "indentation": " ",
+    "unicode": "é漢😀", "unicode lines": "é漢😀\n", "prefix": PREFIX, "suffix": SUFFIX, "return": "    return result\n",
+    "java return": "    return result;\n", "code": "if x:\n            y = f(x, 2)\n        ",
+    "java code": "if (x) { y = f(x); }\n",
+    "prose": "This is the answer to it. ", "chatter": "Here is the code:\n", "comments": "# a\n", "slashes": "/",
+    "markers": "--BEGIN MISSING CODE--\n", "carriage returns": "\r\n", "tabs": "\t", "zeros": "\0", "calls": "f(",
+    "pairs": "()", "unary": "not ", "templates": "`${", "generics": "a<",
+}  # fmt: skip
+SHAPES: dict[str, Callable[[int], str]] = {
+    **{name: (lambda length, unit=unit: (unit * (length // len(unit) + 1))[:length]) for name, unit in UNITS.items()},
+    "nested": lambda length: "(" * (length // 2) + ")" * (length // 2),
+    "stairs": lambda length: "\n".join(" " * step + "if x:" for step in range(int((2 * length) ** 0.5)))[:length],
+    "chatter and blanks": lambda length: "Here is the code:" + "\n" * (length - 20) + "(",
+    "docstring of fences": lambda length: 'x = """\n' + "```\n" * ((length - 16) // 4) + '"""\n',
+}
+
+
+def cpu_seconds(policy: Policy, caret: Caret, text: str) -> float:
+    start = time.process_time()
+    policy.apply(text, caret)
+    return time.process_time() - start
+
+
+PARSER_BOUND = ("open", "braces", "comments", "thought ends", "calls", "templates", "generics", "nested")
+"""Shapes for which the parser itself, or its error recovery, may take more than linear time."""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape not in PARSER_BOUND])
+@pytest.mark.parametrize("language", CARETS)
+def test_time_grows_with_the_length(language: str, shape: str) -> None:
+    caret, length = CARETS[language], MAX_TEXT_CHARACTERS // 4
+    for policy in POLICIES.values():
+        first = cpu_seconds(policy, caret, SHAPES[shape](length))
+        second = cpu_seconds(policy, caret, SHAPES[shape](2 * length - 1))
+        assert second <= 3 * first + 0.5, (policy.name, first, second)
+
+
+@pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
+def test_a_megabyte_is_refused_at_once(policy: Policy) -> None:
+    texts = {name: shape(1_000_000) for name, shape in SHAPES.items()}
+    for name, text in texts.items():
+        start = time.process_time()
+        refused = policy.apply(text, CARETS["python"])
+        assert (refused.text, refused.steps) == ("", (refused.refusal,)), name
+        assert refused.refusal is not None
+        assert f"{len(text):,} characters, more than {MAX_RAW_CHARACTERS:,}" in refused.refusal
+        assert time.process_time() - start < 0.2, name
+
+
+@pytest.mark.long
+def test_the_limit_is_on_the_text_without_reasoning() -> None:
+    caret, answer = CARETS["python"], "result += item\n"
+    thought = f"<think>{'why? ' * 60_000}</think>\n"
+    for name, policy in POLICIES.items():
+        found = policy.apply(thought + answer, caret)
+        assert (found.refusal is None) is policy.cleans, name
+        if policy.cleans:
+            assert found.text.strip() == answer.strip(), name
+        longest = policy.apply("x" * MAX_TEXT_CHARACTERS, caret)
+        assert longest.refusal is None, name
+        assert policy.apply("x" * (MAX_TEXT_CHARACTERS + 1), caret).refusal is not None, name
+
+
+def test_many_thoughts_are_removed_in_time() -> None:
+    text = "<think>a</think>\n" * 29_000 + "result += item\n"
+    start = time.process_time()
+    assert POLICIES["clean"].apply(text, CARETS["python"]).text == "result += item\n"
+    assert time.process_time() - start < 5
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("shape", SHAPES)
+def test_similarities_grow_with_the_length(shape: str) -> None:
+    reference = "result += item.price * item.count\n" * 20
+
+    def seconds(text: str) -> float:
+        start = time.process_time()
+        similarities([(text, reference)])
+        chrf(text, reference)
+        rouge_l(text, reference)
+        return time.process_time() - start
+
+    first, second = (seconds(SHAPES[shape](length)) for length in (100_000, 200_000))
+    assert second <= 3 * first + 0.5, (first, second)

@@ -1,0 +1,111 @@
+"""Incomplete recordings: counted by hand, shown on every way out, and told apart from complete ones."""
+
+import csv
+import io
+import json
+import re
+
+import pytest
+
+from caretbench.problem import Completion, MissingSample
+from caretbench.reports.frame import LoadedRun, build_frame
+from caretbench.reports.output.export import to_csv, to_json, to_markdown
+from caretbench.reports.output.terminal import print_summary, summary_tables
+from caretbench.reports.results.recordings import recordings
+from caretbench.reports.run_summary import summarise
+from caretbench.reports.tables import rate_field, table_of
+from tests.support.report_runs import make_problem, score
+
+PROBLEMS = [make_problem("python", "api_usage", number) for number in range(1, 51)]
+IDS = [problem.id for problem in PROBLEMS]
+
+
+def completion(problem: str, sample: int = 0, model: str = "m") -> Completion:
+    return Completion(problem_id=problem, model=model, sample=sample, text="x")
+
+
+def run_of(completions: list[Completion]) -> LoadedRun:
+    by_id = {problem.id: problem for problem in PROBLEMS}
+    scores = [
+        row
+        for found in completions
+        for row in score(by_id[found.problem_id], found.model, found.sample, "passed", "default", 0.5, 0.0)
+    ]
+    manifest = {"suite": "devbench", "policy": "syntax", "profile": "default", "executed": True}
+    return LoadedRun("demo", manifest, PROBLEMS, completions, build_frame(PROBLEMS, scores))
+
+
+TWENTY = [completion(identity) for identity in IDS[:20]]
+TWO_OF_FIVE = [
+    completion(identity, sample) for place, identity in enumerate(IDS) for sample in range(2 if place < 30 else 5)
+]
+WHOLE = [completion(identity, sample, "whole") for identity in IDS for sample in range(2)]
+
+
+@pytest.mark.parametrize(
+    ("completions", "expected"),
+    [(TWENTY, (20, 1, 0, 20, 50)), (TWO_OF_FIVE, (50, 5, 30, 160, 250)), (WHOLE, (50, 2, 0, 100, 100))],
+)
+def test_completions_are_counted(completions: list[Completion], expected: tuple[int, ...]) -> None:
+    (found,) = recordings(completions, (), IDS)
+    counts = (found.problems, found.samples, found.with_fewer_samples, found.completions, found.expected)
+    assert counts == expected
+    assert found.complete is (completions is WHOLE)
+
+
+def test_requested_samples_that_failed_are_expected_and_other_problems_are_not() -> None:
+    missing = [MissingSample(problem_id=IDS[0], model="m", parameters="none", sample=1, kind="timeout", message="no")]
+    (found,) = recordings([*TWENTY, completion("another")], missing, IDS[:20])
+    assert (found.completions, found.expected, found.with_fewer_samples) == (20, 40, 20)
+
+
+@pytest.mark.parametrize(
+    ("completions", "told"),
+    [
+        (TWENTY, "20 of 50 completions: 20 of 50 problems have completions."),
+        (TWO_OF_FIVE, "160 of 250 completions: 30 problems have fewer than 5 samples."),
+    ],
+)
+def test_an_incomplete_recording_is_shown_everywhere(completions: list[Completion], told: str) -> None:
+    summary = summarise(run_of([*completions, *WHOLE]))
+    (line,) = (warning for warning in summary.warnings if "recording is incomplete" in warning)
+    assert line.startswith("m: ")
+    assert told in line
+    stream = io.StringIO()
+    print_summary(summary, stream)
+    assert told in stream.getvalue()
+    assert "Completions by model" in stream.getvalue()
+    assert told in to_markdown(summary)
+    entries = {entry["title"]: entry for entry in json.loads(to_json(summary))["recordings"]}
+    assert entries["whole"]["completions"] == entries["whole"]["expected"] == 100
+    lines = [row for row in csv.DictReader(io.StringIO(to_csv(summary))) if row["scope"] == "recording"]
+    assert {row["value"] for row in lines if row["model"] == "whole"} == {"100"}
+
+
+def test_a_complete_recording_has_neither_warning_nor_table() -> None:
+    summary = summarise(run_of(WHOLE))
+    assert not any("incomplete" in warning for warning in summary.warnings)
+    assert "Completions by model" not in {table.title for table in summary_tables(summary)}
+
+
+def test_every_table_with_rates_tells_over_how_many_problems_they_are() -> None:
+    summary = summarise(run_of([*TWENTY, *WHOLE]))
+    shown = 0
+    for table in summary_tables(summary):
+        for row in table.rows:
+            texts = " ".join(f"{field.text} {field.note}" for field in row)
+            for number in {field.problems for field in row if field.problems is not None}:
+                shown += 1
+                assert re.search(rf"\b{number}\b", texts), (table.title, texts)
+    assert shown >= 6
+    by_language = next(table for table in summary_tables(summary) if table.title.startswith("pass@1 by language"))
+    assert by_language.rows[0][1].text == "50"
+    assert [field.note.endswith("n = 20") for field in by_language.rows[0][2:]] == [True, False]
+
+
+def test_a_number_is_not_repeated_where_the_row_has_it() -> None:
+    rate = summarise(run_of(TWENTY)).columns[0].overall.pass_at[1]
+    with_column = table_of("t", ("Model", "Problems", "Rate"), [("m", 20, rate_field(rate))])
+    without = table_of("t", ("Model", "Rate"), [("m", rate_field(rate))])
+    assert "n =" not in with_column.rows[0][2].note
+    assert without.rows[0][1].note.endswith(", n = 20")
