@@ -60,11 +60,9 @@ def reproduce(
         result = verdicts.result_without_program(problem, refusal)
     else:
         [result] = list(open_executor(1, use_cache=False).submit([request]))
-    flags: tuple[str, ...] = ()
+    flags = () if is_reference else verdicts.answer_flags(text, problem, manifest.profile)
     if is_reference:
         result = result.model_copy(update={"status": result.status.for_reference})
-    else:
-        flags = verdicts.answer_flags(text, problem, manifest.profile)
     if as_json:
         print_line(json.dumps(result.model_dump(mode="json") | {"flags": list(flags)}, indent=2, ensure_ascii=False))
     else:
