@@ -51,19 +51,24 @@ def cpu_seconds(policy: Policy, caret: Caret, text: str) -> float:
     return time.process_time() - start
 
 
-PARSER_BOUND = ("open", "braces", "comments", "thought ends", "calls", "templates", "generics", "nested")
-"""Shapes for which the parser itself, or its error recovery, may take more than linear time."""
+QUADRATIC = {("java", "open"), ("java", "braces"), ("java", "nested"), ("java", "calls"), ("java", "generics")}
+"""Languages and shapes for which tree-sitter takes quadratic time.
+
+The parser takes 0.7 s of CPU for 12,500 characters of ``a<`` and 2.1 s for 25,000; a query takes 1.6 s on a tree of
+25,000 nested brackets.
+"""
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape not in PARSER_BOUND])
+@pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("language", CARETS)
 def test_time_grows_with_the_length(language: str, shape: str) -> None:
     caret, length = CARETS[language], MAX_TEXT_CHARACTERS // 4
     for policy in POLICIES.values():
         first = cpu_seconds(policy, caret, SHAPES[shape](length))
         second = cpu_seconds(policy, caret, SHAPES[shape](2 * length - 1))
-        assert second <= 3 * first + 0.5, (policy.name, first, second)
+        factor = 6 if (language, shape) in QUADRATIC else 3
+        assert second <= factor * first + 0.5, (policy.name, first, second)
 
 
 @pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)

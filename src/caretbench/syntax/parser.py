@@ -15,6 +15,7 @@ import tree_sitter
 
 from caretbench.languages import language as language_named
 from caretbench.languages import language_of_grammar, languages, parsed_only_languages
+from caretbench.syntax.comment_runs import without_long_comment_runs
 
 _local = threading.local()
 _loading = threading.Lock()
@@ -76,12 +77,15 @@ def _parser(language: str) -> tree_sitter.Parser:
 def parse(text: str | bytes, language: str, *, old: tree_sitter.Tree | None = None) -> tree_sitter.Tree:
     """Return the syntax tree of ``text``; parts that do not fit the grammar become error nodes.
 
-    ``old`` is the edited tree of an earlier version of the text, to parse incrementally.
+    ``old`` is the edited tree of an earlier version of the text, to parse incrementally. In Python, the inner lines of
+    long runs of comments are no comments of the tree (:mod:`caretbench.syntax.comment_runs`).
 
     Raises:
         KeyError: the table has no such language.
     """
     data = encode(text) if isinstance(text, str) else text
+    if grammar_name(language) == "python":
+        data = without_long_comment_runs(data)
     parser = _parser(language)
     return parser.parse(data, old) if old is not None else parser.parse(data)
 
