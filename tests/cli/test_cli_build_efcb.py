@@ -102,13 +102,14 @@ def test_the_same_command_gives_the_same_bytes(built: tuple[CommandRun, EfcbFold
 def test_the_papers_tables_about_the_data(built: tuple[CommandRun, EfcbFolder]) -> None:
     done = CommandRun("--tables", "--data", built[1].path, verb=("list", "efcb"))
     assert done.code == 0, done.err
-    first, second = done.out.strip().split("\n\n")
+    first, second, *leaks = done.out.strip().split("\n\n")
     head, columns, row = first.splitlines()
     assert "Table 2" in head
     assert columns.split("  ")[0] == "Organization"
     assert " widgets " in row
     assert "Go 8, Ruby 4, Python 1" in row
     assert second.splitlines()[-1].startswith("Total")
+    assert leaks
 
 
 @pytest.mark.parametrize(

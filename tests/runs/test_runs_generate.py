@@ -307,7 +307,7 @@ def test_half_a_character_and_nothing_at_all_can_be_stored(tmp_path: Path, probl
     replies: list[Reply] = ["half \ud83d", None, "", failure("bad \udc00")]
     client = FakeClient(lambda _request, sample: replies[sample])
     generate(tmp_path, problems[:1], client, samples=4)
-    assert [row.text for row in completions(tmp_path)] == ["half �", None, ""]
+    assert [row.text for row in completions(tmp_path)] == ["half \ud83d", None, ""]
     assert missing(tmp_path)[0].message == "bad �"
 
 
