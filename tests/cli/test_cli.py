@@ -61,7 +61,7 @@ def test_help_imports_none_of_the_heavy_libraries() -> None:
         (("compare", "/nowhere"), "not a run's folder"),
         (("compare", "/nowhere", "--align", "luck"), "expected one of data"),
         (("reproduce", "/nowhere", "x"), "not a run's folder"),
-        (("pull", "simcopilot"), "nothing to pull"),
+        (("pull", "efcb"), "nothing to pull"),
         (("pull", "devbench", "--from", "/nowhere"), "not there"),
         (("cache", "prune"), "say what to prune"),
         (("deps", "build", "nonsense"), "nonsense"),
