@@ -34,7 +34,8 @@ from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavail
 from caretbench.files import cache_folder
 from caretbench.problem import Score
 from caretbench.runs.run_folder import RunFolder
-from caretbench.runs.score import EXECUTION, REFERENCE
+from caretbench.runs.score import REFERENCE
+from caretbench.runs.verdict import EXECUTION_SCORER
 from tests.support import fault_programs
 from tests.support.fault_programs import completions, languages, problems, requests, score, wanted
 from tests.support.project_files import open_folder
@@ -80,7 +81,7 @@ def check(asked: Sequence[ExecutionRequest], results: Sequence[ExecutionResult])
 
 def check_rows(folder: Path, copies: int = COPIES) -> None:
     """Every answer of the run has exactly one row, with the verdict that its model is named after."""
-    rows = [row for row in RunFolder(folder).scores() if row.scorer == EXECUTION]
+    rows = [row for row in RunFolder(folder).scores() if row.scorer.startswith(EXECUTION_SCORER)]
     assert set(Counter(row.key for row in RunFolder(folder).scores()).values()) == {1}
     assert {row.completion_key for row in rows} == {row.key for row in RunFolder(folder).completions()}
     assert len(rows) == len(list(completions(copies))) + len(problems())
@@ -141,7 +142,7 @@ def test_a_scoring_run_is_killed_twenty_times(place: Path) -> None:
             killed += 1
             rows = list(RunFolder(folder).scores())
             assert max(Counter(row.key for row in rows).values(), default=1) == 1
-            assert not [row for row in rows if row.scorer == EXECUTION and row.outcome != known(row)]
+            assert not [row for row in rows if row.scorer.startswith(EXECUTION_SCORER) and row.outcome != known(row)]
             continue
         assert process.returncode == 0, said.decode()
         check_rows(folder)

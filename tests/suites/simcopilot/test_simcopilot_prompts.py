@@ -274,7 +274,8 @@ def test_a_project_is_analysed_once(tasks: Path, monkeypatch: pytest.MonkeyPatch
     assert len(analysed) == 1
 
 
-def test_contexts_that_are_not_there_are_refused(tasks: Path, tmp_path: Path) -> None:
+def test_contexts_that_are_not_there_are_refused(tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")  # a missing key is reported first
     code, _, err = run("devbench", "-m", "m=openai/x", "--context", "retrieval", "-o", str(tmp_path / "a"))
     assert code != 0
     assert "context 'retrieval': devbench shows its problems in one way only" in err

@@ -108,9 +108,9 @@ def _resources(snapshot: Snapshot, folders: Iterable[str]) -> tuple[str, ...]:
     """Return the folders of resources: ``resources`` next to a source folder, or that folder if it has other files."""
     found = []
     for folder in folders:
-        beside = str(PurePosixPath(folder).parent / "resources")
-        if any(path.startswith(f"{beside}/") for path in snapshot.entries):
-            found.append(beside)
+        resources = str(PurePosixPath(folder).parent / "resources")
+        if any(path.startswith(f"{resources}/") for path in snapshot.entries):
+            found.append(resources)
         elif any(
             entry.kind == "file" and not path.endswith(".java") and PurePosixPath(path).is_relative_to(folder)
             for path, entry in snapshot.entries.items()

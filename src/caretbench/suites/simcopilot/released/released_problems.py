@@ -7,6 +7,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.files import DataError
 from caretbench.problem import Caret, FileSplice, Label, Problem
 from caretbench.suites.simcopilot.mining.candidates import visible_text
 from caretbench.suites.simcopilot.mining.sampling import overlap_groups
@@ -20,10 +21,13 @@ def released_problems(root: Path, variant: Variant, store: SnapshotStore | None 
     """Return the released tasks in a folder of the release; the programs are added to the store.
 
     Raises:
-        DataError: a file is missing or malformed; the message names it.
+        DataError: a file is missing or malformed, or there are no tasks; the message names it.
     """
     store = store or SnapshotStore()
-    return [problem for program in load(root) for problem in _problems(root, program, variant, store)]
+    problems = [problem for program in load(root) for problem in _problems(root, program, variant, store)]
+    if not problems:
+        raise DataError(f"{root}: the lists of spans contain no tasks; copy the release again, or see `list --tables`")
+    return problems
 
 
 def _problems(root: Path, program: ReleasedProgram, variant: Variant, store: SnapshotStore) -> Iterator[Problem]:
