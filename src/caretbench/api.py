@@ -119,7 +119,7 @@ def build(
     sources: Sequence[str],
     output: Path | str = "tasks",
     *,
-    models: Mapping[str, str] | None = None,
+    models: Mapping[str, str | Sequence[str]] | None = None,
     models_config: BuildModelsConfig | None = None,
     opener: ClientOpener | None = None,
     progress: Progress | None = None,
@@ -131,7 +131,7 @@ def build(
         suite: The suite's name.
         sources: Projects, clones or files, as the suite defines.
         output: The folder of the problems.
-        models: Specs by role, for a suite whose build uses models.
+        models: Specs by role, for a suite whose build uses models; a sequence where a role may have several.
         models_config: Sampling, connection, prices and limits of these models.
         opener: Opens the client of a model; by default a provider of Inspect, PROVIDER/MODEL.
         progress: Receives steps and notes.
@@ -146,7 +146,13 @@ def build(
     from caretbench.runs.building.config import BuildModelsConfig, models_by_role
 
     loaded_suite, progress = load_suite(suite), progress or Progress()
-    named = models_by_role(suite, loaded_suite.build_roles, [f"{role}={spec}" for role, spec in (models or {}).items()])
+    stated_models = [
+        f"{role}={spec}"
+        for role, specs in (models or {}).items()
+        for spec in ([specs] if isinstance(specs, str) else specs)
+    ]
+    several = loaded_suite.roles_with_several_models
+    named = models_by_role(suite, loaded_suite.build_roles, stated_models, several)
     stated, values = resolve_build_options(loaded_suite, sources, options, progress.note)
     asked = replace(models_config or BuildModelsConfig(), models=named)
     return carry_out(loaded_suite, stated, Path(output), values, asked, opener or _opener(), progress)

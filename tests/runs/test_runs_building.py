@@ -211,6 +211,37 @@ def test_one_model_is_open_at_a_time(tmp_path: Path) -> None:
     }
 
 
+def test_several_models_of_a_role_are_asked_by_name(tmp_path: Path) -> None:
+    several = models_by_role("two", ROLES, ["generator=fake/a", "generator=b=fake/b"], ("generator",))
+    opened = Opened()
+    with asker(tmp_path, opened, BuildModelsConfig(models=several)) as models:
+        assert models.names("generator") == ("fake/a", "b")
+        found = models.ask_each("generator", {"fake/a": requests("x"), "b": requests("x", "y")})
+        assert found == {"fake/a": {"x": "[write x]"}, "b": {"x": "[write x]", "y": "[write y]"}}
+        with pytest.raises(ValueError, match=r"generator: the role has several models \(fake/a, b\)"):
+            models.ask("generator", requests("x"))
+        with pytest.raises(ValueError, match="this build needs a model: -m generator=c"):
+            models.ask_each("generator", {"c": requests("x")})
+    assert [(client.name, len(client.asked)) for client in opened.clients] == [("fake/a", 1), ("fake/b", 2)]
+
+
+def test_each_model_is_asked_before_a_missing_answer_counts(tmp_path: Path) -> None:
+    several = models_by_role("two", ROLES, ["generator=fake/a", "generator=fake/b"], ("generator",))
+
+    def reply(request: ModelRequest, _sample: int) -> Reply:
+        return failure("gone") if request.id == "x" else "fine"
+
+    opened = Opened(reply)
+    with asker(tmp_path, opened, BuildModelsConfig(models=several)) as models:
+        asked = {"fake/a": requests("x"), "fake/b": requests("y")}
+        with pytest.raises(AnswersMissingError, match="generator, fake/a: 1 of 1 answers are missing"):
+            models.ask_each("generator", asked)
+    again = Opened()
+    with asker(tmp_path, again, BuildModelsConfig(models=several)) as models:
+        models.ask_each("generator", asked)
+    assert (opened.texts, again.texts) == (["write x", "write y"], ["write x"])
+
+
 def test_wrong_questions_are_refused(tmp_path: Path) -> None:
     with asker(tmp_path, Opened()) as models:
         with pytest.raises(ValueError, match="this build needs a model: -m checker=PROVIDER/MODEL"):
@@ -241,6 +272,12 @@ def test_two_builds_do_not_ask_for_one_folder(tmp_path: Path) -> None:
 def test_only_roles_of_the_suite_are_named(options: list[str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         models_by_role("two", ROLES, options)
+
+
+def test_two_models_of_a_role_have_two_names() -> None:
+    options = ["generator=fake/a", "generator=fake/a"]
+    with pytest.raises(ValueError, match="a model named 'fake/a' already; name this one: -m generator=NAME=fake/a"):
+        models_by_role("two", ROLES, options, ("generator",))
 
 
 def test_a_role_of_a_suite_is_a_reserved_name() -> None:
@@ -378,3 +415,30 @@ def test_a_dry_run_names_the_place_of_every_model(tmp_path: Path) -> None:
 def test_a_row_says_what_is_missing() -> None:
     fields = dict.fromkeys(("role", "request", "prompt", "model", "parameters", "kind", "message"), "x")
     assert MissingBuildAnswer.model_validate(fields).key == ("x",) * 5
+
+
+def test_a_dry_run_lists_each_model_of_a_role(tmp_path: Path) -> None:
+    class Several(TwoSteps):
+        def build(
+            self,
+            sources: Sequence[str],
+            output: Path,
+            options: Mapping[str, Any],
+            progress: Progress,
+            *,
+            models: BuildModels = NO_MODELS,
+        ) -> BuildResult:
+            del output, options, progress
+            models.ask_each("generator", {name: requests(*sources) for name in models.names("generator")})
+            return BuildResult((), {})
+
+    several = models_by_role("two", ROLES, ["generator=fake/a", "generator=gguf/b"], ("generator",))
+    chosen = BuildModelsConfig(models=several)
+    found = dry_run(Several(), ["x", "y"], tmp_path, {}, chosen, Opened(), Progress())
+    assert {key: (row.place, row.requests) for key, row in found.roles.items()} == {
+        "generator=fake/a": ("remote", 2),
+        "generator=gguf/b": ("local", 2),
+    }
+    assert [(text.row, text.key) for text in found.texts] == [
+        (f"generator={name}", key) for name in ("fake/a", "gguf/b") for key in ("x", "y")
+    ]

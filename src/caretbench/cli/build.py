@@ -122,7 +122,11 @@ def _model_parameters(suite: Suite) -> list[inspect.Parameter]:
     """Return the parameters of a build that asks models; empty if the suite's build asks none."""
     if not suite.build_roles:
         return []
-    roles = "; ".join(f"{role} {purpose}" for role, purpose in suite.build_roles.items())
+    several = suite.roles_with_several_models
+    roles = "; ".join(
+        f"{role} {purpose}{', several models' if role in several else ''}"
+        for role, purpose in suite.build_roles.items()
+    )
     model = typer.Option(
         "--model", "-m", metavar="ROLE=SPEC",
         help=f"Model of a role, ROLE=PROVIDER/MODEL; may be repeated. Roles: {roles}.", rich_help_panel=SAMPLING,
@@ -210,7 +214,7 @@ def _model_config(suite: Suite, values: dict[str, Any]) -> BuildModelsConfig:
     except ValidationError as error:
         raise ValueError(validation_message(error)) from None
     return BuildModelsConfig(
-        models=models_by_role(suite.name, suite.build_roles, values["model"] or ()),
+        models=models_by_role(suite.name, suite.build_roles, values["model"] or (), suite.roles_with_several_models),
         sampling=sampling,
         options=client,
         prices=Prices.load(options["prices"]) if options["prices"] else Prices(),
@@ -236,7 +240,7 @@ def _print_dry_run(forecast: BuildForecast, *, as_json: bool) -> None:
     ]  # fmt: skip
     print_table(rows, header)
     for text in forecast.texts:
-        row = forecast.roles[text.role]
+        row = forecast.roles[text.row]
         about = f", {text.about}" if text.about else ""
         print_line(f"\n--- {text.key}{about}: to {row.spec}, {_place(row.place, row.address)} ---")
         rest = len(text.text) - _MAX_CHARACTERS

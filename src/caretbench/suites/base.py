@@ -83,6 +83,8 @@ class Suite(ABC):
     """Options of ``caretbench build SUITE`` in addition to SOURCE and --output."""
     build_roles: ClassVar[Mapping[str, str]] = {}
     """Roles of models that :meth:`build` uses (names of ``runs/plans/roles.py``), with their purposes."""
+    roles_with_several_models: ClassVar[frozenset[str]] = frozenset()
+    """Roles of :attr:`build_roles` that may have several models."""
 
     def rules(self, profile: Profile) -> ProfileRules:
         """Return the scoring rules of a profile."""

@@ -42,6 +42,10 @@ class BuildModels(Protocol):
         """The roles for which the user named a model."""
         ...
 
+    def names(self, role: str) -> tuple[str, ...]:
+        """Return the names of a role's models; several only in a role of ``Suite.roles_with_several_models``."""
+        ...
+
     def ask(self, role: str, requests: Iterable[BuildRequest]) -> Mapping[str, str]:
         """Return all answers by the requests' keys; only missing ones are requested.
 
@@ -49,7 +53,18 @@ class BuildModels(Protocol):
         later requests.
 
         Raises:
-            ValueError: the role has no model, a key occurs twice, or the model does not accept such prompts.
+            ValueError: the role has no model or several, a key occurs twice, or the model does not accept such prompts.
+            AnswersMissingError: an answer is missing; the same build requests it again.
+        """
+        ...
+
+    def ask_each(self, role: str, requests: Mapping[str, Iterable[BuildRequest]]) -> Mapping[str, Mapping[str, str]]:
+        """Return the answers of several models of a role, by model name and request key.
+
+        All models are asked before a missing answer of one of them is an error.
+
+        Raises:
+            ValueError: as :meth:`ask`, or the role has no model of this name.
             AnswersMissingError: an answer is missing; the same build requests it again.
         """
         ...
@@ -60,6 +75,11 @@ class _NoModels:
 
     roles: frozenset[str] = frozenset()
 
+    def names(self, role: str) -> tuple[str, ...]:
+        """Return no name."""
+        del role
+        return ()
+
     def ask(self, role: str, requests: Iterable[BuildRequest]) -> Mapping[str, str]:
         """Raise an error: there is no model.
 
@@ -68,6 +88,15 @@ class _NoModels:
         """
         del requests
         raise ValueError(f"this build needs a model: -m {role}=PROVIDER/MODEL")
+
+    def ask_each(self, role: str, requests: Mapping[str, Iterable[BuildRequest]]) -> Mapping[str, Mapping[str, str]]:
+        """Raise an error: there is no model.
+
+        Raises:
+            ValueError: always.
+        """
+        del requests
+        return {"": self.ask(role, ())}
 
 
 NO_MODELS: Final[BuildModels] = _NoModels()

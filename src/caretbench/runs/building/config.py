@@ -1,8 +1,8 @@
-"""Configuration of the models of a build: one for each role, sampling, connection, budget."""
+"""Configuration of the models of a build: by role, sampling, connection, budget."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from pydantic import ValidationError
@@ -19,7 +19,7 @@ class BuildModelsConfig:
     """Configuration of the models of a build.
 
     Args:
-        models: One model for each role that has one.
+        models: Models by role; several only for roles that the suite allows several for.
         sampling: Replaces fields of the sampling that the suite's requests have.
         options: Connection of every model.
         prices: Prices of tokens.
@@ -30,7 +30,7 @@ class BuildModelsConfig:
         ValueError: a model is refused, a value is out of range, or a limit cannot be kept.
     """
 
-    models: Mapping[str, NamedModel] = field(default_factory=dict)
+    models: Mapping[str, tuple[NamedModel, ...]] = field(default_factory=dict)
     sampling: SamplingConfig = field(default_factory=SamplingConfig)
     options: ClientOptions = field(default_factory=ClientOptions)
     prices: Prices = field(default_factory=Prices)
@@ -38,7 +38,8 @@ class BuildModelsConfig:
     local_only: bool = False
 
     def __post_init__(self) -> None:
-        specs = [model.spec for model in self.models.values()]
+        every = [model for models in self.models.values() for model in models]
+        specs = [model.spec for model in every]
         if self.local_only:
             refuse_remote(specs, [self.options.base_url])
         if self.options.base_url is not None and len({spec.partition("/")[0] for spec in specs}) > 1:
@@ -46,7 +47,7 @@ class BuildModelsConfig:
                 "--base-url: the models have several providers, and a key is sent to this address; set the address of "
                 "each by its provider's environment variable"
             )
-        unpriced = [model.name for role, model in self.models.items() if self.price(role) is None]
+        unpriced = [model.name for model in every if self.price(model) is None]
         if self.max_cost is not None and unpriced:
             raise ValueError(
                 f"no price is known for {', '.join(unpriced)}, so --max-cost cannot be kept; give one in a file: "
@@ -54,9 +55,22 @@ class BuildModelsConfig:
             )
         self.request_sampling(Sampling())
 
-    def price(self, role: str) -> Price | None:
-        """Return the price of a role's model, where it is known."""
-        return self.prices.find(self.models[role].spec)
+    def price(self, model: NamedModel) -> Price | None:
+        """Return the price of a model, where it is known."""
+        return self.prices.find(model.spec)
+
+    def model(self, role: str, name: str | None = None) -> NamedModel:
+        """Return the model of a role with a name; without one, the only model of the role.
+
+        Raises:
+            ValueError: there is no such model, or the role has several.
+        """
+        named = [model for model in self.models.get(role, ()) if name in {None, model.name}]
+        if not named:
+            raise ValueError(f"this build needs a model: -m {role}={name or 'PROVIDER/MODEL'}")
+        if len(named) > 1:
+            raise ValueError(f"{role}: the role has several models ({', '.join(model.name for model in named)})")
+        return named[0]
 
     def request_sampling(self, sampling: Sampling) -> Sampling:
         """Return a request's sampling, overridden by the sampling settings of this configuration.
@@ -70,23 +84,37 @@ class BuildModelsConfig:
             raise ValueError(f"sampling: {validation_message(error)}") from None
 
 
-def models_by_role(suite: str, roles: Mapping[str, str], options: Iterable[str]) -> dict[str, NamedModel]:
-    """Return the models of ``-m ROLE=SPEC`` options by role; ``roles`` are the suite's, each with its purpose.
+def models_by_role(
+    suite: str, roles: Mapping[str, str], options: Iterable[str], several: Collection[str] = ()
+) -> dict[str, tuple[NamedModel, ...]]:
+    """Return the models of ``-m ROLE=SPEC`` options by role.
+
+    Args:
+        suite: Name of the suite.
+        roles: Roles of the suite, with their purposes.
+        options: Values of the options.
+        several: Roles that may have several models.
 
     Raises:
-        ValueError: an option names no role of the suite, or a role is given twice.
+        ValueError: an option names no role of the suite, a role is given twice, or two models of it share a name.
     """
     if strange := [role for role in roles if role not in RESERVED_ROLES]:
         raise ValueError(
             f"{suite} has the role {strange[0]!r}, which is not reserved; reserved: {', '.join(RESERVED_ROLES)}"
         )
     known = "; ".join(f"{role} ({purpose})" for role, purpose in roles.items())
-    found: dict[str, NamedModel] = {}
+    found: dict[str, tuple[NamedModel, ...]] = {}
     for option in options:
         model = parse_model_option(option)
         if model.role is None or model.role not in roles:
             raise ValueError(f"-m {option!r}: expected ROLE=PROVIDER/MODEL; roles of build {suite}: {known}")
-        if model.role in found:
+        others = found.get(model.role, ())
+        if others and model.role not in several:
             raise ValueError(f"-m {option!r}: the role {model.role!r} has a model already")
-        found[model.role] = model
+        if model.name in {other.name for other in others}:
+            raise ValueError(
+                f"-m {option!r}: the role {model.role!r} has a model named {model.name!r} already; "
+                f"name this one: -m {model.role}=NAME={model.spec}"
+            )
+        found[model.role] = (*others, model)
     return found

@@ -21,8 +21,9 @@ from caretbench.temporary import temporary_folder
 
 
 class RequestText(NamedTuple):
-    """One text that would be sent."""
+    """One text that would be sent. ``row`` is the key of the forecast that counts it."""
 
+    row: str
     role: str
     key: str
     about: str
@@ -55,7 +56,7 @@ class BuildForecast:
     """Forecast of a build's requests, up to the first answer that is missing.
 
     ``complete``: all answers are stored, so that the same build asks nothing. ``spent`` is the cost of all stored
-    answers in US dollars.
+    answers in US dollars. The keys of ``roles`` are roles, or ``ROLE=NAME`` where a role has several models.
     """
 
     spent: float = 0.0
@@ -75,34 +76,53 @@ class _Rehearsal:
         self.roles = frozenset(models.models_config.models)
         forecast.spent = sum(row.cost or 0.0 for row in self._answers.values())
 
+    def names(self, role: str) -> tuple[str, ...]:
+        """Return the names of a role's models."""
+        return tuple(model.name for model in self._models.models_config.models.get(role, ()))
+
     def ask(self, role: str, requests: Iterable[BuildRequest]) -> Mapping[str, str]:
         """Return the answers if all are stored; record the requests.
 
         Raises:
-            ValueError: the role has no model, or the requests cannot be asked so.
+            ValueError: the role has no model or several, or the requests cannot be asked so.
             AnswersMissingError: an answer is not stored.
         """
-        work, questions = self._models.questions(role, requests)
-        row = self._forecast.roles.setdefault(role, _forecast_of(work))
-        pending = [entry for entry in questions if entry.key not in self._answers]
-        row.requests += len(questions)
-        row.stored += len(questions) - len(pending)
-        for entry in pending:
-            self._forecast.texts.append(_add(row, work, entry))
-        if pending:
-            raise AnswersMissingError(f"{role}: {len(pending)} answers are not there yet")
-        return {entry.request.key: self._answers[entry.key].text or "" for entry in questions}
+        name = self._models.models_config.model(role).name
+        return self.ask_each(role, {name: requests})[name]
+
+    def ask_each(self, role: str, requests: Mapping[str, Iterable[BuildRequest]]) -> Mapping[str, Mapping[str, str]]:
+        """Return the answers of several models if all are stored; record the requests of all.
+
+        Raises:
+            ValueError, AnswersMissingError: as :meth:`ask`.
+        """
+        found, missing = {}, 0
+        for name, asked in requests.items():
+            work, questions = self._models.questions(role, name, asked)
+            key = role if len(self.names(role)) == 1 else f"{role}={name}"
+            row = self._forecast.roles.setdefault(key, _forecast_of(work))
+            pending = [entry for entry in questions if entry.key not in self._answers]
+            row.requests += len(questions)
+            row.stored += len(questions) - len(pending)
+            self._forecast.texts += [_add(key, row, work, entry) for entry in pending]
+            missing += len(pending)
+            found[name] = {
+                entry.request.key: self._answers[entry.key].text or "" for entry in questions if entry not in pending
+            }
+        if missing:
+            raise AnswersMissingError(f"{role}: {missing} answers are not there yet")
+        return found
 
 
 def _forecast_of(work: BuildStageRequests) -> RoleForecast:
-    named = work.models_config.models[work.role]
+    named = work.named
     place: Literal["local", "remote"] = "local" if named.spec.partition("/")[0] in LOCAL_PROVIDERS else "remote"
     address = str(work.client.identity.get("address") or work.models_config.options.base_url or "")
     cost = None if work.price is None else 0.0
     return RoleForecast(work.role, named.name, named.spec, place, address, cost=cost)
 
 
-def _add(row: RoleForecast, work: BuildStageRequests, question: BuildModelRequest) -> RequestText:
+def _add(key: str, row: RoleForecast, work: BuildStageRequests, question: BuildModelRequest) -> RequestText:
     """Count a request that would be sent; return its text."""
     text = prompt_text(question.prompt)
     row.characters += len(text)
@@ -110,7 +130,7 @@ def _add(row: RoleForecast, work: BuildStageRequests, question: BuildModelReques
     row.tokens_out += question.sampling.max_tokens
     if row.cost is not None:
         row.cost += work.max_answer_cost(question)
-    return RequestText(work.role, question.request.key, question.request.about, text)
+    return RequestText(key, work.role, question.request.key, question.request.about, text)
 
 
 def dry_run(

@@ -16,6 +16,7 @@ from caretbench.redaction import redact
 from caretbench.runs.building.config import BuildModelsConfig
 from caretbench.runs.model_under_test import worst_cost
 from caretbench.runs.plans.prices import Price
+from caretbench.runs.plans.roles import NamedModel
 from caretbench.runs.request_stage import PendingRequest, StageRequests
 from caretbench.suites.build_models import BuildRequest
 
@@ -95,6 +96,7 @@ class BuildStageRequests(StageRequests[BuildModelRequest]):
 
     models_config: BuildModelsConfig
     role: str
+    named: NamedModel
     client: ModelClient
     price: Price | None
     answers: dict[BuildAnswerKey, BuildAnswer] = field(default_factory=dict)
@@ -103,7 +105,7 @@ class BuildStageRequests(StageRequests[BuildModelRequest]):
     @property
     def model(self) -> str:
         """Name of the model in the rows."""
-        return self.models_config.models[self.role].name
+        return self.named.name
 
     def of(self, requests: Iterable[BuildRequest]) -> list[BuildModelRequest]:
         """Return the requests in the form sent to the model.

@@ -45,21 +45,20 @@ class OpenModels:
         self._stack.close()
 
     def questions(
-        self, role: str, requests: Iterable[BuildRequest]
+        self, role: str, name: str | None, requests: Iterable[BuildRequest]
     ) -> tuple[BuildStageRequests, list[BuildModelRequest]]:
-        """Open the model of a role; return it with the requests in the form sent to it.
+        """Open a model of a role, the only one if ``name`` is None; return the requests in the form sent to it.
 
         Raises:
-            ValueError: the role has no model, or the requests cannot be asked so.
+            ValueError: the role has no such model, or the requests cannot be asked so.
         """
-        if role not in self.models_config.models:
-            raise ValueError(f"this build needs a model: -m {role}=PROVIDER/MODEL")
-        spec = self.models_config.models[role].spec
+        named = self.models_config.model(role, name)
+        spec = named.spec
         if self._client is None or spec != self._spec:
             self._stack.close()
             self._spec, self._client = spec, None
             self._client = self._stack.enter_context(self._opener(spec, self.models_config.options))
-        work = BuildStageRequests(self.models_config, role, self._client, self.models_config.price(role))
+        work = BuildStageRequests(self.models_config, role, named, self._client, self.models_config.price(named))
         return work, work.of(requests)
 
 
@@ -79,6 +78,10 @@ class StoredBuildModels:
         self._totals: dict[str, int] = {}
         self._missed: set[BuildAnswerKey] = set()
         self.roles = frozenset(models_config.models)
+
+    def names(self, role: str) -> tuple[str, ...]:
+        """Return the names of a role's models."""
+        return tuple(model.name for model in self._models.models_config.models.get(role, ()))
 
     def __enter__(self) -> Self:
         self._stack.enter_context(self._models)
@@ -109,7 +112,26 @@ class StoredBuildModels:
             AnswersMissingError: an answer is missing.
             DataError: another process asks for the same build, or a file is malformed.
         """
-        work, questions = self._models.questions(role, requests)
+        return self._ask(role, None, requests)
+
+    def ask_each(self, role: str, requests: Mapping[str, Iterable[BuildRequest]]) -> Mapping[str, Mapping[str, str]]:
+        """Return the answers of several models by name and request key; request those that are not stored.
+
+        Raises:
+            ValueError, AnswersMissingError, DataError: as :meth:`ask`, after all models were asked.
+        """
+        found, complaints = {}, []
+        for name, asked in requests.items():
+            try:
+                found[name] = self._ask(role, name, asked)
+            except AnswersMissingError as error:
+                complaints.append(str(error))
+        if complaints:
+            raise AnswersMissingError("; ".join(complaints))
+        return found
+
+    def _ask(self, role: str, name: str | None, requests: Iterable[BuildRequest]) -> Mapping[str, str]:
+        work, questions = self._models.questions(role, name, requests)
         rows, answers, budget = self._rows, self._answers, self._budget  # in this order: the first one locks
         pending = [entry for entry in questions if entry.key not in answers]
         report = self._report(work, len(questions))
