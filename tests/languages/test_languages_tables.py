@@ -15,7 +15,7 @@ from caretbench.languages.table_reader import LanguageTable, language_file, lang
 from caretbench.projects.language_tables import ProjectTable, language_commands, project_tables
 from caretbench.prompts.templating import WorkedExample
 from caretbench.reports.results.error_classes import ErrorTable
-from caretbench.suites.c3bench.scale.statement_table import StatementTable
+from caretbench.suites.c3bench.scale.parsing.statement_table import StatementTable
 from caretbench.syntax.names.scoping_rules import ScopingRules
 from caretbench.syntax.testing import TestConventions
 from caretbench.validation.mutation_tables import MutationTable

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
+from caretbench.suites.c3bench.scale.parsing.statements import (
+    CodeStatement,
+    StatementView,
+    column_at,
+    first_reason,
+    has_blank_line,
+)
 from caretbench.suites.c3bench.scale.scale_types import Allowances, ScaleSpecification, ScaleVerdict
-from caretbench.suites.c3bench.scale.statements import CodeStatement, StatementView, column_at, first_reason
+
+_WORDS_OF_HEADERS = frozenset({"try", "while", "if", "for", "true", "True", "async"})
 
 
 def check_block(view: StatementView, span: tuple[int, int], specification: ScaleSpecification) -> ScaleVerdict:
@@ -60,9 +70,12 @@ def _check_body(view: StatementView, span: tuple[int, int], specification: Scale
     clauses = [one for one in roots if one.parent == index and one.branch != "body"]
     outside = len(roots) - len(inside) - (len(clauses) if specification.allow.else_clauses else 0)
     before, after, unfinished = _around_body(view, span, owner, roots, specification)
-    after = "" if specification.allow.else_clauses else after
+    if clauses and specification.allow.else_clauses:
+        after, unfinished = _after_clauses(view, owner, end)
+    repeated = _repeats_header(view, owner, inside)
     reason = first_reason(
         (before, f"text before the body continues the header: {before[:40]!r}"),
+        (repeated, "the answer repeats the header, which is in the prefix"),
         (outside > 0, f"{outside} statements of the answer are not in the body"),
         (not inside, "no statement of the body begins in the answer"),
         (unfinished, "the body continues in the suffix"),
@@ -70,8 +83,28 @@ def _check_body(view: StatementView, span: tuple[int, int], specification: Scale
     )
     return ScaleVerdict(
         ok=not reason, parse_ok=view.parse_ok, kind_ok=True, extra_statements=max(outside, 0), unfinished=unfinished,
-        leak_before=bool(before), leak_after=outside > 0 or bool(after), reason=reason,
+        leak_before=bool(before) or repeated, leak_after=outside > 0 or bool(after), reason=reason,
     )  # fmt: skip
+
+
+def _repeats_header(view: StatementView, owner: CodeStatement, inside: list[CodeStatement]) -> bool:
+    """Return whether the first statement of a body has the same header as its owner.
+
+    A header without names may be there twice: ``try``, or ``while True``.
+    """
+    if not inside or inside[0].kind != owner.kind:
+        return False
+    headers = [view.text[one.keyword : one.header_end] for one in (owner, inside[0])]
+    words = set(re.findall(r"[^\W\d]\w*", headers[0])) - _WORDS_OF_HEADERS
+    return bool(words) and headers[0].split() == headers[1].split()
+
+
+def _after_clauses(view: StatementView, owner: CodeStatement, end: int) -> tuple[str, bool]:
+    """Return the answer's text after a statement with clauses, and whether the last clause continues in the suffix."""
+    if owner.end <= end:
+        return _rest(view, owner.end, end, Allowances()), False
+    open_end = view.without_comments(end, owner.end).strip()
+    return "", view.text[owner.end - 1] != "}" or open_end != "}"
 
 
 def _around_body(
@@ -88,7 +121,7 @@ def _around_body(
     before = _rest(view, start, max(roots[0].start, start), specification.allow)
     if specification.node == "match" and before.startswith(("case", "default")):
         before = ""  # labels of cases belong to the body
-    if braces and body_start >= start:
+    if braces and (body_start >= start or body_end <= end):
         after = _rest(view, body_end, end, specification.allow)
         return before.removeprefix("{").strip(), after, roots[-1].end > end or body_end > end
     unfinished = roots[-1].end > end or (_continues(view, owner, roots[-1], end) if braces else body_end > end)
@@ -132,14 +165,19 @@ def _begins_line(view: StatementView, statement: CodeStatement) -> bool:
 
 
 def _rest(view: StatementView, start: int, end: int, allow: Allowances) -> str:
-    """Return what stands in a span outside of statements, without what is allowed there."""
+    """Return what stands in a span outside of statements, without what is allowed there.
+
+    The semicolon after a last simple statement belongs to it.
+    """
     text = view.text[start:end]
     bare = view.without_comments(start, end)
     if not allow.comments and bare != text:
         return text.strip()
-    if not allow.blank_lines and len([line for line in bare.splitlines() if not line.strip()]) > 1:
-        return "blank lines"
-    return bare.strip()
+    if not allow.blank_lines and has_blank_line(view.text, (start, end)):
+        return "a blank line"
+    bare = bare.strip()
+    is_semicolon = bare.startswith(";") and view.text[start:end].lstrip(" \t").startswith(";")
+    return bare[1:].strip() if is_semicolon and view.semicolon_ends_statement else bare
 
 
 def _fault(view: StatementView, *, kind_ok: bool, reason: str) -> ScaleVerdict:

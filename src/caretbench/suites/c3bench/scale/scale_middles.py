@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from caretbench.languages import language_of_grammar
-from caretbench.suites.c3bench.scale.python_statements import python_statements
+from caretbench.suites.c3bench.scale.parsing.node_spans import node_spans
+from caretbench.suites.c3bench.scale.parsing.python_statements import python_statements
+from caretbench.suites.c3bench.scale.parsing.statements import CodeStatement, StatementView, column_at
+from caretbench.suites.c3bench.scale.parsing.tree_statements import ParsedFile, tree_statements
 from caretbench.suites.c3bench.scale.scale_types import NODE_CLASSES, ScaleSpecification
-from caretbench.suites.c3bench.scale.statements import CodeStatement, StatementView, column_at
-from caretbench.suites.c3bench.scale.tree_statements import ParsedFile, node_spans, tree_statements
 from caretbench.suites.c3bench.scale.verifier import verify
 from caretbench.suites.c3bench.scale.wrong_answers import wrong_answers
 

@@ -7,13 +7,13 @@ from typing import Any
 
 from caretbench.languages import language_of_grammar
 from caretbench.suites.c3bench.scale.block_check import check_block
-from caretbench.suites.c3bench.scale.lenient_text import lenient_text
+from caretbench.suites.c3bench.scale.lenient_text import lenient_texts
 from caretbench.suites.c3bench.scale.line_check import check_lines, with_count
-from caretbench.suites.c3bench.scale.python_statements import python_statements
+from caretbench.suites.c3bench.scale.parsing.python_statements import python_statements
+from caretbench.suites.c3bench.scale.parsing.statements import StatementView
+from caretbench.suites.c3bench.scale.parsing.tree_statements import ParsedFile, tree_statements
 from caretbench.suites.c3bench.scale.scale_types import ScaleSpecification, ScaleVerdict
 from caretbench.suites.c3bench.scale.span_check import check_node, check_rest_of_line
-from caretbench.suites.c3bench.scale.statements import StatementView
-from caretbench.suites.c3bench.scale.tree_statements import ParsedFile, tree_statements
 
 
 def verify(
@@ -35,8 +35,10 @@ def verify(
     verdict = _verify(prefix, middle, suffix, specification)
     if verdict.ok or specification.level == "strict":
         return verdict
-    changed = lenient_text(prefix, middle, suffix, specification)
-    return verdict if changed == middle else _verify(prefix, changed, suffix, specification)
+    for changed in lenient_texts(prefix, middle, suffix, specification):
+        if changed != middle and not verdict.ok:
+            verdict = _verify(prefix, changed, suffix, specification)
+    return verdict
 
 
 class _File:
@@ -48,16 +50,20 @@ class _File:
     def parsed(self) -> ParsedFile:
         return ParsedFile.of(*self.parts)
 
-    def statements(self) -> StatementView:
+    def statements(self, *, parse_required: bool) -> StatementView:
+        """Return the statements: in Python those of its own parser, or of the grammar where the file need not parse."""
         prefix, middle, suffix, language = self.parts
-        if language_of_grammar(language).name == "python":
-            return python_statements(prefix + middle + suffix, len(prefix), len(prefix) + len(middle))
-        return tree_statements(self.parsed())
+        if language_of_grammar(language).name != "python":
+            return tree_statements(self.parsed())
+        view = python_statements(prefix + middle + suffix, len(prefix), len(prefix) + len(middle))
+        if view.parse_ok or parse_required:
+            return view
+        return tree_statements(self.parsed())._replace(parse_ok=False)
 
 
 def _verify(prefix: str, middle: str, suffix: str, specification: ScaleSpecification) -> ScaleVerdict:
     file = _File(prefix, middle, suffix, specification.language)
-    view = file.statements()
+    view = file.statements(parse_required=specification.parse_required)
     span = (len(prefix), len(prefix) + len(middle))
     if not middle.strip():
         return ScaleVerdict(ok=False, parse_ok=view.parse_ok, unfinished=True, reason="the answer is empty")
@@ -71,4 +77,4 @@ def _verify(prefix: str, middle: str, suffix: str, specification: ScaleSpecifica
         return check_lines(view, span, specification, file.parsed)
     if specification.kind == "span_node":
         return check_node(view, span, specification, file.parsed)
-    return check_rest_of_line(view, span, specification)
+    return check_rest_of_line(view, span, specification, file.parsed)

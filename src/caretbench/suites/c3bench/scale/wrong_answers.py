@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 
 from caretbench.languages import language_of_grammar
+from caretbench.suites.c3bench.scale.parsing.statements import column_at
 from caretbench.suites.c3bench.scale.scale_types import ScaleSpecification
-from caretbench.suites.c3bench.scale.statements import column_at
 
 _PROSE = "This completes the code as requested."
 _OTHER_BLOCKS = {"python": "while False:\n{margin}    pass", "": "while (false) {{\n{margin}  break;\n{margin}}}"}

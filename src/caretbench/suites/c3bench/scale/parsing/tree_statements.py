@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import tree_sitter
 
-from caretbench.suites.c3bench.scale.statement_table import StatementTable, statement_table
-from caretbench.suites.c3bench.scale.statements import CodeStatement, StatementView
+from caretbench.suites.c3bench.scale.parsing.statement_table import StatementTable, statement_table
+from caretbench.suites.c3bench.scale.parsing.statements import CodeStatement, StatementView
 from caretbench.syntax.faults import is_well_formed
 from caretbench.syntax.parser import CharacterOffsets, encode, parse
 
@@ -52,7 +52,7 @@ def tree_statements(parsed: ParsedFile) -> StatementView:
         return _is_between_statements(parsed, len(encode(parsed.text[:position])))
 
     return StatementView(
-        parsed.text, is_well_formed(parsed.tree, parsed.language), collector.found, without_comments, ends_line
+        parsed.text, is_well_formed(parsed.tree, parsed.language), collector.found, without_comments, ends_line, False
     )
 
 
@@ -70,12 +70,12 @@ class _Collector:
         waiting: list[tuple[tree_sitter.Node, int, str]] = [(self.parsed.tree.root_node, -1, "body")]
         while waiting:
             node, parent, branch = waiting.pop()
-            if node.end_byte < self.parsed.start or node.start_byte > self.parsed.end or node.type in table.opaque:
-                continue
             if node.type in table.comments:
                 text = (node.text or b"").decode("utf-8", "surrogatepass")
                 start = self.characters(node.start_byte)
                 self.comments.append((start, start + len(text.rstrip("\r\n"))))
+                continue
+            if node.end_byte < self.parsed.start or node.start_byte > self.parsed.end or node.type in table.opaque:
                 continue
             if _is_statement(node, table):
                 self.found.append(self._statement(node, parent, branch))
@@ -87,17 +87,30 @@ class _Collector:
     def _statement(self, node: tree_sitter.Node, parent: int, branch: str) -> CodeStatement:
         at = self.characters
         start, end = at(node.start_byte), at(node.end_byte)
+        suite = at(node.parent.start_byte) if node.parent is not None else -1
         inner = node
         if node.type in self.parsed.table.wrappers:
-            inner = node.child_by_field_name("declaration") or node
+            inner = _wrapped(node, self.parsed.table)
         kind = self.parsed.table.kind(inner.type)
         if kind == "if" and branch in {"else_clause", "alternative"}:
             kind = "elif"
         body = _body(inner, self.parsed.table)
         if kind == "simple" or body is None:
-            return CodeStatement(start, end, start, kind, parent, branch)
+            return CodeStatement(start, end, start, kind, parent, branch, suite=suite)
         span = (at(body.start_byte), at(body.end_byte))
-        return CodeStatement(start, end, start, kind, parent, branch, _is_async(inner), span[0], span)
+        return CodeStatement(start, end, start, kind, parent, branch, _is_async(inner), span[0], span, suite)
+
+
+def _wrapped(node: tree_sitter.Node, table: StatementTable) -> tree_sitter.Node:
+    """Return the statement with a kind in an exported or labelled one; the node itself if there is none."""
+    while node.type in table.wrappers:
+        found = [
+            child for child in node.named_children if child.type in table.wrappers or table.kind(child.type) != "simple"
+        ]
+        if not found:
+            break
+        node = found[0]
+    return node
 
 
 def _branch(node: tree_sitter.Node, child: tree_sitter.Node, branch: str) -> str:
@@ -111,7 +124,7 @@ def _is_statement(node: tree_sitter.Node, table: StatementTable) -> bool:
     if parent is None or not node.is_named or node.type in table.not_statements or node.type in table.comments:
         return False
     if parent.type in table.lists:
-        return node.type not in table.lists or node.type not in {"switch_case", "switch_default"}
+        return True
     if node.type in table.lists or node.type in table.clauses:
         return False
     owner = parent.type if parent.type in table.clauses else ""
@@ -161,6 +174,22 @@ def tokens_in(parsed: ParsedFile) -> Iterator[tree_sitter.Node]:
             yield node
 
 
+def comments_in(parsed: ParsedFile) -> list[tuple[int, int]]:
+    """Return the character spans of the comments that touch the answer."""
+    offsets = CharacterOffsets(parsed.text)
+    found = []
+    waiting = [parsed.tree.root_node]
+    while waiting:
+        node = waiting.pop()
+        if node.end_byte <= parsed.start or node.start_byte >= parsed.end:
+            continue
+        if node.type in parsed.table.comments:
+            found.append((offsets.characters(node.start_byte), offsets.characters(node.end_byte)))
+        elif node.type not in parsed.table.opaque:
+            waiting.extend(reversed(node.children))
+    return found
+
+
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
@@ -192,47 +221,3 @@ def _line(starts: list[int], position: int) -> int:
         else:
             high = middle
     return low
-
-
-def is_one_node(parsed: ParsedFile, node_class: str) -> bool:
-    """Return whether the answer, without spaces and tabs around it, is a node of a class; arguments: one or several."""
-    answer = encode(parsed.text)[parsed.start : parsed.end]
-    start = parsed.start + len(answer) - len(answer.lstrip(b" \t"))
-    end = parsed.end - (len(answer) - len(answer.rstrip(b" \t")))
-    node = parsed.tree.root_node.descendant_for_byte_range(start, end) if start < end else None
-    places = parsed.table.nodes.get(node_class, ())
-    while node is not None and (node.start_byte, node.end_byte) == (start, end):
-        if _is_at(node, places):
-            return True
-        node = node.parent
-    if node is None or node_class != "argument" or all(node.type != parent for parent, _field in places):
-        return False
-    named = [child for child in node.named_children if child.start_byte >= start and child.end_byte <= end]
-    return bool(named) and (named[0].start_byte, named[-1].end_byte) == (start, end)
-
-
-def _is_at(node: tree_sitter.Node, places: tuple[tuple[str, str], ...]) -> bool:
-    parent = node.parent
-    brackets = parent if parent is not None and parent.type == "parenthesized_expression" else None
-    if brackets is not None and _is_at(brackets, places):
-        return True
-    if parent is None or not node.is_named:
-        return False
-    return any(
-        parent.type == parent_type and (not field or _is_same(parent.child_by_field_name(field), node))
-        for parent_type, field in places
-    )
-
-
-def node_spans(parsed: ParsedFile, node_class: str) -> list[tuple[int, int]]:
-    """Return the spans of all nodes of a class, in characters and in text order."""
-    offsets = CharacterOffsets(parsed.text)
-    places = parsed.table.nodes.get(node_class, ())
-    found = []
-    waiting = [parsed.tree.root_node]
-    while waiting:
-        node = waiting.pop()
-        if _is_at(node, places) and node.type not in parsed.table.comments and node.type != "parenthesized_expression":
-            found.append((offsets.characters(node.start_byte), offsets.characters(node.end_byte)))
-        waiting.extend(reversed(node.children))
-    return sorted(set(found))

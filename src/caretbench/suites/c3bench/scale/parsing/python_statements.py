@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from caretbench.suites.c3bench.scale.statements import CodeStatement, StatementView
-from caretbench.syntax.python_module import PythonPositions, python_module
+from caretbench.suites.c3bench.scale.parsing.statements import CodeStatement, StatementView
+from caretbench.syntax.python_module import LINE_END, PythonPositions, python_module
 
 _KINDS: dict[type[ast.stmt], str] = {
     ast.For: "for", ast.AsyncFor: "for", ast.While: "while", ast.If: "if", ast.Try: "try", ast.With: "with",
@@ -15,7 +15,10 @@ _KINDS: dict[type[ast.stmt], str] = {
     ast.ClassDef: "class",
 } | ({ast.TryStar: "try"} if hasattr(ast, "TryStar") else {})  # fmt: skip
 _ASYNCHRONOUS = (ast.AsyncFor, ast.AsyncWith, ast.AsyncFunctionDef)
-_HEADER_FIELDS = ("target", "iter", "test", "items", "subject", "args", "returns", "bases", "keywords", "type_params")
+_HEADER_FIELDS = (
+    "target", "iter", "test", "items", "subject", "args", "returns", "bases", "keywords",
+    "type_params", "type", "pattern", "guard",
+)  # fmt: skip
 _COMMENT = re.compile(r"#[^\r\n]*")
 _NO_COLON = re.compile(r"(?:[^#:]|#[^\r\n]*)*:")
 
@@ -24,25 +27,32 @@ def python_statements(text: str, start: int, end: int) -> StatementView:
     """Return the statements of a program that touch the characters from ``start`` to ``end``."""
     shift = int(text.startswith("\ufeff"))
     module = python_module(text[shift:])
-    statements = [] if module is None else _collect(module, PythonPositions(text, shift), start, end)
+    pieces: list[tuple[int, int]] = []
+    statements = [] if module is None else _collect(module, PythonPositions(text, shift), (start, end), pieces)
     return StatementView(
         text,
         module is not None,
         statements,
         lambda first, last: _COMMENT.sub("", text[first:last]),
-        lambda position: all(_is_closed(one, position) for one in statements),
+        lambda position: _ends_line(text, pieces, position),
     )
 
 
-def _is_closed(statement: CodeStatement, position: int) -> bool:
-    """Return whether neither the statement nor its header continues after a position at a line's end."""
-    if not statement.keyword < position < statement.end:
-        return True
-    return statement.header_end is not None and position >= statement.header_end
+def _ends_line(text: str, pieces: Sequence[tuple[int, int]], position: int) -> bool:
+    """Return whether no piece continues after a position at a line's end, and no backslash continues the line."""
+    if any(start < position < end for start, end in pieces):
+        return False
+    closed = max((end for _, end in pieces if end <= position), default=0)
+    lines = LINE_END.split(text[closed:position])
+    line = lines[-2] if len(lines) > 1 and not lines[-1] else lines[-1]
+    return not line.endswith("\\") or "#" in line
 
 
-def _collect(module: ast.Module, positions: PythonPositions, start: int, end: int) -> list[CodeStatement]:
-    first, last = positions.line(start), positions.line(end)
+def _collect(
+    module: ast.Module, positions: PythonPositions, span: tuple[int, int], pieces: list[tuple[int, int]]
+) -> list[CodeStatement]:
+    """Return the statements that touch a span, and add their pieces: simple statements, headers and decorators."""
+    first, last = map(positions.line, span)
     found: list[CodeStatement] = []
     waiting: list[tuple[ast.stmt, int, str]] = [(one, -1, "body") for one in reversed(module.body)]
     while waiting:
@@ -50,6 +60,7 @@ def _collect(module: ast.Module, positions: PythonPositions, start: int, end: in
         if (node.end_lineno or node.lineno) < first or _first_line(node) > last:
             continue
         found.append(_statement(node, parent, branch, positions))
+        pieces += _pieces(node, found[-1], positions)
         if found[-1].kind != "simple":
             index = len(found) - 1
             waiting.extend(reversed([(child, index, part) for child, part in _children(node)]))
@@ -63,6 +74,17 @@ def _children(node: ast.stmt) -> Iterator[tuple[ast.stmt, str]]:
                 yield child, field
             else:  # a handler, or a case: cases are the body of their statement
                 yield from ((one, "body" if field == "cases" else field) for one in child.body)
+
+
+def _pieces(node: ast.stmt, statement: CodeStatement, positions: PythonPositions) -> Iterator[tuple[int, int]]:
+    """Yield the spans of logical lines: of a simple statement, or of headers and decorators of a compound one."""
+    yield statement.keyword, statement.end if statement.header_end is None else statement.header_end
+    for one in getattr(node, "decorator_list", ()):
+        yield positions(one.lineno, one.col_offset), positions(one.end_lineno, one.end_col_offset)
+    for one in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+        place = one.pattern if isinstance(one, ast.match_case) else one
+        start = positions(place.lineno, place.col_offset)
+        yield start, _header_end(one, start, positions(one.body[0].lineno, one.body[0].col_offset), positions)
 
 
 def _first_line(node: ast.stmt) -> int:
@@ -96,7 +118,7 @@ def _end(node: ast.stmt, positions: PythonPositions) -> int:
     return positions(node.end_lineno or node.lineno, node.end_col_offset or 0)
 
 
-def _header_end(node: ast.stmt, keyword: int, body: int, positions: PythonPositions) -> int:
+def _header_end(node: ast.AST, keyword: int, body: int, positions: PythonPositions) -> int:
     """Return the position after the colon of a compound statement's header."""
     after = keyword
     parts: list[ast.AST] = []

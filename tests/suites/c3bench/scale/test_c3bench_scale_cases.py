@@ -1,0 +1,24 @@
+"""Verdicts about several hundred answers whose right verdict was decided first, from files in ``cases/``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from caretbench.suites.c3bench.scale import verify
+from tests.support.scale_cases import ScaleCase, read_cases
+
+CASES = [case for path in sorted(Path(__file__).with_name("cases").glob("*.txt")) for case in read_cases(path)]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_verdict_is_the_one_decided_first(case: ScaleCase) -> None:
+    verdict = verify(case.prefix, case.middle, case.suffix, case.specification)
+    assert verdict.ok is case.ok, verdict
+    assert bool(verdict.reason) is not case.ok
+
+
+def test_names_of_cases_are_unique() -> None:
+    assert [name for name, count in Counter(case.name for case in CASES).items() if count > 1] == []
