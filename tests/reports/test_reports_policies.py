@@ -11,7 +11,7 @@ from caretbench.reports.estimates import ReportedNumber
 from caretbench.reports.frame import LoadedRun, build_frame
 from caretbench.reports.output.export import to_csv, to_markdown
 from caretbench.reports.output.page import render_html
-from caretbench.reports.results.identity import context_titles
+from caretbench.reports.results.model_variants import variant_titles
 from caretbench.reports.results.paper_intervals import paper_interval_estimates, paper_table_layouts
 from caretbench.reports.results.post_processing import step_examples
 from caretbench.reports.run_summary import breakdown_labels, summarise_run
@@ -176,7 +176,8 @@ def test_models_that_were_asked_in_several_contexts_are_called_by_them() -> None
         for name, settings in (("p0", {}), ("p1", {"context": "retrieval@2"}))
     ]
     asked = [("m", "p0"), ("m", "p1"), ("reference", "")]
-    assert context_titles({"models": models}, asked) == {("m", "p0"): "m (as_is)", ("m", "p1"): "m (retrieval@2)"}
+    titles = {("m", "p0"): "m (as_is)", ("m", "p1"): "m (retrieval@2)", ("reference", ""): "reference"}
+    assert variant_titles({"models": models}, asked) == titles
     # Two that differ in something else keep the titles by their hashes.
     twice = [*models, {"model": "m", "source": "model", "parameters": "p2", "settings": {}}]
-    assert context_titles({"models": twice}, [*asked, ("m", "p2")]) == {}
+    assert variant_titles({"models": twice}, [*asked, ("m", "p2")])["m", "p2"] == "m (p2)"

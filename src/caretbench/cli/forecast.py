@@ -33,7 +33,7 @@ def print_forecast(plan: ResolvedRun, forecast: RunForecast, *, as_json: bool) -
               "tokens out, expected", "at most", "cost, expected", "at most")  # fmt: skip
     rows = [
         (
-            row.model, row.folder, f"{row.prompt}, {row.context}" if row.context else row.prompt,
+            row.model, row.folder, ", ".join(filter(None, (row.prompt, row.context, row.instruction))),
             str(row.samples_wanted), str(row.samples_stored), str(row.samples_to_ask), str(row.prompts),
             f"{row.input_tokens:,}", f"{row.expected_output_tokens:,}", f"{row.worst_output_tokens:,}",
             _dollars(row.expected_cost), _dollars(row.worst_cost),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,10 @@ from caretbench.metrics.intervals import CONFIDENCE, RESAMPLES, Interval, resamp
 from caretbench.metrics.resampling import ResamplingUnits, sign_flipped_sums, units_of
 
 TestMethod = Literal["mcnemar_exact", "sign_flip_permutation"]
+
+
+NOT_DISTINGUISHABLE: Final = "not distinguishable"
+"""Verdict on two runs that a comparison does not tell apart."""
 
 
 class Comparison(NamedTuple):

@@ -85,6 +85,7 @@ class DevBenchPaperStrategy(PromptStrategy):
     name = "devbench-paper"
     version = 1
     kind = "chat"
+    takes_instructions = False
 
     def render(self, caret: Caret, budget: PromptBudget) -> ChatPrompt:
         """Return the chat prompt: the program in a Python fence, with the released code's marker at the caret."""

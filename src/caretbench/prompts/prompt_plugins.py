@@ -21,6 +21,7 @@ class PluginStrategy(PromptStrategy):
         self.name = plugin.name
         self.version = plugin.version_of(strategy)
         self.kind = strategy.kind
+        self.takes_instructions = bool(getattr(strategy, "takes_instructions", True))
         self._plugin = plugin
         self._strategy = strategy
 

@@ -35,6 +35,8 @@ class PromptStrategy(ABC):
     """Kind of prompt that a client must accept."""
     reads_first_token: ClassVar[bool] = False
     """True if answers are read from the probabilities of the first token."""
+    takes_instructions: bool = True
+    """False if the prompt has no place for a caret's instruction."""
 
     @property
     def key(self) -> str:

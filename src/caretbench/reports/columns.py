@@ -20,8 +20,8 @@ from caretbench.reports.estimates import (
     similarity_columns,
     similarity_estimates,
 )
-from caretbench.reports.frame import GROUP, baselines_in, metric_columns, model_titles
-from caretbench.reports.results.identity import context_titles
+from caretbench.reports.frame import GROUP, baselines_in, metric_columns
+from caretbench.reports.results.model_variants import model_order, variant_titles
 from caretbench.reports.results.paper_intervals import (
     PaperTableLayout,
     PrintedRate,
@@ -62,18 +62,13 @@ def columns_of(
     parted = [problem for problem in problems if has_verdicts(problem)] if rates_only else problems
     strata = {profile: strata_of(parted, profile, stratification) for profile in frame["profile"].unique().to_list()}
     policies = [str(manifest.get("policy")), *map(str, manifest.get("further_policies") or ())]
-    names = model_titles(frame.select("model", "parameters").unique().iter_rows())
+    names = variant_titles(manifest, frame.select("model", "parameters").unique().iter_rows())
     baselines = baselines_in(manifest)
     seed, suite = int(manifest.get("seed") or 0), suite_of_run(manifest.get("suite"))
     maker = _ColumnBuilder(frame, problems, excluded_problems, names, seed, rates_only, baselines, suite)
     columns = [
         maker.column(group, _shown_strata(group, strata, policies, stratification))
-        for group in sorted(frame.partition_by(*GROUP), key=lambda group: _group_order(group, policies, baselines))
-    ]
-    titles = context_titles(manifest, [(column.model, column.parameters) for column in columns])
-    columns = [
-        column.model_copy(update={"title": titles.get((column.model, column.parameters), column.title)})
-        for column in columns
+        for group in sorted(frame.partition_by(*GROUP), key=lambda group: _group_order(group, manifest, policies))
     ]
     if stratification.paper_intervals:
         main, forms = stratum_name(stratification.main_labels), paper_tables_in(columns, stratification)
@@ -104,11 +99,12 @@ def _shown_strata(
     return [stratum for stratum in found if set(stratum.name.split(SEPARATOR)) <= set(stratification.main_labels)]
 
 
-def _group_order(group: pl.DataFrame, policies: Sequence[str], baselines: Sequence[str]) -> tuple[object, ...]:
+def _group_order(group: pl.DataFrame, manifest: Mapping[str, Any], policies: Sequence[str]) -> tuple[object, ...]:
     model, parameters, policy, profile = (str(group[name][0]) for name in GROUP)
+    baselines = baselines_in(manifest)
     rank = baselines.index(model) + 1 if model in baselines else 0
     place = policies.index(policy) if policy in policies else len(policies)
-    return (profile, rank, model.lower(), parameters, place, policy)
+    return (profile, rank, model.lower(), model_order(manifest, model, parameters), parameters, place, policy)
 
 
 def _with_paper_intervals(column: Column, main: str, forms: Sequence[PaperTableLayout], seed: int) -> Column:

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from caretbench.files import DataError, sha256_json
-from caretbench.metrics.paired import Comparison, compare, with_holm
+from caretbench.metrics.paired import NOT_DISTINGUISHABLE, Comparison, compare, with_holm
 from caretbench.reports.estimates import ReportValue
 from caretbench.reports.frame import LoadedRun
 from caretbench.reports.results.identity import (
@@ -23,12 +23,13 @@ from caretbench.reports.results.identity import (
     selection_notes,
     settings_of,
 )
+from caretbench.reports.results.model_variants import model_order, variant_titles
 from caretbench.reports.results.problem_lists import excluded_ids, find_excluded_problems
 from caretbench.reports.strata import SEPARATOR, Stratum, has_verdicts, strata_of
 from caretbench.suites.suite_types import DEFAULT_STRATIFICATION, Stratification
 from caretbench.versions import current_model
 
-NOT_DISTINGUISHABLE = "not distinguishable"
+MODEL = ("model", "parameters")
 
 _SINGLE = DEFAULT_STRATIFICATION._replace(crossed=())
 
@@ -154,15 +155,16 @@ def _entries(
     if same is not None:
         judged = judged.filter(pl.col("problem_id").is_in(list(same)))
     several = {model for run_ in runs for model in run_.frame["model"].unique() if _occurrences(runs, model) > 1}
-    for (model, parameters), part in sorted(judged.partition_by("model", "parameters", as_dict=True).items()):
+    parts = {(str(key[0]), str(key[1])): part for key, part in judged.partition_by(*MODEL, as_dict=True).items()}
+    titles = variant_titles(run.manifest, parts)
+    for model, parameters in sorted(parts, key=lambda key: (key[0], model_order(run.manifest, *key), key[1])):
         if model not in models if models else model in run.baselines:
             continue
-        name = str(model) if model not in several or len(runs) == 1 else f"{run.name}: {model}"
-        if part.height and judged.filter(pl.col("model") == model)["parameters"].n_unique() > 1:
-            name += f" ({str(parameters)[:8]})"
+        part, title = parts[model, parameters], titles[model, parameters]
+        name = title if model not in several or len(runs) == 1 else f"{run.name}: {title}"
         firsts = [pl.col(column).first() for column in ("language", "category", "cluster", "overlap_group")]
         rates = part.group_by("problem_id").agg(pl.col("passed").mean().alias("rate"), *firsts)
-        yield _Entry(name, rates, str(model), settings_of(run.manifest, str(model), str(parameters)))
+        yield _Entry(name, rates, model, settings_of(run.manifest, model, parameters))
 
 
 def _several(runs: Sequence[LoadedRun], models: Collection[str], same: set[str] | None) -> list[_Entry]:

@@ -14,6 +14,7 @@ from caretbench.reports.frame import LoadedRun
 from caretbench.reports.judged.answers import run_judged_answers
 from caretbench.reports.judged.judged_answers import JudgedAnswers
 from caretbench.reports.judged.value_table import KEY, judged_values
+from caretbench.reports.results.model_variants import model_variants
 from caretbench.reports.results.problem_lists import ExcludedProblems, find_excluded_problems
 from caretbench.reports.summary import Column, SuiteTable
 from caretbench.suites import suite_errors
@@ -58,7 +59,17 @@ class ReportSource:
 
     @cached_property
     def _results(self) -> pl.DataFrame:
-        return self.run.frame.join(judged_values(self.answers), on=list(KEY), how="left")
+        frame = self.run.frame
+        known = model_variants(self.run.manifest, frame.select("model", "parameters").unique().iter_rows())
+        variants = pl.DataFrame(
+            [(*key, *variant) for key, variant in known.items()],
+            schema=dict.fromkeys(("model", "parameters", "model_title", "instruction"), pl.String),
+            orient="row",
+        )
+        judged = frame.join(judged_values(self.answers), on=list(KEY), how="left")
+        return judged.join(variants, on=["model", "parameters"], how="left").with_columns(
+            pl.col("model_title").fill_null(pl.col("model"))
+        )
 
     @property
     def _problems(self) -> dict[str, Problem]:

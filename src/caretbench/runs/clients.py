@@ -9,6 +9,7 @@ from dataclasses import replace
 from caretbench.models import ClientOpener, ModelClient
 from caretbench.problem import Question
 from caretbench.prompts import choose, preprocessor
+from caretbench.prompts.instructions import instruction_fault, instruction_placement
 from caretbench.runs.model_under_test import ModelUnderTest
 from caretbench.runs.plans.plan import JudgePlan, ModelPlan, ResolvedRun
 from caretbench.runs.run_folder import ModelInfo
@@ -37,7 +38,7 @@ class Clients:
     @contextmanager
     def open_client(self, model_or_judge: ModelPlan | JudgePlan) -> Iterator[ModelClient]:
         """Provide an open client of a model or judge."""
-        if len(self._plan.models) + len(self._plan.judges) > 1:
+        if len({model.name for model in self._plan.models}) + len(self._plan.judges) > 1:
             with self._opener(model_or_judge.spec, model_or_judge.options) as client:
                 yield client
             return
@@ -58,14 +59,19 @@ class Clients:
         if questions:
             model = replace(model, options=model.options.model_copy(update={"uncut": True}))
         with self.open_client(model) as client:
+            strategy = choose(client, model.prompt, questions=questions)
+            problems = [problem for benchmark in self._plan.benchmarks for problem in benchmark.problems]
+            if fault := instruction_fault(strategy, client, model.instruction, problems):
+                raise ValueError(f"{model.name}: {fault}")
             yield ModelUnderTest(
                 name=model.name,
                 client=client,
-                strategy=choose(client, model.prompt, questions=questions),
+                strategy=strategy,
                 sampling=model.sampling,
                 samples=model.samples,
                 context=suite_context([benchmark.suite for benchmark in self._plan.benchmarks], model.context),
                 preprocess=[preprocessor(name) for name in model.preprocess],
+                instruction=instruction_placement(model.instruction),
                 prompt_tokens=model.prompt_tokens,
                 price=self._plan.price(model),
             )

@@ -48,6 +48,8 @@ class ModelForecast:
     first_fault: str = ""
     context: str | None = None
     """Name and version of the additional project context; None: problems as they are."""
+    instruction: str | None = None
+    """Name and version of the placement of instructions; None: where the prompt has a place for them."""
 
 
 class JudgeForecast(NamedTuple):
@@ -115,6 +117,7 @@ def _model_forecast(tested_model: ModelUnderTest, benchmark: Benchmark, coming: 
         ),
         tokens_counted=tested_model.has_tokenizer,
         context=tested_model.context.key if tested_model.context else None,
+        instruction=tested_model.instruction.key if tested_model.instruction else None,
     )
     worst, expected = [], []
     for entry in tested_model.pending_samples(benchmark.problems, stored):

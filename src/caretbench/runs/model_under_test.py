@@ -13,6 +13,7 @@ from pydantic import JsonValue
 from caretbench.files import sha256_json
 from caretbench.models import ChatPrompt, FillPrompt, ModelClient, Prompt, Sampling, TextPrompt
 from caretbench.problem import Caret, Problem, Question
+from caretbench.prompts.instructions import InstructionPlacement
 from caretbench.prompts.markers import caret_texts
 from caretbench.prompts.question import question_texts
 from caretbench.prompts.strategy import (
@@ -29,6 +30,9 @@ from caretbench.runs.run_folder import ModelInfo
 BYTES_PER_TOKEN = 3
 """Bytes of UTF-8 per token, for models without a known tokenizer: few vocabularies need more tokens for
 code (most take 3.2 to 4.2 bytes), so that a prompt cut by the estimate fits."""
+
+CHOSEN_SETTINGS = ("context", "instruction")
+"""Settings that are in the hash only where something other than the default is chosen."""
 
 _CHAT_FRAME = 32
 """Tokens kept free for the marks that a chat template puts around the messages."""
@@ -81,6 +85,7 @@ class ModelUnderTest:
         samples: Number of wanted answers per problem, numbered from 0.
         context: Context shown with a problem; None: its caret as it is.
         preprocess: Steps before the prompt, in order, behind the context.
+        instruction: Placement of instructions, behind these steps; None: where the prompt has a place for them.
         prompt_tokens: Maximum number of prompt tokens; None: what the model's context leaves, if it is known.
         price: Price of tokens, if known.
     """
@@ -92,6 +97,7 @@ class ModelUnderTest:
     samples: int = 1
     context: Context | None = None
     preprocess: Sequence[Preprocess] = ()
+    instruction: InstructionPlacement | None = None
     prompt_tokens: int | None = None
     price: Price | None = None
 
@@ -153,6 +159,7 @@ class ModelUnderTest:
             "budget": budget,
             **({} if self.context is None else {"context": self.context.key}),
             "preprocess": [step.key for step in self.preprocess],
+            **({} if self.instruction is None else {"instruction": self.instruction.key}),
             "client": self._identity(),
         }
 
@@ -191,6 +198,8 @@ class ModelUnderTest:
         caret = problem.shown if self.context is None else self.context(problem)
         for step in self.preprocess:
             caret = step(caret)
+        if self.instruction is not None:
+            caret = self.instruction(caret)
         prompt = self.strategy.render(caret, self.budget)
         self._refuse_control_tokens(caret_texts(caret))
         return prompt

@@ -106,12 +106,13 @@ def _generate(
     for model in plan.models:
         with clients.open_model(model) as tested_model:
             shown = f", context {tested_model.context.key}" if tested_model.context else ""
+            shown += f", instruction {tested_model.instruction.key}" if tested_model.instruction else ""
             progress.note(
                 f"{model.name}: prompt {tested_model.strategy.key}{shown}, parameters {tested_model.parameters}"
             )
             for session in sessions:
                 where = f" to {session.folder.path.name}" if len(sessions) > 1 else ""
-                step = f"answers of {model.name}{where}"
+                step = f"answers of {model.title}{where}"
 
                 def report(added: int, tally: StageCounts, step: str = step) -> None:
                     progress(step, added, tally.requested, format_counts(tally))
@@ -140,7 +141,7 @@ def _missing(session: RunSession, model: ModelPlan, tally: StageCounts, progress
     if not tally.missing:
         return
     kinds = ", ".join(f"{kind} {count}" for kind, count in tally.missing.most_common())
-    line = f"{model.name}: {tally.missing.total()} of {tally.requested} answers are missing ({kinds})"
+    line = f"{model.title}: {tally.missing.total()} of {tally.requested} answers are missing ({kinds})"
     if set(tally.missing) == {"budget"}:
         line += ": the rest of --max-cost does not cover one more answer; raise it to continue"
     else:

@@ -251,8 +251,9 @@ class Suite(ABC):
         """Return the suite's own result tables, in addition to pass rates by label.
 
         Args:
-            results: One row per completion, policy and profile: the report's columns, all measured values, and all
-                judged values (null if not judged).
+            results: One row per completion, policy and profile: the report's columns, all measured values, all
+                judged values (null if not judged), ``model_title``, the model's name, with its settings where it was
+                asked in several ways, and ``instruction``, the mode of ``--instruction`` (null if it was not asked).
             problems: The run's problems by id.
             seed: Seed of bootstrap intervals.
         """

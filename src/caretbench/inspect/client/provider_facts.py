@@ -52,7 +52,8 @@ class ModelFacts:
     """Part of a :class:`caretbench.models.ModelClient` that sends no requests; Inspect sends them itself.
 
     A provider of ours may know more than Inspect asks of it: its ModelAPI may have ``identity()``,
-    ``context_tokens()``, ``token_count(text)``, ``special_tokens()``, ``control_tokens()`` and ``stop_texts``.
+    ``context_tokens()``, ``token_count(text)``, ``special_tokens()``, ``control_tokens()``, ``stop_texts`` and
+    ``takes_instructions``.
     """
 
     def __init__(self, model: Model) -> None:
@@ -91,6 +92,11 @@ class ModelFacts:
     def control_tokens(self) -> frozenset[str]:
         """Return those of the provider's own tokenizer, if it has one."""
         return frozenset(self._own("control_tokens") or ())
+
+    @property
+    def takes_instructions(self) -> bool:
+        """Return whether a prompt of the kind ``fill`` may have an instruction."""
+        return bool(getattr(self._api, "takes_instructions", True))
 
     @property
     def stop_texts(self) -> int | None:

@@ -82,6 +82,11 @@ class FimEndpointAPI(SingleTryAPI):
         return self.shape.several_per_request
 
     @property
+    def takes_instructions(self) -> bool:
+        """Return whether a request has a place for an instruction."""
+        return "instruction" in self.shape.fill.body.values()
+
+    @property
     def stop_texts(self) -> int | None:
         """Maximum number of stop texts of a request; None: any number. A server of one's own has no such limit."""
         return self.shape.stop_texts if self.address == self.shape.address(self.shape.base_url) else None
@@ -94,7 +99,8 @@ class FimEndpointAPI(SingleTryAPI):
         body, unsent = self.shape.body(form, values, stream=self._stream)
         if "instruction" in unsent:
             raise ProviderError(
-                f"{self.shape.title} has no place for an instruction: ask by the prompt `chat` or `natural`",
+                f"{self.shape.title} has no place for an instruction: ask by the prompt `chat` or `natural`, or "
+                "with --instruction none or comment",
                 kind="unpromptable",
             )
         self._warn(unsent)

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from caretbench.errors import DataError
 from caretbench.files import sha256_json
 from caretbench.problem import Completion, Latency
+from caretbench.runs.model_under_test import CHOSEN_SETTINGS
 from caretbench.runs.run_folder import ModelInfo
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ class InspectLog:
             "sampling": {name: value for name, value in drawn.items() if value is not None},
             "prompt": stamp.get("prompt"),
             "budget": stamp.get("budget"),
-            **({"context": stamp["context"]} if "context" in stamp else {}),
+            **{name: stamp[name] for name in CHOSEN_SETTINGS if name in stamp},
             "preprocess": [],
             "client": stamp.get("client") or {},
         }

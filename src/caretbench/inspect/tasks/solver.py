@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from inspect_ai.solver import Generate, Solver, TaskState, solver
@@ -20,27 +21,16 @@ STAMP = "caretbench"
 """Name in a sample's metadata of the record of how it was asked, and whether it was answered."""
 
 
-# Long: Inspect wants a solver as a function within the function that takes its parameters.
 @solver
-def ask(
-    suite: str,
-    data: str,
-    prompt: str,
-    context: str | None,
-    prompt_tokens: int | None,
-    max_tokens: int,
-    seed: int | None,
-    scored: dict[str, Any],
-) -> Solver:
+def ask(suite: str, data: str, asked: dict[str, Any], seed: int | None, scored: dict[str, Any]) -> Solver:
     """Return the solver: renders the problem's prompt for the model and sends it once.
 
     Args:
         suite: The suite's name.
         data: Its problems.
-        prompt: The prompt strategy; ``auto`` chooses by the model.
-        context: Additional project context to show, if the suite offers it.
-        prompt_tokens: Maximum number of tokens of a prompt.
-        max_tokens: Room that the answer needs in addition to the prompt.
+        asked: ``prompt``, the strategy (``auto`` chooses by the model); ``context``, additional project context, if the
+            suite offers it; ``instruction``, its placement; ``prompt_tokens``, the maximum of a prompt;
+            ``max_tokens``, the room that the answer needs in addition.
         seed: The first sample's seed; each further one's is one higher.
         scored: Parameters of the scorer, whose references start to run meanwhile.
     """
@@ -48,7 +38,7 @@ def ask(
 
     def asking_of(model: Model, *, questions: bool) -> ModelUnderTest:
         if model not in askings:
-            askings[model] = _asking(model, suite, prompt, context, prompt_tokens, max_tokens, questions=questions)
+            askings[model] = _asking(model, suite, asked, questions=questions)
         return askings[model]
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
@@ -57,6 +47,7 @@ def ask(
         from caretbench.inspect.client.messages import messages_of
         from caretbench.inspect.client.provider_facts import ModelFacts
         from caretbench.inspect.tasks.inspect_suite import inspect_suite
+        from caretbench.runs.model_under_test import CHOSEN_SETTINGS
 
         tested_suite = inspect_suite(suite, data, **scored)
         problem = tested_suite.problem(str(state.sample_id))
@@ -64,7 +55,7 @@ def ask(
         model = get_model()
         tested_model = await run_in_thread(lambda: asking_of(model, questions=tested_suite.asks_questions))
         (wanted,) = await run_in_thread(lambda: list(tested_model.pending_samples([problem], {})))
-        names = ("budget", "client", *(name for name in ("context",) if name in tested_model.settings))
+        names = ("budget", "client", *(name for name in CHOSEN_SETTINGS if name in tested_model.settings))
         stamp: dict[str, Any] = {
             "suite": suite, "data": data, "prompt": tested_model.strategy.key,
             **{name: tested_model.settings[name] for name in names},
@@ -90,20 +81,12 @@ def ask(
     return solve
 
 
-def _asking(
-    model: Model,
-    suite: str,
-    prompt: str,
-    context: str | None,
-    prompt_tokens: int | None,
-    max_tokens: int,
-    *,
-    questions: bool,
-) -> ModelUnderTest:
+def _asking(model: Model, suite: str, asked: Mapping[str, Any], *, questions: bool) -> ModelUnderTest:
     """Return the request settings of this model."""
     from caretbench.inspect.client.provider_facts import ModelFacts
     from caretbench.models import Sampling
     from caretbench.prompts import choose
+    from caretbench.prompts.instructions import instruction_placement
     from caretbench.runs.model_under_test import ModelUnderTest
     from caretbench.suites import load_suite as find_suite
     from caretbench.suites.suite_contexts import suite_context
@@ -112,10 +95,11 @@ def _asking(
     return ModelUnderTest(
         name=client.name,
         client=client,
-        strategy=choose(client, prompt, questions=questions),
-        sampling=Sampling(max_tokens=max_tokens),
-        context=suite_context([find_suite(suite)], context),
-        prompt_tokens=prompt_tokens,
+        strategy=choose(client, asked["prompt"], questions=questions),
+        sampling=Sampling(max_tokens=asked["max_tokens"]),
+        context=suite_context([find_suite(suite)], asked["context"]),
+        instruction=instruction_placement(asked["instruction"]),
+        prompt_tokens=asked["prompt_tokens"],
     )
 
 

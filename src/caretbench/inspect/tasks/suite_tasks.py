@@ -24,6 +24,7 @@ from caretbench.inspect.tasks.scorer import caret
 from caretbench.inspect.tasks.solver import ask
 from caretbench.options import Option, StringList
 from caretbench.problem import Question
+from caretbench.prompts.instructions import has_instruction, instruction_fault
 from caretbench.runs.plans.config import RunConfig, config_from_options
 from caretbench.runs.plans.options import OPTIONS, OPTIONS_BY_NAME
 from caretbench.runs.plans.roles import NamedModel
@@ -31,6 +32,7 @@ from caretbench.runs.plans.roles import NamedModel
 if TYPE_CHECKING:
     from caretbench.models import ModelClient
     from caretbench.problem import Problem
+    from caretbench.prompts.instructions import InstructionMode
 
 _SCORER = "caret"
 _PER_CELL = Option("limit_per_cell", int, "", "suite", field="per_cell", replacement="per_cell", in_inspect=True)
@@ -77,7 +79,10 @@ def _config(suite: str, parameters: Mapping[str, Any]) -> RunConfig:
         raise ValueError(
             "a task scores under one policy; score its log under others: caretbench score SUITE --completions LOG"
         )
-    return config_from_options(suite, options, models=[NamedModel("model", "inspect/model")])
+    config = config_from_options(suite, options, models=[NamedModel("model", "inspect/model")])
+    if len(config.models[0].instruction or ()) > 1:
+        raise ValueError("a task asks in one mode of instruction; make a task for each mode")
+    return config
 
 
 def _task(suite: str, parameters: Mapping[str, Any]) -> Task:
@@ -106,13 +111,19 @@ def _task(suite: str, parameters: Mapping[str, Any]) -> Task:
     problems = selection.apply(tested_suite.suite, tested_suite.data.problems)
     shown = suite_context([tested_suite.suite], model_plan.context)
     tested_suite.check()
-    _refuse_unknown_format(prompt, questions=tested_suite.asks_questions)
+    if model_plan.instruction is not None and not any(map(has_instruction, problems)):
+        raise ValueError(f"instruction={model_plan.instruction}: the problems of {suite} have no instruction")
+    _refuse_unknown_format(prompt, model_plan.instruction, problems, questions=tested_suite.asks_questions)
     samples = [_sample(problem) for problem in problems]
     return Task(
         dataset=MemoryDataset(samples, name=f"{suite}/{tested_suite.data.name}"),
         solver=ask(
-            suite, data, prompt, model_plan.context, model_plan.prompt_tokens, sampling.max_tokens, sampling.seed,
-            scored,
+            suite, data,
+            {
+                "prompt": prompt, "context": model_plan.context, "instruction": model_plan.instruction,
+                "prompt_tokens": model_plan.prompt_tokens, "max_tokens": sampling.max_tokens,
+            },
+            sampling.seed, scored,
         ),
         scorer=caret(suite, data, **scored),
         config=GenerateConfig(
@@ -127,13 +138,16 @@ def _task(suite: str, parameters: Mapping[str, Any]) -> Task:
             "suite": suite, "data": tested_suite.data.name, "data_hash": tested_suite.data.hash,
             "policy": tested_suite.policy.key, "profile": tested_suite.profile, "seed": sampling.seed,
             "context": shown.key if shown is not None else None,
+            "instruction": model_plan.instruction,
         },
         viewer=_viewer(tested_suite.similarity_names),
         description=tested_suite.suite.about,
     )  # fmt: skip
 
 
-def _refuse_unknown_format(prompt: str, *, questions: bool) -> None:
+def _refuse_unknown_format(
+    prompt: str, mode: InstructionMode | None, problems: Sequence[Problem], *, questions: bool
+) -> None:
     """Refuse a model without the required prompt format at once, not once for each sample."""
     from caretbench.inspect.client.provider_facts import ModelFacts
     from caretbench.prompts import choose
@@ -142,7 +156,9 @@ def _refuse_unknown_format(prompt: str, *, questions: bool) -> None:
         model = get_model()
     except ValueError:
         return  # no model yet: the task is only looked at
-    choose(cast("ModelClient", ModelFacts(model)), prompt, questions=questions)
+    client = cast("ModelClient", ModelFacts(model))
+    if fault := instruction_fault(choose(client, prompt, questions=questions), client, mode, problems):
+        raise ValueError(fault)
 
 
 def _sample(problem: Problem) -> Sample:

@@ -16,9 +16,11 @@ from caretbench.prompts.strategy import PromptBudget, PromptStrategy, Unpromptab
 class FimStrategy(PromptStrategy):
     """Fill-in-the-middle strategy in the format of a family.
 
-    The kind is ``text``, but ``chat`` for a family whose text is in a turn of a conversation that the endpoint
-    writes. The version is that of the family's entry in the table.
+    No format has a place for an instruction. The kind is ``text``, but ``chat`` for a family whose text is in a turn
+    of a conversation that the endpoint writes. The version is that of the family's entry in the table.
     """
+
+    takes_instructions = False
 
     def __init__(self, entry: FimFormat, order: PrefixSuffixOrder | None = None) -> None:
         self.format = entry
@@ -30,7 +32,10 @@ class FimStrategy(PromptStrategy):
     def render(self, caret: Caret, budget: PromptBudget) -> Prompt:
         """Return the prompt for ``caret``; no format has a field for an instruction."""
         if caret.instruction:
-            raise UnpromptableError(f"{self.name} has no place for the problem's instruction")
+            raise UnpromptableError(
+                f"{self.name} has no place for the problem's instruction: --instruction none asks without it, and "
+                "--instruction comment with it as a comment at the end of the prefix"
+            )
         system = self.format.system or ""
 
         def text(parts: PromptParts) -> str:

@@ -41,6 +41,7 @@ from caretbench.reports.judged.scores import (
     GraderPair,
     JudgedCell,
 )
+from caretbench.reports.results.model_variants import model_order, variant_titles
 from caretbench.runs.judging.ratings import HumanRating, read_ratings
 from caretbench.runs.run_folder import RunFolder
 from caretbench.runs.verdict import passed_by_completion
@@ -205,10 +206,13 @@ class _CriterionScores:
     # --- models -------------------------------------------------------------------------------------------------
 
     def _columns(self, grader: str, texts: Mapping[TextKey, TextScores]) -> Iterator[CaretScoreColumn]:
-        titles = model_titles(self.samples)
+        titles = variant_titles(self.manifest, self.samples)
         baselines = baselines_in(self.manifest)
         ranks = {name: place for place, name in enumerate(baselines, 1)}
-        order = sorted(self.samples, key=lambda key: (ranks.get(key[0], 0), key[0].lower(), key[1]))
+        order = sorted(
+            self.samples,
+            key=lambda key: (ranks.get(key[0], 0), key[0].lower(), model_order(self.manifest, *key), key[1]),
+        )
         for model, parameters in order:
             answers = self.samples[model, parameters]
             judged = sum(key in texts for key in answers)

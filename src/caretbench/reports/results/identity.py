@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from caretbench.files import DataError
@@ -80,21 +80,6 @@ def settings_of(manifest: Mapping[str, Any], model: str, parameters: str) -> dic
         if (info.get("model"), info.get("parameters"), info.get("source")) == (model, parameters, "model"):
             return dict(_flattened(info.get("settings") or {}))
     return None
-
-
-def context_titles(manifest: Mapping[str, Any], models: Iterable[tuple[str, str]]) -> Mapping[tuple[str, str], str]:
-    """Return titles of models that were sampled with several contexts: ``m (retrieval@2)``."""
-    by_model: dict[str, dict[str, str]] = {}
-    for model, parameters in models:
-        settings = settings_of(manifest, model, parameters)
-        if settings is not None:
-            by_model.setdefault(model, {})[parameters] = settings.get("context", "as_is")
-    return {
-        (model, parameters): f"{model} ({context})"
-        for model, contexts in by_model.items()
-        if len(contexts) == len(set(contexts.values())) > 1
-        for parameters, context in contexts.items()
-    }
 
 
 def differences(first: Mapping[str, str], second: Mapping[str, str], *, clients: bool) -> list[str]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from pydantic import Field
 
 from caretbench.problem import Completion, Latency, MissingSample
 from caretbench.reports.estimates import ReportValue
-from caretbench.reports.frame import model_titles
+from caretbench.reports.results.model_variants import model_order, variant_titles
 
 TOKENS: Mapping[str, str] = {
     "input_tokens": "Input tokens",
@@ -63,8 +64,13 @@ class ModelUsage(ReportValue):
     """Number of missing samples by kind of error."""
 
 
-def model_usage(completions: Iterable[Completion], missing: Iterable[MissingSample] = ()) -> tuple[ModelUsage, ...]:
-    """Return the usage of every model that was sampled in this run, by name; not of recorded answers and baselines."""
+def model_usage(
+    completions: Iterable[Completion], missing: Iterable[MissingSample] = (), manifest: Mapping[str, Any] | None = None
+) -> tuple[ModelUsage, ...]:
+    """Return the usage of every model that was sampled in this run, by name; not of recorded answers and baselines.
+
+    ``manifest`` is the run's, for the titles of models that were asked in several ways.
+    """
     answered: dict[tuple[str, str], list[Completion]] = defaultdict(list)
     for row in completions:
         if _was_sampled(row):
@@ -72,7 +78,8 @@ def model_usage(completions: Iterable[Completion], missing: Iterable[MissingSamp
     absent: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for failure in missing:
         absent[failure.model, failure.parameters][failure.kind] += 1
-    titles = model_titles((*answered, *absent))
+    known = manifest or {}
+    titles = variant_titles(known, (*answered, *absent))
     return tuple(
         _usage(
             model,
@@ -81,7 +88,7 @@ def model_usage(completions: Iterable[Completion], missing: Iterable[MissingSamp
             answered.get((model, parameters), []),
             dict(sorted(absent.get((model, parameters), Counter()).items())),
         )
-        for model, parameters in sorted(titles, key=lambda key: (key[0].lower(), key[1]))
+        for model, parameters in sorted(titles, key=lambda key: (key[0].lower(), model_order(known, *key), key[1]))
     )
 
 

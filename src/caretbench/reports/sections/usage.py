@@ -28,7 +28,7 @@ class UsageSection(Section):
 
     def compute(self, source: ReportSource) -> Mapping[str, Any]:
         """Return the usage by model."""
-        return {"usage": model_usage(source.run.completions, source.run.missing)}
+        return {"usage": model_usage(source.run.completions, source.run.missing, source.run.manifest)}
 
     def tables(self, summary: Summary) -> Iterable[ReportTable]:
         """Return requests, then tokens, money and time."""

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
 from caretbench.files import DataError, describe_validation_error
+from caretbench.prompts.instructions import InstructionMode
 from caretbench.runs.plans.options import options_to_tables
 from caretbench.runs.plans.prices import Price, read_toml
 from caretbench.runs.plans.roles import NamedModel
@@ -49,6 +50,20 @@ def _model_name(spec: str) -> str:
     return spec
 
 
+def _modes(value: Any) -> Any:
+    """Return the modes in a text with commas; other values as they are."""
+    return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
+
+
+def _distinct(modes: tuple[InstructionMode, ...]) -> tuple[InstructionMode, ...]:
+    if len(set(modes)) < len(modes):
+        raise ValueError(f"{', '.join(modes)}: a mode occurs twice; name each once")
+    return modes
+
+
+InstructionModes = Annotated[tuple[InstructionMode, ...], BeforeValidator(_modes), AfterValidator(_distinct)]
+"""One or several modes: a list, or a text with commas."""
+
 Spec = Annotated[str, AfterValidator(_model_name)]
 """PROVIDER/MODEL."""
 
@@ -70,6 +85,7 @@ class RequestConfig(_Table):
     sampling: SamplingConfig = SamplingConfig()
     prompt: str | None = None
     context: str | None = None
+    instruction: InstructionModes | None = Field(default=None, min_length=1)
     prompt_tokens: int | None = Field(default=None, ge=1)
     preprocess: tuple[str, ...] | None = None
     options: dict[str, JsonValue] = Field(default_factory=dict)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ from caretbench.errors import DataError
 from caretbench.judging.criteria import criterion as find_criterion
 from caretbench.judging.criterion_choice import CriterionProblems, problems_by_criterion
 from caretbench.models import ClientOptions, Sampling
+from caretbench.prompts.instructions import InstructionMode, has_instruction
 from caretbench.redaction import redact
 from caretbench.runs.plans.benchmark import Benchmark, baseline_names
 from caretbench.runs.plans.config import (
@@ -35,7 +36,7 @@ from caretbench.versions import current_model
 
 @dataclass(frozen=True)
 class ModelPlan:
-    """One model under test: ``name`` is in the rows, ``spec`` is its name for the client."""
+    """One model under test, asked in one way: ``name`` is in the rows, ``spec`` is its name for the client."""
 
     name: str
     spec: str
@@ -45,7 +46,14 @@ class ModelPlan:
     context: str | None = None
     preprocess: tuple[str, ...] = ()
     prompt_tokens: int | None = None
+    instruction: InstructionMode | None = None
+    """Placement of instructions; None: ``shown``, the default."""
     options: ClientOptions = field(default_factory=ClientOptions)
+
+    @property
+    def title(self) -> str:
+        """Name, with the mode of ``--instruction`` if one is chosen."""
+        return self.name if self.instruction is None else f"{self.name} (instruction {self.instruction})"
 
 
 class JudgePlan(NamedTuple):
@@ -112,6 +120,7 @@ class ResolvedRun:
         self._check_names()
         for model in self.models:
             suite_context([benchmark.suite for benchmark in self.benchmarks], model.context)
+            self._check_instructions(model)
         if self.judges:
             judged = [part for benchmark in self.benchmarks for part in self.judged_parts(benchmark)]
             only = next((part.criterion.key for part in judged if part.criterion.only), None)
@@ -122,9 +131,17 @@ class ResolvedRun:
         if twice_folder is not None:
             raise ValueError(f"two suites write to {twice_folder}; give one another folder")
 
+    def _check_instructions(self, model: ModelPlan) -> None:
+        for benchmark in self.benchmarks if model.instruction is not None else ():
+            if not any(map(has_instruction, benchmark.problems)):
+                raise ValueError(
+                    f"--instruction {model.instruction}: the problems of {benchmark.suite.name} have no instruction; "
+                    "leave the option out"
+                )
+
     def _check_names(self) -> None:
         for kind, names in (
-            ("model", [model.name for model in self.models]),
+            ("model", [entry.name or redact(entry.spec) for entry in self.config.models]),
             ("grader", [judge.name for judge in self.judges]),
         ):
             twice = next((name for name in names if names.count(name) > 1), None)
@@ -165,7 +182,7 @@ class ResolvedRun:
 
 
 def model_plans(config: RunConfig, source: Path | None = None) -> list[ModelPlan]:
-    """Return the models under test with their settings; no problem is loaded.
+    """Return the models under test with their settings, one for each mode of instructions; no problem is loaded.
 
     Raises:
         DataError: a key of the run file ``source`` is wrong.
@@ -173,7 +190,11 @@ def model_plans(config: RunConfig, source: Path | None = None) -> list[ModelPlan
         KeyError: an unknown preset.
     """
     places = _Places(source)
-    return [_model(places, number, entry, config.defaults) for number, entry in enumerate(config.models)]
+    return [
+        replace(_model(places, number, entry, config.defaults), instruction=mode)
+        for number, entry in enumerate(config.models)
+        for mode in entry.instruction or config.defaults.instruction or (None,)
+    ]
 
 
 class _Places:

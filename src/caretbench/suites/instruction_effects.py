@@ -1,0 +1,180 @@
+"""Effect of the instruction: the same model with and without it, compared problem by problem.
+
+The statistic of C3-Bench's Figure 6, for the tables and charts of any suite whose problems have instructions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from caretbench.metrics.paired import NOT_DISTINGUISHABLE, Comparison, compare, with_holm
+from caretbench.suites.suite_types import SuiteChart, Table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MODE_TITLES: Final[Mapping[str, str]] = {"none": "without", "shown": "shown", "comment": "as a comment"}
+"""Titles of the modes of ``--instruction``, in the order of comparison: the second is compared with the first."""
+
+_GROUP = ("model_title", "policy", "profile")
+
+
+class InstructionEffect(NamedTuple):
+    """One measure of one model under two modes of instruction, on the problems that have a value in both.
+
+    ``comparison.difference`` is the mean of the second mode minus that of the first. ``part`` is a part of the
+    problems, empty for all; p values are adjusted (Holm) over all effects of one call.
+    """
+
+    model: str
+    policy: str
+    profile: str
+    measure: str
+    part: str
+    first: str
+    second: str
+    first_mean: float
+    second_mean: float
+    comparison: Comparison
+
+    @property
+    def verdict(self) -> str:
+        """Conclusion: the better mode, or that they cannot be told apart."""
+        if not self.comparison.distinguishable:
+            return NOT_DISTINGUISHABLE
+        better = self.second if self.comparison.difference > 0 else self.first
+        return f"better {MODE_TITLES[better]}"
+
+
+def instruction_effects(
+    results: pl.DataFrame,
+    measures: Mapping[str, str],
+    seed: int,
+    parts: Mapping[str, Mapping[str, frozenset[str]]] | None = None,
+) -> tuple[InstructionEffect, ...]:
+    """Return the effects of the instruction on several measures.
+
+    A problem's value is the mean over samples. Problems of one cluster are resampled together.
+
+    Args:
+        results: Rows as in :meth:`caretbench.suites.base.Suite.result_tables`; their column ``instruction`` names the
+            mode.
+        measures: Titles of measures by column of ``results``; values are numbers or truth values, null without one.
+        seed: Seed of intervals and permutations.
+        parts: Ids of problems by name of the part, by measure; a measure without parts is compared on all problems.
+    """
+    found = list(_effects(results, measures, seed, parts or {}))
+    adjusted = with_holm([effect.comparison for effect in found]) if found else []
+    return tuple(
+        effect._replace(comparison=comparison) for effect, comparison in zip(found, adjusted, strict=True)
+    )  # fmt: skip
+
+
+def _effects(
+    results: pl.DataFrame, measures: Mapping[str, str], seed: int, parts: Mapping[str, Mapping[str, frozenset[str]]]
+) -> Iterator[InstructionEffect]:
+    import polars as pl
+
+    asked = results.filter(pl.col("instruction").is_in(list(MODE_TITLES)))
+    for (model, policy, profile), rows in sorted(asked.partition_by(*_GROUP, as_dict=True).items()):
+        for column in (name for name in measures if name in rows.columns):
+            by_mode = {mode: _problem_means(rows, mode, column) for mode in MODE_TITLES}
+            there = [mode for mode, values in by_mode.items() if not values.is_empty()]
+            for first, second in combinations(there, 2):
+                pairs = by_mode[first].join(by_mode[second].select("problem_id", second="value"), on="problem_id")
+                everything = {"": frozenset(pairs["problem_id"])}
+                for part, problems in (parts.get(column) or everything).items():
+                    chosen = pairs.filter(pl.col("problem_id").is_in(list(problems)))
+                    if not chosen.is_empty():
+                        yield InstructionEffect(
+                            str(model), str(policy), str(profile), measures[column], part, first, second,
+                            *_compared(chosen, seed),
+                        )  # fmt: skip
+
+
+def _problem_means(rows: pl.DataFrame, mode: str, column: str) -> pl.DataFrame:
+    """Return the mean of a measure by problem under one mode, with cluster and overlap group."""
+    import polars as pl
+
+    known = rows.filter((pl.col("instruction") == mode) & pl.col(column).is_not_null())
+    groups = [pl.col(name).first() for name in ("cluster", "overlap_group")]
+    return known.group_by("problem_id").agg(pl.col(column).cast(pl.Float64).mean().alias("value"), *groups)
+
+
+def _compared(pairs: pl.DataFrame, seed: int) -> tuple[float, float, Comparison]:
+    pairs = pairs.sort("problem_id")
+    first, second = pairs["value"].to_list(), pairs["second"].to_list()
+    comparison = compare(
+        first, second, seed=seed, clusters=pairs["cluster"].to_list(), overlap_groups=pairs["overlap_group"].to_list()
+    )
+    return sum(first) / len(first), sum(second) / len(second), comparison
+
+
+def effect_table(effects: Sequence[InstructionEffect], name: str, title: str) -> Table:
+    """Return a table with a row for each effect; policies, profiles and parts only where there are several."""
+    more = [field for field in ("policy", "profile", "part") if len({getattr(one, field) for one in effects}) > 1]
+    heads = ("Model", "Measure", *map(str.capitalize, more), "Problems", "Compared", "First", "Second")
+    rows = [
+        (
+            one.model, one.measure, *(str(getattr(one, field)) or "all" for field in more), str(one.comparison.n),
+            f"{MODE_TITLES[one.first]} → {MODE_TITLES[one.second]}",
+            f"{100 * one.first_mean:.1f}%", f"{100 * one.second_mean:.1f}%", _difference(one.comparison),
+            "< 0.001" if one.comparison.p_value < 0.001 else f"{one.comparison.p_value:.3f}", one.verdict,
+        )
+        for one in effects
+    ]  # fmt: skip
+    warnings = dict.fromkeys(one.comparison.interval.warning for one in effects)
+    notes = (
+        "The same problems with and without the instruction: differences by problem in points with 95% intervals, "
+        f"resampled by cluster; p values are adjusted for the {len(effects)} tests of this table (Holm).",
+        *(warning for warning in warnings if warning),
+    )
+    return Table(name, title, (*heads, "Difference (points)", "p (Holm)", "Verdict"), tuple(rows), notes)
+
+
+def _difference(comparison: Comparison) -> str:
+    low, high = comparison.interval.low, comparison.interval.high
+    note = f"\n{100 * low:+.1f} to {100 * high:+.1f}" if math.isfinite(low) and math.isfinite(high) else ""
+    return f"{100 * comparison.difference:+.1f}{note}"
+
+
+def effect_chart(effects: Sequence[InstructionEffect], title: str) -> SuiteChart:
+    """Return a chart of the differences: a point with its interval for each model, measure and pair of modes."""
+    values = [
+        {
+            "model": one.model, "measure": f"{one.measure}{f', {one.part}' if one.part else ''}",
+            "compared": f"{MODE_TITLES[one.first]} → {MODE_TITLES[one.second]}",
+            "difference": 100 * one.comparison.difference, "verdict": one.verdict,
+            "low": _finite(100 * one.comparison.interval.low), "high": _finite(100 * one.comparison.interval.high),
+        }
+        for one in effects
+    ]  # fmt: skip
+    sides: dict[str, Any] = {"y": {"field": "model", "type": "nominal", "title": None}}
+    colour = {"field": "compared", "type": "nominal", "title": "Instruction"}
+    offset = {"field": "compared"}
+    spec = {
+        "data": {"values": values},
+        "facet": {"row": {"field": "measure", "type": "nominal", "title": None}},
+        "spec": {
+            "encoding": sides | {"yOffset": offset, "color": colour},
+            "layer": [
+                {"mark": {"type": "rule", "strokeDash": [4, 4]}, "encoding": {
+                    "x": {"datum": 0}, "y": None, "yOffset": None, "color": {"value": "gray"}}},
+                {"mark": "rule", "encoding": {
+                    "x": {"field": "low", "type": "quantitative", "title": "Difference (points)"},
+                    "x2": {"field": "high"}}},
+                {"mark": {"type": "point", "filled": True, "size": 60}, "encoding": {
+                    "x": {"field": "difference", "type": "quantitative"},
+                    "tooltip": [{"field": name} for name in ("model", "compared", "difference", "low", "high",
+                                                             "verdict")]}},
+            ],
+        },
+    }  # fmt: skip
+    return SuiteChart(title, spec)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
