@@ -52,6 +52,11 @@ class Status(StrEnum):
         return self in _OWN_FAILURES
 
     @property
+    def hits_limit(self) -> bool:
+        """Return whether a limit of time, memory or output ended the program."""
+        return self in _LIMITS_HIT
+
+    @property
     def kills_mutant(self) -> bool:
         """Return whether the outcome shows that the checks reach a mutant: it compiled, ran, and did not pass."""
         return self in _OWN_FAILURES or self in _LIMITS_HIT

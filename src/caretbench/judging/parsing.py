@@ -50,6 +50,18 @@ def _answer_text(text: str) -> str:
     return answer
 
 
+def json_object(text: str) -> dict[str, Any]:
+    """Return the JSON object that is the whole answer of a model, or the content of its only fenced block.
+
+    Raises:
+        ValueError: the answer is something else.
+    """
+    try:
+        return _object(text)
+    except _Fault as fault:
+        raise ValueError(str(fault)) from None
+
+
 def _object(text: str) -> dict[str, Any]:
     """Return the JSON object that is the whole answer, or the content of its only fenced block."""
     answer = _answer_text(text)

@@ -1,0 +1,1 @@
+"""Implementations and instructions that people or models write."""

@@ -1,0 +1,123 @@
+"""Contexts with a middle to be written, and the variants of the middle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from caretbench.problem import InlineSplice, Provenance
+from caretbench.suites.c3bench.checked_functions import CheckedFunction
+from caretbench.suites.c3bench.implementations.equivalents import FeatureRule
+from caretbench.suites.c3bench.implementations.features import features_of_text
+from caretbench.suites.c3bench.implementations.rewrite import Category
+
+Origin = Literal["hand", "model"]
+
+
+class FunctionTest(NamedTuple):
+    """Test of a Python function: a text that defines ``check(candidate)``, and the function's name."""
+
+    text: str
+    entry_point: str
+
+
+class OtherImplementation(NamedTuple):
+    """Implementation of a context from elsewhere, with the rule that its instruction states."""
+
+    name: str
+    text: str
+    rule: FeatureRule
+
+
+@dataclass(frozen=True)
+class CodeContext:
+    """Text around a middle, with a known middle and tests.
+
+    Args:
+        id: Identifier, unique in a build.
+        language: Name of the language.
+        prefix: Shown text before the middle.
+        suffix: Shown text after it.
+        reference: A middle that passes.
+        tests: Text behind the suffix that makes the program check itself; never shown.
+        provenance: Origin.
+        before: Text before the prefix that is never shown.
+        function: Test of a Python function, by which implementations are also compared on mutated inputs.
+        cluster: Name of the source function; by default the identifier.
+        others: Implementations from elsewhere.
+        place: File and line, for messages.
+    """
+
+    id: str
+    language: str
+    prefix: str
+    suffix: str
+    reference: str
+    tests: str
+    provenance: Provenance
+    before: str = ""
+    function: FunctionTest | None = None
+    cluster: str = ""
+    others: tuple[OtherImplementation, ...] = ()
+    place: str = ""
+
+    @property
+    def splice(self) -> InlineSplice:
+        """Splice of an answer into the program that checks it."""
+        return InlineSplice(before=self.before + self.prefix, after=self.suffix + self.tests)
+
+    def shown_program(self, middle: str) -> str:
+        """Return the shown text with a middle."""
+        return self.prefix + middle + self.suffix
+
+    def source(self, middle: str) -> str:
+        """Return the program with a middle, without its tests."""
+        return self.before + self.prefix + middle + self.suffix
+
+    def features(self, middle: str) -> frozenset[str] | None:
+        """Return the features of a middle in Python; None in other languages, or if the program does not parse."""
+        if self.language != "python":
+            return None
+        return features_of_text(self.shown_program(middle), len(self.prefix), len(self.prefix) + len(middle))
+
+
+def function_context(
+    function: CheckedFunction, start: int, end: int, others: tuple[OtherImplementation, ...] = ()
+) -> CodeContext:
+    """Return the context of a span of a tested Python function."""
+    return CodeContext(
+        id=f"{function.id}/{start}-{end}",
+        language="python",
+        prefix=function.text[:start],
+        suffix=function.text[end:],
+        reference=function.text[start:end],
+        tests=function_tests(FunctionTest(function.test, function.entry_point)),
+        provenance=function.provenance,
+        function=FunctionTest(function.test, function.entry_point),
+        cluster=function.id,
+        others=others,
+    )
+
+
+def function_tests(test: FunctionTest) -> str:
+    """Return the text that checks a function, to be put behind its program."""
+    return f"\n\n{test.text}\n\ncheck({test.entry_point})\n"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One middle of a context with the instruction that it follows.
+
+    ``name`` is unique in the context. ``author`` is a person or the name of a model, ``rule`` the predicate that was
+    given with it, ``place`` a file and line or the key of a model's answer.
+    """
+
+    context: str
+    name: str
+    origin: Origin
+    author: str
+    category: Category
+    instruction: str
+    text: str
+    rule: FeatureRule | None = None
+    place: str = ""

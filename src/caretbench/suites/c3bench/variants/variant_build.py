@@ -1,0 +1,113 @@
+"""Build of problems from variants by hand and by models."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from pydantic import JsonValue
+
+from caretbench.execution.execution_types import Executor
+from caretbench.files import write_rows
+from caretbench.problem import Problem
+from caretbench.progress import Progress
+from caretbench.suites.build_models import BuildModels
+from caretbench.suites.c3bench.variants.code_context import CodeContext
+from caretbench.suites.c3bench.variants.examination import ExaminedVariant, examine, verdict_counts
+from caretbench.suites.c3bench.variants.generator import GENERATOR_ROLE, generate_variants
+from caretbench.suites.c3bench.variants.rating_sheet import decision_lines, read_sheet, sheet_decisions, sheet_rows
+from caretbench.suites.c3bench.variants.variant_problems import variant_problems
+from caretbench.suites.c3bench.variants.written_variants import read_variants
+
+VARIANTS_NAME: Final = "variants.jsonl"
+"""File of all variants of a build with their verdicts."""
+
+
+class VariantBuild(NamedTuple):
+    """Problems of kept variants, the verdicts on all, and lines about rows that cannot be used."""
+
+    problems: tuple[Problem, ...]
+    rows: tuple[ExaminedVariant, ...]
+    faults: tuple[str, ...]
+
+    @property
+    def numbers(self) -> Mapping[str, JsonValue]:
+        """Numbers of variants by author and verdict."""
+        by_author: dict[str, list[ExaminedVariant]] = defaultdict(list)
+        for row in self.rows:
+            by_author[row.author if row.origin == "model" else "by hand"].append(row)
+        return {author: dict(verdict_counts(rows)) for author, rows in sorted(by_author.items())}
+
+
+def build_variants(
+    contexts: Sequence[CodeContext], files: Sequence[Path], executor: Executor, models: BuildModels, progress: Progress
+) -> VariantBuild:
+    """Return the problems of variants that people wrote into files, and that models write for all contexts.
+
+    Args:
+        contexts: Contexts of the build, with distinct identifiers.
+        files: Files of :func:`read_variants`.
+        executor: Runs the programs.
+        models: Models of the build, by the roles ``generator`` and ``checker``.
+        progress: Receives steps.
+
+    Raises:
+        DataError: a file cannot be read.
+        AnswersMissingError: a model did not answer.
+    """
+    known = {one.id: one for one in contexts}
+    variants, faults = [], []
+    for path in files:
+        written = read_variants(path)
+        faults += written.faults
+        taken = {one.id for one in written.contexts if one.id in known}
+        faults += [f"{one.place}: the id {one.id!r} exists already" for one in written.contexts if one.id in taken]
+        known |= {one.id: one for one in written.contexts if one.id not in taken}
+        variants += [one for one in written.variants if one.context not in taken]
+    malformed: Sequence[ExaminedVariant] = ()
+    if GENERATOR_ROLE in models.roles:
+        generated = generate_variants([*known.values()], models)
+        variants += generated.variants
+        malformed = generated.malformed
+    progress("variants", 0, len(variants))
+    found = examine([*known.values()], variants, executor, models)
+    progress("variants", len(variants), len(variants))
+    faults += [
+        f"{row.place}: {row.context}, {row.name}: {row.verdict}: {row.detail}"
+        for row in found.rows
+        if row.origin == "hand" and row.verdict != "kept"
+    ]
+    return VariantBuild(tuple(variant_problems(known, found.kept)), (*found.rows, *malformed), tuple(faults))
+
+
+def write_variants(folder: Path, built: VariantBuild) -> None:
+    """Write all variants with their verdicts into a build's folder."""
+    write_rows(folder / VARIANTS_NAME, built.rows)
+
+
+class RatedProblems(NamedTuple):
+    """Problems after people's decisions, and lines about them."""
+
+    problems: tuple[Problem, ...]
+    lines: tuple[str, ...]
+
+
+def apply_rating_sheet(path: Path, problems: Sequence[Problem]) -> RatedProblems:
+    """Return the problems that people keep; a sheet that is not there is written, and all are kept.
+
+    Raises:
+        DataError: a row of the sheet is malformed.
+    """
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        count = write_rows(path, sheet_rows(problems))
+        line = (
+            f"{path}: {count} problems to rate. Fill in rater and values (1 keep, 0 drop), collect the lines of all "
+            "raters in this file, and build again"
+        )
+        return RatedProblems(tuple(problems), (line,))
+    decisions = sheet_decisions(read_sheet(path), problems)
+    kept = tuple(one for one in problems if one.id not in decisions.dropped)
+    return RatedProblems(kept, tuple(decision_lines(path, decisions)))

@@ -1,0 +1,43 @@
+"""Problems of variants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from caretbench.problem import Caret, Check, Label, PredicateCheck, Problem, ProgramCheck
+from caretbench.suites.c3bench.problem_building import FEATURES_PREDICATE, SUITE
+from caretbench.suites.c3bench.variants.code_context import CodeContext, Variant
+
+
+def variant_problems(contexts: Mapping[str, CodeContext], variants: Sequence[Variant]) -> list[Problem]:
+    """Return a problem for each kept variant; those of a context show the same text under different instructions.
+
+    Answers are run with the tests. A variant with a predicate has it as a second check.
+    """
+    return [_problem(contexts[one.context], one) for one in variants]
+
+
+def _problem(context: CodeContext, one: Variant) -> Problem:
+    checks: tuple[Check, ...] = (ProgramCheck(),)
+    if one.rule is not None:
+        arguments = {"requires": list(one.rule.requires), "forbids": list(one.rule.forbids)}
+        checks += (PredicateCheck(name=FEATURES_PREDICATE, arguments=arguments),)
+    labels: dict[str, Label] = {
+        "task": "icc", "language": context.language, "category": one.category, "origin": one.origin,
+    }  # fmt: skip
+    if one.author:
+        labels["author"] = one.author
+    return Problem(
+        id=f"icc/{context.id}/{one.name}",
+        suite=SUITE,
+        shown=Caret(
+            language=context.language, prefix=context.prefix, suffix=context.suffix, instruction=one.instruction
+        ),
+        splice=context.splice,
+        reference=one.text,
+        checks=checks,
+        labels=labels,
+        cluster=context.cluster or context.id,
+        overlap_group=context.id,
+        provenance=context.provenance,
+    )
