@@ -118,6 +118,9 @@ def test_what_builds_write_is_placed_next_to_the_sources(tmp_path: Path) -> None
     command = setup_command(snapshot(tmp_path, files), ["python"])
     assert command is not None
     assert command.endswith("; if [ -d .deps/pack ]; then cp -rn .deps/pack/. pack; fi; }")
+    alone = setup_command(snapshot(tmp_path / "alone", {**files, "tests/test_a.py": "import unittest\n"}), ["python"])
+    assert alone is not None
+    assert alone == command.partition(" && ")[2], "it needs no package, and is installed all the same"
     files["setup.py"] = "setup(entry_points={'console_scripts': ['pack = pack:main']})"
     scripts = setup_command(snapshot(tmp_path / "scripts", files), ["python"])
     assert scripts is not None

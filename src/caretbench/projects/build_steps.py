@@ -141,3 +141,21 @@ class StoringEngine:
 
 def _inputs(request: WorkspaceRequest) -> str:
     return repr(request.model_copy(update={"id": ""}))
+
+
+class MeteredEngine:
+    """Engine that adds up the CPU seconds of its results; results from a cache cost nothing."""
+
+    def __init__(self, engine: WorkspaceEngine) -> None:
+        self._engine = engine
+        self.cpu_s = 0.0
+
+    def isolation(self) -> Isolation:
+        """Return the isolation in force."""
+        return self._engine.isolation()
+
+    def submit(self, requests: Iterable[WorkspaceRequest]) -> Iterator[WorkspaceResult]:
+        """Yield results as they complete."""
+        for result in self._engine.submit(requests):
+            self.cpu_s += 0.0 if result.cached else result.cpu_s
+            yield result

@@ -21,7 +21,7 @@ from caretbench.projects.answer_requests import check_request
 from caretbench.projects.reference_runs import run_checks
 from caretbench.projects.setup.command_detection import project_checks
 from caretbench.projects.setup.settings import CheckSettings, read_settings
-from caretbench.suites.simcopilot.build_types import BuiltTasks, SimCopilotOptions
+from caretbench.suites.simcopilot.build_types import BuiltTasks, SimCopilotOptions, build_result
 from caretbench.suites.simcopilot.mining.tasks import TaskSampling
 from caretbench.suites.simcopilot.task_builder import TaskBuilder
 from caretbench.suites.simcopilot.task_folder import TaskFolder
@@ -59,8 +59,12 @@ def test_a_project_becomes_tasks_and_does_not_change(engine: WorkspaceExecutor, 
     assert (check["minimum_tests"], check["reference_s"]) == (2, 1.0)
     valid = [row.details for row in result.verdicts.values() if row.verdict == "valid"]
     assert all(int(details["runs"]) > 0 and "cpu_s" not in details for details in valid), "times are not repeatable"
+    assert (result.decided_count, result.gate_cpu_s > 0) == (len(result.candidates), True)
     again = built(engine, root, tmp_path / "tasks")  # nothing is left to do
-    assert again.task_count == result.task_count
+    assert (again.task_count, again.decided_count, again.gate_cpu_s) == (result.task_count, 0, 0)
+    printed = [build_result(one, root, 8.0, candidates_only=False).lines[-2] for one in (result, again)]
+    each = f"{result.gate_cpu_s / result.decided_count:.2f} s for each of its {result.decided_count} candidates"
+    assert (printed[0].endswith(each), printed[1].endswith("this run took 8 s")) == (True, True)
     with pytest.raises(DataError, match="seed"):
         built(engine, root, tmp_path / "tasks", SimCopilotOptions(sampling=TaskSampling(limit=4, seed=1)))
 

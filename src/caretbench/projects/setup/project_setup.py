@@ -150,11 +150,17 @@ _LIMITS: Final = WORKSPACE_LIMITS.model_copy(
 
 
 def run_setup(
-    engine: WorkspaceExecutor, project: StoredProject, command: str, bundle: str | None = None
+    engine: WorkspaceExecutor,
+    project: StoredProject,
+    command: str,
+    bundle: str | None = None,
+    *,
+    creates_files: bool = True,
 ) -> StoredProject:
     """Run a setup command and return the project with the files it created, which are not mined.
 
-    ``bundle`` is a bundle that the command may use, such as a test framework to compile against.
+    ``bundle`` is a bundle that the command may use, such as a test framework to compile against. Without
+    ``creates_files`` the command may create none: it tries to install a project that is tested as it is otherwise.
 
     Raises:
         DataError: the command fails, or creates no files or too large ones.
@@ -172,6 +178,12 @@ def run_setup(
     )
     [result] = engine.submit([request])
     _check(result, command, project.snapshot)
+    if not result.files and not creates_files:
+        return project
+    if not result.files:
+        raise DataError(
+            f"setup {command!r}: it created no file in the project; install packages into a folder of the project"
+        )
     try:
         snapshot = add_command_outputs(engine.workspace_runner.store, project.snapshot, result.files)
     except DataError as error:
@@ -191,8 +203,4 @@ def _check(result: WorkspaceResult, command: str, snapshot: Snapshot) -> None:
         most = PART_MB * MAX_PARTS
         raise DataError(
             f"setup {command!r}: its files take more than {most} MB packed; build a bundle instead ({problem})"
-        )
-    if not result.files:
-        raise DataError(
-            f"setup {command!r}: it created no file in the project; install packages into a folder of the project"
         )

@@ -122,13 +122,12 @@ def _named_groups(project: Mapping[str, object], config: configparser.ConfigPars
 
 
 def install_command(snapshot: Snapshot, runner: str | None = None) -> str | None:
-    """Return the command that installs the :func:`requirements`; None if there are none."""
+    """Return the command that installs the :func:`requirements`, and the project if need be; None if nothing is."""
     needed = requirements(snapshot, runner)
-    if not needed:
-        return None
     words = [part for one in needed for part in (one.split(" ", 1) if one.startswith("-r ") else [one])]
     pip = f"python3 -m pip install --no-compile --target {PACKAGES_FOLDER}"
-    return f"{pip} {shlex.join(words)}{_own_installation(snapshot, pip)}"
+    packages = f"{pip} {shlex.join(words)}" if words else ""
+    return " && ".join(filter(None, (packages, _own_installation(snapshot, pip)))) or None
 
 
 def _own_installation(snapshot: Snapshot, pip: str) -> str:
@@ -150,7 +149,7 @@ def _own_installation(snapshot: Snapshot, pip: str) -> str:
     ]
     # Snapshots have no git history to derive the version from. A project that cannot be built is tested as it is.
     steps = "; ".join([f"SETUPTOOLS_SCM_PRETEND_VERSION=0.1 {pip} --no-deps . || true", *copies])
-    return f" && {{ {steps}; }}"
+    return f"{{ {steps}; }}"
 
 
 def _package_folders(snapshot: Snapshot) -> Iterator[tuple[str, str]]:

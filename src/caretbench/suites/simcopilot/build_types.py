@@ -55,12 +55,18 @@ class SimCopilotOptions:
 
 
 class BuiltTasks(NamedTuple):
-    """Result of a build: the manifest, all candidates with their verdicts, and the number of tasks."""
+    """Result of a build: the manifest, all candidates with their verdicts, and the number of tasks.
+
+    ``gate_cpu_s`` are the CPU seconds of the gate's commands in this run, and ``decided_count`` the number of
+    candidates that it decided; earlier runs of the same build are not included.
+    """
 
     manifest: BuildManifest
     candidates: tuple[Problem, ...]
     verdicts: Mapping[str, Validity]
     task_count: int
+    gate_cpu_s: float = 0.0
+    decided_count: int = 0
 
     def verdict_count(self, verdict: str) -> int:
         """Return the number of candidates with this verdict."""
@@ -110,11 +116,6 @@ def build_result(built: BuiltTasks, output: Path, wall_s: float, *, candidates_o
     )
 
 
-def _cpu_s(built: BuiltTasks) -> float:
-    """Return the CPU seconds of all commands of the gate, in this run and in earlier ones."""
-    return sum(float(row.details.get("cpu_s", 0)) for row in built.verdicts.values())
-
-
 def _numbers(built: BuiltTasks, wall_s: float) -> dict[str, JsonValue]:
     manifest = built.manifest
     reached = sum(manifest.reached_lines.values())
@@ -135,7 +136,8 @@ def _numbers(built: BuiltTasks, wall_s: float) -> dict[str, JsonValue]:
         "failing_tests": {name: dict(tests) for name, tests in manifest.failing_tests.items()},
         "order_dependent": dict(manifest.order_dependent),
         "wall_s": round(wall_s, 1),
-        "cpu_s": round(_cpu_s(built), 1),
+        "cpu_s": round(built.gate_cpu_s, 1),
+        "decided": built.decided_count,
     }
 
 
@@ -147,7 +149,8 @@ def _notes(built: BuiltTasks) -> Iterator[str]:
         yield f"{name}: excluded, because they are flaky: {', '.join(tests)}"
     for name, failing in manifest.failing_tests.items():
         yield f"{name}: excluded, because they fail on the unchanged project (--all-tests insists on them):"
-        yield from (f"  {test}: {error}" for test, error in list(failing.items())[:_SHOWN_FILES])
+        shown = list(failing.items())[:_SHOWN_FILES]
+        yield from (f"  {test}: {error}" if error else f"  {test}" for test, error in shown)
         if len(failing) > _SHOWN_FILES:
             yield f"  … and {len(failing) - _SHOWN_FILES} more; the manifest lists all"
         modules = missing_modules("\n".join(failing.values())) if "python" in manifest.languages else ()
@@ -183,13 +186,16 @@ def _lines(built: BuiltTasks, wall_s: float) -> Iterator[str]:
         yield from align_columns(rows, ("mode", *_VERDICTS, "candidates"))
         yield from (f"  {reason} ({count})" for reason, count in built.reasons().most_common())
     if built.task_count:
-        cpu_s = _cpu_s(built)
         per = ""
         if reached:
             more = manifest.rejected.get("not_drawn", 0)
             bound = f" ({more} more candidates were not drawn: --max-candidates)" if more else ""
             per = f"{1000 * built.yield_task_count / reached:.0f} valid per 1,000 reached lines{bound}; "
-        yield (
-            f"\n{per}this run took {wall_s:.0f} s; the gate's commands took {cpu_s:.0f} s of CPU, "
-            f"{cpu_s / max(1, len(built.verdicts)):.2f} s for each candidate"
-        )
+        gate = ""
+        if built.decided_count:
+            each = built.gate_cpu_s / built.decided_count
+            gate = (
+                f"; the gate took {built.gate_cpu_s:.0f} s of CPU, {each:.2f} s for each of its "
+                f"{built.decided_count} candidates"
+            )
+        yield f"\n{per}this run took {wall_s:.0f} s{gate}"

@@ -24,7 +24,7 @@ from caretbench.extraction.policies import policy
 from caretbench.files import RowAppender, write_rows
 from caretbench.problem import Problem
 from caretbench.projects.answer_requests import check_key, check_request, file_splice
-from caretbench.projects.build_steps import BuildSteps, StoringEngine
+from caretbench.projects.build_steps import BuildSteps, MeteredEngine, StoringEngine
 from caretbench.projects.project import (
     AnalysedProject,
     StoredProject,
@@ -95,14 +95,15 @@ class TaskBuilder:
                 with self._steps.keeping_setup():
                     manifest = self._mine(root, project, settings, folder, options)
             candidates = tuple(folder.candidates())
+            metered = MeteredEngine(self.engine)
+            decided = self._decide(folder, candidates, metered) if self.validate else 0
             if self.validate:
-                self._decide(folder, candidates)
                 folder.sort_validity(candidates)
             verdicts = folder.validity()
             tasks = folder.write_problems(unverified=options.unverified) if self.validate else 0
             if self.validate:
                 self._steps.remove()
-        return BuiltTasks(manifest, candidates, verdicts, tasks)
+        return BuiltTasks(manifest, candidates, verdicts, tasks, metered.cpu_s, decided)
 
     def _existing_manifest(self, folder: TaskFolder, current: dict[str, JsonValue], seed: int) -> BuildManifest | None:
         """Return the manifest in the folder, of a build with the same project and options; None for a new folder."""
@@ -137,9 +138,10 @@ class TaskBuilder:
         if not any(analysed.mined.values()):
             raise DataError(f"{root}: no file of {' or '.join(languages)} can be mined{_first(analysed)}")
         configured = (options.check,) if options.check else settings.checks
-        command = resolve_setup(options.setup or settings.setup, project.snapshot, languages, configured)
+        requested = options.setup or settings.setup
+        command = resolve_setup(requested, project.snapshot, languages, configured)
         if command:
-            project = self._set_up(project, command, configured)
+            project = self._set_up(project, command, configured, creates_files=requested == command)
         snapshot = project.snapshot
         hint = partial(with_setup_hint, snapshot=snapshot, languages=languages, checks=configured, setup=command)
         try:
@@ -183,12 +185,16 @@ class TaskBuilder:
         folder.write_manifest(manifest)
         return manifest
 
-    def _set_up(self, project: StoredProject, command: str, checks: Sequence[CheckSettings]) -> StoredProject:
+    def _set_up(
+        self, project: StoredProject, command: str, checks: Sequence[CheckSettings], *, creates_files: bool
+    ) -> StoredProject:
         self.progress("setup", 0, 1)
         bundle = next((check.bundle for check in checks if check.bundle), None)
         inputs = (project.snapshot.id, command, bundle or "")
         snapshot = self._steps.set_up(
-            self.store, inputs, lambda: run_setup(self.engine, project, command, bundle).snapshot
+            self.store,
+            inputs,
+            lambda: run_setup(self.engine, project, command, bundle, creates_files=creates_files).snapshot,
         )
         self.progress("setup", 1, None)
         return StoredProject(snapshot, project.files, project.excluded)
@@ -285,9 +291,10 @@ class TaskBuilder:
         self._known |= found.project_checks
         return found.problems
 
-    def _decide(self, folder: TaskFolder, candidates: Sequence[Problem]) -> None:
+    def _decide(self, folder: TaskFolder, candidates: Sequence[Problem], engine: MeteredEngine) -> int:
+        """Store the verdicts that are missing, and return their number."""
         gate = WorkspaceGate(
-            self.engine,
+            engine,
             policy(_POLICY),
             store=self.store,
             reach=StatementReach(),  # candidates that no test reaches are already removed
@@ -300,6 +307,7 @@ class TaskBuilder:
             for verdict in gate.decide(waiting, all_problems=candidates):
                 appender.append(verdict)
                 self.progress("candidates", 1, None)
+        return len(waiting)
 
     def _project(self, request: WorkspaceRequest) -> ProjectCheck | None:
         """Return the result of the project's own tests; selected tests, which passed among all, run once more."""
