@@ -23,7 +23,7 @@ JUNIT = ".caretbench-junit.xml"
 MOCHA = "--timeout 30000 --reporter spec --bail"
 JEST = (
     "--ci --watchman=false --maxWorkers=1 --coverage=false --testTimeout=30000 --bail "
-    "--json --outputFile=.caretbench-jest.json"
+    "--cacheDirectory=.caretbench-cache --json --outputFile=.caretbench-jest.json"
 )
 VITEST = (
     "--run --no-file-parallelism --coverage.enabled=false --typecheck.enabled=false --testTimeout=30000 --bail 1 "

@@ -133,7 +133,10 @@ def detect_command(snapshot: Snapshot, languages: Collection[str]) -> tuple[Chec
             absent = missing_programs(snapshot, script)
             if absent:
                 return None, f"package.json tests with {', '.join(absent)}, which is not in node_modules"
-            return CheckSettings(name=row.name, command=script.line, junit=script.junit), lacking
+            found = CheckSettings(
+                name=row.name, command=script.line, junit=script.junit, prepare=script.prepare or None
+            )
+            return found, lacking
         return CheckSettings(
             name=row.name,
             command=_filled(snapshot, row.command),

@@ -9,7 +9,7 @@ import json
 import re
 import shlex
 import shutil
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from caretbench.execution.workspaces.snapshot_store import Snapshot
@@ -20,6 +20,7 @@ from caretbench.projects.setup.script_runners import (
     runner_command,
     runner_name,
     script_rules,
+    without_bail,
 )
 
 PACKAGE_JSON: Final = "package.json"
@@ -36,12 +37,19 @@ _PATTERN = re.compile(r"/(.+)/")
 _NOT_WRITTEN = re.compile(r"^echo\b|no test specified")
 
 
+_MARK: Final = "/tmp/caretbench-mark"  # noqa: S108  a path inside the sandbox
+
+
 class PackageScript(NamedTuple):
-    """A shell command that tests a project, the programs that it starts, and the reports that it writes."""
+    """A shell command that tests a project, the programs that it starts, and the reports that it writes.
+
+    ``prepare`` is a command that fills the runner's cache, if it has one; empty otherwise.
+    """
 
     line: str
     programs: tuple[str, ...]
     junit: tuple[str, ...]
+    prepare: str = ""
 
 
 class _Called(NamedTuple):
@@ -79,8 +87,21 @@ def test_script(snapshot: Snapshot) -> PackageScript | None:
     if len(set(reports)) != sum(runs is not None for runs in map(runner_name, parts)):
         reports = []  # one of several runners writes no report of its own: the last words of all are counted
         commands = [runner_command(part, versions, report=False) for part in parts]
-    line = " && ".join(command.line for command in commands)
-    return PackageScript(SEARCH_PATH + line, programs, tuple(reports))
+    line = SEARCH_PATH + " && ".join(command.line for command in commands)
+    folders = sorted({command.cache for command in commands if command.cache})
+    prepare = _filling(SEARCH_PATH + " && ".join(runner_command(part, versions, report=False).line for part in parts),
+                       folders) if folders else ""  # fmt: skip
+    return PackageScript(line, programs, tuple(reports), prepare)
+
+
+def _filling(line: str, folders: Sequence[str]) -> str:
+    """Return a command that runs all tests, and keeps of the files that they leave only those in caches.
+
+    Other files would be there before an answer is tested, as if it had written them. Tests may fail.
+    """
+    kept = " ".join(f"! -path './{folder}/*'" for folder in folders)
+    ended = rf"find . -newer {_MARK} \( -type f -o -type l \) {kept} -delete"
+    return f"touch {_MARK}; {without_bail(line)}; {ended}"
 
 
 def missing_programs(snapshot: Snapshot, script: PackageScript) -> tuple[str, ...]:

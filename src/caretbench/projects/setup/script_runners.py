@@ -37,6 +37,7 @@ class ScriptRunner(Row):
     dropped: tuple[str, ...] = ()
     report: str = ""
     report_file: str = ".caretbench-junit.xml"
+    cache: str = ""
     without: str = ""
     without_each: str = ""
     without_suites: bool = False
@@ -100,10 +101,11 @@ def _known_name(words: Sequence[str]) -> str | None:
 
 
 class RunnerCommand(NamedTuple):
-    """A command with the options of its runner, and the report that it writes."""
+    """A command with the options of its runner, the report that it writes, and the folder that keeps its cache."""
 
     line: str
     report: str | None
+    cache: str | None = None
 
 
 def runner_command(part: str, required_versions: Mapping[str, str], *, report: bool = True) -> RunnerCommand:
@@ -122,8 +124,9 @@ def runner_command(part: str, required_versions: Mapping[str, str], *, report: b
     for pattern in runner.dropped:
         part = re.sub(rf"(?<=\s){pattern}(?=\s|$)\s*", "", part).rstrip()
     report = report and bool(runner.report)
-    text = " ".join(filter(None, (options, runner.bail, runner.report if report else "")))
-    return RunnerCommand(_with_options(name, part, text), runner.report_file if report else None)
+    text = " ".join(filter(None, (options, runner.bail, runner.cache, runner.report if report else "")))
+    cache = runner.cache.partition("=")[2] or None
+    return RunnerCommand(_with_options(name, part, text), runner.report_file if report else None, cache)
 
 
 def _with_options(name: str, part: str, options: str) -> str:
