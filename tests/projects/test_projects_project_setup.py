@@ -66,7 +66,7 @@ def package(scripts: Mapping[str, str], dev: Mapping[str, str] | None = None) ->
         (
             {"test-requirements.txt": "-r base.txt\n# more\nflake8<4\npytest>=5,<6 ; python_version >= '3'\n",
              "base.txt": "x[all]>=1  # why\npytest-mock<3\n", "requirements-dev.txt": "no\n"},
-            ("x[all]>=1", "pytest-mock<3", "pytest ; python_version >= '3'"),
+            ("x[all]>=1", "pytest-mock<3", "pytest<8 ; python_version >= '3'"),
         ),
         ({"requirements.txt": "x @ https://x\n", "requirements-dev.txt": "y\n"}, ("-r requirements.txt", "y")),
 
@@ -125,6 +125,28 @@ def test_what_builds_write_is_placed_next_to_the_sources(tmp_path: Path) -> None
     scripts = setup_command(snapshot(tmp_path / "scripts", files), ["python"])
     assert scripts is not None
     assert scripts.endswith("--no-deps . || true; }")
+
+
+def test_of_a_namespace_only_the_projects_own_packages_get_what_builds_write(tmp_path: Path) -> None:
+    files = {"setup.py": "setup(ext_modules=[Extension('room.shop._fast', ['src/room/shop/_fast.c'])])",
+             "src/room/shop/__init__.py": "", "src/room/shop/more/a.py": "", "src/room/alone.py": ""}  # fmt: skip
+    command = setup_command(snapshot(tmp_path, files), ["python"])
+    assert command is not None
+    assert re.findall(r"cp -rn (\S+)/\. (\S+);", command) == [
+        (".deps/room", "src/room"),
+        (".deps/room/shop", "src/room/shop"),
+    ]
+    del files["src/room/alone.py"]
+    command = setup_command(snapshot(tmp_path / "other", files), ["python"])
+    assert command is not None
+    assert re.findall(r"cp -rn (\S+)/\. (\S+);", command) == [(".deps/room/shop", "src/room/shop")]
+
+
+def test_hooks_that_a_newer_pytest_refuses_get_an_older_one(tmp_path: Path) -> None:
+    old = {"tests/conftest.py": "def pytest_collect_file(path, parent):\n    pass\n"}
+    assert requirements(snapshot(tmp_path / "old", old), "pytest") == ("pytest", "pytest<9")
+    new = {"tests/conftest.py": "def pytest_collect_file(file_path, parent):\n    pass\n"}
+    assert requirements(snapshot(tmp_path / "new", new), "pytest") == ("pytest",)
 
 
 def test_scripts_of_packages_are_on_the_path_and_their_tests_are_not_collected(tmp_path: Path) -> None:

@@ -38,6 +38,11 @@ _BUILT_FILES: Final = re.compile(
     r"ext[-_]modules|\bExtension\(|cythonize|cffi_modules|mypycify|maturin|meson|scikit[-_]build|write_to|version[-_]file"
 )
 """Build settings of compiled modules, and of files that the build writes."""
+_OLD_HOOKS: Final = re.compile(
+    r"\bdef pytest_(?:collect_file|ignore_collect|pycollect_makemodule|report_header|report_collectionfinish)"
+    r"\([^)]*\b(?:path|startdir)\b"
+)
+"""Hooks in conftest.py with arguments that pytest 9 refuses."""
 _BUILD_FILES: Final = ("pyproject.toml", "setup.py", "setup.cfg")
 
 
@@ -104,7 +109,14 @@ def requirements(snapshot: Snapshot, runner: str | None = None) -> tuple[str, ..
     kept = [one for one in expanded_requirements(snapshot, found) if _is_needed(one, own)]
     if runner and not any(_plain(one) == runner for one in kept):
         kept.append(runner)
+    if any(_plain(one) == "pytest" for one in kept) and _has_old_hooks(snapshot):
+        kept.append("pytest<9")
     return tuple(dict.fromkeys(kept))
+
+
+def _has_old_hooks(snapshot: Snapshot) -> bool:
+    own = (path for path in snapshot.entries if path.rpartition("/")[2] == "conftest.py")
+    return any(_OLD_HOOKS.search(read_text(snapshot, path) or "") for path in own)
 
 
 def _named_groups(project: Mapping[str, object], config: configparser.ConfigParser) -> Mapping[str, list[str]]:
@@ -153,12 +165,23 @@ def _own_installation(snapshot: Snapshot, pip: str) -> str:
 
 
 def _package_folders(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    """Yield the folders of the project's packages, with their names."""
+    """Yield the folders of the project's packages, with their paths below the import folder.
+
+    Of a namespace, which other distributions are part of, only the project's own packages count.
+    """
     root = "src/" if "src" in import_folders(snapshot) else ""
-    found = (re.match(rf"{root}(\w+)/(?:.*/)?[^/]+\.py$", path) for path in sorted(snapshot.entries))
-    for name in dict.fromkeys(match[1] for match in found if match):
-        if name not in {"test", "tests"}:
-            yield f"{root}{name}", name
+    found = (re.match(rf"{root}((?:\w+/)+)[^/]+\.py$", path) for path in sorted(snapshot.entries))
+    folders = dict.fromkeys(match[1] for match in found if match)
+    for folder in dict.fromkeys(_outermost_package(name, root, snapshot) for name in folders):
+        if not {"test", "tests"} & {*folder.split("/")}:
+            yield f"{root}{folder}", folder
+
+
+def _outermost_package(folder: str, root: str, snapshot: Snapshot) -> str:
+    """Return the first of the folders on the way to one with modules that is a package, else that folder."""
+    parts = folder.strip("/").split("/")
+    paths = ["/".join(parts[: n + 1]) for n in range(len(parts))]
+    return next((path for path in paths if f"{root}{path}/__init__.py" in snapshot.entries), paths[-1])
 
 
 def _is_needed(requirement: str, own: str) -> bool:
