@@ -107,6 +107,16 @@ def test_a_project_whose_runner_cannot_leave_them_out_is_refused() -> None:
     assert found.fault == "tests_flaky: 4 of 6 runs pass; not always: t.Clock::test_clock[3]"
 
 
+def test_a_flaky_test_that_fails_at_first_is_found_by_further_runs() -> None:
+    def at_first(request: WorkspaceRequest) -> WorkspaceResult:
+        later = 0 if request.id == "project failures" else request.repeat + 1
+        return flaky(request.model_copy(update={"repeat": later}))
+
+    turned = Engine(at_first)
+    found = check_project(turned, PYTEST, exclude_failing=True)
+    assert (found.fault, found.flaky_tests, dict(found.failing_tests)) == ("", ("t.Clock::test_clock[3]",), {})
+
+
 def test_what_a_busy_machine_held_up_runs_again_alone_and_is_named() -> None:
     sizes: list[int] = []
 
@@ -174,6 +184,7 @@ def test_tests_that_fail_on_the_unchanged_project_are_excluded_and_listed() -> N
     found = check_project(engine, PYTEST, exclude_failing=True)
     assert (found.fault, dict(found.failing_tests)) == ("", {"a": "OSError: a", "b": "OSError: b"})
     assert (found.excluded_tests, found.test_count) == (("a", "b"), 3)
+    assert len(engine.asked) == 1 + 1 + 3, "one run fails, one names all failures, three pass"
     insisted = check_project(engine, PYTEST)
     assert (insisted.fault, insisted.failing_tests) == ("tests_fail: j.a", {})
 

@@ -87,16 +87,26 @@ def check_project(
         DataError: the snapshot is missing or damaged.
     """
     plain = request.model_copy(update={"prepare": ()})
-    found = _without_flaky(engine, plain, runs)
+    [first] = engine.submit(_repetitions(plain, 1))
+    found = _first_failure(plain, first) if exclude_failing else None
+    found = found or _without_flaky(engine, plain, runs, first)
     if exclude_failing:
-        found = _without_failing(engine, plain, runs, found)
+        found = _without_failing(engine, plain, runs, found, first)
     return _prepared(engine, found, request.prepare) if request.prepare and not found.fault else found
 
 
+def _first_failure(request: WorkspaceRequest, first: WorkspaceResult) -> ProjectCheck | None:
+    """Return the fault of the first run, if excluding tests may remove it: further runs would tell no more."""
+    if not first.status.is_own_failure:
+        return None
+    found = ProjectCheck(request, failure_reason(first), cpu_s=first.cpu_s, wall_s=first.wall_s)
+    return found if found.fault.partition(":")[0] in _EXCLUDABLE else None
+
+
 def _without_failing(
-    engine: WorkspaceEngine, request: WorkspaceRequest, runs: int, found: ProjectCheck
+    engine: WorkspaceEngine, request: WorkspaceRequest, runs: int, found: ProjectCheck, first: WorkspaceResult
 ) -> ProjectCheck:
-    """Return the check without the tests that fail; the check as it was if they cannot be excluded."""
+    """Return the check without the tests that fail; that of all runs if they cannot be excluded."""
     failing: dict[str, str] = {}
     for _ in range(_ROUNDS):
         if found.fault.partition(":")[0] not in _EXCLUDABLE:
@@ -114,7 +124,7 @@ def _without_failing(
         passed = sum(one.outcome == "passed" for one in outcomes.values()) or counted
         without = with_excluded_tests(request, (*failing, *failed))
         if not failed or not passed or without is None:
-            break
+            return found._replace(failing_tests=failing) if failing else _without_flaky(engine, request, runs, first)
         failing |= failed
         if passed < len(failing):
             if found.fault.startswith("missing_dependency:"):
@@ -139,8 +149,10 @@ def _prepared(engine: WorkspaceEngine, found: ProjectCheck, prepare: tuple[str, 
     return found._replace(request=request.model_copy(update={"limits": limits}), cpu_s=cpu_s)
 
 
-def _without_flaky(engine: WorkspaceEngine, request: WorkspaceRequest, runs: int) -> ProjectCheck:
-    found = _check(engine, request, runs)
+def _without_flaky(
+    engine: WorkspaceEngine, request: WorkspaceRequest, runs: int, first: WorkspaceResult | None = None
+) -> ProjectCheck:
+    found = _check(engine, request, runs, first)
     flaky = found.flaky_tests
     without = with_excluded_tests(request, flaky) if flaky else None
     if without is None:
@@ -149,14 +161,21 @@ def _without_flaky(engine: WorkspaceEngine, request: WorkspaceRequest, runs: int
     return again if again.fault else again._replace(flaky_tests=flaky)
 
 
-def _check(engine: WorkspaceEngine, request: WorkspaceRequest, runs: int) -> ProjectCheck:
-    named = with_slow_tests_named(request)
-    repeated = [named.model_copy(update={"repeat": n, "id": f"project {n}"}) for n in range(2 * runs)]
-    [first_result] = engine.submit(repeated[:1])
+def _check(
+    engine: WorkspaceEngine, request: WorkspaceRequest, runs: int, first: WorkspaceResult | None = None
+) -> ProjectCheck:
+    """Return the check by ``runs`` runs, of which the first may have ended."""
+    repeated = _repetitions(request, 2 * runs)
+    [first_result] = [first] if first is not None else engine.submit(repeated[:1])
     if first_result.status is Status.TIMEOUT:  # the others would take as long
         return ProjectCheck(request, failure_reason(first_result), cpu_s=first_result.cpu_s, wall_s=first_result.wall_s)
     results = [first_result, *sorted(engine.submit(repeated[1:runs]), key=lambda result: result.id)]
     return _check_of_runs(engine, request, results, repeated[runs:])
+
+
+def _repetitions(request: WorkspaceRequest, count: int) -> list[WorkspaceRequest]:
+    named = with_slow_tests_named(request)
+    return [named.model_copy(update={"repeat": n, "id": f"project {n}"}) for n in range(count)]
 
 
 def _check_of_runs(
