@@ -88,10 +88,12 @@ def check_project(
     """
     plain = request.model_copy(update={"prepare": ()})
     [first] = engine.submit(_repetitions(plain, 1))
-    found = _first_failure(plain, first) if exclude_failing else None
-    found = found or _without_flaky(engine, plain, runs, first)
+    early = _first_failure(plain, first) if exclude_failing else None
+    found = early or _without_flaky(engine, plain, runs, first)
     if exclude_failing:
-        found = _without_failing(engine, plain, runs, found, first)
+        found = _without_failing(engine, plain, runs, found)
+    if found == early:  # no test was excluded
+        found = _without_flaky(engine, plain, runs, first)
     return _prepared(engine, found, request.prepare) if request.prepare and not found.fault else found
 
 
@@ -104,9 +106,9 @@ def _first_failure(request: WorkspaceRequest, first: WorkspaceResult) -> Project
 
 
 def _without_failing(
-    engine: WorkspaceEngine, request: WorkspaceRequest, runs: int, found: ProjectCheck, first: WorkspaceResult
+    engine: WorkspaceEngine, request: WorkspaceRequest, runs: int, found: ProjectCheck
 ) -> ProjectCheck:
-    """Return the check without the tests that fail; that of all runs if they cannot be excluded."""
+    """Return the check without the tests that fail; the check as it was if they cannot be excluded."""
     failing: dict[str, str] = {}
     for _ in range(_ROUNDS):
         if found.fault.partition(":")[0] not in _EXCLUDABLE:
@@ -124,7 +126,7 @@ def _without_failing(
         passed = sum(one.outcome == "passed" for one in outcomes.values()) or counted
         without = with_excluded_tests(request, (*failing, *failed))
         if not failed or not passed or without is None:
-            return found._replace(failing_tests=failing) if failing else _without_flaky(engine, request, runs, first)
+            break
         failing |= failed
         if passed < len(failing):
             if found.fault.startswith("missing_dependency:"):

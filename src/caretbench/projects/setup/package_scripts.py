@@ -9,13 +9,14 @@ import json
 import re
 import shlex
 import shutil
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.projects.setup.script_runners import (
     AND,
     SEARCH_PATH,
+    RunnerCommand,
     program_words,
     runner_command,
     runner_name,
@@ -88,20 +89,22 @@ def test_script(snapshot: Snapshot) -> PackageScript | None:
         reports = []  # one of several runners writes no report of its own: the last words of all are counted
         commands = [runner_command(part, versions, report=False) for part in parts]
     line = SEARCH_PATH + " && ".join(command.line for command in commands)
-    folders = sorted({command.cache for command in commands if command.cache})
-    prepare = _filling(SEARCH_PATH + " && ".join(runner_command(part, versions, report=False).line for part in parts),
-                       folders) if folders else ""  # fmt: skip
+    prepare = _filling(runner_command(part, versions, report=False) for part in parts)
     return PackageScript(line, programs, tuple(reports), prepare)
 
 
-def _filling(line: str, folders: Sequence[str]) -> str:
-    """Return a command that runs all tests, and keeps of the files that they leave only those in caches.
+def _filling(commands: Iterable[RunnerCommand]) -> str:
+    """Return a command that runs all tests, and keeps of the files that they leave only those in caches, if any.
 
     Other files would be there before an answer is tested, as if it had written them. Tests may fail.
     """
+    listed = tuple(commands)
+    folders = sorted({command.cache for command in listed if command.cache})
+    if not folders:
+        return ""
+    line = without_bail(SEARCH_PATH + " && ".join(command.line for command in listed))
     kept = " ".join(f"! -path './{folder}/*'" for folder in folders)
-    ended = rf"find . -newer {_MARK} \( -type f -o -type l \) {kept} -delete"
-    return f"touch {_MARK}; {without_bail(line)}; {ended}"
+    return rf"touch {_MARK}; {line}; find . -newer {_MARK} \( -type f -o -type l \) {kept} -delete"
 
 
 def missing_programs(snapshot: Snapshot, script: PackageScript) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -138,10 +138,7 @@ class TaskBuilder:
         if not any(analysed.mined.values()):
             raise DataError(f"{root}: no file of {' or '.join(languages)} can be mined{_first(analysed)}")
         configured = (options.check,) if options.check else settings.checks
-        requested = options.setup or settings.setup
-        command = resolve_setup(requested, project.snapshot, languages, configured)
-        if command:
-            project = self._set_up(project, command, configured, creates_files=requested == command)
+        project, command = self._set_up(project, options.setup or settings.setup, languages, configured)
         snapshot = project.snapshot
         hint = partial(with_setup_hint, snapshot=snapshot, languages=languages, checks=configured, setup=command)
         try:
@@ -186,18 +183,22 @@ class TaskBuilder:
         return manifest
 
     def _set_up(
-        self, project: StoredProject, command: str, checks: Sequence[CheckSettings], *, creates_files: bool
-    ) -> StoredProject:
+        self, project: StoredProject, requested: str | None, languages: Collection[str], checks: Sequence[CheckSettings]
+    ) -> tuple[StoredProject, str | None]:
+        """Return the project after its set-up, and the command that was run, if one was."""
+        command = resolve_setup(requested, project.snapshot, languages, checks)
+        if not command:
+            return project, None
         self.progress("setup", 0, 1)
         bundle = next((check.bundle for check in checks if check.bundle), None)
         inputs = (project.snapshot.id, command, bundle or "")
         snapshot = self._steps.set_up(
             self.store,
             inputs,
-            lambda: run_setup(self.engine, project, command, bundle, creates_files=creates_files).snapshot,
+            lambda: run_setup(self.engine, project, command, bundle, creates_files=command == requested).snapshot,
         )
         self.progress("setup", 1, None)
-        return StoredProject(snapshot, project.files, project.excluded)
+        return StoredProject(snapshot, project.files, project.excluded), command
 
     def _reference_runs(self, snapshot: str, checks: Sequence[NamedCheck], options: SimCopilotOptions) -> ReferenceRuns:
         title = "tests as they are"
