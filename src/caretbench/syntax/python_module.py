@@ -6,6 +6,7 @@ import ast
 import bisect
 import re
 import warnings
+from itertools import accumulate
 
 LINE_END = re.compile(r"\r\n|\r|\n")
 
@@ -30,14 +31,19 @@ class PythonPositions:
         self.text = text
         self.starts = [shift, *(match.end() for match in LINE_END.finditer(text))]
         self._ascii = text.isascii()
+        self._line = -1
+        self._columns: list[int] = []
 
     def __call__(self, line: int, column: int) -> int:
         """Return the position of a line, from 1, and a column in UTF-8 bytes."""
         start = self.starts[min(line, len(self.starts)) - 1]
         if self._ascii:
             return start + column
-        end = self.starts[line] if line < len(self.starts) else len(self.text)
-        return start + len(self.text[start:end].encode("utf-8", "surrogatepass")[:column].decode("utf-8", "ignore"))
+        if line != self._line:
+            end = self.starts[line] if line < len(self.starts) else len(self.text)
+            widths = (len(character.encode("utf-8", "surrogatepass")) for character in self.text[start:end])
+            self._line, self._columns = line, [0, *accumulate(widths)]
+        return start + bisect.bisect_left(self._columns, column)
 
     def line(self, position: int) -> int:
         """Return the number of the line that contains a position, from 1."""

@@ -54,11 +54,11 @@ class _File:
         """Return the statements: in Python those of its own parser, or of the grammar where the file need not parse."""
         prefix, middle, suffix, language = self.parts
         if language_of_grammar(language).name != "python":
-            return tree_statements(self.parsed())
+            return tree_statements(self.parsed(), parse_required=parse_required)
         view = python_statements(prefix + middle + suffix, len(prefix), len(prefix) + len(middle))
         if view.parse_ok or parse_required:
             return view
-        return tree_statements(self.parsed())._replace(parse_ok=False)
+        return tree_statements(self.parsed(), parse_required=False)._replace(parse_ok=False)
 
 
 def _verify(prefix: str, middle: str, suffix: str, specification: ScaleSpecification) -> ScaleVerdict:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import tree_sitter
 
@@ -17,32 +17,47 @@ def is_one_node(parsed: ParsedFile, node_class: str) -> bool:
     answer = encode(parsed.text)[parsed.start : parsed.end]
     start = parsed.start + len(answer) - len(answer.lstrip(b" \t"))
     end = parsed.end - (len(answer) - len(answer.rstrip(b" \t")))
-    node = parsed.tree.root_node.descendant_for_byte_range(start, end) if start < end else None
+    if start >= end:
+        return False
     places = parsed.table.nodes.get(node_class, ())
-    while node is not None and (node.start_byte, node.end_byte) == (start, end):
-        if _is_at(node, places):
-            return True
-        node = node.parent
-    if node is None or node_class != "argument":
-        return False
-    if _is_only_argument(node, (start, end)):
+    path = _path(parsed.tree.root_node, (start, end))
+    around = [node for node in path if (node.start_byte, node.end_byte) != (start, end)]
+    within = path[len(around) :]
+    if any(_is_at([*around, *within[: index + 1]], places) for index in range(len(within))):
         return True
-    if all(node.type != parent for parent, _field in places):
+    if node_class != "argument" or not around:
         return False
-    named = [child for child in node.named_children if child.start_byte >= start and child.end_byte <= end]
+    if _is_only_argument(around, (start, end)):
+        return True
+    if all(around[-1].type != parent for parent, _field in places):
+        return False
+    named = [child for child in around[-1].named_children if child.start_byte >= start and child.end_byte <= end]
     return bool(named) and (named[0].start_byte, named[-1].end_byte) == (start, end)
 
 
-def _is_at(node: tree_sitter.Node, places: tuple[tuple[str, str], ...]) -> bool:
-    parent = node.parent
-    brackets = parent if parent is not None and parent.type == "parenthesized_expression" else None
-    if brackets is not None and _is_at(brackets, places):
-        return True
-    if parent is None or not node.is_named:
-        return False
-    return any(
-        parent.type == parent_type and (not field or _is_field(parent, field, node)) for parent_type, field in places
-    )
+def _path(node: tree_sitter.Node, span: tuple[int, int]) -> list[tree_sitter.Node]:
+    """Return the nodes that contain a span, the outermost first."""
+    found: list[tree_sitter.Node] = []
+    inner: tree_sitter.Node | None = node
+    while inner is not None:
+        found.append(inner)
+        containing = (one for one in inner.children if one.start_byte <= span[0] and span[1] <= one.end_byte)
+        inner = next((one for one in containing if one.end_byte > one.start_byte), None)
+    return found
+
+
+def _is_at(path: Sequence[tree_sitter.Node], places: tuple[tuple[str, str], ...]) -> bool:
+    """Return whether the last node of a path is at one of the places; brackets around it count as the node."""
+    node = path[-1]
+    for parent in reversed(path[:-1]):
+        if not node.is_named:
+            return False
+        if any(parent.type == one and (not field or _is_field(parent, field, node)) for one, field in places):
+            return True
+        if parent.type != "parenthesized_expression":
+            return False
+        node = parent
+    return False
 
 
 def _is_field(parent: tree_sitter.Node, field: str, node: tree_sitter.Node) -> bool:
@@ -53,11 +68,10 @@ def _is_field(parent: tree_sitter.Node, field: str, node: tree_sitter.Node) -> b
     return any(child.id == node.id for child in parent.children_by_field_name(field))
 
 
-def _is_only_argument(node: tree_sitter.Node, span: tuple[int, int]) -> bool:
+def _is_only_argument(path: Sequence[tree_sitter.Node], span: tuple[int, int]) -> bool:
     """Return whether a span is a generator expression between the brackets of a call, which are its own."""
-    parent = node.parent
-    is_argument = node.type == "generator_expression" and parent is not None and parent.type == "call"
-    inner = [child for child in node.children if child.type not in "()"]
+    is_argument = path[-1].type == "generator_expression" and len(path) > 1 and path[-2].type == "call"
+    inner = [child for child in path[-1].children if child.type not in "()"]
     return is_argument and bool(inner) and (inner[0].start_byte, inner[-1].end_byte) == span
 
 
@@ -96,11 +110,14 @@ def node_spans(parsed: ParsedFile, node_class: str) -> list[tuple[int, int]]:
     """Return the spans of all nodes of a class, in characters and in text order."""
     offsets = CharacterOffsets(parsed.text)
     places = parsed.table.nodes.get(node_class, ())
-    found = []
-    waiting = [parsed.tree.root_node]
+    comments = parsed.table.comments
+    found = set()
+    waiting: list[tuple[tree_sitter.Node, ...]] = [(parsed.tree.root_node,)]
     while waiting:
-        node = waiting.pop()
-        if _is_at(node, places) and node.type not in parsed.table.comments and node.type != "parenthesized_expression":
-            found.append((offsets.characters(node.start_byte), offsets.characters(node.end_byte)))
-        waiting.extend(reversed(node.children))
-    return sorted(set(found))
+        path = waiting.pop()
+        node = path[-1]
+        if node.type not in comments and node.type != "parenthesized_expression" and _is_at(path, places):
+            found.add((offsets.characters(node.start_byte), offsets.characters(node.end_byte)))
+        kept = path if node.type == "parenthesized_expression" else (node,)
+        waiting.extend((*kept, child) for child in node.children)
+    return sorted(found)

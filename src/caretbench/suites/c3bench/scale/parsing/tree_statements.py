@@ -11,7 +11,7 @@ import tree_sitter
 from caretbench.suites.c3bench.scale.parsing.statement_table import StatementTable, statement_table
 from caretbench.suites.c3bench.scale.parsing.statements import CodeStatement, StatementView
 from caretbench.syntax.faults import is_well_formed
-from caretbench.syntax.parser import CharacterOffsets, encode, parse
+from caretbench.syntax.parser import CharacterOffsets, encode, has_error, parse
 
 
 class ParsedFile(NamedTuple):
@@ -33,11 +33,12 @@ class ParsedFile(NamedTuple):
         return cls(tree, text, language, statement_table(language), start, start + len(encode(middle)))
 
 
-def tree_statements(parsed: ParsedFile) -> StatementView:
-    """Return the statements that touch the answer."""
-    offsets = CharacterOffsets(parsed.text)
-    collector = _Collector(parsed, offsets)
-    collector.walk()
+def tree_statements(parsed: ParsedFile, *, parse_required: bool = True) -> StatementView:
+    """Return the statements that touch the answer; none where the file does not parse, but must."""
+    parse_ok = parse_required and is_well_formed(parsed.tree, parsed.language)
+    collector = _Collector(parsed, CharacterOffsets(parsed.text))
+    if parse_ok or not parse_required:
+        collector.walk()
     comments = collector.comments
 
     def without_comments(first: int, last: int) -> str:
@@ -51,13 +52,25 @@ def tree_statements(parsed: ParsedFile) -> StatementView:
     def ends_line(position: int) -> bool:
         return _is_between_statements(parsed, len(encode(parsed.text[:position])))
 
-    return StatementView(
-        parsed.text, is_well_formed(parsed.tree, parsed.language), collector.found, without_comments, ends_line, False
-    )
+    if not parse_required:
+        parse_ok = not has_error(parsed.tree)
+    return StatementView(parsed.text, parse_ok, collector.found, without_comments, ends_line, False)
+
+
+class _Place(NamedTuple):
+    """Place of a node that is visited: whether it is a statement, its enclosing statement, branch and list."""
+
+    is_statement: bool
+    parent: int
+    branch: str
+    suite: int
 
 
 class _Collector:
-    """Walk over the nodes that touch the answer: statements with their parents, and comments."""
+    """Walk over the nodes that touch the answer: statements with their parents, and comments.
+
+    A node's parent is never asked for: that takes time in proportion to its depth.
+    """
 
     def __init__(self, parsed: ParsedFile, offsets: CharacterOffsets) -> None:
         self.parsed = parsed
@@ -67,9 +80,9 @@ class _Collector:
 
     def walk(self) -> None:
         table = self.parsed.table
-        waiting: list[tuple[tree_sitter.Node, int, str]] = [(self.parsed.tree.root_node, -1, "body")]
+        waiting = [(self.parsed.tree.root_node, _Place(False, -1, "body", -1))]
         while waiting:
-            node, parent, branch = waiting.pop()
+            node, place = waiting.pop()
             if node.type in table.comments:
                 text = (node.text or b"").decode("utf-8", "surrogatepass")
                 start = self.characters(node.start_byte)
@@ -77,66 +90,66 @@ class _Collector:
                 continue
             if node.end_byte < self.parsed.start or node.start_byte > self.parsed.end or node.type in table.opaque:
                 continue
-            if _is_statement(node, table):
-                self.found.append(self._statement(node, parent, branch))
-                parent, branch = len(self.found) - 1, "body"
+            if place.is_statement:
+                self.found.append(self._statement(node, place))
+                place = place._replace(parent=len(self.found) - 1, branch="body")
             elif node.type in table.clauses:
-                branch = node.type
-            waiting.extend((child, parent, _branch(node, child, branch)) for child in reversed(node.children))
+                place = place._replace(branch=node.type)
+            waiting.extend(reversed([(child, inner) for child, inner in self._children(node, place)]))
 
-    def _statement(self, node: tree_sitter.Node, parent: int, branch: str) -> CodeStatement:
+    def _children(self, node: tree_sitter.Node, place: _Place) -> Iterator[tuple[tree_sitter.Node, _Place]]:
+        """Yield the children of a node with their places.
+
+        An ``if`` of Java has its alternative without a clause around it.
+        """
+        table = self.parsed.table
+        alternative = _field_id(node, "alternative")
+        fields = (*table.bodies, "alternative") if table.kind(node.type) != "simple" else ()
+        branches = {_field_id(node, name) for name in fields}
+        parameter = _field_id(node, "parameter")
+        for child in node.children:
+            usual = child.is_named and child.type not in table.not_statements and child.type not in table.comments
+            if node.type in table.lists:
+                is_statement = usual
+            elif child.type in table.lists or child.type in table.clauses:
+                is_statement = False
+            elif node.type in table.clauses:  # a branch without braces
+                is_statement = usual and child.id != parameter and child.type.endswith(("statement", "declaration"))
+            else:
+                is_statement = usual and child.id in branches
+            branch = "alternative" if child.id == alternative else place.branch
+            yield child, _Place(is_statement, place.parent, branch, node.start_byte)
+
+    def _statement(self, node: tree_sitter.Node, place: _Place) -> CodeStatement:
         at = self.characters
-        start, end = at(node.start_byte), at(node.end_byte)
-        suite = at(node.parent.start_byte) if node.parent is not None else -1
-        inner = node
-        if node.type in self.parsed.table.wrappers:
-            inner = _wrapped(node, self.parsed.table)
+        start, end, suite = at(node.start_byte), at(node.end_byte), at(place.suite)
+        inner = _wrapped(node, self.parsed.table)
         kind = self.parsed.table.kind(inner.type)
-        if kind == "if" and branch in {"else_clause", "alternative"}:
+        if kind == "if" and place.branch in {"else_clause", "alternative"}:
             kind = "elif"
         body = _body(inner, self.parsed.table)
         if kind == "simple" or body is None:
-            return CodeStatement(start, end, start, kind, parent, branch, suite=suite)
+            return CodeStatement(start, end, start, kind, place.parent, place.branch, suite=suite)
         span = (at(body.start_byte), at(body.end_byte))
-        return CodeStatement(start, end, start, kind, parent, branch, _is_async(inner), span[0], span, suite)
+        return CodeStatement(
+            start, end, start, kind, place.parent, place.branch, _is_async(inner), span[0], span, suite
+        )
+
+
+def _field_id(node: tree_sitter.Node, field: str) -> int:
+    child = node.child_by_field_name(field)
+    return -1 if child is None else child.id
 
 
 def _wrapped(node: tree_sitter.Node, table: StatementTable) -> tree_sitter.Node:
     """Return the statement with a kind in an exported or labelled one; the node itself if there is none."""
     while node.type in table.wrappers:
-        found = [
-            child for child in node.named_children if child.type in table.wrappers or table.kind(child.type) != "simple"
-        ]
+        kinds = (child for child in node.named_children if child.type not in table.comments)
+        found = [child for child in kinds if child.type in table.wrappers or table.kind(child.type) != "simple"]
         if not found:
             break
         node = found[0]
     return node
-
-
-def _branch(node: tree_sitter.Node, child: tree_sitter.Node, branch: str) -> str:
-    """Return the branch of a child; an ``if`` of Java has its alternative without a clause around it."""
-    alternative = node.child_by_field_name("alternative")
-    return "alternative" if alternative is not None and alternative.id == child.id else branch
-
-
-def _is_statement(node: tree_sitter.Node, table: StatementTable) -> bool:
-    parent = node.parent
-    if parent is None or not node.is_named or node.type in table.not_statements or node.type in table.comments:
-        return False
-    if parent.type in table.lists:
-        return True
-    if node.type in table.lists or node.type in table.clauses:
-        return False
-    owner = parent.type if parent.type in table.clauses else ""
-    if owner:  # a branch without braces
-        return parent.child_by_field_name("parameter") is not node and node.type.endswith(("statement", "declaration"))
-    fields = (*table.bodies, "alternative")
-    is_branch = any(_is_same(parent.child_by_field_name(name), node) for name in fields)
-    return is_branch and table.kind(parent.type) != "simple"
-
-
-def _is_same(first: tree_sitter.Node | None, second: tree_sitter.Node) -> bool:
-    return first is not None and first.id == second.id
 
 
 def _body(node: tree_sitter.Node, table: StatementTable) -> tree_sitter.Node | None:
@@ -154,7 +167,7 @@ def _is_between_statements(parsed: ParsedFile, position: int) -> bool:
     while True:
         inner = next((one for one in node.children if one.start_byte < position < one.end_byte), None)
         if inner is None:
-            return node.parent is None or node.type in parsed.table.lists
+            return node.id == parsed.tree.root_node.id or node.type in parsed.table.lists
         if inner.type in parsed.table.comments:
             return inner.type != "block_comment" and b"\n" not in (inner.text or b"")[: position - inner.start_byte]
         node = inner
