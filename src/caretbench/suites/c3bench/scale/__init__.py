@@ -1,6 +1,7 @@
 """Scale-Control Completion: specifications of how much to write, and their verifier."""
 
-from caretbench.suites.c3bench.scale.scale_types import Allowances, ScaleSpecification, ScaleVerdict
+from caretbench.suites.c3bench.scale.published_check import verify_published
+from caretbench.suites.c3bench.scale.scale_types import Allowances, ScaleSpecification, ScaleVerdict, SpecificationError
 from caretbench.suites.c3bench.scale.verifier import verify
 
-__all__ = ["Allowances", "ScaleSpecification", "ScaleVerdict", "verify"]
+__all__ = ["Allowances", "ScaleSpecification", "ScaleVerdict", "SpecificationError", "verify", "verify_published"]

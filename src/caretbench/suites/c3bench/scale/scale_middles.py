@@ -65,7 +65,7 @@ def _blocks(view: StatementView, language: str) -> Iterator[ScaleMiddle]:
     for one in view.statements:
         if one.kind not in _BLOCKS:
             continue
-        block = ScaleSpecification(language=language, kind="block", node=one.kind)
+        block = ScaleSpecification.of({"language": language, "kind": "block", "node": one.kind})
         span = _whole_lines(view.text, one.start, one.end)
         if span is not None:
             column = column_at(view.text, one.keyword)
@@ -128,7 +128,7 @@ def _spans(view: StatementView, parsed: ParsedFile) -> Iterator[ScaleMiddle]:
                 continue
             rest = text[end : text.find("\n", end)]
             if rest.strip(" ;,"):
-                specification = ScaleSpecification(language=parsed.language, kind="span_node", node=node)
+                specification = ScaleSpecification.of({"language": parsed.language, "kind": "span_node", "node": node})
                 yield ScaleMiddle(start, end, "span", specification)
             else:
                 specification = ScaleSpecification(language=parsed.language, kind="span_rest_of_line")

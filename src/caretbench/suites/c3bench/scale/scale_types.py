@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from collections.abc import Mapping
+from typing import Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
+from caretbench.files import describe_validation_error
 from caretbench.problem import Row
 
 ScaleKind = Literal["span_rest_of_line", "span_node", "lines", "block"]
@@ -18,6 +20,10 @@ NODE_CLASSES: frozenset[str] = frozenset({"argument", "condition", "value", "tar
 BLOCK_NODES: frozenset[str] = frozenset({"for", "while", "if", "try", "with", "match", "function", "class"})
 
 
+class SpecificationError(ValueError):
+    """Error in a specification; the message is one line that names the field."""
+
+
 class Allowances(Row):
     """Additions that an answer may contain.
 
@@ -25,6 +31,8 @@ class Allowances(Row):
     it). ``asynchronous``: ``async for`` for ``for``, and ``async with`` for ``with``. ``comments``, ``blank_lines``:
     around the statement of a block. ``trailing_newline``: one line end at the end of the answer.
     """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     else_clauses: bool = False
     asynchronous: bool = False
@@ -51,6 +59,8 @@ class ScaleSpecification(Row):
     line.
     """
 
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
     language: str = "python"
     kind: ScaleKind
     node: NodeClass | BlockNode | None = None
@@ -64,16 +74,46 @@ class ScaleSpecification(Row):
     statements: int | None = Field(default=None, ge=0)
     open_end: bool = False
 
+    @classmethod
+    def of(cls, fields: object) -> Self:
+        """Return the specification with these fields, as in JSON.
+
+        Raises:
+            SpecificationError: it is malformed.
+        """
+        try:
+            return cls.model_validate(fields)
+        except ValidationError as error:
+            text = describe_validation_error(error, _MESSAGES).removeprefix("row: ")
+            raise SpecificationError(f"specification: {text}") from None
+
     @model_validator(mode="after")
     def _fields_fit_kind(self) -> Self:
-        if self.kind == "lines" and self.n is None:
-            raise ValueError("lines: n is missing, the number of lines")
         wanted = {"block": BLOCK_NODES, "span_node": NODE_CLASSES}.get(self.kind)
         if wanted is not None and self.node not in wanted:
-            raise ValueError(f"{self.kind}: node is {self.node!r}; expected one of {', '.join(sorted(wanted))}")
+            raise ValueError(f"node: {self.kind} has one of {', '.join(sorted(wanted))}, not {_json(self.node)}")
         if wanted is None and self.node is not None:
-            raise ValueError(f"{self.kind}: node is {self.node!r}, but this kind has none")
+            raise ValueError(f"node: {self.kind} has none, but it is {_json(self.node)}; remove it")
+        if self.kind == "lines" and self.n is None:
+            raise ValueError("n: lines has a number of lines, but it is missing")
+        if self.kind in {"span_rest_of_line", "span_node"} and self.n is not None:
+            raise ValueError(f"n: {self.kind} has no number of lines; remove it")
+        if self.header_in_prefix and self.kind != "block":
+            raise ValueError(f"header_in_prefix: it belongs to kind block, not {self.kind}; remove it")
         return self
+
+
+_MESSAGES: Mapping[str, str] = {
+    "literal_error": "expected {expected}, but it is {input}",
+    "extra_forbidden": "there is no such field",
+    "missing": "it is missing",
+    "model_type": "expected an object with fields, but it is {input}",
+    "model_attributes_type": "expected an object with fields, but it is {input}",
+}
+
+
+def _json(value: Any) -> str:
+    return "missing" if value is None else repr(value)
 
 
 class ScaleVerdict(Row):

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from caretbench.files import replace_surrogates
 from caretbench.languages import language_of_grammar
 from caretbench.suites.c3bench.scale.block_check import check_block
 from caretbench.suites.c3bench.scale.lenient_text import lenient_texts
 from caretbench.suites.c3bench.scale.line_check import check_lines, with_count
 from caretbench.suites.c3bench.scale.parsing.python_statements import python_statements
+from caretbench.suites.c3bench.scale.parsing.statement_table import statement_table
 from caretbench.suites.c3bench.scale.parsing.statements import StatementView
 from caretbench.suites.c3bench.scale.parsing.tree_statements import ParsedFile, tree_statements
-from caretbench.suites.c3bench.scale.scale_types import ScaleSpecification, ScaleVerdict
+from caretbench.suites.c3bench.scale.scale_types import ScaleSpecification, ScaleVerdict, SpecificationError
 from caretbench.suites.c3bench.scale.span_check import check_node, check_rest_of_line
 
 
@@ -26,12 +28,12 @@ def verify(
     caret.
 
     Raises:
-        pydantic.ValidationError: a mapping is no specification.
-        ValueError: the language has no table of statements.
-        KeyError: there is no such language.
+        SpecificationError: a mapping is no specification, or its language is not verified.
     """
     if not isinstance(specification, ScaleSpecification):
-        specification = ScaleSpecification.model_validate(specification)
+        specification = ScaleSpecification.of(specification)
+    require_statements(specification.language)
+    prefix, middle, suffix = map(replace_surrogates, (prefix, middle, suffix))
     verdict = _verify(prefix, middle, suffix, specification)
     if verdict.ok or specification.level == "strict":
         return verdict
@@ -39,6 +41,14 @@ def verify(
         if changed != middle and not verdict.ok:
             verdict = _verify(prefix, changed, suffix, specification)
     return verdict
+
+
+def require_statements(language: str) -> None:
+    """Raise SpecificationError if a language has no table of statements."""
+    try:
+        statement_table(language)
+    except (KeyError, ValueError) as error:
+        raise SpecificationError(f"specification: language: {error.args[0]}") from None
 
 
 class _File:
