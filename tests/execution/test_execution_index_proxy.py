@@ -18,7 +18,7 @@ import pytest
 from caretbench.errors import DataError
 from caretbench.execution.execution_types import Limits, Status, WarmSettings
 from caretbench.execution.sandbox import bubblewrap as walls
-from caretbench.execution.sandbox.package_index.index_policy import IndexHost, IndexPolicy, index_policy
+from caretbench.execution.sandbox.package_index.index_policy import INDEX_SETTINGS, IndexHost, IndexPolicy, index_policy
 from caretbench.execution.sandbox.package_index.index_proxy import IndexProxy
 from caretbench.execution.sandbox.program_sandbox import Invocation, Sandbox, SandboxUnavailable
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
@@ -94,7 +94,10 @@ class Open:
 
     async def _resolve(self, name: str, _: int) -> list[str]:
         self.asked.append(name)
-        return list(self._answers.pop(0) if len(self._answers) > 1 else self._answers[0])
+        answer = list(self._answers.pop(0) if len(self._answers) > 1 else self._answers[0])
+        if not answer:
+            raise socket.gaierror("Name or service not known")
+        return answer
 
     def __enter__(self) -> Open:
         self.proxy.__enter__()
@@ -314,6 +317,21 @@ def test_a_refusal_names_the_option_that_allows_it() -> None:
     host = allowed.find_host("public.test")
     assert host is not None
     assert (host.ports, host.trusted) == ((1, 443), True)
+
+
+@pytest.mark.parametrize(
+    ("name", "setting"),
+    [
+        ("repo.maven.apache.org", "MAVEN_MIRROR_URL"), ("pypi.org", "PIP_INDEX_URL"),
+        ("registry.npmjs.org", "npm_config_registry"), ("plugins.gradle.org", ""),
+    ],
+)  # fmt: skip
+def test_an_index_that_is_out_of_reach_is_named_with_the_option_for_a_mirror(name: str, setting: str) -> None:
+    remedy = f"; --index {setting}=https://ADDRESS names a mirror" if setting else ""
+    with Open(IndexPolicy(), [()]) as opened:
+        opened.ask(f"CONNECT {name}:443 HTTP/1.1")
+    assert opened.proxy.refusals == [f"this machine does not know the host {name}{remedy}"]
+    assert not setting or setting in INDEX_SETTINGS
 
 
 def test_connections_are_bounded_and_their_complaints_too() -> None:

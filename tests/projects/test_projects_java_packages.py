@@ -85,6 +85,10 @@ def test_setup_copies_debians_jars_with_what_they_need(tmp_path: Path, repositor
     assert command.startswith("mvn -q -B dependency:copy-dependencies -DoutputDirectory=.deps ")
     assert command.endswith(f"|| ( mkdir -p .deps && cp -L {mockito} {buddy} .deps )")
     assert setup_command(snapshot(tmp_path / "c", {"pom.xml": pom(), TEST: JUNIT}), ["java"]) is None
+    files["pom.xml"] = pom(dependency("com.h2database", "h2"))
+    command = setup_command(snapshot(tmp_path / "e", files), ["java"])
+    assert command is not None
+    assert "|| ( mkdir -p .deps && " in command, "without any jar the tests show whether they need one"
     files["pom.xml"] = '<!DOCTYPE a [<!ENTITY b "c">]>' + pom(dependency("com.h2database", "h2"))
     assert setup_command(snapshot(tmp_path / "d", files), ["java"]) is None
 
@@ -106,8 +110,18 @@ def test_missing_packages_are_named_with_their_artefacts_and_debians_packages(tm
     told = with_setup_hint({"": fault}, snapshot(tmp_path, files), ["java"], (), None)
     assert "its build files name org.mockito:mockito-core, x.rare:rare" in told
     assert "`apt-get install libmockito-java`, then --setup auto" in told
-    assert "Debian has no package for x.rare:rare" in told
+    assert "Debian has no package for x.rare:rare: --index MAVEN_MIRROR_URL=https://ADDRESS names a Maven" in told
     assert "network" not in told
+
+
+def test_all_that_debian_has_is_offered_at_once_and_junit_by_its_bundle(tmp_path: Path, repository: Path) -> None:
+    files = {"pom.xml": pom(dependency("org.mockito", "mockito-core"), dependency("com.h2database", "h2")), TEST: JUNIT}
+    fault = "missing_dependency: org.junit.jupiter.params, org.mockito are not installed; build a bundle with it"
+    told = with_setup_hint({"": fault}, snapshot(tmp_path, files), ["java"], (), "mvn -q x || ( cp y .deps )")
+    assert "`apt-get install libmockito-java libh2-java`, then --setup auto" in told, "the compiler did not name h2"
+    assert "`caretbench deps build tools/junit --install-system` brings org.junit.jupiter.params" in told
+    assert "known to contain" not in told
+    assert "the setup that ran" not in told
 
 
 def test_packages_of_debian_follow_from_names_and_a_table() -> None:

@@ -23,11 +23,14 @@ from caretbench.projects.setup.java_sources import JARS_FOLDER, java_folders
 
 REPOSITORY: Final = Path("/usr/share/maven-repo")
 _MAVEN: Final = "mvn -q -B dependency:copy-dependencies -DoutputDirectory={folder} -DexcludeGroupIds={groups}"
+_NOTHING: Final = "mkdir -p {folder} && echo 'Maven fetched nothing' > {folder}/maven.txt"
 _IN_BUNDLE: Final = (
     "junit", "org.junit.jupiter", "org.junit.platform", "org.junit.vintage", "org.junit", "org.hamcrest",
     "org.opentest4j", "org.apiguardian",
 )  # fmt: skip
 """Groups whose artefacts come from the bundle ``tools/junit``."""
+_BUNDLE_PACKAGES: Final = ("junit.", "org.junit", "org.hamcrest", "org.opentest4j", "org.apiguardian")
+"""Beginnings of the packages in that bundle."""
 _BUILD_FILES: Final = re.compile(r"(?:.*/)?(?:pom\.xml|[^/]+\.gradle(?:\.kts)?|ivy\.xml)")
 _PROPERTY: Final = re.compile(r"\$\{([^}]+)\}")
 _GRADLE: Final = re.compile(
@@ -166,7 +169,8 @@ def _version(path: Path) -> tuple[int, ...]:
 def install_command(snapshot: Snapshot) -> str | None:
     """Return the command that puts a project's artefacts into its folder of jars; None if its files name none.
 
-    Debian's jars are copied if all are there; else Maven fetches them, and Debian's are used if Maven cannot.
+    Debian's jars are copied if all are there; else Maven fetches them, and Debian's are used if Maven cannot. If there
+    are none, the tests show whether they need what is missing.
     """
     packages = java_packages(snapshot)
     if not packages.artefacts:
@@ -176,7 +180,7 @@ def install_command(snapshot: Snapshot) -> str | None:
     maven = _MAVEN.format(folder=JARS_FOLDER, groups=",".join(_IN_BUNDLE))
     if not packages.absent or "pom.xml" not in snapshot.entries or shutil.which("mvn") is None:
         return debian or None
-    return f"{maven} || ( {debian} )" if debian else maven
+    return f"{maven} || ( {debian or _NOTHING.format(folder=JARS_FOLDER)} )"
 
 
 def missing_message(snapshot: Snapshot, missing: Sequence[str]) -> str:
@@ -185,23 +189,30 @@ def missing_message(snapshot: Snapshot, missing: Sequence[str]) -> str:
     ``missing`` are names of packages, such as ``org.mockito``. Empty if the build files name no such artefact.
     """
     known = java_packages(snapshot)
-    likely = {package: likely_artefact(package, known.artefacts) for package in missing}
+    of_bundle = [package for package in missing if package.startswith(_BUNDLE_PACKAGES)]
+    likely = {package: likely_artefact(package, known.artefacts) for package in missing if package not in of_bundle}
     found = tuple(dict.fromkeys(one for one in likely.values() if one is not None))
     unknown = [package for package, one in likely.items() if one is None]
     lines = []
+    if of_bundle:
+        lines.append(f"`caretbench deps build tools/junit --install-system` brings {', '.join(of_bundle[:_NAMED])}")
     if found:
         lines.append(f"its build files name {', '.join(map(str, found[:_NAMED]))}")
     if unknown:
         lines.append(f"no artefact of its build files is known to contain {', '.join(unknown[:_NAMED])}")
     absent = [one for one in found if one in known.absent]
-    offered = {one: package for one in absent if (package := debian_package(one, available_packages()))}
+    # All that are absent: a compiler's message stops before it has named all.
+    offered = {one: package for one in known.absent if found and (package := debian_package(one, available_packages()))}
     if offered:
         lines.append(
             f"Debian has them: `apt-get install {' '.join(dict.fromkeys(offered.values()))}`, then --setup auto"
         )
     without = [str(one) for one in absent if one not in offered]
     if without:
-        lines.append(f"Debian has no package for {', '.join(without[:_NAMED])}")
+        lines.append(
+            f"Debian has no package for {', '.join(without[:_NAMED])}: "
+            "--index MAVEN_MIRROR_URL=https://ADDRESS names a Maven repository that has it"
+        )
     return "; ".join(lines)
 
 

@@ -86,8 +86,9 @@ def with_setup_hint(
     """
     message = "; ".join(f"{name}: {reason}" if name else reason for name, reason in faults.items())
     offered = _offers(message, snapshot, languages)
+    lacks = _LACKS.search(message)
     message = "; ".join((message, *offered))
-    if not _LACKS.search(message):
+    if not lacks or (offered and setup is not None and _ABSENT_PACKAGES.search(message)):
         return message
     command = setup_command(snapshot, languages, checks)
     modules = missing_packages.missing_modules(message) if "python" in languages else ()

@@ -43,12 +43,17 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class IndexHost(FrozenModel):
-    """Host that may be reached. ``trusted``: the user or a tool's configuration names it, and it may be private."""
+    """Host that may be reached.
+
+    ``trusted``: the user or a tool's configuration names it, and it may be private. ``mirror_setting``: one of
+    :data:`INDEX_SETTINGS`, which names a mirror of a public index.
+    """
 
     name: str = Field(pattern=r"^[a-z0-9]([a-z0-9.:-]*[a-z0-9])?$", max_length=253)
     ports: tuple[int, ...] = Field(default=(443,), min_length=1)
     about: str = ""
     trusted: bool = False
+    mirror_setting: str = ""
 
 
 @cache
@@ -81,7 +86,9 @@ class IndexPolicy(FrozenModel):
         if not found:
             return None
         ports = tuple(sorted({port for host in found for port in host.ports}))
-        return found[0].model_copy(update={"ports": ports, "trusted": any(host.trusted for host in found)})
+        mirror = next((host.mirror_setting for host in found if host.mirror_setting), "")
+        trusted = any(host.trusted for host in found)
+        return found[0].model_copy(update={"ports": ports, "trusted": trusted, "mirror_setting": mirror})
 
 
 def index_policy(settings: Mapping[str, str] | None = None, hosts: Iterable[str] = ()) -> IndexPolicy:

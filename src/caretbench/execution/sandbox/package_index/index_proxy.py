@@ -96,6 +96,11 @@ def _allowed_by(address: str) -> str:
     return f"--index {address} allows it"
 
 
+def _mirror_of(host: IndexHost) -> str:
+    """Return the option that names a mirror of a public index that is out of reach."""
+    return f"; --index {host.mirror_setting}=https://ADDRESS names a mirror" if host.mirror_setting else ""
+
+
 class IndexProxy:
     """Proxy of one command; a context manager. Its end closes every connection.
 
@@ -266,10 +271,10 @@ class IndexProxy:
                     with contextlib.suppress(OSError):
                         return _Upstream(*await asyncio.open_connection(address, port))
         except TimeoutError:
-            raise _Refused(f"{host.name}:{port} did not answer", 502) from None
+            raise _Refused(f"{host.name}:{port} did not answer{_mirror_of(host)}", 502) from None
         except (OSError, UnicodeError):
-            raise _Refused(f"{host.name} is not known here", 502) from None
-        raise _Refused(f"{host.name}:{port} cannot be reached", 502)
+            raise _Refused(f"this machine does not know the host {host.name}{_mirror_of(host)}", 502) from None
+        raise _Refused(f"{host.name}:{port} cannot be reached{_mirror_of(host)}", 502)
 
     async def _tunnel(self, target: _Target, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         upstream = await self._connect(target)
