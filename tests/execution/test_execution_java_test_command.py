@@ -30,6 +30,7 @@ from caretbench.execution.workspaces.workspace_runner import (
     WorkspaceResult,
     WorkspaceRunner,
 )
+from caretbench.projects.excluded_tests import with_excluded_tests
 from caretbench.projects.project_check import check_project
 
 sandboxed = pytest.mark.skipif(
@@ -289,6 +290,32 @@ def test_a_file_that_needs_what_is_missing_blinds_only_itself(workspace_runner: 
     assert (found.fault, found.test_count) == ("", 3)
     assert sorted(found.failing_tests) == ["t/p/MockTest.java", "t/p/MoreTest.java"]
     assert found.request.prepare == request.prepare, "the same files are left out where it is compiled beforehand"
+
+
+@sandboxed
+@pytest.mark.skipif(installed_bundle("tools/junit") is None, reason="the bundle tools/junit is not built")
+@pytest.mark.long
+def test_the_file_of_a_class_that_hangs_is_named_and_can_be_excluded(workspace_runner: WorkspaceRunner) -> None:
+    one = (
+        "package p;\nimport org.junit.Test;\npublic class {name} {{\n"
+        "  @Test public void a() throws Exception {{ {body} }}\n}}\n"
+    )
+    files = {
+        "t/p/GoodTest.java": one.format(name="GoodTest", body=""),
+        "t/p/HangingTest.java": one.format(name="HangingTest", body="Thread.sleep(600_000);"),
+    }
+    request = WorkspaceRequest(
+        id="p", snapshot=taken(workspace_runner, files), bundle="tools/junit",
+        command=("/caretbench/java/test", "--sources", "t", "--junit"),
+        limits=WORKSPACE_LIMITS.model_copy(update={"wall_s": 40.0}),
+    )  # fmt: skip
+    engine = WorkspaceExecutor(1, workspace_runner=workspace_runner)
+    found = check_project(engine, request)
+    assert found.fault.startswith("tests_hang: ")
+    assert found.fault.endswith("t/p/HangingTest.java did not end: exclude it with --exclude-test t/p/HangingTest.java")
+    without = with_excluded_tests(request, ["t/p/HangingTest.java"])
+    assert without is not None
+    assert check_project(engine, without).test_count == 1
 
 
 @sandboxed

@@ -8,7 +8,10 @@ import pytest
 from caretbench.errors import DataError
 from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceRunner
+from caretbench.projects.answer_requests import check_request
+from caretbench.projects.project_check import check_project
 from caretbench.projects.setup.cmake_project import cmake_tests, offered_tests
 from caretbench.projects.setup.command_detection import project_checks
 from caretbench.projects.setup.project_setup import with_setup_hint
@@ -54,3 +57,26 @@ def test_the_offered_command_runs_the_tests() -> None:
         finally:
             runner.close()
         assert result.status is Status.PASSED, result.stderr.text
+
+
+@pytest.mark.long
+def test_a_test_of_ctest_that_hangs_is_named() -> None:
+    files = {
+        "CMakeLists.txt": (
+            "cmake_minimum_required(VERSION 3.10)\nproject(shop NONE)\nenable_testing()\n"
+            "add_test(good true)\nadd_test(waiting sleep 600)\n"
+        )
+    }
+    with open_folder() as folder:
+        project = snapshot(folder, files)
+        [check] = project_checks(project, ["cpp"])
+        runner = WorkspaceRunner(store=SnapshotStore(folder / "store"))
+        try:
+            request = check_request(check.check, project.id)
+            limits = request.limits.model_copy(update={"wall_s": 15.0})
+            request = request.model_copy(update={"limits": limits})
+            found = check_project(WorkspaceExecutor(1, workspace_runner=runner), request)
+        finally:
+            runner.close()
+        assert found.fault.startswith("tests_hang: ")
+        assert found.fault.endswith("; waiting did not end: exclude it with --exclude-test waiting")

@@ -162,6 +162,16 @@ def test_a_test_that_hangs_ends_the_runs_and_is_named() -> None:
     assert found.fault.endswith("exclude it with --exclude-test 'tests/test_a.py::test_b[x y]'")
 
 
+def test_a_test_that_hangs_under_ctest_is_the_last_that_began_and_did_not_end() -> None:
+    said = "    Start 1: adds up\n1/3 Test #1: adds up ...........   Passed    0.01 sec\n    Start 2: waits for ever\n"
+    command = WorkspaceRequest(id="p", snapshot="s", command=("ctest", "--stop-on-failure"))
+    hangs = result(Status.TIMEOUT, reason="it ran for longer than 300 s", stdout=CapturedOutput(text=said))
+    found = check_project(Engine(lambda _request: hangs), command)
+    assert found.fault.endswith("; waits for ever did not end: exclude it with --exclude-test 'waits for ever'")
+    ended = hangs.model_copy(update={"stdout": CapturedOutput(text=said + "2/3 Test #2: waits for ever ..  Passed\n")})
+    assert "--exclude-test" not in check_project(Engine(lambda _request: ended), command).fault
+
+
 def with_failures(*names: str, passing: int = 3) -> Callable[[WorkspaceRequest], WorkspaceResult]:
     """Answers of a runner whose tests of these names fail; with a log of all tests if one is asked for."""
 

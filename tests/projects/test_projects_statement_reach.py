@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 import textwrap
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from caretbench.errors import DataError
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceRunner
@@ -238,7 +240,46 @@ private:
 def test_no_mark_stands_in_a_class_behind_a_macro_or_before_a_directive() -> None:
     lines = instrument(SourceFile("a.h", EXPORTED), 0).content.decode().splitlines()
     marked = [line.split(";", 1)[1].strip() for line in lines if line.strip().startswith("caretbench_mark_0(")]
-    assert marked == ["return size;", "int x = 1;", "return x;"]
+    assert marked == ["return size;", "int x = 1;", "x = 2;", "return x;"]
+
+
+CUT_UP = """class Shop {
+    int Sum(int a, int b) { return a + b; }
+    int First(int[] all) {
+        int n = 0;
+#if FAST
+        foreach (var one in all)
+#else
+        for (int i = 0; i < all.Length; i++)
+#endif
+        {
+#if FAST
+            n += one; }
+#else
+            n += all[i]; }
+#endif
+        return n;
+    }
+    int Wide(int a) {
+#if WIDE
+        return a * 2;
+#else
+        return a;
+#endif
+    }
+}
+"""
+
+
+def test_functions_that_a_preprocessor_cuts_up_blind_only_themselves() -> None:
+    found = instrument(SourceFile("Shop.cs", CUT_UP), 0)
+    text = found.content.decode()
+    assert "{ CaretbenchMarks0.At(0); return a + b; }" in text
+    assert re.sub(r"CaretbenchMarks0\.At\(\d+\); ", "", text).startswith(CUT_UP)
+    broken = CUT_UP.replace("all[i]; }\n#endif", "all[i]; }}}\n#endif")
+    assert "{ CaretbenchMarks0.At(0); return a + b; }" in instrument(SourceFile("Shop.cs", broken), 0).content.decode()
+    with pytest.raises(DataError, match="does not parse"):
+        instrument(SourceFile("Shop.java", "class Shop { int sum( { } }"), 0)
 
 
 def test_what_has_to_come_first_does() -> None:

@@ -32,6 +32,11 @@ _NOISE = re.compile(
 )
 """Stack traces of the JVM and Maven's references to help pages; the message is before them."""
 _ERROR = re.compile(r"\berror\b(?: \w+)?:|\bCMake Error\b", re.IGNORECASE)
+_CMAKE_ERROR = re.compile(
+    r"^CMake Error\b(?: (?:at|in) .*|:.*)\n(?:(?:[ \t]+.*)?\n)*?(?=Call Stack|\S|\Z)", re.MULTILINE
+)
+"""First message of CMake where it cannot configure a project, without its call stack."""
+_CMAKE_CHARACTERS = 500
 _ERROR_LINE = re.compile(r"^\w[\w.]*(?:Error|Exception|Failure|Exit|Interrupt)\b.*", re.MULTILINE)
 """Last line of a traceback."""
 
@@ -49,6 +54,10 @@ def failure_reason(result: WorkspaceResult) -> str:
         slow = slow_test(result)
         named = f"; {slow} did not end: exclude it with --exclude-test {shlex.quote(slow)}" if slow else ""
         return f"tests_hang: {result.reason}, the limit for the whole test command{named}"
+    configured = _CMAKE_ERROR.search(result.stderr.text)
+    if configured and not failing:
+        cloned = "".join(f" {line}" for line in lines if line.startswith("fatal: "))
+        return f"does_not_compile: {' '.join(configured[0].split())[:_CMAKE_CHARACTERS]}{cloned[:_MOST_CHARACTERS]}"
     # A compiler's message quotes the source, which may name such an error.
     if _NETWORK.search(output) and not reports_compile_error(result.stderr.text, result.stdout.text):
         of = f" ({failing})" if failing else ""

@@ -21,7 +21,8 @@ from caretbench.languages import language, node_kinds
 from caretbench.projects.language_tables import InstrumentationTable, instrumentation_table
 from caretbench.syntax.analysis_types import Span
 from caretbench.syntax.blocks import statement_lists
-from caretbench.syntax.parser import has_error, parse
+from caretbench.syntax.parser import has_error
+from caretbench.syntax.preprocessing import parse_file
 from caretbench.syntax.queries import captures
 from caretbench.syntax.source import SourceFile
 
@@ -51,10 +52,14 @@ def instrument(source: SourceFile, number: int) -> InstrumentedFile:
     table = instrumentation_table(source.language)
     if table is None:
         raise KeyError(source.language)
-    tree = parse(source.data, source.grammar)
-    if has_error(tree) and not language(source.language).has_macros:  # they are no errors of the file
+    tree = parse_file(source)
+    if has_error(tree) and not language(source.language).preprocessed:  # they may be no errors of the file
         raise DataError(f"{source.path} does not parse")
-    nodes = sorted(_statements(tree.root_node, source, table), key=lambda node: node.start_byte)
+    found = _statements(tree.root_node, source, table)
+    if has_error(tree) and not language(source.language).has_macros:  # a preprocessor has cut up some functions
+        faulty = _faulty_bodies(tree.root_node, source)
+        found = (node for node in found if not any(span.start <= node.start_byte < span.end for span in faulty))
+    nodes = sorted(found, key=lambda node: node.start_byte)
     numbers = {"@file": str(number), "@size": str(len(nodes) + 1), "@place": _PLACE}
     definition = _filled(table.definition, numbers)
     parts = [definition] if nodes and table.definition_position == "head" else []
@@ -148,6 +153,12 @@ def _statements(root: tree_sitter.Node, source: SourceFile, table: Instrumentati
             follows = before is not None and before.type in table.attached_nodes
             if child.type not in table.excluded_nodes and not (inside or follows or directive):
                 yield child
+
+
+def _faulty_bodies(root: tree_sitter.Node, source: SourceFile) -> list[Span]:
+    """Return the spans of statement lists that do not parse."""
+    lists = captures(root, source.grammar, "blocks").get("statements", [])
+    return [Span(node.start_byte, node.end_byte) for node in lists if node.has_error]
 
 
 def _head(children: list[tree_sitter.Node], table: InstrumentationTable) -> int:

@@ -15,6 +15,7 @@ from typing import Final, Literal
 
 from caretbench.execution.execution_types import FrozenModel
 from caretbench.execution.sandbox.program_sandbox import WORK
+from caretbench.execution.workspaces.java_test_command import runs_java_tests
 from caretbench.execution.workspaces.runner_reports import TestOutcome
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
 
@@ -33,6 +34,9 @@ _LOG_BYTES: Final = 16 << 20
 _SLOW_S: Final = 10
 """Seconds after which a running test is named on standard error."""
 _SLOW = re.compile(r"^caretbench: a test runs for more than \d+ s: (.+)$", re.MULTILINE)
+
+_CTEST_STARTS = re.compile(r"^ *Start +(\d+): (.+?) *$", re.MULTILINE)
+_CTEST_ENDS = re.compile(r"^ *\d+/\d+ Test +#(\d+): ", re.MULTILINE)
 
 
 def runs_pytest(command: Sequence[str]) -> bool:
@@ -87,14 +91,27 @@ def with_plugin_exclusion(request: WorkspaceRequest, names: Sequence[str]) -> Wo
 
 
 def with_slow_tests_named(request: WorkspaceRequest) -> WorkspaceRequest:
-    """Return the request that names tests on standard error that run for long, for :func:`slow_test`."""
-    return _with_settings(request, {"CARETBENCH_SLOW": str(_SLOW_S)}, {}) or request
+    """Return the request that names tests on standard error that run for long, for :func:`slow_test`.
+
+    In Java the file of a test class is named.
+    """
+    variables = {"CARETBENCH_SLOW": str(_SLOW_S)}
+    if runs_java_tests(request.command):
+        return request.model_copy(update={"environment": {**request.environment, **variables}})
+    return _with_settings(request, variables, {}) or request
 
 
 def slow_test(result: WorkspaceResult) -> str:
-    """Return the last test that ran for long, by its name on standard error; empty if there is none."""
-    found = _SLOW.findall(result.stderr.text)
-    return found[-1] if found else ""
+    """Return the last test that ran for long, by its name on standard error; empty if there is none.
+
+    CTest names every test when it starts and when it ends: the last one that did not end counts.
+    """
+    found: list[str] = _SLOW.findall(result.stderr.text)
+    if found:
+        return found[-1]
+    begun: list[tuple[str, str]] = _CTEST_STARTS.findall(result.stdout.text)
+    ended = set(_CTEST_ENDS.findall(result.stdout.text))
+    return next((name for number, name in reversed(begun) if number not in ended), "")
 
 
 def has_selected_tests(request: WorkspaceRequest) -> bool:

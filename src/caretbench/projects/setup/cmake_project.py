@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.projects.rules import project_rules
+from caretbench.projects.setup.debian_packages import installed_sources
 
 _CALL: Final = re.compile(
     r"^[ \t]*(option|cmake_dependent_option|add_executable|add_custom_target)[ \t]*"
@@ -22,6 +23,7 @@ _ABOUT_TESTS: Final = re.compile(
 )
 _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _NOT_A_TARGET: Final = frozenset({"IMPORTED", "ALIAS"})
+_FETCHED: Final = re.compile(r"\bFetchContent_Declare\s*\(\s*([\w.-]+)", re.IGNORECASE)
 _KINDS: Final = {
     "option": ("option", 2), "cmake_dependent_option": ("option", 2),
     "add_executable": ("program", None), "add_custom_target": ("target", 1),
@@ -65,6 +67,16 @@ def _files(snapshot: Snapshot) -> Iterator[str]:
 
 def _concerns_tests(text: str) -> bool:
     return _ABOUT_TESTS.search(_CAMEL.sub("_", text)) is not None
+
+
+def fetched_libraries_options(snapshot: Snapshot) -> tuple[str, ...]:
+    """Return the options by which a build takes the libraries of ``FetchContent`` from this machine, if it has any."""
+    names = dict.fromkeys(name for text in _files(snapshot) for name in _FETCHED.findall(text))
+    if not names:
+        return ()
+    sources = ((name.upper(), installed_sources(name)) for name in names)
+    local = (f"-DFETCHCONTENT_SOURCE_DIR_{name}={folder}" for name, folder in sources if folder is not None)
+    return ("-DFETCHCONTENT_TRY_FIND_PACKAGE_MODE=ALWAYS", *local)
 
 
 def offered_tests(snapshot: Snapshot) -> str:

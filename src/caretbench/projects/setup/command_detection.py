@@ -18,6 +18,7 @@ from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.files import read_packaged_toml
 from caretbench.problem import ExpectedOutput, TestsCheck
 from caretbench.projects.language_tables import TestCommand, language_commands
+from caretbench.projects.setup.cmake_project import fetched_libraries_options
 from caretbench.projects.setup.java_sources import java_folders
 from caretbench.projects.setup.package_scripts import missing_programs, test_script
 from caretbench.projects.setup.pytest_settings import pytest_options, without_installed_tests
@@ -199,7 +200,7 @@ def _common_folder(paths: Sequence[str]) -> str:
 
 def _switches(snapshot: Snapshot, path: str) -> str:
     names = dict.fromkeys(_SWITCH.findall(snapshot.read(path).decode("utf-8", "replace")))
-    return " ".join(f"-D{name}=ON" for name in names)
+    return " ".join((*(f"-D{name}=ON" for name in names), *fetched_libraries_options(snapshot)))
 
 
 def _matching(snapshot: Snapshot, pattern: str, kind: str = "file") -> list[str]:

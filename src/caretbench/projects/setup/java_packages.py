@@ -9,16 +9,15 @@ from __future__ import annotations
 import fnmatch
 import re
 import shutil
-import subprocess
 import zipfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 from xml.etree import ElementTree
 
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.files import read_packaged_toml
+from caretbench.projects.setup.debian_packages import available_packages
 from caretbench.projects.setup.java_sources import JARS_FOLDER, java_folders
 
 REPOSITORY: Final = Path("/usr/share/maven-repo")
@@ -239,16 +238,3 @@ def debian_package(artefact: Artefact, available: Collection[str]) -> str | None
     shorter = artefact.name.rpartition("-")[0]
     names = (*listed, f"lib{artefact.name}-java", artefact.name, f"lib{shorter}-java", shorter)
     return next((name for name in names if name in available), None)
-
-
-@cache
-def available_packages() -> frozenset[str]:
-    """Return the names of Debian's packages as apt knows them on this machine; empty where there is no apt."""
-    apt = shutil.which("apt-cache")
-    if apt is None:
-        return frozenset()
-    try:
-        done = subprocess.run([apt, "pkgnames"], capture_output=True, text=True, timeout=60, check=False)
-    except (OSError, subprocess.SubprocessError):
-        return frozenset()
-    return frozenset(done.stdout.split())

@@ -29,6 +29,7 @@ from caretbench.projects.project import StoredProject
 from caretbench.projects.runner_options import runs_pytest
 from caretbench.projects.setup import cmake_project, java_packages, missing_packages, npm_packages, python_packages
 from caretbench.projects.setup.command_detection import NamedCheck, detect_command
+from caretbench.projects.setup.debian_packages import cpp_packages_message
 from caretbench.projects.setup.settings import CheckSettings
 
 AUTO: Final = "auto"
@@ -115,6 +116,8 @@ def _offers(message: str, snapshot: Snapshot, languages: Collection[str]) -> lis
         )
     if "cpp" in languages and _NO_TESTS.search(message):
         found.append(cmake_project.offered_tests(snapshot))
+    if "cpp" in languages:
+        found.append(cpp_packages_message(message))
     if "java" in languages:
         listed = (name for names in _ABSENT_PACKAGES.findall(message) for name in names.split(", "))
         packages = [name for name in listed if _JAVA_PACKAGE.fullmatch(name)]

@@ -12,8 +12,9 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
-import java.util.Objects;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.regex.Pattern;
@@ -36,6 +37,9 @@ final class JavaTests {
     private final List<String> names;
     private final Object launcher;
     private final PrintStream out = System.out;
+    private final Map<Class<?>, String> files = new HashMap<>();
+    private volatile String running = "";
+    private volatile long begun;
     private long ran;
 
     /**
@@ -72,7 +76,10 @@ final class JavaTests {
     /** Runs them all, or up to the first class with a failure; gives whether all pass. */
     boolean run() throws ReflectiveOperationException {
         long failed = 0;
+        nameSlowClasses();
         for (Class<?> type : classes()) {
+            begun = System.nanoTime();
+            running = files.getOrDefault(type, type.getName());
             failed += isJunit4(type) ? runByJunit4(type) : launcher != null ? runByLauncher(type) : 0;
             if (failed > 0 && !allFailures) {
                 break;
@@ -82,13 +89,45 @@ final class JavaTests {
         return failed == 0;
     }
 
+    /** Names the file of a test class on standard error after CARETBENCH_SLOW seconds, if that is set. */
+    private void nameSlowClasses() {
+        String limit = System.getenv("CARETBENCH_SLOW");
+        if (limit == null) {
+            return;
+        }
+        PrintStream err = System.err;
+        Thread watch = new Thread(() -> {
+            String named = "";
+            while (true) {
+                String now = running;
+                if (!now.equals(named) && System.nanoTime() - begun >= Long.parseLong(limit) * 1_000_000_000L) {
+                    err.println("caretbench: a test runs for more than " + limit + " s: " + now);
+                    named = now;
+                }
+                try {
+                    Thread.sleep(100);
+                } catch (InterruptedException end) {
+                    return;
+                }
+            }
+        });
+        watch.setDaemon(true);
+        watch.start();
+    }
+
     private List<Class<?>> classes() throws ClassNotFoundException {
         List<Class<?>> found = new ArrayList<>();
         for (String name : names) {
             found.add(Class.forName(name, false, ClassLoader.getSystemClassLoader()));
         }
         if (names.isEmpty()) {
-            sources.stream().map(JavaTests::declaredIn).filter(Objects::nonNull).forEach(found::add);
+            for (Path source : sources) {
+                Class<?> type = declaredIn(source);
+                if (type != null) {
+                    found.add(type);
+                    files.put(type, source.toString());
+                }
+            }
         }
         return found;
     }
