@@ -59,6 +59,8 @@ def test_a_good_project_passes_three_times_and_bounds_follow_from_its_time() -> 
         (result(Status.TIMEOUT, reason="it ran for longer than 60 s"), "tests_hang: it ran for longer than 60 s"),
         (result(Status.FAILED, "socket.gaierror: Temporary failure in name resolution"), "tests_need_network: "),
         (result(Status.UNRESOLVED_IMPORT, missing_module="numpy"), "missing_dependency: numpy is not installed"),
+        (result(Status.TIMEOUT, "✔ sums\n", reason="it ran for longer than 9 s"),
+         "tests_hang: it ran for longer than 9 s, the limit for the whole test command; the last line that it printed"),
         (result(Status.FAILED, "Ran 0 tests in 0.0s\nNO TESTS RAN"), "no_tests: "),
         (result(Status.PASSED, "Ran 0 tests in 0.0s\nOK"), "no_tests: "),
         (result(Status.COMPILE_ERROR, "A.java:1: error: x"), "does_not_compile: A.java:1: error: x"),

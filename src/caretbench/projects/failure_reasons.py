@@ -53,6 +53,7 @@ def failure_reason(result: WorkspaceResult) -> str:
     if result.status is Status.TIMEOUT:
         slow = slow_test(result)
         named = f"; {slow} did not end: exclude it with --exclude-test {shlex.quote(slow)}" if slow else ""
+        named = named or (f"; the last line that it printed: {lines[-1][:_MOST_CHARACTERS]}" if lines else "")
         return f"tests_hang: {result.reason}, the limit for the whole test command{named}"
     configured = _CMAKE_ERROR.search(result.stderr.text)
     if configured and not failing:

@@ -285,6 +285,31 @@ def test_installed_packages_are_never_collected(engine: WorkspaceExecutor, tmp_p
     assert found.checks[0].check.minimum_tests == 4
 
 
+BY_SCRIPT = """\
+import subprocess
+import unittest
+
+
+class T(unittest.TestCase):
+    def test_script(self):
+        self.assertEqual(subprocess.run(["shop", "200"], capture_output=True, text=True, check=True).stdout, "180\\n")
+"""
+
+
+def test_tests_find_the_scripts_that_a_setup_installed(engine: WorkspaceExecutor, tmp_path: Path) -> None:
+    root = project(tmp_path / "shop", {"prices.py": PRICES, "test_prices.py": BY_SCRIPT}, with_pytest=False)
+    script = root / ".deps/bin/shop"
+    script.parent.mkdir(parents=True)
+    script.write_text(
+        "#!/usr/bin/python3\nimport sys\n\nimport prices\n\nprint(prices.total([int(sys.argv[1])], 100))\n"
+    )
+    script.chmod(0o755)
+    snapshot = engine.workspace_runner.store.add(root)
+    found = run_checks(engine, snapshot.id, project_checks(snapshot, ["python"]))
+    assert (found.excluded_checks, found.failing_tests) == ({}, {})
+    assert found.checks[0].check.minimum_tests == 1
+
+
 def test_what_a_machine_lacks_is_a_reason_to_skip(engine: WorkspaceExecutor, tmp_path: Path) -> None:
     root = project(tmp_path / "shop", {"prices.py": PRICES}, with_pytest=False)
     check = TestsCheck(command=("true",), needs=("network",))
