@@ -24,7 +24,9 @@ user = "Is it short? $prefix|$completion|$suffix costs $$5"
 
 def test_the_prompts_are_as_their_versions_say() -> None:
     # What is changed in a template changes what judgements mean: give it a new version, then this hash.
-    assert {entry.key: entry.fingerprint[:12] for entry in criteria().values()} == {
+    # Those of suites are there once their suite is loaded; tests of the suites pin them.
+    ours = [entry for entry in criteria().values() if not entry.name.startswith("c3-")]
+    assert {entry.key: entry.fingerprint[:12] for entry in ours} == {
         "devbench-paper@1": "0574cba8df00",
         "devbench-quality@1": "0499b16a48fa",
         "efcb-claim-support@1": "db9d01a7ea26",
@@ -58,7 +60,7 @@ def test_the_schema_wants_both_scores_and_nothing_else() -> None:
 
 
 def test_an_unknown_criterion_is_named_with_the_known_ones() -> None:
-    with pytest.raises(KeyError, match="known: devbench-paper@1, devbench-quality@1"):
+    with pytest.raises(KeyError, match=r"known: .*devbench-paper@1, devbench-quality@1"):
         criterion("devbench-quality@2")
 
 
@@ -75,7 +77,7 @@ def test_a_criterion_of_ones_own(tmp_path: Path, make_problem: MakeProblem) -> N
     ("old", "new", "complaint"),
     [
         ("$prefix|", "", "no placeholder prefix"),
-        ("$$5", "$reference", "unknown placeholders: reference"),
+        ("$$5", "$tests", "unknown placeholders: tests"),
         ("$$5", "$ 5", "not a placeholder"),
         ('name = "brevity"\nversion', 'name = "devbench-quality"\nversion', "choose another"),
         ("maximum = 10", "maximum = 0", "maximum"),

@@ -113,9 +113,10 @@ def test_nothing_and_errors_in_place_of_a_completion(tmp_path: Path, make_proble
             Completion(problem_id=problem.id, model="m", sample=2, text="Error: no", error=True),
             Completion(problem_id="unknown", model="m", text="x"),
         )
-    [subject], count = distinct_texts(folder, [problem], policy("syntax"), "default", control_problems=0)
+    part = CriterionProblems(criterion("devbench-quality"), (problem,))
+    [subject], count = distinct_texts(folder, part, policy("syntax"), "default", control_problems=0)
     assert (subject.text, count) == ("", 2)
-    found, count = distinct_texts(folder, [problem], policy("released"), "paper", control_problems=0)
+    found, count = distinct_texts(folder, part, policy("released"), "paper", control_problems=0)
     assert ([entry.text for entry in found], count) == (["", "Error: no"], 3)
 
 

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import resources
 
+import caretbench.judging.criteria as criteria_module
 import caretbench.suites
 from caretbench.execution.execution_types import ExecutionRequest
-from caretbench.problem import Caret, InlineSplice, PredicateCheck, Problem, Profile, ProgramCheck, Provenance
+from caretbench.problem import (
+    Caret,
+    CriterionCheck,
+    InlineSplice,
+    PredicateCheck,
+    Problem,
+    Profile,
+    ProgramCheck,
+    Provenance,
+)
 from caretbench.suites import load_suite, register
 from caretbench.suites.base import Suite
 from caretbench.suites.suite_types import Measurement, ProblemSet
@@ -37,12 +48,21 @@ def _problems(number: int) -> Iterator[Problem]:
             shown=Caret(language="python", prefix=prefix, instruction=instruction),
             splice=InlineSplice(before=prefix, after=hidden),
             reference=text,
-            checks=(ProgramCheck(), PredicateCheck(name="uses", arguments={"loop": instruction == LOOP})),
+            checks=(
+                ProgramCheck(),
+                PredicateCheck(name="uses", arguments={"loop": instruction == LOOP}),
+                CriterionCheck(name="c3-instruction", maximum=1),
+            ),
             labels={"language": "python", "category": "loop" if instruction == LOOP else "sum"},
             cluster=f"f{number:02}",
             overlap_group=f"f{number:02}",
             provenance=Provenance(source="a test"),
         )
+
+
+def is_followed(instruction: str, text: str) -> bool:
+    """Whether a text follows an instruction."""
+    return ("for " if instruction == LOOP else "sum(") in text
 
 
 class Instructed(Suite):
@@ -52,6 +72,7 @@ class Instructed(Suite):
     title = "Instructed"
     about = "whether a model follows an instruction"
     strata = ("category", "language")
+    criteria_folder = resources.files("caretbench.suites.c3bench").joinpath("criteria")
 
     def load(self, source: str) -> ProblemSet:
         """The problems; ``source`` may be their number of functions."""
@@ -67,16 +88,22 @@ class Instructed(Suite):
     def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
         """Whether the instruction is followed; not a check, since a working program may not follow it."""
         del profile
-        wanted = "for " if problem.caret.instruction == LOOP else "sum("
-        return [Measurement("uses@1", {"followed": float(wanted in (text or ""))})]
+        return [Measurement("uses@1", {"followed": float(not self.failed_predicates(problem, text or ""))})]
+
+    def failed_predicates(self, problem: Problem, text: str) -> Sequence[str]:
+        """The construct that is missing."""
+        return () if is_followed(problem.caret.instruction or "", text) else ("it does not use what it should",)
 
 
 @contextmanager
 def instructed_suite(suite: type[Suite] = Instructed) -> Iterator[Suite]:
-    """Register the suite."""
+    """Register the suite, and its criteria if no other suite did."""
+    folders = [*criteria_module._added]
     register(suite)
     try:
         yield load_suite(suite.name)
     finally:
         del caretbench.suites._registered[suite.name]
         load_suite.cache_clear()
+        criteria_module._added[:] = folders
+        criteria_module.criteria.cache_clear()

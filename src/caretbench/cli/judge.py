@@ -183,6 +183,7 @@ def _finish(
     from caretbench.reports.judged.answers import control_failures, control_warnings, folder_answer_scores
     from caretbench.reports.judged.caret_tables import caret_score_tables
     from caretbench.reports.judged.carets import folder_caret_scores
+    from caretbench.reports.judged.decisions import decision_failures, decision_warnings
     from caretbench.reports.output import terminal
     from caretbench.reports.run_summary import load_run_folder, summarise_run, write_html
 
@@ -200,9 +201,9 @@ def _finish(
         if not as_json:
             print_line(f"\nreport: {path}")
     sufficient = _print_results(plan, results)
-    for line in control_warnings(answers):
+    for line in (*control_warnings(answers), *decision_warnings(sections)):
         print_note(line)
-    if not sufficient or any(control_failures(answers)):
+    if [*control_failures(answers), *decision_failures(sections)] or not sufficient:
         raise typer.Exit(1)
 
 

@@ -18,18 +18,19 @@ from caretbench.files import DataError, describe_validation_error, sha256_json
 from caretbench.models import Sampling
 from caretbench.problem import Row
 
-AnswerForm = Literal["scores", "final-sum", "number", "flag", "claims", "label"]
+AnswerForm = Literal["scores", "final-sum", "number", "flag", "claims", "label", "decision"]
 """Form of a judge's answer, which decides how it is parsed.
 
 ``scores``: a JSON object with every score. ``number``: one number and nothing else; ``flag``: 1 or 0 and nothing else.
 ``claims``: a JSON object with a list of statements. ``label``: a JSON object that names the one score that gets 1.
+``decision``: ``[JUDGMENT]yes[/JUDGMENT]`` or ``no``, once, with any text around it; yes is 1 and no is 0.
 These are parsed strictly; ``final-sum`` is parsed as in DevBench's released code.
 """
 
 Subject = Literal["caret", "answer", "claim"]
 """Kind of judged text: a text at a caret, the answer to a question, or one statement of an answer."""
 
-_CARET_PLACEHOLDERS = frozenset({"language", "prefix", "completion", "suffix", "mark"})
+_CARET_PLACEHOLDERS = frozenset({"language", "prefix", "completion", "suffix", "mark", "instruction", "reference"})
 _SHOWN: Mapping[Subject, frozenset[str]] = {
     "caret": frozenset({"prefix", "completion", "suffix"}),
     "answer": frozenset({"answer"}),
@@ -52,10 +53,11 @@ class Scale(Row):
 class PromptText(Row):
     """Prompt text with placeholders.
 
-    At a caret: ``$prefix``, ``$completion``, ``$suffix``, ``$language`` and ``$mark``. For a question: ``$question``,
-    ``$shown`` (the question with its context files), ``$reference``, ``$answer``, ``$claim``, ``$mark``, and each
-    context file by its name without suffix (``$patch`` for ``patch.diff``). ``$pair`` is replaced by the two parts of
-    ``pair``, in this order for even repeats and in reverse order for odd ones.
+    At a caret: ``$prefix``, ``$completion``, ``$suffix``, ``$language``, ``$mark``, ``$instruction`` and
+    ``$reference``; with an instruction, prefix and suffix may be omitted. For a question: ``$question``, ``$shown``
+    (the question with its context files), ``$reference``, ``$answer``, ``$claim``, ``$mark``, and each context file by
+    its name without suffix (``$patch`` for ``patch.diff``). ``$pair`` is replaced by the two parts of ``pair``, in this
+    order for even repeats and in reverse order for odd ones.
     """
 
     system: str | None = None
@@ -112,6 +114,10 @@ class Criterion(Row):
             raise ValueError("names of scores must be distinct, and none may be 'reasoning'")
         if self.form in _ONE_SCORE and len(names) > 1:
             raise ValueError(f"the form {self.form} needs exactly one score{_ONE_SCORE[self.form]}")
+        if self.form == "decision" and (self.subject != "caret" or self.scores[0].maximum != 1):
+            raise ValueError("the form decision is for texts at carets, and its score has the maximum 1")
+        if self.form == "decision" and not self.shows_instruction:
+            raise ValueError("the form decision is about an instruction; show it: $instruction")
         if set(self.overall) - set(names):
             raise ValueError("overall must contain names of scores")
         if (self.then is not None) != (self.form == "claims"):
@@ -129,9 +135,17 @@ class Criterion(Row):
             )
         if self.subject == "caret" and found - _CARET_PLACEHOLDERS:
             raise ValueError(f"unknown placeholders: {', '.join(sorted(found - _CARET_PLACEHOLDERS))}")
-        if lacking := _SHOWN[self.subject] - found:
+        lacking = _SHOWN[self.subject] - found
+        if self.shows_instruction:  # a criterion of the instruction alone may do without the program
+            lacking -= {"prefix", "suffix"}
+        if lacking:
             raise ValueError(f"the prompt has no placeholder {', '.join(sorted(lacking))}")
         return self
+
+    @property
+    def shows_instruction(self) -> bool:
+        """Return whether the judge sees the instruction of a caret; such a criterion is only for carets with one."""
+        return self.subject == "caret" and "instruction" in self.prompt.placeholders
 
     @property
     def key(self) -> str:
@@ -207,7 +221,9 @@ _PROPERTIES: Mapping[AnswerForm, Callable[[Sequence[Scale]], dict[str, JsonValue
     "claims": _claim_properties,
     "label": _label_properties,
 }
-_ONE_SCORE: Mapping[AnswerForm, str] = {"final-sum": ", the total", "number": "", "flag": "", "claims": ""}
+_ONE_SCORE: Mapping[AnswerForm, str] = {
+    "final-sum": ", the total", "number": "", "flag": "", "claims": "", "decision": "",
+}  # fmt: skip
 
 
 _added: Final[list[Traversable]] = []

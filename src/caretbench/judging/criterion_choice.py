@@ -20,13 +20,14 @@ class CriterionProblems(NamedTuple):
 def criteria_for(problem: Problem, profile: Profile) -> Iterator[Criterion]:
     """Yield the criteria of a problem; none for a multiple-choice problem.
 
-    Under ``paper``, the criterion of the paper replaces the named one.
+    Under ``paper``, the criterion of the paper replaces the named one. A caret with an instruction has only those that
+    its checks name: the profile's own does not show the instruction.
 
     Raises:
         KeyError: a check names an unknown criterion; the message lists the known ones.
     """
     named = [check.name for check in problem.checks if isinstance(check, CriterionCheck)]
-    if not named and isinstance(problem.shown, Caret):
+    if not named and isinstance(problem.shown, Caret) and not problem.shown.instruction:
         named = [rules_of(profile).criterion]
     for name in named:
         found = criterion(name)
@@ -38,7 +39,8 @@ def problems_by_criterion(
 ) -> list[CriterionProblems]:
     """Return the problems of each criterion, in the order of first use; a problem may have several criteria.
 
-    With ``only``, this criterion replaces those of all judged problems of its kind (carets or questions).
+    With ``only``, this criterion replaces those of all judged problems of its kind (carets or questions, with an
+    instruction if it shows one).
 
     Raises:
         ValueError: ``only`` is about statements, which another criterion must find first.
@@ -55,5 +57,16 @@ def problems_by_criterion(
     return [CriterionProblems(entry, tuple(chosen)) for entry, chosen in found.values()]
 
 
+def instructed_problems(problems: Sequence[Problem], profile: Profile) -> list[Problem]:
+    """Return the judged problems with an instruction, from which the controls of criteria that show it are taken."""
+    return [
+        problem
+        for problem in problems
+        if isinstance(problem.shown, Caret) and problem.shown.instruction and any(criteria_for(problem, profile))
+    ]
+
+
 def _applies(criterion: Criterion, problem: Problem) -> bool:
-    return (criterion.subject == "caret") == isinstance(problem.shown, Caret)
+    if criterion.subject != "caret":
+        return not isinstance(problem.shown, Caret)
+    return isinstance(problem.shown, Caret) and (not criterion.shows_instruction or bool(problem.shown.instruction))

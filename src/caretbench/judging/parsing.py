@@ -138,6 +138,22 @@ def _flag(criterion: Criterion, text: str) -> Mapping[str, float]:
     return {criterion.scores[0].name: float(answer)}
 
 
+_DECISION = re.compile(r"\[JUDGMENT\]\s*(yes|no)\s*\[/?JUDGMENT\]", re.IGNORECASE)
+"""Tagged decision. The figure that shows the paper's prompt prints the closing tag without its slash."""
+_DECISION_TAG = re.compile(r"\[/?JUDGMENT\]", re.IGNORECASE)
+
+
+def _decision(criterion: Criterion, text: str) -> Mapping[str, float]:
+    """Return 1 for a tagged yes and 0 for a tagged no, which must be there exactly once; other text may be around."""
+    answer = _answer_text(text)
+    decisions = _DECISION.findall(answer)
+    if _DECISION_TAG.search(_DECISION.sub("", answer)):
+        raise _Fault("a tag of the decision is not around a yes or no")
+    if len(decisions) != 1:
+        raise _Fault(f"the answer has {'several tagged decisions' if decisions else 'no tagged yes or no'}")
+    return {criterion.scores[0].name: float(decisions[0].lower() == "yes")}
+
+
 def _claims(criterion: Criterion, text: str) -> Mapping[str, float]:
     """Return the number of claims; :func:`claims_in` returns their texts."""
     scale, count = criterion.scores[0], len(_statements(text))
@@ -209,4 +225,5 @@ _STRICT: Mapping[AnswerForm, Callable[[Criterion, str], Mapping[str, float]]] = 
     "flag": _flag,
     "claims": _claims,
     "label": _label,
+    "decision": _decision,
 }

@@ -1,6 +1,6 @@
 """Prompts for judges. A judge never sees tests, results or the author.
 
-For a text at a caret it does not see the reference either; an answer to a question may be shown with the reference.
+A text at a caret or an answer to a question may be shown with the reference, if the criterion wants that.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ def render(criterion: Criterion, problem: Problem, text: str, repeat: int = 0) -
 
     Raises:
         TypeError: the criterion is about carets and the problem is a question, or the other way round.
-        DataError: the problem lacks a context file that the prompt names.
+        DataError: the problem lacks a context file, or an instruction, that the prompt names.
     """
-    texts = _caret_texts(problem, text) if criterion.subject == "caret" else _question_texts(problem, text)
+    known = _caret_texts(problem, text) if criterion.subject == "caret" else _question_texts(problem, text)
+    texts = {name: shown for name, shown in known.items() if shown is not None}
     lacking = criterion.prompt.placeholders - {*texts, "mark"}
     if lacking:
         raise DataError(f"{problem.id}: has no {', '.join(sorted(lacking))}, which {criterion.key} needs")
@@ -54,12 +55,15 @@ _UNFENCED = frozenset({"language"})
 """Placeholders for a single word, which is not fenced by the mark."""
 
 
-def _caret_texts(problem: Problem, text: str) -> dict[str, str]:
+def _caret_texts(problem: Problem, text: str) -> Mapping[str, str | None]:
     caret = problem.caret
-    return {"language": _title(caret.language), "prefix": caret.prefix, "completion": text, "suffix": caret.suffix}
+    return {
+        "language": _title(caret.language), "prefix": caret.prefix, "completion": text, "suffix": caret.suffix,
+        "instruction": caret.instruction, "reference": problem.reference,
+    }  # fmt: skip
 
 
-def _question_texts(problem: Problem, text: str) -> dict[str, str]:
+def _question_texts(problem: Problem, text: str) -> Mapping[str, str | None]:
     question = problem.shown
     if not isinstance(question, Question):
         raise TypeError(f"{problem.id} is not a question")

@@ -17,7 +17,7 @@ from importlib import resources
 from typing import Final
 
 from caretbench.files import sha256_text
-from caretbench.judging.caret_controls import balanced_sample, hash_ordered, problems_by_group
+from caretbench.judging.caret_controls import INSTRUCTION_CONTROLS, balanced_sample, hash_ordered, problems_by_group
 from caretbench.judging.criteria import AnswerForm, Criterion
 from caretbench.problem import Problem, Question
 
@@ -39,6 +39,8 @@ _BY_FORM: Mapping[AnswerForm, tuple[str, ...]] = {
 
 def control_names(criterion: Criterion) -> tuple[str, ...]:
     """Return the names of the controls for a criterion, the best text first."""
+    if criterion.form == "decision":
+        return INSTRUCTION_CONTROLS
     return _BY_FORM.get(criterion.form, ())
 
 

@@ -12,8 +12,10 @@ from caretbench.problem import Problem
 from caretbench.reports.columns import columns_of
 from caretbench.reports.frame import LoadedRun
 from caretbench.reports.judged.answers import run_judged_answers
+from caretbench.reports.judged.carets import run_caret_scores
 from caretbench.reports.judged.judged_answers import JudgedAnswers
-from caretbench.reports.judged.value_table import KEY, judged_values
+from caretbench.reports.judged.scores import CaretScores
+from caretbench.reports.judged.value_table import KEY, judged_caret_values, judged_values
 from caretbench.reports.results.model_variants import model_variants
 from caretbench.reports.results.problem_lists import ExcludedProblems, find_excluded_problems
 from caretbench.reports.summary import Column, SuiteTable
@@ -41,6 +43,11 @@ class ReportSource:
         return run_judged_answers(self.run, self.suite.judged_text if self.suite else plain_answer)
 
     @cached_property
+    def caret_scores(self) -> tuple[CaretScores, ...]:
+        """Judge scores at carets, by criterion."""
+        return run_caret_scores(self.run)
+
+    @cached_property
     def suite_tables(self) -> tuple[SuiteTable, ...]:
         """Tables that the suite computes itself."""
         if self.suite is None:
@@ -66,7 +73,8 @@ class ReportSource:
             schema=dict.fromkeys(("model", "parameters", "model_title", "instruction"), pl.String),
             orient="row",
         )
-        judged = frame.join(judged_values(self.answers), on=list(KEY), how="left")
+        values = pl.concat([judged_values(self.answers), judged_caret_values(self.run, self.caret_scores)])
+        judged = frame.join(values, on=list(KEY), how="left")
         return judged.join(variants, on=["model", "parameters"], how="left").with_columns(
             pl.col("model_title").fill_null(pl.col("model"))
         )

@@ -153,7 +153,10 @@ def _judged(plan: ResolvedRun, clients: Clients, coming: Sequence[Sequence[Probl
         with clients.open_client(judge) as client:
             for benchmark, problems in zip(plan.benchmarks, coming, strict=True):
                 for part in plan.judged_parts(benchmark):
-                    settings = JudgingSettings(benchmark.policy, benchmark.profile, text_of=benchmark.suite.judged_text)
+                    settings = JudgingSettings(
+                        benchmark.policy, benchmark.profile, text_of=benchmark.suite.judged_text,
+                        controls=benchmark.suite.caret_controls,
+                    )  # fmt: skip
                     texts = settings.texts(benchmark.folder, part, not_scored=True).texts
                     ours = {problem.id for problem in part.problems}
                     texts += [

@@ -17,7 +17,7 @@ from caretbench.errors import DataError
 from caretbench.extraction.policies import Policy
 from caretbench.files import sha256_json
 from caretbench.judging.answers import TextOf, plain_answer
-from caretbench.judging.caret_controls import DEFAULT_CONTROL_PROBLEMS
+from caretbench.judging.caret_controls import DEFAULT_CONTROL_PROBLEMS, ControlTexts, default_controls
 from caretbench.judging.criteria import Criterion
 from caretbench.judging.criteria import criterion as find_criterion
 from caretbench.judging.criterion_choice import CriterionProblems
@@ -62,6 +62,7 @@ class JudgingSettings:
         prices: By the judge's name.
         budget: Not more than it holds is spent; a judge without a price is refused then.
         text_of: From the raw answer to a question to what the judge sees of it.
+        controls: Makes the controls at carets: the suite's.
         report: Told of the progress.
     """
 
@@ -74,6 +75,7 @@ class JudgingSettings:
     budget: CostBudget = field(default_factory=CostBudget)
     text_of: TextOf = plain_answer
     report: ReportStep = lambda _step, _added, _total: None
+    controls: ControlTexts = default_controls
 
     def texts(self, folder: RunFolder, part: CriterionProblems, *, not_scored: bool = False) -> TextsToJudge:
         """Return the texts to judge in a part.
@@ -86,8 +88,9 @@ class JudgingSettings:
         common: dict[str, Any] = {"control_problems": self.control_problems, "baselines": self.baselines}
         if part.criterion.subject != "caret":
             return TextsToJudge(*distinct_answers(folder, part, self.profile, **common, text_of=self.text_of))
+        common["controls"] = self.controls
         if part.criterion.only is None:
-            return TextsToJudge(*distinct_texts(folder, part.problems, self.policy, self.profile, **common))
+            return TextsToJudge(*distinct_texts(folder, part, self.policy, self.profile, **common))
         known = {problem.id: problem for problem in part.problems}
         passed = passed_by_completion(folder.scores(), known, self.policy.key, self.profile)
         missing: set[CompletionKey] = set()
@@ -97,7 +100,7 @@ class JudgingSettings:
                 missing.add(completion.key)
             return passed.get(completion.key, not_scored) is True
 
-        found = distinct_texts(folder, part.problems, self.policy, self.profile, **common, is_judged=is_judged)
+        found = distinct_texts(folder, part, self.policy, self.profile, **common, is_judged=is_judged)
         return TextsToJudge(*found, 0 if not_scored else len(missing))
 
     def check(self, judges: Sequence[tuple[str, ModelClient]]) -> None:

@@ -197,6 +197,7 @@ def _judge(
                     settings = JudgingSettings(
                         benchmark.policy, benchmark.profile, text_of=benchmark.suite.judged_text,
                         prices={judge.name: plan.price(judge)}, budget=budget, report=progress,
+                        controls=benchmark.suite.caret_controls,
                     )  # fmt: skip
                     results = judge_parts(session.folder, ours, [(judge.name, client)], settings)
                 except NothingToJudgeError as error:

@@ -13,6 +13,8 @@ from caretbench.execution.execution_types import ExecutionRequest
 from caretbench.execution.scan.answer_position import answer_lines
 from caretbench.extraction.policies import policy
 from caretbench.judging.answers import plain_answer
+from caretbench.judging.caret_controls import default_controls, instruction_controls
+from caretbench.judging.criteria import AnswerForm
 from caretbench.options import Option
 from caretbench.problem import Caret, Completion, InlineSplice, Problem, Profile
 from caretbench.profiles import ProfileRules
@@ -230,7 +232,7 @@ class Suite(ABC):
         By default: the result of the problem's predicates, if it has any.
         """
         del profile
-        if not any(check.kind == "predicate" for check in problem.checks):
+        if not self.decides(problem):
             return []
         faults = self.failed_predicates(problem, text or "")
         return [Measurement("predicates@1", {"passed": float(not faults)}, {"missing": "; ".join(faults)})]
@@ -246,6 +248,30 @@ class Suite(ABC):
         By default: the whole answer under ``paper``, else the answer without the reasoning before it.
         """
         return plain_answer(problem, text, profile)
+
+    def caret_controls(self, problems: Sequence[Problem], form: AnswerForm) -> dict[str, dict[str, str]]:
+        """Return the texts of a judge's controls at carets, by problem and name.
+
+        By default: for a decision about an instruction the reference (yes), and as a no the right answer to another
+        instruction at the same caret, which fails the predicates of the problem if it has any, and the empty answer.
+        For other criteria the reference, once and twice, another problem's reference, and the empty answer.
+
+        Args:
+            problems: All problems of the run that the criterion is about.
+            form: Form of the criterion's answers.
+        """
+        if form != "decision":
+            return default_controls(problems, form)
+
+        def is_followed(problem: Problem, text: str) -> bool:
+            return self.decides(problem) and not self.failed_predicates(problem, text)
+
+        return instruction_controls(problems, is_followed)
+
+    @staticmethod
+    def decides(problem: Problem) -> bool:
+        """Return whether predicates decide about answers to a problem, so that a judge can be compared with them."""
+        return any(check.kind == "predicate" for check in problem.checks)
 
     def result_tables(self, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> tuple[Table, ...]:
         """Return the suite's own result tables, in addition to pass rates by label.

@@ -79,7 +79,11 @@ def min_control_problems(controls: int) -> int:
 
 def grader_acceptance(found: Calibration, criterion: Criterion) -> Acceptance:
     """Return the verdict on a grader by its ratings of the controls of a criterion."""
-    names = control_names(criterion)
+    return acceptance_of(found, control_names(criterion))
+
+
+def acceptance_of(found: Calibration, names: tuple[str, ...]) -> Acceptance:
+    """Return the verdict on a grader by its ratings of the controls with these names."""
     if not names:
         return Acceptance("unknown", "there are no controls for this criterion")
     faults = list(_faults(found, names))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from caretbench.judging.aggregation import TOTAL
+from caretbench.reports.judged.decision_tables import decision_tables
 from caretbench.reports.judged.judged_answers import ALL_GRADERS
 from caretbench.reports.judged.scores import CaretScoreColumn, CaretScores, GraderHumanAgreement
 from caretbench.reports.tables import (
@@ -47,6 +48,7 @@ def caret_score_tables(judged: CaretScores) -> Iterator[ReportTable]:
     yield _graders_table(judged)
     if any(grader.controls for grader in judged.graders):
         yield _controls_table(judged)
+    yield from decision_tables(judged)
     if judged.pairs:
         yield _pairs_table(judged)
     if judged.people:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from functools import cache
 from typing import Any
 
 import polars as pl
@@ -26,16 +27,21 @@ from caretbench.judging.aggregation import (
     scores_by_grader,
 )
 from caretbench.judging.agreement import grader_agreement
-from caretbench.judging.answers import inserted_texts
+from caretbench.judging.answers import JudgedText, inserted_texts
+from caretbench.judging.caret_controls import default_controls
+from caretbench.judging.criteria import AnswerForm
+from caretbench.judging.criterion_choice import instructed_problems
 from caretbench.metrics.intervals import RESAMPLES
 from caretbench.problem import Caret, Completion, CompletionKey, Judgement, Problem
 from caretbench.profiles import PROFILES, profile_named
 from caretbench.reports.frame import LoadedRun, baselines_in, missing_judgement_counts, model_titles
+from caretbench.reports.judged.decisions import KnownDecisions, grader_decisions, people_decisions
 from caretbench.reports.judged.instance_means import Instances, MissingCounts, grader_human_agreement, grader_numbers
 from caretbench.reports.judged.judged_answers import ALL_GRADERS
 from caretbench.reports.judged.scores import (
     CaretScoreColumn,
     CaretScores,
+    GraderDecisions,
     GraderHumanAgreement,
     GraderNumbers,
     GraderPair,
@@ -45,6 +51,7 @@ from caretbench.reports.results.model_variants import model_order, variant_title
 from caretbench.runs.judging.ratings import HumanRating, read_ratings
 from caretbench.runs.run_folder import RunFolder
 from caretbench.runs.verdict import passed_by_completion
+from caretbench.suites import suite_of_run
 
 STRATA: tuple[tuple[str, ...], ...] = (("language",), ("category",), ("language", "category"))
 
@@ -77,7 +84,7 @@ def caret_scores_of(
         return ()
     profile = profile_named(str(manifest.get("profile") or PROFILES[-1]))
     policy = find_policy(str(manifest["policy"]))
-    answers = {entry.completion.key: entry.answer for entry in inserted_texts(completions, known, policy, profile)}
+    answers = list(inserted_texts(completions, known, policy, profile))
     return tuple(
         _CriterionScores(name, known, answers, passed, judgements, manifest, missing or {}, ratings).judged()
         for name in criteria
@@ -131,7 +138,7 @@ class _CriterionScores:
         self,
         criterion: str,
         problems: Mapping[str, Problem],
-        answers: Mapping[CompletionKey, str],
+        answers: Sequence[JudgedText],
         passed: Callable[[], Set[CompletionKey]],
         judgements: Sequence[Judgement],
         manifest: Mapping[str, Any],
@@ -149,11 +156,15 @@ class _CriterionScores:
         self.scales = {str(name): float(top) for name, top in settings.get("scores", {}).items()}
         self.released = settings.get("form") == "final-sum"
         self.only = settings.get("only")
-        included = passed() if self.only else answers.keys()
+        self.form: AnswerForm = settings.get("form", "scores")
+        included = passed() if self.only else None
         self.samples: dict[tuple[str, str], list[TextKey]] = defaultdict(list)
-        for key, answer in answers.items():
-            if key in included:
-                self.samples[key[1], key[2]].append((key[0], answer))
+        self.texts: dict[TextKey, str] = {}
+        for completion, text, answer in answers:
+            if included is None or completion.key in included:
+                self.samples[completion.model, completion.parameters].append((completion.problem_id, answer))
+                self.texts[completion.problem_id, answer] = text
+        self.suite = suite_of_run(manifest.get("suite"))
         self.titles = model_titles(self._keys())
         self.instances = Instances(problems, int(manifest.get("seed") or 0), self.released)
 
@@ -201,6 +212,7 @@ class _CriterionScores:
                 for pair in (agreement.pairs if agreement else ())
             ),
             people=tuple(self._people()),
+            decisions=tuple(self._decisions()),
         )  # fmt: skip
 
     # --- models -------------------------------------------------------------------------------------------------
@@ -264,7 +276,30 @@ class _CriterionScores:
     def _grader(self, key: GraderKey) -> GraderNumbers:
         missing = self.missing.get((*key, self.criterion), 0)
         texts = self.graders.get(key, {})
-        return grader_numbers(key, self.titles[key], self.rows, texts, self.problems, missing)
+        controls = {} if self.form == "decision" else self._controls(list(self.problems.values()))
+        return grader_numbers(key, self.titles[key], self.rows, texts, controls, missing)
+
+    def _controls(self, problems: Sequence[Problem]) -> Mapping[str, Mapping[str, str]]:
+        return (self.suite.caret_controls if self.suite else default_controls)(problems, self.form)
+
+    def _decisions(self) -> Iterator[GraderDecisions]:
+        if self.form != "decision":
+            return
+        profile = profile_named(str(self.manifest.get("profile") or PROFILES[-1]))
+        known = KnownDecisions(
+            self._controls(instructed_problems(list(self.problems.values()), profile)),
+            cache(self._predicate),
+            people_decisions(self.ratings, self.scales),
+        )
+        for key in self._keys():
+            yield grader_decisions(key, self.titles[key], self.rows, known, self.texts)
+
+    def _predicate(self, key: TextKey) -> bool | None:
+        """Return the decision of a problem's predicates about one of the models' texts; None if it has none."""
+        problem = self.problems[key[0]]
+        if self.suite is None or not self.suite.decides(problem):
+            return None
+        return not self.suite.failed_predicates(problem, self.texts[key])
 
     def _people(self) -> Iterator[GraderHumanAgreement]:
         ratings = [row for row in self.ratings if set(row.values) == set(self.scales)]

@@ -11,7 +11,7 @@ from typing import Any
 from caretbench.judging.aggregation import GraderKey, TextKey, TextScores
 from caretbench.judging.agreement import controls_in_order, repeat_spread, separation
 from caretbench.judging.answers import answer_key
-from caretbench.judging.caret_controls import CONTROLS, caret_controls, control_totals
+from caretbench.judging.caret_controls import CONTROLS, control_totals
 from caretbench.metrics.intervals import RESAMPLES, bootstrap_mean
 from caretbench.problem import Judgement, Problem
 from caretbench.reports.estimates import ReportedNumber
@@ -90,15 +90,12 @@ def grader_numbers(
     title: str,
     judgements: Sequence[Judgement],
     texts: Mapping[TextKey, TextScores],
-    problems: Mapping[str, Problem],
+    controls: Mapping[str, Mapping[str, str]],
     missing: int,
 ) -> GraderNumbers:
-    """Return the numbers of one grader of texts at carets, with its ratings of the controls of the run's problems."""
+    """Return the numbers of one grader of texts at carets, with its ratings of ``controls``, by problem and name."""
     rows = [row for row in judgements if (row.grader, row.parameters) == key]
-    answers = {
-        problem: {name: answer_key(text) for name, text in named.items()}
-        for problem, named in caret_controls(list(problems.values())).items()
-    }
+    answers = {problem: {name: answer_key(text) for name, text in named.items()} for problem, named in controls.items()}
     totals = control_totals(answers, {text: scores.total for text, scores in texts.items()})
     reference = totals["reference"]
     numbers = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Literal
 
 from pydantic import Field
 
@@ -98,6 +99,58 @@ class GraderHumanAgreement(ReportValue):
     alpha: float | None
 
 
+class DecisionAgreement(ReportValue):
+    """Agreement of a judge's decisions with known ones. Precision and recall are those of its yes."""
+
+    decisions: int
+    agreement: float | None = None
+    precision: float | None = None
+    recall: float | None = None
+
+
+class ControlDecisions(ReportValue):
+    """Decisions about one control. ``right`` is the share of problems that were decided correctly."""
+
+    expected: Literal["yes", "no"]
+    problems: int
+    right: float
+
+
+class RoundDecisions(ReportValue):
+    """Decisions of one round (repeat): their number, the share of yes, and the agreement with what is known."""
+
+    number: int
+    judged: int
+    unreadable: int
+    yes: float | None
+    known: DecisionAgreement
+    predicate: DecisionAgreement
+    people: DecisionAgreement
+
+
+class GraderDecisions(ReportValue):
+    """Decisions of one grader: about the controls (``known``), and compared with predicates and people.
+
+    ``same`` is the share of pairs of rounds with the same decision about a text, ``alpha`` Krippendorff's between the
+    rounds; ``rounds`` is empty if there was one.
+    """
+
+    grader: str
+    parameters: str
+    title: str
+    controls: Mapping[str, ControlDecisions]
+    known: DecisionAgreement
+    predicate: DecisionAgreement
+    people: DecisionAgreement
+    rounds: tuple[RoundDecisions, ...] = ()
+    same: float | None = None
+    alpha: float | None = None
+    state: State = "unknown"
+    """Verdict by the controls: ``accepted``, ``failed``, ``too_few`` or ``unknown``."""
+    reason: str = ""
+    """Reason for which the grader is not accepted."""
+
+
 class JudgedCriterion(ReportValue):
     """Base class of the scores by one criterion, with the validation by people."""
 
@@ -137,6 +190,8 @@ class CaretScores(JudgedCriterion):
     """Krippendorff's alpha (ordinal) between the graders."""
     alpha_texts: int = 0
     pairs: tuple[GraderPair, ...] = ()
+    decisions: tuple[GraderDecisions, ...] = ()
+    """Decisions of the graders, compared with what is known, if the criterion is answered by yes or no."""
 
     @property
     def maximum(self) -> float:

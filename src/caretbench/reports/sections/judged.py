@@ -8,8 +8,9 @@ from typing import Any
 from caretbench.reports.judged.answer_tables import answer_score_tables
 from caretbench.reports.judged.answers import answer_scores_of, control_warnings, coverage_warnings
 from caretbench.reports.judged.caret_tables import caret_score_tables
-from caretbench.reports.judged.carets import run_caret_scores
-from caretbench.reports.judged.scores import NOT_VALIDATED, AnswerScores, CaretScores
+from caretbench.reports.judged.decision_tables import SOURCES
+from caretbench.reports.judged.decisions import decision_warnings
+from caretbench.reports.judged.scores import NOT_VALIDATED, AnswerScores, CaretScores, DecisionAgreement
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.section import Chart, Line, PageBlock, PagePart, PageSource, Section, SectionPositions
 from caretbench.reports.summary import Summary
@@ -26,12 +27,13 @@ class JudgeScoresSection(Section):
         """Return the scores of every criterion, for carets and for questions."""
         run = source.run
         answers = answer_scores_of(source.answers, missing=run.judgements_missing, people=run.ratings)
-        return {"judged": run_caret_scores(run), "answers": answers}
+        return {"judged": source.caret_scores, "answers": answers}
 
     def warnings(self, summary: Summary) -> Iterator[str]:
         """Yield models with too few values, and graders that did not pass their controls."""
         yield from coverage_warnings(summary.answers)
         yield from control_warnings(summary.answers)
+        yield from decision_warnings(summary.judged)
 
     def notes(self, summary: Summary) -> Iterator[str]:
         """Yield the state of validation of the scores."""
@@ -121,6 +123,22 @@ def _caret_lines(judged: CaretScores) -> Iterator[Line]:
                         "scope": f"control {name}", "metric": f"{judged.criterion}:{metric}", "value": value,
                         "problems": grader.control_problems, "grader": grader.title, "note": judged.validity,
                     }  # fmt: skip
+    yield from _decision_lines(judged)
+
+
+def _decision_lines(judged: CaretScores) -> Iterator[Line]:
+    """Yield the agreement of decisions with what is known."""
+    for grader in judged.decisions:
+        common = {"grader": grader.title, "note": "; ".join(filter(None, (judged.validity, grader.reason)))}
+        for name, control in grader.controls.items():
+            where = {"scope": f"control {name}", "metric": f"{judged.criterion}:right"}
+            yield common | where | {"value": control.right, "problems": control.problems}
+        for field, title in SOURCES.items():
+            agreement: DecisionAgreement = getattr(grader, field)
+            for metric in ("agreement", "precision", "recall"):
+                if (value := getattr(agreement, metric)) is not None:
+                    where = {"scope": f"compared with {title}", "metric": f"{judged.criterion}:{metric}"}
+                    yield common | where | {"value": value}
 
 
 def _answer_lines(answers: AnswerScores) -> Iterator[Line]:

@@ -13,7 +13,7 @@ from caretbench.extraction.policies import Policy
 from caretbench.extraction.policies import policy as find_policy
 from caretbench.files import write_rows
 from caretbench.judging.answers import TextOf
-from caretbench.judging.caret_controls import DEFAULT_CONTROL_PROBLEMS
+from caretbench.judging.caret_controls import DEFAULT_CONTROL_PROBLEMS, ControlTexts
 from caretbench.judging.criteria import criterion as find_criterion
 from caretbench.judging.criterion_choice import CriterionProblems, problems_by_criterion
 from caretbench.models import ClientOpener, ClientOptions, ModelClient, Sampling
@@ -87,6 +87,7 @@ class JudgingPlan:
             )
         self.policy: Policy = find_policy(self.manifest.policy)
         self.text_of: TextOf = suite.judged_text
+        self.controls: ControlTexts = suite.caret_controls
         self.costs: dict[str, Price | None] = {name: config.prices.find(spec) for name, spec in config.judges.items()}
         unpriced = [config.judges[name] for name, price in self.costs.items() if price is None]
         if config.max_cost is not None and unpriced:
@@ -105,7 +106,7 @@ class JudgingPlan:
         config = self.config
         return JudgingSettings(
             self.policy, self.manifest.profile, config.control_problems, config.repeats, config.baselines,
-            self.costs, budget or CostBudget(), self.text_of, progress or Progress(),
+            self.costs, budget or CostBudget(), self.text_of, progress or Progress(), self.controls,
         )  # fmt: skip
 
     def forecast(self, opener: ClientOpener) -> list[dict[str, Any]]:

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from caretbench.extraction.policies import Policy
 from caretbench.judging.answers import TextOf, answer_key, answer_texts, inserted_texts, plain_answer
-from caretbench.judging.caret_controls import DEFAULT_CONTROL_PROBLEMS, caret_controls, control_sample
-from caretbench.judging.criterion_choice import CriterionProblems, problems_by_criterion
+from caretbench.judging.caret_controls import DEFAULT_CONTROL_PROBLEMS, ControlTexts, control_sample, default_controls
+from caretbench.judging.criterion_choice import CriterionProblems, instructed_problems, problems_by_criterion
 from caretbench.judging.question_controls import question_control_sample, question_controls
 from caretbench.problem import Completion, Problem, Profile
 from caretbench.runs.run_folder import RunFolder
@@ -25,26 +25,28 @@ class DistinctText(NamedTuple):
 
 def distinct_texts(
     folder: RunFolder,
-    problems: Sequence[Problem],
+    part: CriterionProblems,
     policy: Policy,
     profile: Profile,
     *,
     control_problems: int = DEFAULT_CONTROL_PROBLEMS,
     baselines: bool = False,
     is_judged: Callable[[Completion], bool] = lambda _completion: True,
+    controls: ControlTexts = default_controls,
 ) -> tuple[list[DistinctText], int]:
     """Return the distinct texts to judge, and the number of completions with them.
 
     Args:
         folder: The run: its completions, and its problems, from which the controls are taken.
-        problems: The problems to judge.
+        part: The problems to judge, and the criterion.
         policy: From raw text to inserted text: the run's.
         profile: The run's.
         control_problems: Number of the run's problems whose controls are judged too; 0 for none.
         baselines: Judge the completions of the baselines too.
         is_judged: Chooses completions, where a criterion asks only about some.
+        controls: Makes the controls: the suite's.
     """
-    chosen = {problem.id: problem for problem in problems}
+    chosen = {problem.id: problem for problem in part.problems}
     left_out = () if baselines else _baselines(folder)
     found: dict[tuple[str, str], DistinctText] = {}
     count = 0
@@ -53,8 +55,10 @@ def distinct_texts(
             count += 1
             found.setdefault((completion.problem_id, answer), DistinctText(chosen[completion.problem_id], text, answer))
     if control_problems:
-        everything = folder.problems() if folder.problems_path.exists() else list(problems)
-        texts = caret_controls(everything)
+        everything = folder.problems() if folder.problems_path.exists() else list(part.problems)
+        if part.criterion.form == "decision":
+            everything = instructed_problems(everything, profile)
+        texts = controls(everything, part.criterion.form)
         for problem in control_sample(everything, control_problems):
             for text in texts[problem.id].values() if problem.id in chosen else ():
                 answer = answer_key(text)
