@@ -155,6 +155,13 @@ def test_a_make_that_finds_nothing_to_do_runs_no_test(said: str, nothing: bool) 
     assert found.fault.startswith("no_tests: ") is nothing
 
 
+def test_what_does_not_compile_runs_once() -> None:
+    engine = Engine(lambda _request: result(Status.COMPILE_ERROR, "a.cpp:1:1: error: expected ';'\n"))
+    found = check_project(engine, PYTEST.model_copy(update={"command": ("make", "test")}))
+    assert found.fault.startswith("does_not_compile: ")
+    assert len(engine.asked) == 1
+
+
 def test_a_test_that_hangs_ends_the_runs_and_is_named() -> None:
     said = "caretbench: a test runs for more than 10 s: tests/test_a.py::test_b[x y]\n"
     engine = Engine(lambda _request: result(Status.TIMEOUT, said, reason="it ran for longer than 300 s"))

@@ -387,6 +387,22 @@ def test_what_tests_execute_is_found_out(workspace_runner: WorkspaceRunner, path
 
 
 @NEEDS_SANDBOX
+def test_a_file_that_does_not_compile_with_marks_is_named_by_the_compiler(workspace_runner: WorkspaceRunner) -> None:
+    if shutil.which("g++", path=walls.PATH) is None:
+        pytest.skip("g++ is not installed")
+    files = {f"{name}.cpp": f"int {name}(int x) {{\n    return x + 1;\n}}\n" for name in ("a", "b", "c", "d")}
+    files["odd.cpp"] = (
+        "#define EITHER(x) if (x) x = 2;\nint odd(int x) {\n    EITHER(x)\n    else x = 3;\n    return x;\n}\n"
+    )
+    files["t.cpp"] = "int a(int); int odd(int); int main() { return a(1) == 2 && odd(0) == 3 ? 0 : 1; }\n"
+    paths = [path for path in files if path != "t.cpp"]
+    reach = look(workspace_runner, files, ("sh", "-c", "g++ -o t *.cpp && ./t"), paths)
+    assert set(reach.unknown_files) == {"odd.cpp"}
+    assert reach.run_count == 2, "not by halves"
+    assert [hit for _, hit in reach.statements["a.cpp"]] == [True]
+
+
+@NEEDS_SANDBOX
 def test_a_file_that_fails_with_marks_is_found_by_halves_and_counts_as_reached(
     workspace_runner: WorkspaceRunner,
 ) -> None:

@@ -126,7 +126,13 @@ def test_comment_distance(text: str, counting: str, expected: int | None) -> Non
         ("lib/__tests__/a.js", "javascript", True),
         ("lib/a.js", "javascript", False),
         ("a/foo_test.cc", "cpp", True),
+        ("src/test_lib_json/main.cpp", "cpp", True),
+        ("net_tests/a.cpp", "cpp", True),
+        ("unit-test/a.cpp", "cpp", True),
+        ("src/latest/a.cpp", "cpp", False),
         ("My.Tests/A.cs", "csharp", True),
+        ("test/Program.cs", "csharp", True),
+        ("Contest/Program.cs", "csharp", False),
     ],
 )
 def test_test_files_by_convention(path: str, language: str, expected: bool) -> None:

@@ -40,6 +40,8 @@ _ROUNDS = 3
 """Maximum number of times that failing tests are excluded: without some tests, others may fail."""
 _EXCLUDABLE = frozenset({"tests_fail", "tests_need_network", "missing_dependency"})
 """Faults that single tests may cause."""
+_NOT_BUILT = ("does_not_compile:", "missing_dependency:")
+"""Faults that are the same in each run."""
 
 
 class ProjectCheck(NamedTuple):
@@ -169,8 +171,10 @@ def _check(
     """Return the check by ``runs`` runs, of which the first may have ended."""
     repeated = _repetitions(request, 2 * runs)
     [first_result] = [first] if first is not None else engine.submit(repeated[:1])
-    if first_result.status is Status.TIMEOUT:  # the others would take as long
-        return ProjectCheck(request, failure_reason(first_result), cpu_s=first_result.cpu_s, wall_s=first_result.wall_s)
+    reason = failure_reason(first_result) if first_result.status is not Status.PASSED else ""
+    # The others would take as long, or compile as little.
+    if first_result.status is Status.TIMEOUT or reason.startswith(_NOT_BUILT):
+        return ProjectCheck(request, reason, cpu_s=first_result.cpu_s, wall_s=first_result.wall_s)
     results = [first_result, *sorted(engine.submit(repeated[1:runs]), key=lambda result: result.id)]
     return _check_of_runs(engine, request, results, repeated[runs:])
 

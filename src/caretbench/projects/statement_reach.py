@@ -9,6 +9,7 @@ is also recorded for each test.
 from __future__ import annotations
 
 import bisect
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -165,9 +166,17 @@ def measure_reach(
     return StatementReach(statements, unknown, by_place, tuple(marks.by_test), probe.runs, probe.cpu_s)
 
 
+def _error_in(path: str) -> re.Pattern[str]:
+    """Return the pattern of a compiler's line that places an error in a file."""
+    name = re.escape(path)
+    before = rf"(?:^|[\s/\"']){name}[:(]\d[^\n]*\berror\b"  # gcc, clang, javac, csc
+    after = rf"\berror\b[^\n]*\n\s*--> (?:[^\n]*/)?{name}:"  # rustc
+    return re.compile(f"{before}|{after}", re.MULTILINE)
+
+
 @dataclass
 class _Probe:
-    """Runner of instrumented tests; if they do not pass, the instrumented files are bisected."""
+    """Runner of instrumented tests; if they do not pass, files that a compiler blames are left out, others bisected."""
 
     engine: WorkspaceEngine
     request: WorkspaceRequest
@@ -202,8 +211,21 @@ class _Probe:
         if len(paths) == 1:
             unknown[paths[0]] = f"the tests do not pass with instrumentation: {result.status.value}"
             return frozenset()
+        culprits = self._blamed_files(result, paths)
+        if culprits:
+            reason = f"the tests do not pass with instrumentation: {result.status.value}"
+            unknown.update(dict.fromkeys(culprits, reason))
+            return self._by_halves([path for path in paths if path not in culprits], unknown)
         half = len(paths) // 2
         return self._by_halves(paths[:half], unknown) | self._by_halves(paths[half:], unknown)
+
+    def _blamed_files(self, result: WorkspaceResult, paths: Sequence[str]) -> tuple[str, ...]:
+        """Return the files in which a compiler found errors; none if these are all, or it named none."""
+        if result.status is not Status.COMPILE_ERROR:
+            return ()
+        output = f"{result.stderr.text}\n{result.stdout.text}"
+        blamed = tuple(path for path in paths if _error_in(path).search(output))
+        return blamed if len(blamed) < len(paths) else ()
 
     def _once(self, paths: Sequence[str], *, by_test: bool = False) -> WorkspaceResult:
         patch = {path: self.marked[path].content for path in paths}
