@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from caretbench import cli
+from caretbench.execution.sandbox import bubblewrap
 from caretbench.files import DataError
 from caretbench.models import ClientOptions, ModelRequest
 from caretbench.problem import Usage
@@ -24,7 +25,10 @@ from caretbench.runs.plans.plan import model_plans
 from caretbench.runs.plans.roles import NamedModel
 from caretbench.runs.run_folder import RunFolder
 from tests.support.fakes import FakeClient, Reply, failure
-from tests.support.instructed import LOOP, instructed_suite, variants
+from tests.support.instructed import LOOP, instructed_suite, is_followed, variants
+from tests.support.rule_judges import between
+
+needs_sandbox = pytest.mark.skipif(bubblewrap.find_bubblewrap() is None, reason="bubblewrap is not installed")
 
 PRICES = '[models."fake/*"]\ninput_per_million = 1000\noutput_per_million = 1000\n'
 
@@ -247,3 +251,48 @@ def test_a_failure_names_the_mode(tmp_path: Path, models: Models) -> None:
     assert done.exit_code == 1
     assert "m (instruction none): 2 of 4 answers are missing" in done.stderr
     assert "m (instruction shown): 2 of 4 answers" not in done.stderr
+
+
+# --- with a judge -----------------------------------------------------------------------------------------------
+
+
+@needs_sandbox
+def test_a_run_scores_its_modes_before_the_judge_decides_about_what_passed(tmp_path: Path, models: Models) -> None:
+    judged: list[str] = []
+
+    def reply(request: ModelRequest, sample: int) -> Reply:
+        text = prompt_text(request.prompt)
+        if "INSERTED CODE" not in text:
+            answer = models.follow(request, sample)
+            return "    return 0\n" if request.id.startswith("f00") else answer
+        judged.append(between(text, "INSERTED CODE"))
+        decision = is_followed(between(text, "INSTRUCTION"), judged[-1])
+        return f"[JUDGMENT]{'yes' if decision else 'no'}[/JUDGMENT]"
+
+    models.reply = reply
+    folder = RunFolder(tmp_path / "run")
+    prices = tmp_path / "prices.toml"
+    prices.write_text(PRICES)
+    arguments = (
+        "instructed", "-m", "m=fake/a", "-m", "grader=fake/j", "--prompt", "chat", "--instruction", "shown,none",
+        "--no-html", "-o", folder.path,
+    )  # fmt: skip
+    forecast = json.loads(run(*arguments, "--prices", prices, "--dry-run", "--json").stdout)
+    assert [row["instruction"] for row in forecast["models"]] == [None, "none@1"]
+    assert forecast["graders"][0]["to_ask"] == 2 * 48 + 3 * 48  # all answers as if they passed, and the controls
+    assert models.asked == []
+    done = run(*arguments, "--json")
+    assert done.exit_code == 0, done.stderr
+    assert "    return 0\n" not in judged  # it did not pass
+    run_tables = {table["name"]: table for table in json.loads(done.stdout)["suite_tables"]}
+    first, second = (
+        dict(zip(run_tables["effects"]["columns"], row, strict=True)) for row in run_tables["effects"]["rows"]
+    )
+    assert (first["Measure"], first["Difference (points)"].partition("\n")[0]) == ("By predicate", "+47.9")
+    assert (second["Measure"], second["Difference (points)"].partition("\n")[0]) == ("By judge", "+50.0")
+    assert {row["Verdict"] for row in (first, second)} == {"better shown"}
+    [scores] = json.loads(done.stdout)["judged"]
+    values = {column["title"]: column["overall"]["scores"]["total"]["value"] for column in scores["columns"]}
+    assert values["m (instruction shown)"] == 1.0
+    assert values["m (instruction none)"] == 0.5
+    assert scores["decisions"][0]["predicate"]["agreement"] == 1.0

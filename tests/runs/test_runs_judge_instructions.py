@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from caretbench import cli
-from caretbench.files import write_rows
+from caretbench.files import read_rows, write_rows
 from caretbench.problem import Completion, Score
 from caretbench.reports.judged.carets import folder_caret_scores
 from caretbench.reports.run_summary import load_run_folder, summarise_run
@@ -272,6 +272,25 @@ def test_the_report_has_the_tables_and_suites_the_values(folder: RunFolder) -> N
     }
     assert found["compared with predicates", "c3-instruction@1:agreement"] == 1.0
     assert found["control other-variant", "c3-instruction@1:right"] == 1.0
+
+
+def test_people_see_instruction_and_reference(folder: RunFolder, tmp_path: Path) -> None:
+    sheet = tmp_path / "sheet.jsonl"
+    done = CliRunner().invoke(cli.app, ["judge", str(folder.path), "--rating-sheet", str(sheet), "--sheet-size", "5"])
+    assert done.exit_code == 0, done.exception
+    rows = list(read_rows(sheet, HumanRating))
+    problems = {problem.id: problem for problem in folder.problems()}
+    assert len(rows) == 5
+    for row in rows:
+        assert row.values == {"follows": None}
+        assert (row.instruction, row.reference) == (
+            problems[row.problem_id].caret.instruction, problems[row.problem_id].reference,
+        )  # fmt: skip
+
+
+def test_a_problem_is_shown_with_its_instruction(suite: Suite) -> None:
+    done = CliRunner().invoke(cli.app, ["show", "instructed", "f00/loop"])
+    assert f"--- instruction (shown) ---\n{LOOP}\n" in done.stdout
 
 
 # --- forecast, budget, local judges -----------------------------------------------------------------------------

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import resources
+
+import polars as pl
 
 import caretbench.judging.criteria as criteria_module
 import caretbench.suites
@@ -21,7 +23,8 @@ from caretbench.problem import (
 )
 from caretbench.suites import load_suite, register
 from caretbench.suites.base import Suite
-from caretbench.suites.suite_types import Measurement, ProblemSet
+from caretbench.suites.instruction_effects import effect_table, instruction_effects
+from caretbench.suites.suite_types import Measurement, ProblemSet, Table
 
 LOOP, SUM = "Use a for loop.", "Use the built-in function sum."
 FUNCTIONS = 24
@@ -93,6 +96,13 @@ class Instructed(Suite):
     def failed_predicates(self, problem: Problem, text: str) -> Sequence[str]:
         """The construct that is missing."""
         return () if is_followed(problem.caret.instruction or "", text) else ("it does not use what it should",)
+
+    def result_tables(self, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> tuple[Table, ...]:
+        """What the instruction changes, by predicate and by judge."""
+        del problems
+        measures = {"followed": "By predicate", "judged": "By judge"}
+        effects = instruction_effects(results, measures, seed)
+        return (effect_table(effects, "effects", "Effect of the instruction"),) if effects else ()
 
 
 @contextmanager

@@ -38,6 +38,9 @@ def show(
     print_line(f"{problem.id}    {', '.join(f'{name}={problem.label(name)}' for name in problem.labels)}")
     print_line(f"source: {problem.provenance.source} {problem.provenance.revision or ''}".rstrip())
     if isinstance(problem.shown, Caret):
+        if problem.shown.instruction:
+            print_line("\n--- instruction (shown) ---")
+            print_line(problem.shown.instruction)
         print_line("\n--- prefix (shown) ---")
         print_line(problem.shown.prefix)
         print_line("--- reference ---")

@@ -29,7 +29,8 @@ class HumanRating(Row):
     """One person's rating of one text; a row whose ``values`` are not all numbers is still to be filled in.
 
     The texts are for the person to read; the hash ``answer`` identifies the rated text. Of an answer to a question
-    that is what was shown (``question``), the ``reference``, and the answer as ``completion``.
+    that is what was shown (``question``), the ``reference``, and the answer as ``completion``; of a caret with an
+    instruction also that and the ``reference``.
     """
 
     problem_id: str
@@ -42,6 +43,7 @@ class HumanRating(Row):
     suffix: str = ""
     question: str = ""
     reference: str = ""
+    instruction: str = Field(default="", exclude_if=lambda text: not text)
 
     @property
     def total(self) -> float | None:
@@ -110,7 +112,10 @@ def rating_sheet(subjects: Iterable[DistinctText], scores: Sequence[str], per_la
 def _shown(problem: Problem) -> dict[str, str]:
     shown = problem.shown
     if isinstance(shown, Caret):
-        return {"language": shown.language, "prefix": shown.prefix, "suffix": shown.suffix}
+        texts = {"language": shown.language, "prefix": shown.prefix, "suffix": shown.suffix}
+        if shown.instruction:
+            texts |= {"instruction": shown.instruction, "reference": problem.reference}
+        return texts
     language = problem.label("language") if "language" in problem.labels else ""
     return {"language": language, "question": question_text(shown), "reference": problem.reference}
 
