@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from caretbench.cli.common import AsJson, Data, SuiteName, print_line
+
+if TYPE_CHECKING:
+    from caretbench.problem import Caret, Problem
 
 
 def show(
@@ -38,15 +41,7 @@ def show(
     print_line(f"{problem.id}    {', '.join(f'{name}={problem.label(name)}' for name in problem.labels)}")
     print_line(f"source: {problem.provenance.source} {problem.provenance.revision or ''}".rstrip())
     if isinstance(problem.shown, Caret):
-        if problem.shown.instruction:
-            print_line("\n--- instruction (shown) ---")
-            print_line(problem.shown.instruction)
-        print_line("\n--- prefix (shown) ---")
-        print_line(problem.shown.prefix)
-        print_line("--- reference ---")
-        print_line(problem.reference)
-        print_line("--- suffix (shown) ---")
-        print_line(problem.shown.suffix)
+        _print_caret(problem, problem.shown)
     if isinstance(problem.shown, Question):
         for message in problem.shown.messages:
             print_line(f"\n--- {message.role} message (shown as released) ---")
@@ -72,3 +67,15 @@ def show(
     print_line("--- checks ---")
     for check in problem.checks:
         print_line(check.model_dump_json())
+
+
+def _print_caret(problem: Problem, caret: Caret) -> None:
+    if caret.instruction:
+        print_line("\n--- instruction (shown) ---")
+        print_line(caret.instruction)
+    print_line("\n--- prefix (shown) ---")
+    print_line(caret.prefix)
+    print_line("--- reference ---")
+    print_line(problem.reference)
+    print_line("--- suffix (shown) ---")
+    print_line(caret.suffix)
