@@ -93,6 +93,19 @@ def test_setup_copies_debians_jars_with_what_they_need(tmp_path: Path, repositor
     assert setup_command(snapshot(tmp_path / "d", files), ["java"]) is None
 
 
+def test_an_artefact_that_has_moved_is_followed(tmp_path: Path, repository: Path) -> None:
+    core = install(repository, "org.mockito", "mockito-core")
+    moved = repository / "org/mockito/mockito-all/debian/mockito-all-debian.pom"
+    moved.parent.mkdir(parents=True)
+    place = "<groupId>org.mockito</groupId><artifactId>mockito-core</artifactId>"
+    moved.write_text(
+        f"<project><artifactId>mockito-all</artifactId><distributionManagement><relocation>{place}</relocation>"
+        "</distributionManagement></project>"
+    )
+    files = {"pom.xml": pom(dependency("org.mockito", "mockito-all")), TEST: JUNIT}
+    assert setup_command(snapshot(tmp_path / "a", files), ["java"]) == f"mkdir -p .deps && cp -L {core} .deps"
+
+
 def test_missing_packages_are_named_with_their_artefacts_and_debians_packages(tmp_path: Path, repository: Path) -> None:
     errors = "\n".join(
         f"src/test/java/a/ATest.java:{n}: error: package {name} does not exist\nimport {name}.X;\n^"
@@ -125,10 +138,11 @@ def test_all_that_debian_has_is_offered_at_once_and_junit_by_its_bundle(tmp_path
 
 
 def test_packages_of_debian_follow_from_names_and_a_table() -> None:
-    known = {"libmockito-java", "ant", "libyaml-snake-java", "libxmlunit-java"}
+    known = {"libmockito-java", "ant", "libyaml-snake-java", "libxmlunit-java", "libjson-java", "libjsonpath-java"}
     rows = [
         ("org.mockito:mockito-core", "libmockito-java"), ("org.apache.ant:ant", "ant"),
         ("org.yaml:snakeyaml", "libyaml-snake-java"), ("org.xmlunit:xmlunit-core", "libxmlunit-java"), ("a:b", None),
+        ("com.jayway.jsonpath:json-path", "libjsonpath-java"), ("org.rare:json-tool", None),
     ]  # fmt: skip
     for artefact, package in rows:
         assert debian_package(Artefact(*artefact.split(":")), known) == package

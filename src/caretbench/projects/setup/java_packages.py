@@ -143,7 +143,13 @@ def _collect(artefact: Artefact, jars: dict[Path, None], seen: set[Artefact]) ->
         jars[found.resolve()] = None
     pom = found.with_suffix(".pom")
     root = _parsed(pom.read_text("utf-8", "replace")) if pom.is_file() else None
-    for one in root.iterfind("dependencies/dependency") if root is not None else ():
+    if root is None:
+        return True
+    moved = root.find("distributionManagement/relocation")
+    if moved is not None:
+        parts = (_text(moved, "groupId") or artefact.group, _text(moved, "artifactId") or artefact.name)
+        return _collect(Artefact(*parts), jars, seen)
+    for one in root.iterfind("dependencies/dependency"):
         if _text(one, "scope") in ("", "compile", "runtime") and _text(one, "optional") != "true":
             _collect(Artefact(_text(one, "groupId"), _text(one, "artifactId")), jars, seen)
     return True
@@ -235,6 +241,8 @@ def debian_package(artefact: Artefact, available: Collection[str]) -> str | None
     """Return the Debian package of an artefact by the table, else by its name; None if there is none."""
     table: Mapping[str, str] = read_packaged_toml("caretbench.projects.setup", "debian_java.toml")["packages"]
     listed = (package for pattern, package in table.items() if fnmatch.fnmatchcase(str(artefact), pattern))
+    joined = artefact.name.replace("-", "")
     shorter = artefact.name.rpartition("-")[0]
-    names = (*listed, f"lib{artefact.name}-java", artefact.name, f"lib{shorter}-java", shorter)
+    of_group = (f"lib{shorter}-java", shorter) if shorter in artefact.group.split(".") else ()
+    names = (*listed, f"lib{artefact.name}-java", artefact.name, f"lib{joined}-java", *of_group)
     return next((name for name in names if name in available), None)
