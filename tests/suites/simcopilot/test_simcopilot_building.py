@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +15,7 @@ import pytest
 import caretbench
 from caretbench.errors import DataError
 from caretbench.execution.execution_types import Status
+from caretbench.execution.workspaces.project_tools import is_installed
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.projects.answer_requests import check_request
 from caretbench.projects.reference_runs import run_checks
@@ -246,7 +246,42 @@ mod tests {
     }
 }
 """
+_CSHARP = """\
+public static class Shop {
+    public static int Total(int[] orders, int limit) {
+        int found = 0;
+        foreach (var order in orders) {
+            if (order > limit) {
+                found += order * 9 / 10;
+            } else {
+                found += order;
+            }
+        }
+        return found;
+    }
+}
+"""
+_CSC = """\
+[[checks]]
+command = '''dotnet exec "$DOTNET_ROOT"/sdk/*/Roslyn/bincore/csc.dll -nologo -out:shop.dll \
+$(printf -- '-r:%s ' "$DOTNET_ROOT"/packs/Microsoft.NETCore.App.Ref/*/ref/*/*.dll) Shop.cs test/Program.cs \
+&& dotnet exec --runtimeconfig shop.json shop.dll'''
+"""
+_RUNTIME = """\
+{"runtimeOptions": {"framework": {"name": "Microsoft.NETCore.App", "version": "3.1.0"}, "rollForward": "Major"}}
+"""
 _RUN = {
+    "a C# program": (
+        {
+            "Shop.cs": _CSHARP,
+            "shop.json": _RUNTIME,
+            "caretbench.toml": _CSC,
+            "test/Program.cs": "class Program { static int Main() => "
+            "Shop.Total(new[] { 10, 200, 30 }, 100) == 220 ? 0 : 1; }\n",
+        },
+        ("dotnet",),
+        0,
+    ),
     "cargo test": (
         {"Cargo.toml": '[package]\nname = "shop"\nversion = "0.1.0"\nedition = "2021"\n', "src/lib.rs": _RUST},
         ("cargo", "rustc"),
@@ -270,7 +305,7 @@ _RUN = {
 @pytest.mark.parametrize("kind", _RUN)
 def test_projects_of_other_kinds_become_tasks(engine: WorkspaceExecutor, tmp_path: Path, kind: str) -> None:
     files, tools, tests = _RUN[kind]
-    lacking = [tool for tool in tools if shutil.which(tool) is None]
+    lacking = [tool for tool in tools if not is_installed(tool)]
     if lacking:
         pytest.skip(f"no {lacking[0]} here")
     root = written(tmp_path / "shop", files)
