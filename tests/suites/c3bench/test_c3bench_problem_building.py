@@ -13,7 +13,7 @@ from caretbench.problem import InlineSplice, Problem, Provenance
 from caretbench.suites.c3bench.checked_functions import CheckedFunction, read_functions
 from caretbench.suites.c3bench.implementations.equivalents import equivalent_contexts
 from caretbench.suites.c3bench.predicates import failed_predicates
-from caretbench.suites.c3bench.problem_building import implementation_problems, scale_problem
+from caretbench.suites.c3bench.problem_building import JUDGED, implementation_problems, scale_problem
 from caretbench.suites.c3bench.scale.scale_instructions import stated_specification
 from caretbench.suites.c3bench.scale.scale_middles import scale_middles
 
@@ -50,6 +50,12 @@ def test_implementations_of_a_context_differ_in_instruction_and_reference_alone(
         assert isinstance(one.splice, InlineSplice)
         assert "check(largest)" in one.splice.after
         assert TEST not in one.caret.suffix
+
+
+def test_a_judge_is_asked_about_implementations_and_not_about_scale() -> None:
+    assert all(JUDGED in one.checks for one in problems())
+    [middle, *_] = scale_middles(TEXT, "python")
+    assert JUDGED not in scale_problem("ours", TEXT, middle, OURS).checks
 
 
 def test_an_answer_to_one_instruction_fails_under_another() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from caretbench.files import sha256_text
-from caretbench.problem import Caret, InlineSplice, PredicateCheck, Problem, ProgramCheck, Provenance
+from caretbench.problem import Caret, CriterionCheck, InlineSplice, PredicateCheck, Problem, ProgramCheck, Provenance
 from caretbench.suites.c3bench.checked_functions import CheckedFunction
 from caretbench.suites.c3bench.implementations.equivalents import EquivalentContext
 from caretbench.suites.c3bench.scale.scale_instructions import scale_instructions
@@ -15,6 +15,9 @@ from caretbench.suites.c3bench.scale.scale_middles import ScaleMiddle
 SUITE = "c3bench"
 FEATURES_PREDICATE = "features"
 SCALE_PREDICATE = "scale"
+
+JUDGED = CriterionCheck(name="c3-instruction", maximum=1.0)
+"""Judged criterion of problems about the implementation, next to their predicates or in their place."""
 
 TextT = TypeVar("TextT")
 
@@ -36,7 +39,7 @@ def implementation_problems(function: CheckedFunction, context: EquivalentContex
                 ),
                 splice=InlineSplice(before=prefix, after=tests),
                 reference=one.text,
-                checks=(ProgramCheck(), PredicateCheck(name=FEATURES_PREDICATE, arguments=rule)),
+                checks=(ProgramCheck(), PredicateCheck(name=FEATURES_PREDICATE, arguments=rule), JUDGED),
                 labels={"task": "icc", "language": "python", "category": one.category, "rewrite": one.rewrite},
                 cluster=function.id,
                 overlap_group=f"{function.id}/{context.start}-{context.end}",

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from caretbench.problem import Caret, Check, Label, PredicateCheck, Problem, ProgramCheck
-from caretbench.suites.c3bench.problem_building import FEATURES_PREDICATE, SUITE
+from caretbench.suites.c3bench.problem_building import FEATURES_PREDICATE, JUDGED, SUITE
 from caretbench.suites.c3bench.variants.code_context import CodeContext, Variant
 
 
 def variant_problems(contexts: Mapping[str, CodeContext], variants: Sequence[Variant]) -> list[Problem]:
     """Return a problem for each kept variant; those of a context show the same text under different instructions.
 
-    Answers are run with the tests. A variant with a predicate has it as a second check.
+    Answers are run with the tests. A variant with a predicate has it as a second check; all have the judge's criterion.
     """
     return [_problem(contexts[one.context], one) for one in variants]
 
@@ -22,6 +22,7 @@ def _problem(context: CodeContext, one: Variant) -> Problem:
     if one.rule is not None:
         arguments = {"requires": list(one.rule.requires), "forbids": list(one.rule.forbids)}
         checks += (PredicateCheck(name=FEATURES_PREDICATE, arguments=arguments),)
+    checks += (JUDGED,)
     labels: dict[str, Label] = {
         "task": "icc", "language": context.language, "category": one.category, "origin": one.origin,
     }  # fmt: skip
