@@ -381,6 +381,15 @@ def test_result_files_are_bounded_together(workspace_runner: WorkspaceRunner, pr
     assert sum(not file.problem for file in few.files) == 4
 
 
+def test_a_report_of_many_tests_is_read(workspace_runner: WorkspaceRunner, project: Snapshot) -> None:
+    write = """
+        rows = "".join(f'<testcase classname="{"deep." * 20}Tests" name="test[{n}]"/>' for n in range(40_000))
+        open("r.xml", "w").write(f"<testsuites><testsuite>{rows}</testsuite></testsuites>")
+    """
+    result = python(workspace_runner, project, write, junit=("r.xml",))
+    assert (result.status, result.test_counts.passed) == (Status.PASSED, 40_000)
+
+
 def test_a_maze_is_left_in_time(workspace_runner: WorkspaceRunner, project: Snapshot) -> None:
     left = """
         import os

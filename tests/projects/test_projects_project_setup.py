@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -66,7 +67,7 @@ def package(scripts: Mapping[str, str], dev: Mapping[str, str] | None = None) ->
         (
             {"test-requirements.txt": "-r base.txt\n# more\nflake8<4\npytest>=5,<6 ; python_version >= '3'\n",
              "base.txt": "x[all]>=1  # why\npytest-mock<3\n", "requirements-dev.txt": "no\n"},
-            ("x[all]>=1", "pytest-mock<3", "pytest<8 ; python_version >= '3'"),
+            ("x[all]>=1", "pytest-mock<3", "pytest>=5,<6 ; python_version >= '3'"),
         ),
         ({"requirements.txt": "x @ https://x\n", "requirements-dev.txt": "y\n"}, ("-r requirements.txt", "y")),
 
@@ -108,7 +109,7 @@ def test_who_asks_for_its_own_version_is_installed(tmp_path: Path) -> None:
     files = {"setup.py": "", "a.py": "import importlib.metadata\n", "requirements.txt": "x\n"}
     command = setup_command(snapshot(tmp_path, files), ["python"])
     assert command is not None
-    assert command.endswith(" --target .deps --no-deps . || true; }")
+    assert command.endswith(" --no-deps . && mkdir -p .deps && cp -r /tmp/caretbench-packages/. .deps/ || true; }")
     assert import_folders(snapshot(tmp_path / "flat", {"a.py": "", ".deps/a.py": ""})) == (".", ".deps")
 
 
@@ -117,14 +118,14 @@ def test_what_builds_write_is_placed_next_to_the_sources(tmp_path: Path) -> None
              "tests/test_a.py": "import pytest\n"}  # fmt: skip
     command = setup_command(snapshot(tmp_path, files), ["python"])
     assert command is not None
-    assert command.endswith("; if [ -d .deps/pack ]; then cp -rn .deps/pack/. pack; fi; }")
+    assert command.endswith("; if [ -d .deps/pack ]; then cp -rn .deps/pack/. pack || true; fi; }")
     alone = setup_command(snapshot(tmp_path / "alone", {**files, "tests/test_a.py": "import unittest\n"}), ["python"])
     assert alone is not None
     assert alone == command.partition(" && ")[2], "it needs no package, and is installed all the same"
     files["setup.py"] = "setup(entry_points={'console_scripts': ['pack = pack:main']})"
     scripts = setup_command(snapshot(tmp_path / "scripts", files), ["python"])
     assert scripts is not None
-    assert scripts.endswith("--no-deps . || true; }")
+    assert scripts.endswith("--no-deps . && mkdir -p .deps && cp -r /tmp/caretbench-packages/. .deps/ || true; }")
 
 
 def test_of_a_namespace_only_the_projects_own_packages_get_what_builds_write(tmp_path: Path) -> None:
@@ -132,14 +133,34 @@ def test_of_a_namespace_only_the_projects_own_packages_get_what_builds_write(tmp
              "src/room/shop/__init__.py": "", "src/room/shop/more/a.py": "", "src/room/alone.py": ""}  # fmt: skip
     command = setup_command(snapshot(tmp_path, files), ["python"])
     assert command is not None
-    assert re.findall(r"cp -rn (\S+)/\. (\S+);", command) == [
+    assert re.findall(r"cp -rn (\S+)/\. (\S+) ", command) == [
         (".deps/room", "src/room"),
         (".deps/room/shop", "src/room/shop"),
     ]
     del files["src/room/alone.py"]
     command = setup_command(snapshot(tmp_path / "other", files), ["python"])
     assert command is not None
-    assert re.findall(r"cp -rn (\S+)/\. (\S+);", command) == [(".deps/room/shop", "src/room/shop")]
+    assert re.findall(r"cp -rn (\S+)/\. (\S+) ", command) == [(".deps/room/shop", "src/room/shop")]
+
+
+def test_a_project_is_installed_next_to_the_folders_of_its_dependencies(tmp_path: Path) -> None:
+    pip = tmp_path / "python3"  # puts a script and a part of a namespace where it is told to
+    pip.write_text('#!/bin/sh\nmkdir -p "$6/bin" "$6/room"\ntouch "$6/bin/shop" "$6/room/shop.py"\n')
+    pip.chmod(0o755)
+    for name in ("bin/pytest", "room/event.py"):
+        (tmp_path / ".deps" / name).parent.mkdir(parents=True)
+        (tmp_path / ".deps" / name).touch()
+    line = python_packages.added_installation("--no-deps .").replace("/tmp/", f"{tmp_path}/")
+    subprocess.run(["/bin/sh", "-c", line], cwd=tmp_path, check=True, env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
+    found = {str(path.relative_to(tmp_path / ".deps")) for path in (tmp_path / ".deps").rglob("*") if path.is_file()}
+    assert found == {"bin/pytest", "bin/shop", "room/event.py", "room/shop.py"}
+
+
+def test_an_old_pytest_that_the_project_pins_does_not_rewrite_assertions(tmp_path: Path) -> None:
+    files = {"tests/test_a.py": "import pytest\n", ".deps/pytest/__init__.py": ""}
+    for version, added in (("5.4.3", " --assert=plain"), ("8.4.2", "")):
+        installed = {**files, f".deps/pytest-{version}.dist-info/METADATA": ""}
+        assert pytest_options(snapshot(tmp_path / version, installed)) == added
 
 
 def test_hooks_that_a_newer_pytest_refuses_get_an_older_one(tmp_path: Path) -> None:
@@ -310,7 +331,7 @@ def test_advice_is_given_where_packages_are_missing_only(tmp_path: Path) -> None
 def test_a_package_that_is_named_nowhere_is_named_with_the_option_that_adds_it(fault: str, tmp_path: Path) -> None:
     project = snapshot(tmp_path, {"conftest.py": "", "requirements.txt": "x\n"})
     pip = "python3 -m pip install --no-compile --target .deps"
-    added = f"{pip} x pytest && {pip} PyYAML"
+    added = f"{pip} PyYAML x pytest"
     hint = f"missing: yaml; --setup '{added}' installs what contains it"
     for setup in (None, f"{pip} x pytest"):
         assert with_setup_hint({"pytest": fault}, project, ["python"], (), setup).endswith(hint)

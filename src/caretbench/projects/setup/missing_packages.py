@@ -9,16 +9,20 @@ from functools import cache
 from typing import Final
 
 from caretbench.files import read_packaged_toml
-from caretbench.projects.setup.python_packages import PACKAGES_FOLDER
+from caretbench.projects.setup.python_packages import INSTALLATION
 
 _MISSING: Final = re.compile(r"(?:No module named '?|missing_dependency: )([\w.]+)")
 
 
 def added_packages_command(setup: str | None, modules: Iterable[str]) -> str:
-    """Return a setup command that also installs the packages of missing modules."""
-    names = sorted({distribution_of(module) for module in modules})
-    pip = f"python3 -m pip install --no-compile --target {PACKAGES_FOLDER} {shlex.join(names)}"
-    return f"{setup} && {pip}" if setup else pip
+    """Return a setup command that also installs the packages of missing modules.
+
+    They join the packages of a command that begins with an installation, since pip leaves out folders that exist.
+    """
+    names = shlex.join(sorted({distribution_of(module) for module in modules}))
+    if setup is None or setup.startswith(f"{INSTALLATION} "):
+        return f"{INSTALLATION} {names}{(setup or INSTALLATION).removeprefix(INSTALLATION)}"
+    return f"{setup} && {INSTALLATION} {names}"
 
 
 def missing_modules(message: str) -> tuple[str, ...]:

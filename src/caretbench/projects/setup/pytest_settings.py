@@ -26,6 +26,8 @@ _OWN_FILES: Final = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini")
 """Files that are pytest's alone, and so count even if they are empty, in pytest's order."""
 _SHARED_FILES: Final = (("tox.ini", "pytest"), ("setup.cfg", "tool:pytest"))
 _INSTALLED: Final = re.compile(r"(?:(.*)/)?[^/]+\.dist-info/(?:RECORD|METADATA)")
+_OLD_PYTEST: Final = re.compile(rf"{re.escape(PACKAGES_FOLDER)}/pytest-[0-6]\.[^/]*\.dist-info/METADATA")
+"""Installed pytest that cannot rewrite assertions of the Python of today; everything else of it runs."""
 
 
 def pytest_settings(snapshot: Snapshot) -> Mapping[str, object]:
@@ -47,10 +49,14 @@ def _section(snapshot: Snapshot, path: str, section: str) -> Mapping[str, object
 
 
 def pytest_options(snapshot: Snapshot) -> str:
-    """Return options that remove those of missing plugins from the project's settings; "" if there are none."""
+    """Return options that remove those of missing plugins from the project's settings; "" if there are none.
+
+    A version before 7 also does not rewrite assertions.
+    """
     settings = pytest_settings(snapshot)
     given = settings.get("addopts")
-    options = " -o required_plugins=" if settings.get("required_plugins") else ""
+    options = " --assert=plain" if any(map(_OLD_PYTEST.fullmatch, snapshot.entries)) else ""
+    options += " -o required_plugins=" if settings.get("required_plugins") else ""
     try:
         words = strings(given) if isinstance(given, list) else shlex.split(str(given or ""))
     except ValueError:

@@ -22,6 +22,8 @@ from caretbench.projects.setup.requirement_files import expanded_requirements, r
 
 PACKAGES_FOLDER: Final = ".deps"
 """Folder of the project into which a setup installs Python packages; it is on the import path and never mined."""
+INSTALLATION: Final = f"python3 -m pip install --no-compile --target {PACKAGES_FOLDER}"
+"""Command that installs the packages that follow."""
 _GROUPS: Final[tuple[str, ...]] = ("test", "tests", "testing", "pytest", "unittest")
 _ELSE_GROUPS: Final[tuple[str, ...]] = ("dev", "develop", "development")
 """Names of dependency groups that are used if no group is named after tests."""
@@ -137,12 +139,21 @@ def install_command(snapshot: Snapshot, runner: str | None = None) -> str | None
     """Return the command that installs the :func:`requirements`, and the project if need be; None if nothing is."""
     needed = requirements(snapshot, runner)
     words = [part for one in needed for part in (one.split(" ", 1) if one.startswith("-r ") else [one])]
-    pip = f"python3 -m pip install --no-compile --target {PACKAGES_FOLDER}"
-    packages = f"{pip} {shlex.join(words)}" if words else ""
-    return " && ".join(filter(None, (packages, _own_installation(snapshot, pip)))) or None
+    packages = f"{INSTALLATION} {shlex.join(words)}" if words else ""
+    return " && ".join(filter(None, (packages, _own_installation(snapshot)))) or None
 
 
-def _own_installation(snapshot: Snapshot, pip: str) -> str:
+def added_installation(arguments: str) -> str:
+    """Return a command that installs packages next to those that are there.
+
+    pip itself leaves out each folder that exists: a namespace of several distributions, or that of scripts.
+    """
+    place = "/tmp/caretbench-packages"  # noqa: S108  a path inside the sandbox
+    merge = f"mkdir -p {PACKAGES_FOLDER} && cp -r {place}/. {PACKAGES_FOLDER}/"
+    return f"{INSTALLATION.replace(PACKAGES_FOLDER, place)} {arguments} && {merge}"
+
+
+def _own_installation(snapshot: Snapshot) -> str:
     """Return the command that installs the project itself, if its tests may need that; "" if not.
 
     They do if it queries its own version, or has scripts or entry points. Compiled modules, and other files that its
@@ -156,11 +167,12 @@ def _own_installation(snapshot: Snapshot, pip: str) -> str:
     if not (asks or written or _ENTRY_POINTS.search(settings)):
         return ""
     copies = [
-        f"if [ -d {PACKAGES_FOLDER}/{name} ]; then cp -rn {PACKAGES_FOLDER}/{name}/. {folder}; fi"
+        f"if [ -d {PACKAGES_FOLDER}/{name} ]; then cp -rn {PACKAGES_FOLDER}/{name}/. {folder} || true; fi"
         for folder, name in (_package_folders(snapshot) if written else ())
     ]
     # Snapshots have no git history to derive the version from. A project that cannot be built is tested as it is.
-    steps = "; ".join([f"SETUPTOOLS_SCM_PRETEND_VERSION=0.1 {pip} --no-deps . || true", *copies])
+    built = f"SETUPTOOLS_SCM_PRETEND_VERSION=0.1 {added_installation('--no-deps .')} || true"
+    steps = "; ".join([built, *copies])
     return f"{{ {steps}; }}"
 
 

@@ -19,10 +19,6 @@ _ELSE_FILES: Final = re.compile(
 """Requirements files that are used if none is named after tests."""
 _REQUIREMENT: Final = re.compile(r"[A-Za-z0-9][\w.-]*\s*(?:\[[^\]]*\])?[^@\\-]*(?:;.*)?")
 """Line of a requirements file without options, addresses and continuation."""
-_OLD_PYTEST: Final = re.compile(r"^pytest\b(?![-_.\[])[^;]*?(?:<=?|==|~=)\s*[0-6](?:\.[^;]*)?", re.IGNORECASE)
-"""Requirement that excludes the versions of pytest that run under the Python of today, 7 and newer."""
-_OLDEST_PYTEST: Final = "pytest<8"
-"""Requirement in its place: plugins and hooks of that time run under the oldest of these."""
 
 
 def requirement_files(snapshot: Snapshot) -> tuple[str, ...]:
@@ -46,7 +42,7 @@ def expanded_requirements(snapshot: Snapshot, requirements: Iterable[str]) -> tu
             found += _in_file(snapshot, path) if path in snapshot.entries else []
         elif "{" not in requirement:
             found.append(requirement)
-    return tuple(_OLD_PYTEST.sub(_OLDEST_PYTEST, one) for one in found)
+    return tuple(found)
 
 
 def _in_file(snapshot: Snapshot, path: str) -> list[str]:
