@@ -66,6 +66,13 @@ def test_histories_environments_and_what_builds_leave_are_not_taken(project: Pat
     assert taken(project, tmp_path / "store", "notes").files == {"a.py"}
 
 
+def test_a_module_that_is_called_build_is_taken(project: Path, tmp_path: Path) -> None:
+    for path in ("build/pom.xml", "dist/x.js"):
+        (project / path).parent.mkdir()
+        (project / path).write_text("<project/>")
+    assert taken(project, tmp_path / "store").files == {"a.py", "build/pom.xml"}
+
+
 def test_what_tests_may_need_is_taken_and_not_mined(project: Path, tmp_path: Path) -> None:
     for path in ("node_modules/x/a.py", "vendor/a.py", "api_pb2.py", "tools/a.py", "tests/test_a.py"):
         (project / path).parent.mkdir(parents=True, exist_ok=True)

@@ -58,7 +58,7 @@ def store_project(root: Path, store: SnapshotStore, ignore: Collection[str] = ()
         raise DataError(f"{root}: no such folder")
     if not root.is_dir():
         raise DataError(f"{root}: a file; give the folder of a project")
-    patterns = (*IGNORED, SETTINGS_FILE, *project_rules().snapshot.ignored, *ignore)
+    patterns = (*IGNORED, SETTINGS_FILE, *_output_patterns(root), *ignore)
     left_out = dict(_unfit(root, patterns))
     exact = tuple("/" + glob.escape(path) for path in left_out)
     snapshot = store.add(root, ignore=(*patterns, *exact))
@@ -66,6 +66,16 @@ def store_project(root: Path, store: SnapshotStore, ignore: Collection[str] = ()
     if not files:
         raise DataError(f"{root}: an empty folder; give the folder of a project")
     return StoredProject(snapshot, files, left_out)
+
+
+def _output_patterns(root: Path) -> Iterator[str]:
+    """Yield the patterns of build outputs, without those of folders in the root that have a build file of their own."""
+    rules = project_rules().snapshot
+    for pattern in rules.ignored:
+        folder = root / pattern.strip("/")
+        is_source = pattern.startswith("/") and any((folder / name).is_file() for name in rules.source_files)
+        if not is_source:
+            yield pattern
 
 
 def _unfit(root: Path, patterns: tuple[str, ...]) -> Iterator[tuple[str, str]]:

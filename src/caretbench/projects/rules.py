@@ -9,9 +9,10 @@ from caretbench.problem import Row
 
 
 class SnapshotRules(Row):
-    """Patterns of files that are not part of the snapshot."""
+    """Patterns of files that are not in the snapshot; build files that make a folder of such a name a part of it."""
 
     ignored: tuple[str, ...]
+    source_files: tuple[str, ...]
 
 
 class FileRules(Row):
