@@ -15,9 +15,12 @@ from typing import Any
 
 import polars as pl
 
+from caretbench.extraction.policies import policy
 from caretbench.files import DataError, read_lines, read_rows
+from caretbench.judging.answers import JudgedText, inserted_texts
 from caretbench.judging.criteria import CLAIMS
 from caretbench.problem import Caret, Completion, Judgement, MissingSample, Problem, Score
+from caretbench.profiles import PROFILES, profile_named
 from caretbench.runs.judging.ratings import HumanRating, read_ratings
 from caretbench.runs.run_folder import RunFolder, current_manifest
 from caretbench.runs.verdict import REFERENCE_PASSED, decided_outcome, deciding_scores, needs_execution
@@ -72,6 +75,13 @@ class LoadedRun:
     """Human ratings of the judged texts (``human_ratings.jsonl``)."""
     older_verdicts: int = 0
     """Number of verdicts from an older version of the gate."""
+
+    @cached_property
+    def inserted(self) -> tuple[JudgedText, ...]:
+        """Texts that the completions insert at carets, under the run's policy."""
+        problems = {problem.id: problem for problem in self.problems}
+        profile = profile_named(str(self.manifest.get("profile") or PROFILES[-1]))
+        return tuple(inserted_texts(self.completions, problems, policy(str(self.manifest["policy"])), profile))
 
     @cached_property
     def baselines(self) -> tuple[str, ...]:

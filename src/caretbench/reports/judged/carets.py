@@ -32,7 +32,7 @@ from caretbench.judging.caret_controls import default_controls
 from caretbench.judging.criteria import AnswerForm
 from caretbench.judging.criterion_choice import instructed_problems
 from caretbench.metrics.intervals import RESAMPLES
-from caretbench.problem import Caret, Completion, CompletionKey, Judgement, Problem
+from caretbench.problem import Caret, CompletionKey, Judgement, Problem
 from caretbench.profiles import PROFILES, profile_named
 from caretbench.reports.frame import LoadedRun, baselines_in, missing_judgement_counts, model_titles
 from caretbench.reports.judged.decisions import KnownDecisions, grader_decisions, people_decisions
@@ -60,7 +60,7 @@ _STRATUM_RESAMPLES = 2000
 
 def caret_scores_of(
     problems: Sequence[Problem],
-    completions: Sequence[Completion],
+    answers: Callable[[], Sequence[JudgedText]],
     judgements: Sequence[Judgement],
     manifest: Mapping[str, Any],
     *,
@@ -70,11 +70,8 @@ def caret_scores_of(
 ) -> tuple[CaretScores, ...]:
     """Return the scores of a run by criterion.
 
-    The manifest contains the truncation policy and the scales of each criterion (``graders``). ``passed`` returns the
-    keys of completions that passed, for criteria that judge only those.
-
-    Raises:
-        KeyError: the run's policy is not known here.
+    ``answers`` returns the texts that the completions insert. The manifest contains the scales of each criterion
+    (``graders``). ``passed`` returns the keys of completions that passed, for criteria that judge only those.
     """
     known = {problem.id: problem for problem in problems}
     # For judged answers to questions, see reports/judged/answers.py.
@@ -82,11 +79,9 @@ def caret_scores_of(
     criteria = sorted({row.criterion for row in judgements if row.problem_id not in questions})
     if not criteria:
         return ()
-    profile = profile_named(str(manifest.get("profile") or PROFILES[-1]))
-    policy = find_policy(str(manifest["policy"]))
-    answers = list(inserted_texts(completions, known, policy, profile))
+    inserted = answers()
     return tuple(
-        _CriterionScores(name, known, answers, passed, judgements, manifest, missing or {}, ratings).judged()
+        _CriterionScores(name, known, inserted, passed, judgements, manifest, missing or {}, ratings).judged()
         for name in criteria
     )
 
@@ -95,7 +90,7 @@ def run_caret_scores(run: LoadedRun) -> tuple[CaretScores, ...]:
     """Return the scores of a loaded run by criterion."""
     return caret_scores_of(
         run.problems,
-        run.completions,
+        lambda: run.inserted,
         run.judgements,
         run.manifest,
         missing=run.judgements_missing,
@@ -120,9 +115,13 @@ def folder_caret_scores(folder: RunFolder) -> tuple[CaretScores, ...]:
         found = passed_by_completion(folder.scores(), known, manifest.policy, manifest.profile)
         return {key for key, value in found.items() if value}
 
+    def answers() -> Sequence[JudgedText]:
+        known = {problem.id: problem for problem in problems}
+        return list(inserted_texts(folder.completions(), known, find_policy(manifest.policy), manifest.profile))
+
     return caret_scores_of(
         problems,
-        list(folder.completions()),
+        answers,
         [row.model_copy(update={"text": None}) for row in folder.judgements()],
         manifest.model_dump(mode="json"),
         missing=missing_judgement_counts(folder),

@@ -7,9 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from caretbench.extraction.policies import policy as find_policy
 from caretbench.judging.aggregation import mean_over_graders, scores_by_grader
-from caretbench.judging.answers import inserted_texts
 from caretbench.judging.criterion_choice import criteria_for
 from caretbench.problem import Caret
 from caretbench.profiles import profile_named
@@ -79,7 +77,7 @@ def _caret_lines(run: LoadedRun, carets: Sequence[CaretScores]) -> Iterator[dict
         graders = scores_by_grader((row for row in run.judgements if row.problem_id in own), scores.criterion)
         texts = mean_over_graders(list(graders.values())) if graders else {}
         refused = "; ".join(refusal_lines([scores], ("failed", "too_few", "unknown")))
-        for completion, _, answer in inserted_texts(run.completions, own, find_policy(scores.policy), profile):
+        for completion, _, answer in run.inserted if texts else ():
             if found := texts.get((completion.problem_id, answer)):
                 yield {
                     "problem_id": completion.problem_id, "model": completion.model,
