@@ -272,20 +272,41 @@ def test_failing_tests_are_named_and_excluded_ones_count_for_nothing(workspace_r
 @pytest.mark.long
 def test_a_file_that_needs_what_is_missing_blinds_only_itself(workspace_runner: WorkspaceRunner) -> None:
     files = {
-        "t/p/GoodTest.java": (
-            "package p;\nimport org.junit.Test;\npublic class GoodTest {\n  @Test public void a() {}\n"
-            "  @Test public void b() {}\n  @Test public void c() {}\n}\n"
-        ),
+        "t/p/GoodTest.java": GOOD,
         "t/p/MockTest.java": "package p;\nimport org.rare.Mock;\npublic class MockTest { Mock mock; }\n",
         "t/p/MoreTest.java": "package p;\npublic class MoreTest extends MockTest { Object a = mock; }\n",
     }
+    _check_blinded(workspace_runner, files, "missing_dependency: org.rare is not installed")
+
+
+@sandboxed
+@pytest.mark.skipif(installed_bundle("tools/junit") is None, reason="the bundle tools/junit is not built")
+@pytest.mark.long
+def test_a_file_that_does_not_compile_here_blinds_only_itself(workspace_runner: WorkspaceRunner) -> None:
+    files = {
+        "t/p/GoodTest.java": GOOD,
+        "t/p/MockTest.java": (
+            "package p;\nimport sun.reflect.generics.reflectiveObjects.*;\npublic class MockTest {}\n"
+        ),
+        "t/p/MoreTest.java": 'package p;\npublic class MoreTest { int a = "text"; }\n',
+    }
+    _check_blinded(workspace_runner, files, "does_not_compile: ")
+
+
+GOOD = (
+    "package p;\nimport org.junit.Test;\npublic class GoodTest {\n  @Test public void a() {}\n"
+    "  @Test public void b() {}\n  @Test public void c() {}\n}\n"
+)
+
+
+def _check_blinded(workspace_runner: WorkspaceRunner, files: dict[str, str], fault: str) -> None:
     command = ("/caretbench/java/test", "--sources", "t", "--junit")
     request = WorkspaceRequest(
         id="p", snapshot=taken(workspace_runner, files), command=command, bundle="tools/junit",
         prepare=("/caretbench/java/test", "--prepare", "--sources", "t"), minimum_tests=1,
     )  # fmt: skip
     engine = WorkspaceExecutor(1, workspace_runner=workspace_runner)
-    assert check_project(engine, request).fault.startswith("missing_dependency: org.rare is not installed")
+    assert check_project(engine, request).fault.startswith(fault)
     found = check_project(engine, request, exclude_failing=True)
     assert (found.fault, found.test_count) == ("", 3)
     assert sorted(found.failing_tests) == ["t/p/MockTest.java", "t/p/MoreTest.java"]

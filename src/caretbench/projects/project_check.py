@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.command_results import console_test_count
+from caretbench.execution.workspaces.java_test_command import runs_java_tests
 from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine, limits_from_cpu_time
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
 from caretbench.projects.excluded_tests import (
@@ -113,7 +114,9 @@ def _without_failing(
     """Return the check without the tests that fail; the check as it was if they cannot be excluded."""
     failing: dict[str, str] = {}
     for _ in range(_ROUNDS):
-        if found.fault.partition(":")[0] not in _EXCLUDABLE:
+        kind = found.fault.partition(":")[0]
+        # Our Java command names the files that do not compile; another runner would only compile once more.
+        if kind not in _EXCLUDABLE and not (kind == "does_not_compile" and runs_java_tests(request.command)):
             break
         remaining = with_excluded_tests(request, tuple(failing)) or request
         everything = all_failures_request(with_slow_tests_named(remaining))
@@ -131,7 +134,7 @@ def _without_failing(
             break
         failing |= failed
         if passed < len(failing):
-            if found.fault.startswith("missing_dependency:"):
+            if found.fault.startswith(_NOT_BUILT):
                 return found
             named = "; ".join(f"{name} ({error})" for name, error in list(failing.items())[:_NAMED])
             return found._replace(fault=f"tests_fail: {len(failing)} fail and {passed} pass: {named}")
