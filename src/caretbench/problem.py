@@ -200,11 +200,15 @@ class ChoiceCheck(Row):
 
 
 class PredicateCheck(Row):
-    """Check that a predicate of the suite, found by name, holds for the program with the answer inserted."""
+    """Check that a predicate of the suite, found by name, holds for the program with the answer inserted.
+
+    With ``counts`` false it is a measure of its own, and no part of passing.
+    """
 
     kind: Literal["predicate"] = "predicate"
     name: str
     arguments: Mapping[str, JsonValue] = Field(default_factory=dict)
+    counts: bool = Field(default=True, exclude_if=lambda counts: counts)
 
 
 class CriterionCheck(Row):
@@ -235,7 +239,8 @@ class Problem(Row):
     """One problem of one suite.
 
     ``cluster`` names the source that problems share, for resampling; ``overlap_group`` the problems whose spans
-    overlap. ``released`` keeps fields of the released row that only the ``paper`` profile needs.
+    overlap. ``released`` keeps fields of the released row that only the ``paper`` profile needs, and hidden texts that
+    a suite's baselines need.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION

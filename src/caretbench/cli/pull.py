@@ -28,14 +28,16 @@ def pull(
     Examples:
       caretbench pull devbench
       caretbench pull devbench --model gpt-4o
+      caretbench pull humaneval-infilling
     """
     from caretbench.suites import load_suite as find_suite
     from caretbench.suites import usable_suites
 
-    suite = find_suite(suite_name)
+    named = (one for one in usable_suites()[0] if one.pull_name == suite_name)
+    suite = next(named, None) or find_suite(suite_name)
     if not suite.pull_about:
-        released = ", ".join(one.name for one in usable_suites()[0] if one.pull_about)
+        released = ", ".join(one.pull_name or one.name for one in usable_suites()[0] if one.pull_about)
         raise ValueError(f"nothing to pull for {suite_name!r}; suites with released data: {released}")
     with StepProgress() as steps:
         folder = suite.pull(source, model or (), lambda added, total: steps("files", added, total))
-    print_line(f"{folder}: complete; use it with --data released")
+    print_line(f"{folder}: complete; use it with {suite.pull_use}")

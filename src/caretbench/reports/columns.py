@@ -143,6 +143,9 @@ class _ColumnBuilder:
         """Return the column of one model under one policy and profile."""
         model, parameters, policy, profile = (str(group[name][0]) for name in GROUP)
         there = [problem for problem in self.problems if has_verdicts(problem)]
+        if model in self.baselines:  # a baseline may have no answer to some problems
+            answered = set(group["problem_id"])
+            there = [problem for problem in there if problem.id in answered]
         excluded = excluded_ids(self.excluded_problems, profile)
         cells = self._cells(group, profile, excluded)
         eligible = cells.table.filter(pl.col("eligible"))

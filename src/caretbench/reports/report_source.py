@@ -70,7 +70,7 @@ class ReportSource:
         known = model_variants(self.run.manifest, frame.select("model", "parameters").unique().iter_rows())
         variants = pl.DataFrame(
             [(*key, *variant) for key, variant in known.items()],
-            schema=dict.fromkeys(("model", "parameters", "model_title", "instruction"), pl.String),
+            schema=dict.fromkeys(("model", "parameters", "model_title", "instruction", "prompt"), pl.String),
             orient="row",
         )
         values = pl.concat([judged_values(self.answers), judged_caret_values(self.run, self.caret_scores)])

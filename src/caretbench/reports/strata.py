@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from caretbench.languages import languages
 from caretbench.metrics.binning import bin_index, bin_title, quantile_bounds
-from caretbench.problem import Caret, CriterionCheck, Problem
+from caretbench.problem import Caret, CriterionCheck, PredicateCheck, Problem
 from caretbench.profiles import profile_named, rules_of
 from caretbench.suites.suite_types import Stratification
 
@@ -61,8 +61,11 @@ def stratum_name(names: Sequence[str]) -> str:
 
 
 def has_verdicts(problem: Problem) -> bool:
-    """Return whether answers get a verdict; a problem that is only judged does not, and does not count in coverage."""
-    return any(not isinstance(check, CriterionCheck) for check in problem.checks)
+    """Return whether answers get a verdict; a problem that is only judged or measured does not count in coverage."""
+    return any(
+        check.counts if isinstance(check, PredicateCheck) else not isinstance(check, CriterionCheck)
+        for check in problem.checks
+    )
 
 
 def strata_of(problems: Sequence[Problem], profile: str, stratification: Stratification) -> tuple[Stratum, ...]:

@@ -233,7 +233,8 @@ class ScoringStage:
         if completion.error and not rules_of(self.profile).errors_are_answers:
             return  # an error is no completion
         refusal = verdicts.refusal(completion.text, problem, self.policy)
-        for measured in self.suite.measure(problem, text, self.profile):
+        raw = [] if completion.text is None or refusal else self.suite.measure_raw(problem, completion.text)
+        for measured in (*self.suite.measure(problem, text, self.profile), *raw):
             details = dict(measured.details) | ({"reason": refusal} if refusal else {})
             yield self._row(completion, measured.scorer, values=measured.values, details=details)
 

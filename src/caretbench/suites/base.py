@@ -79,6 +79,10 @@ class Suite(ABC):
 
     pull_about: ClassVar[str] = ""
     """Short description of the data that :meth:`pull` fetches; empty if there are none."""
+    pull_name: ClassVar[str] = ""
+    """Name of these data for ``caretbench pull``, in addition to the suite's."""
+    pull_use: ClassVar[str] = "--data released"
+    """Use of these data, printed after they are fetched."""
     build_about: ClassVar[str] = ""
     """Description of the problems made by ``caretbench build``, for its help; empty if the suite builds none."""
     build_options: ClassVar[tuple[Option, ...]] = ()
@@ -232,10 +236,18 @@ class Suite(ABC):
         By default: the result of the problem's predicates, if it has any.
         """
         del profile
-        if not self.decides(problem):
+        if not any(check.kind == "predicate" and check.counts for check in problem.checks):
             return []
         faults = self.failed_predicates(problem, text or "")
         return [Measurement("predicates@1", {"passed": float(not faults)}, {"missing": "; ".join(faults)})]
+
+    def measure_raw(self, problem: Problem, raw: str) -> list[Measurement]:
+        """Return scores of a model's raw text, before truncation; none of them counts as a check.
+
+        Nothing by default.
+        """
+        del problem, raw
+        return []
 
     def failed_predicates(self, problem: Problem, text: str) -> Sequence[str]:
         """Return a line for each predicate that an answer does not satisfy."""
@@ -279,7 +291,8 @@ class Suite(ABC):
         Args:
             results: One row per completion, policy and profile: the report's columns, all measured values, all
                 judged values (null if not judged), ``model_title``, the model's name, with its settings where it was
-                asked in several ways, and ``instruction``, the mode of ``--instruction`` (null if it was not asked).
+                asked in several ways, ``instruction``, the mode of ``--instruction``, and ``prompt``, the key of the
+                prompt strategy (both null if it was not asked).
             problems: The run's problems by id.
             seed: Seed of bootstrap intervals.
         """

@@ -31,32 +31,33 @@ def near_duplicates(problems: Sequence[Problem], threshold: float = JACCARD_THRE
     Two problems are near-duplicates when the Jaccard index of their token 5-grams (prefix, reference and suffix
     together) is at least ``threshold``.
     """
-    groups: dict[str, list[Problem]] = defaultdict(list)
+    groups: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for problem in problems:
         if isinstance(problem.shown, Caret):
-            groups[problem.shown.language].append(problem)
+            caret = problem.shown
+            groups[caret.language].append((problem.id, f"{caret.prefix}{problem.reference}{caret.suffix}"))
     found: dict[str, str] = {}
     for group in groups.values():
-        found.update(_within(group, threshold))
+        found.update(near_duplicate_texts(group, threshold))
     return found
 
 
-def _within(group: Iterable[Problem], threshold: float) -> dict[str, str]:
+def near_duplicate_texts(texts: Iterable[tuple[str, str]], threshold: float = JACCARD_THRESHOLD) -> dict[str, str]:
+    """Return the near-duplicates of earlier texts, by the rule of :func:`near_duplicates`; texts come with names."""
     found: dict[str, str] = {}
     earlier: list[tuple[str, frozenset[int]]] = []
     holders: dict[int, list[int]] = defaultdict(list)
-    for problem in group:
-        caret = problem.caret
-        grams = shingles(f"{caret.prefix}{problem.reference}{caret.suffix}")
+    for name, text in texts:
+        grams = shingles(text)
         shared = Counter(index for gram in grams if len(holders[gram]) < _COMMON for index in holders[gram])
         for index, _ in shared.most_common(5):
             identity, other = earlier[index]
             if len(grams & other) >= threshold * len(grams | other):
-                found[problem.id] = found.get(identity, identity)
+                found[name] = found.get(identity, identity)
                 break
         for gram in grams:
             holders[gram].append(len(earlier))
-        earlier.append((problem.id, grams))
+        earlier.append((name, grams))
     return found
 
 

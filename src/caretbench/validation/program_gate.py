@@ -73,7 +73,8 @@ class ProgramGate(ResumableGate):
     """Gate for problems whose answers are executed as programs.
 
     ``request`` returns the program of an answer (None if it fails without execution), ``failed_predicates`` a line for
-    each predicate that the answer does not satisfy. ``policy`` must leave references unchanged.
+    each predicate that the answer does not satisfy. ``policy`` must leave references unchanged. ``duplicates`` returns
+    the problems that repeat an earlier one.
     """
 
     executor: Executor
@@ -81,6 +82,7 @@ class ProgramGate(ResumableGate):
     request: Callable[[Problem, str], ExecutionRequest | None]
     failed_predicates: Callable[[Problem, str], Sequence[str]]
     progress: Callable[[int], None] = field(default=lambda _count: None)
+    duplicates: Callable[[Sequence[Problem]], Mapping[str, str]] = near_duplicates
 
     def decide(self, problems: Sequence[Problem], all_problems: Sequence[Problem] = ()) -> Iterator[Validity]:
         """Yield the verdicts, batch by batch.
@@ -90,7 +92,7 @@ class ProgramGate(ResumableGate):
         """
         if question := next((problem for problem in problems if not isinstance(problem.shown, Caret)), None):
             raise ValueError(f"{question.id}: this gate is for answers at a caret; questions need another gate")
-        repeated = near_duplicates(all_problems or problems)
+        repeated = self.duplicates(all_problems or problems)
         for start in range(0, len(problems), _BATCH):
             yield from self._decide(problems[start : start + _BATCH], repeated)
 

@@ -132,7 +132,9 @@ class InspectSuite:
         text = verdicts.inserted_text(raw, problem, self.policy)
         similarity: dict[str, float] = {}
         checks: list[float] = []
-        for measured in self.suite.measure(problem, text, self.profile):
+        refused = raw is None or verdicts.refusal(raw, problem, self.policy) is not None
+        of_raw = [] if raw is None or refused else self.suite.measure_raw(problem, raw)
+        for measured in (*self.suite.measure(problem, text, self.profile), *of_raw):
             numbers = dict(measured.values)
             if "passed" in numbers:
                 checks.append(numbers.pop("passed"))

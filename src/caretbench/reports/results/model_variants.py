@@ -23,11 +23,12 @@ class ModelVariant(NamedTuple):
     """Model with its settings, in one mode of instruction.
 
     ``title`` is the same for all modes of a model that was asked alike in all else; ``mode`` is ``shown``, ``none`` or
-    ``comment``.
+    ``comment``; ``prompt`` the key of the prompt strategy, ``fim/starcoder@1`` for example.
     """
 
     title: str
     mode: str
+    prompt: str = ""
 
 
 def variant_titles(manifest: Mapping[str, Any], models: Iterable[ModelKey]) -> dict[ModelKey, str]:
@@ -49,7 +50,7 @@ def variant_titles(manifest: Mapping[str, Any], models: Iterable[ModelKey]) -> d
 
 
 def model_variants(manifest: Mapping[str, Any], models: Iterable[ModelKey]) -> dict[ModelKey, ModelVariant]:
-    """Return title and mode of instruction of the models that were asked in this run; others are omitted."""
+    """Return title, mode of instruction and prompt of the models that were asked in this run; others are omitted."""
     known = _settings(manifest, sorted(set(models)))
     alike = {
         key: (key[0], sha256_json({name: value for name, value in settings.items() if name != INSTRUCTION})[:16])
@@ -61,7 +62,10 @@ def model_variants(manifest: Mapping[str, Any], models: Iterable[ModelKey]) -> d
         for (model, parameters), settings in first.items()
     ]
     titles = variant_titles({"models": entries}, first)
-    return {key: ModelVariant(titles[alike[key]], _mode(settings)) for key, settings in known.items()}
+    return {
+        key: ModelVariant(titles[alike[key]], _mode(settings), str(settings.get("prompt") or ""))
+        for key, settings in known.items()
+    }
 
 
 def model_order(manifest: Mapping[str, Any], model: str, parameters: str) -> int:

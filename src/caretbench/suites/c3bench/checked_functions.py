@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -44,15 +45,23 @@ def read_functions(path: Path, provenance: Provenance) -> list[CheckedFunction]:
     """
     found: dict[str, CheckedFunction] = {}
     for number, value in read_lines(path):
-        try:
-            row = _FunctionRow.model_validate_json(json.dumps(value), strict=True)
-        except ValidationError as error:
-            raise DataError(f"{path}:{number}: {describe_validation_error(error)}") from None
-        name = _function_id(row.task_id)
-        if name not in found:
-            text = row.prompt + row.canonical_solution + row.suffix
-            found[name] = CheckedFunction(name, row.entry_point, text, row.test, provenance)
+        function = function_of_row(value, f"{path}:{number}", provenance)
+        found.setdefault(function.id, function)
     return list(found.values())
+
+
+def function_of_row(value: Mapping[str, Any], place: str, provenance: Provenance) -> CheckedFunction:
+    """Return the function of one row; ``place`` is its file and line.
+
+    Raises:
+        DataError: the row lacks a field.
+    """
+    try:
+        row = _FunctionRow.model_validate_json(json.dumps(value), strict=True)
+    except ValidationError as error:
+        raise DataError(f"{place}: {describe_validation_error(error)}") from None
+    text = row.prompt + row.canonical_solution + row.suffix
+    return CheckedFunction(_function_id(row.task_id), row.entry_point, text, row.test, provenance)
 
 
 def _function_id(task_id: str) -> str:

@@ -9,6 +9,7 @@ from caretbench.suites.c3bench.implementations.equivalents import FeatureRule
 from caretbench.suites.c3bench.implementations.features import features_of_text
 from caretbench.suites.c3bench.problem_building import FEATURES_PREDICATE, SCALE_PREDICATE
 from caretbench.suites.c3bench.scale import ScaleSpecification, verify
+from caretbench.suites.c3bench.scale.published_check import verify_published
 from caretbench.suites.c3bench.scale.scale_types import Level
 
 _NAMES: TypeAdapter[tuple[str, ...]] = TypeAdapter(tuple[str, ...])
@@ -22,6 +23,18 @@ def failed_predicates(problem: Problem, text: str, level: Level = "strict") -> l
     """
     checks = [check for check in problem.checks if isinstance(check, PredicateCheck)]
     return [fault for check in checks if (fault := _fault(problem, check, text, level))]
+
+
+def published_fault(problem: Problem, text: str) -> str:
+    """Return the reason why an answer fails the paper's check of scale; empty if it does not."""
+    caret = problem.caret
+    for check in problem.checks:
+        if isinstance(check, PredicateCheck) and check.name == SCALE_PREDICATE:
+            specification = ScaleSpecification.model_validate(check.arguments["specification"])
+            verdict = verify_published(caret.prefix, text, caret.suffix, specification)
+            if not verdict.ok:
+                return verdict.reason
+    return ""
 
 
 def _fault(problem: Problem, check: PredicateCheck, text: str, level: Level) -> str:

@@ -32,16 +32,21 @@ def scale_middles(text: str, language: str) -> list[ScaleMiddle]:
 
     Empty if the file does not parse.
     """
+    return [middle for middle in proposed_middles(text, language) if rejects_wrong_answers(text, middle)]
+
+
+def proposed_middles(text: str, language: str) -> list[ScaleMiddle]:
+    """Return all middles of a file with their specifications, before any is tried; empty if it does not parse."""
     parsed = ParsedFile.of("", text, "", language)
     is_python = language_of_grammar(language).name == "python"
     view = python_statements(text, 0, len(text)) if is_python else tree_statements(parsed)
     if not view.parse_ok:
         return []
-    found = [*_blocks(view, language), *_line_runs(view, language), *_spans(view, parsed)]
-    return [middle for middle in found if _discriminates(text, middle)]
+    return [*_blocks(view, language), *_line_runs(view, language), *_spans(view, parsed)]
 
 
-def _discriminates(text: str, middle: ScaleMiddle) -> bool:
+def rejects_wrong_answers(text: str, middle: ScaleMiddle) -> bool:
+    """Return whether a specification holds for the reference and rejects the six wrong answers, even if lenient."""
     prefix, reference, suffix = text[: middle.start], text[middle.start : middle.end], text[middle.end :]
     if not verify(prefix, reference, suffix, middle.specification).ok:
         return False

@@ -21,7 +21,7 @@ def _problem(context: CodeContext, one: Variant) -> Problem:
     checks: tuple[Check, ...] = (ProgramCheck(),)
     if one.rule is not None:
         arguments = {"requires": list(one.rule.requires), "forbids": list(one.rule.forbids)}
-        checks += (PredicateCheck(name=FEATURES_PREDICATE, arguments=arguments),)
+        checks += (PredicateCheck(name=FEATURES_PREDICATE, arguments=arguments, counts=False),)
     checks += (JUDGED,)
     labels: dict[str, Label] = {
         "task": "icc", "language": context.language, "category": one.category, "origin": one.origin,

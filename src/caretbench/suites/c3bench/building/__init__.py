@@ -1,0 +1,1 @@
+"""Build of problems from functions with tests and from source files."""

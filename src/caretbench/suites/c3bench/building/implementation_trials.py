@@ -1,0 +1,135 @@
+"""Trials of equivalent implementations: style and distance, then agreement with the reference in the sandbox.
+
+:func:`examined_contexts` takes contexts with implementations of any origin and returns what is kept, with the reason
+for everything else. Verdicts are stored one by one, so that an interrupted build runs no program again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Executor, Status
+from caretbench.files import RowAppender, read_rows, sha256_text
+from caretbench.problem import Row
+from caretbench.suites.c3bench.building.build_types import ImplementationContext, Reject
+from caretbench.suites.c3bench.implementations.agreement import agreement_program
+from caretbench.suites.c3bench.implementations.equivalents import Equivalent
+from caretbench.suites.c3bench.implementations.quality import quality_reject
+
+_REASONS = (("more than", "slow"), ("differs for", "differs"), ("only ", "few_inputs"))
+
+
+class TrialVerdict(Row):
+    """Outcome of one comparison: ``reason`` is empty if the implementations agree."""
+
+    program: str
+    reason: str = ""
+    detail: str = ""
+
+    @property
+    def key(self) -> tuple[str]:
+        """Unique key of the row in its file."""
+        return (self.program,)
+
+
+class ExaminedContexts(NamedTuple):
+    """Contexts with the implementations that are kept, and the reason for each other one."""
+
+    contexts: tuple[ImplementationContext, ...]
+    rejects: tuple[Reject, ...]
+
+
+def examined_contexts(
+    contexts: Sequence[ImplementationContext],
+    executor: Executor,
+    stored: Path,
+    progress: Callable[[int], None] = lambda _count: None,
+) -> ExaminedContexts:
+    """Return the contexts whose implementations are legible, distinct and equivalent; those without one are dropped.
+
+    Args:
+        contexts: Contexts with implementations.
+        executor: Runs the comparisons.
+        stored: File of verdicts, by which a build resumes.
+        progress: Called with the number of newly decided implementations.
+    """
+    rejects: list[Reject] = []
+    legible = [context._replace(equivalents=tuple(_legible(context, rejects))) for context in contexts]
+    verdicts = _verdicts(legible, executor, stored, progress)
+    kept = []
+    for context in legible:
+        agreeing = []
+        for one in context.equivalents:
+            verdict = verdicts[_program_key(context, one)]
+            if not verdict.reason:
+                agreeing.append(one)
+            else:
+                rejects.append(
+                    Reject(stage="tests", place=f"{context.place}/{one.rewrite}", reason=verdict.reason,
+                           detail=verdict.detail)
+                )  # fmt: skip
+        if agreeing:
+            kept.append(context._replace(equivalents=tuple(agreeing)))
+    return ExaminedContexts(tuple(kept), tuple(rejects))
+
+
+def _legible(context: ImplementationContext, rejects: list[Reject]) -> Iterator[Equivalent]:
+    others = [context.original]
+    for one in context.equivalents:
+        reason = quality_reject(context.prefix, one.text, context.suffix, others)
+        if reason:
+            kind, _, detail = reason.partition(": ")
+            rejects.append(
+                Reject(stage="implementation", place=f"{context.place}/{one.rewrite}", reason=kind, detail=detail)
+            )
+        else:
+            others.append(one.text)
+            yield one
+
+
+def _program(context: ImplementationContext, one: Equivalent) -> str:
+    function = context.function
+    variant = context.prefix + one.text + context.suffix
+    return agreement_program(function.text, variant, function.test, function.entry_point)
+
+
+def _program_key(context: ImplementationContext, one: Equivalent) -> str:
+    return sha256_text(_program(context, one))
+
+
+def _verdicts(
+    contexts: Sequence[ImplementationContext], executor: Executor, stored: Path, progress: Callable[[int], None]
+) -> dict[str, TrialVerdict]:
+    known = (
+        {row.program: row for row in read_rows(stored, TrialVerdict, allow_partial_last_line=True)}
+        if (stored.exists())
+        else {}
+    )
+    programs = {
+        _program_key(context, one): _program(context, one) for context in contexts for one in context.equivalents
+    }
+    progress(sum(key in known for key in programs))
+    requests = (
+        ExecutionRequest(id=key, language="python", source=program, is_reference=True)
+        for key, program in programs.items()
+        if key not in known
+    )
+    with RowAppender(stored) as appender:
+        for result in executor.submit(requests):
+            known[result.id] = _verdict(result)
+            appender.append(known[result.id])
+            progress(1)
+    return known
+
+
+def _verdict(result: ExecutionResult) -> TrialVerdict:
+    if result.status is Status.PASSED:
+        return TrialVerdict(program=result.id)
+    if result.status is not Status.RUNTIME_ERROR:
+        return TrialVerdict(program=result.id, reason=result.status.value)
+    lines = [line for line in result.stderr.text.strip().split("\n") if line.strip()]
+    detail = (lines[-1] if lines else "").removeprefix("AssertionError: ")[:160]
+    reason = next((reason for start, reason in _REASONS if detail.startswith(start)), "error")
+    return TrialVerdict(program=result.id, reason=reason, detail=detail)

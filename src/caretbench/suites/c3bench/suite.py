@@ -1,0 +1,163 @@
+"""C3-Bench: completion under an instruction, how to implement and how much to write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from caretbench.execution.dispatcher import Dispatcher
+from caretbench.execution.execution_types import ExecutionRequest
+from caretbench.extraction.policies import policy
+from caretbench.files import DataError
+from caretbench.languages import language
+from caretbench.problem import InlineSplice, Problem, Profile
+from caretbench.progress import Progress
+from caretbench.suites import register
+from caretbench.suites.base import Suite
+from caretbench.suites.build_models import BuildModels
+from caretbench.suites.c3bench import starter
+from caretbench.suites.c3bench.baselines import C3_BASELINES
+from caretbench.suites.c3bench.building.build import build
+from caretbench.suites.c3bench.building.build_folder import C3Folder
+from caretbench.suites.c3bench.building.humaneval_infilling import HUMANEVAL_INFILLING, pull_humaneval
+from caretbench.suites.c3bench.building.options import OPTIONS
+from caretbench.suites.c3bench.completion_gate import CompletionGate
+from caretbench.suites.c3bench.measures import C3BenchProfile, measured, measured_raw, token_count
+from caretbench.suites.c3bench.predicates import failed_predicates
+from caretbench.suites.c3bench.problem_building import SUITE
+from caretbench.suites.c3bench.tables.data_tables import data_tables
+from caretbench.suites.c3bench.tables.result_charts import result_charts
+from caretbench.suites.c3bench.tables.result_tables import result_tables
+from caretbench.suites.suite_types import BuildResult, Measurement, ProblemSet, Stratification, SuiteChart, Table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@register
+class C3BenchSuite(Suite):
+    """C3-Bench: problems with an instruction; see :class:`caretbench.suites.base.Suite`.
+
+    ICC (Implementation-Control Completion) has tests and a predicate, SCC (Scale-Control Completion) a specification.
+    """
+
+    name = SUITE
+    title = "C3-Bench"
+    about = "completion under an instruction: how to implement, checked by tests and predicates; how much to write"
+    strata = ("task", "category", "language", "extraction", "rewrite", "origin", "author")
+    stratification = Stratification(
+        labels=("task", "category", "language", "extraction", "rewrite"),
+        crossed=(("task", "category"), ("task", "language")),
+        main_labels=("task", "category"),
+        heat_maps=(("task", "category"),),
+    )
+    profile_rules = C3BenchProfile
+    baselines = C3_BASELINES
+    criteria_folder = resources.files("caretbench.suites.c3bench").joinpath("criteria")
+    pull_about = "the functions of HumanEval-Infilling, from which problems are built"
+    pull_name = HUMANEVAL_INFILLING
+    pull_use = f"caretbench build c3bench --from {HUMANEVAL_INFILLING}"
+    build_about = (
+        f"the problems: {HUMANEVAL_INFILLING}, a folder of source files, or a file of rows (HumanEval-Infilling, "
+        "DevBench, SAFIM)"
+    )
+    build_options = OPTIONS
+
+    def load(self, source: str) -> ProblemSet:
+        """Load ``starter``, or a folder that ``caretbench build c3bench`` wrote."""
+        if source == "starter":
+            return ProblemSet.of("starter", starter.load())
+        root = Path(source)
+        if not root.is_dir():
+            hint = "; nothing of this suite was ever released" if source == "released" else ""
+            raise DataError(f"{source}: no such folder; use starter, or a folder of `caretbench build c3bench`{hint}")
+        return ProblemSet.of(root.resolve().name, C3Folder(root).problems())
+
+    def pull(self, source: Path | None, models: Sequence[str], progress: Callable[[int, int], None]) -> Path:
+        """Fetch HumanEval-Infilling into the cache and return its folder."""
+        if models:
+            raise ValueError(f"--model {models[0]}: HumanEval-Infilling contains no recorded completions")
+        return pull_humaneval(source, progress)
+
+    def build(
+        self,
+        sources: Sequence[str],
+        output: Path,
+        options: Mapping[str, Any],
+        progress: Progress,
+        **_models: BuildModels,
+    ) -> BuildResult:
+        """Build problems from functions with tests, and from source files.
+
+        Functions with tests (HumanEval-Infilling, DevBench's layout, NAME.py with check_NAME.py) give problems about
+        the implementation: other implementations must pass the tests and agree with the function on further inputs, in
+        the sandbox. All source files give problems about the scale. Run the same command again to resume an interrupted
+        build.
+
+        Examples:
+          caretbench build c3bench --from humaneval-infilling -o c3
+          caretbench build c3bench --from humaneval-infilling --from ~/code/project -o c3
+        """
+        return build(sources, output, options, progress, self.gate)
+
+    def data_tables(self, source: str) -> tuple[Table, ...]:
+        """Return the tokens and the kinds of problems, as the paper's Table 1."""
+        return data_tables(self.load(source).problems)
+
+    def request(self, problem: Problem, text: str | None, profile: Profile) -> ExecutionRequest | None:
+        """Return the program with an answer and its tests; None for SCC, which has no tests."""
+        if text is None or not problem.runs_as_program or not isinstance(problem.splice, InlineSplice):
+            return None
+        return ExecutionRequest(
+            id=problem.id, language=problem.caret.language, source=problem.splice.program(text), profile=profile
+        )
+
+    def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
+        """Return similarity, and whether the answer follows its instruction; that is no part of passing the tests."""
+        return measured(problem, text, profile)
+
+    def measure_raw(self, problem: Problem, raw: str) -> list[Measurement]:
+        """Return the tokens of code and of commentary."""
+        return measured_raw(problem, raw)
+
+    def failed_predicates(self, problem: Problem, text: str) -> Sequence[str]:
+        """Return a line for each predicate that an answer does not satisfy."""
+        return failed_predicates(problem, text)
+
+    def gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> CompletionGate:
+        """Return the gate for both tasks."""
+
+        def program(problem: Problem, text: str) -> ExecutionRequest | None:
+            request = self.submitted_request(problem, text, "default", {})
+            return request if isinstance(request, ExecutionRequest) else None
+
+        found = policy(self.rules("default").policy)
+        return CompletionGate(lambda: executor().programs, found, program, progress)
+
+    def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
+        """Return the tokens of instruction, prefix, reference and suffix."""
+        del profile
+        caret = problem.caret
+        texts = {
+            "instruction": caret.instruction or "", "prefix": caret.prefix, "middle": problem.reference,
+            "suffix": caret.suffix,
+        }  # fmt: skip
+        return {f"{name}_tokens": float(token_count(text)) for name, text in texts.items()}
+
+    def canonical_label(self, name: str, value: str) -> str:
+        """Return the name of a language for its other names, and lower case for tasks."""
+        if name == "language":
+            return language(value).name
+        return value.lower() if name == "task" else value
+
+    def result_tables(self, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> tuple[Table, ...]:
+        """Return Table 2, and instruction following by category, type and language."""
+        return result_tables(results, problems, seed)
+
+    def result_charts(
+        self, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int
+    ) -> tuple[SuiteChart, ...]:
+        """Return Figures 6, 11 and 12 in form."""
+        return result_charts(results, problems, seed)

@@ -1,0 +1,100 @@
+"""Charts in the form of the paper's Figures 6, 11 and 12."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from caretbench.problem import Problem
+from caretbench.suites.c3bench.measures import CODE_TOKENS, COMMENTARY_TOKENS
+from caretbench.suites.c3bench.tables.result_rows import ModelResults, Row, followed, joint, model_results
+from caretbench.suites.c3bench.tables.result_tables import EFFECT_MEASURES, with_joint
+from caretbench.suites.instruction_effects import effect_chart, instruction_effects
+from caretbench.suites.suite_types import SuiteChart
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def result_charts(results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> tuple[SuiteChart, ...]:
+    """Return the charts of a run; see :class:`caretbench.suites.base.Suite.result_charts`."""
+    models = model_results(results, problems, seed)
+    found = []
+    effects = instruction_effects(with_joint(results), EFFECT_MEASURES, seed)
+    if effects:
+        found.append(effect_chart(effects, "Effect of the instruction (Figure 6, in form)"))
+    tokens = list(_token_values(models))
+    if tokens:
+        found.append(SuiteChart("Tokens of raw answers (Figure 11, in form)", _token_spec(tokens)))
+    rates = list(_rate_values(models))
+    if rates:
+        found.append(SuiteChart("Instruction following in both tasks (Figure 12, in form)", _rate_spec(rates)))
+    return tuple(found)
+
+
+def _name(model: ModelResults, models: Sequence[ModelResults]) -> str:
+    """Return a model's title, with policy and profile where there are several."""
+    more = [
+        getattr(model, field) for field in ("policy", "profile") if len({getattr(one, field) for one in models}) > 1
+    ]
+    return model.title + (f" ({', '.join(more)})" if more else "")
+
+
+def _token_values(models: Sequence[ModelResults]) -> Iterator[dict[str, Any]]:
+    for name, title in ((CODE_TOKENS, "code"), (COMMENTARY_TOKENS, "commentary")):
+        for model in models:
+
+            def tokens(row: Row, column: str = name) -> float | None:
+                return None if row.get(column) is None else float(row[column])
+
+            mean = model.mean(tokens)
+            if mean is not None:
+                yield {"model": _name(model, models), "part": title, "tokens": round(mean.value, 2)}
+
+
+def _token_spec(values: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "data": {"values": values},
+        "mark": "bar",
+        "encoding": {
+            "y": {"field": "model", "type": "nominal", "title": None, "sort": None},
+            "x": {"field": "tokens", "type": "quantitative", "title": "Mean tokens of an answer", "stack": "zero"},
+            "color": {"field": "part", "type": "nominal", "title": None},
+            "tooltip": [{"field": name} for name in ("model", "part", "tokens")],
+        },
+    }
+
+
+def _rate_values(models: Sequence[ModelResults]) -> Iterator[dict[str, Any]]:
+    for model in models:
+        for task, measure in (("ICC", joint), ("SCC", followed)):
+            mean = model.task(task.lower()).mean(measure)
+            if mean is not None:
+                yield {
+                    "model": _name(model, models), "task": task, "rate": 100 * mean.value, "low": 100 * mean.low,
+                    "high": 100 * mean.high,
+                }  # fmt: skip
+
+
+def _rate_spec(values: list[dict[str, Any]]) -> dict[str, Any]:
+    sides = {
+        "y": {"field": "model", "type": "nominal", "title": None, "sort": None},
+        "yOffset": {"field": "task"},
+        "color": {"field": "task", "type": "nominal", "title": None},
+    }
+    tooltip = [{"field": name} for name in ("model", "task", "rate", "low", "high")]
+    axis = {
+        "field": "rate",
+        "type": "quantitative",
+        "title": "Instruction following (%)",
+        "scale": {"domain": [0, 100]},
+    }
+    return {
+        "data": {"values": values},
+        "encoding": sides,
+        "layer": [
+            {"mark": "bar", "encoding": {"x": axis, "tooltip": tooltip}},
+            {"mark": {"type": "rule", "color": "black"}, "encoding": {
+                "x": {"field": "low", "type": "quantitative"}, "x2": {"field": "high"}, "color": {"value": "black"}}},
+        ],
+    }  # fmt: skip
