@@ -18,7 +18,7 @@ from caretbench.suites.c3bench.starter import starter_folder
 
 PACKAGE = Path(str(starter_folder())).parents[2]
 SOURCES = (starter_folder() / "functions", PACKAGE / "samples", PACKAGE / "suites/devbench/starter")
-OPTIONS = {"max_share": 1.0, "max_scc": 180, "per_file": 4}
+OPTIONS = {"max_share": 1.0, "max_scc": 130, "per_file": 3}
 
 
 def main() -> None:

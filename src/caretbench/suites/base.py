@@ -306,6 +306,17 @@ class Suite(ABC):
         del results, problems, seed
         return ()
 
+    def published_tables(self, results: Sequence[Table]) -> tuple[Table, ...]:
+        """Return tables of a paper's printed numbers, for ``--published``, where they are about other problems.
+
+        Nothing by default: numbers about the run's problems are compared cell by cell.
+
+        Args:
+            results: The run's tables of :meth:`result_tables`.
+        """
+        del results
+        return ()
+
     # --- validity ---------------------------------------------------------------------------------------------------
 
     def gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> ProblemGate:

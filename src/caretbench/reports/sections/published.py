@@ -15,7 +15,8 @@ from caretbench.reports.published import (
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.compared_parts import compared_parts
 from caretbench.reports.section import PageBlock, PagePart, PageSource, Section, SectionPositions
-from caretbench.reports.summary import Summary
+from caretbench.reports.sections.suite_tables import suite_table
+from caretbench.reports.summary import SuiteTable, Summary
 from caretbench.reports.tables import (
     ReportTable,
     TableField,
@@ -26,6 +27,8 @@ from caretbench.reports.tables import (
     table_of,
     text_field,
 )
+from caretbench.suites import suite_of_run
+from caretbench.suites.suite_types import Table
 
 
 class PublishedSection(Section):
@@ -43,18 +46,38 @@ class PublishedSection(Section):
     def tables(self, summary: Summary) -> Iterable[ReportTable]:
         """Return a table for each table of the paper: rates and similarities, then judge scores."""
         judged = _judged_table(compare_judge_scores(summary))
-        return [*published_tables(compare_with_published(summary)), *existing_tables([judged])]
+        own = _own_tables(summary)
+        return [*own, *published_tables(compare_with_published(summary)), *existing_tables([judged])]
 
     def notes(self, summary: Summary) -> Iterable[str]:
         """Return what is not compared, and at the end how many numbers agree."""
         rows = compare_with_published(summary)
         yield from partial_models(summary)
-        yield _agreement(rows)
+        if rows or not _own_tables(summary):
+            yield _agreement(rows)
 
     def blocks(self, shown: PageSource) -> Sequence[PageBlock]:
         """Return one block with the tables and the notes."""
         found = list(self.tables(shown.summary))
-        return [PageBlock(tables=found, notes=list(self.notes(shown.summary)))] if shown.summary.compared_parts else []
+        shows = bool(shown.summary.compared_parts or _own_tables(shown.summary))
+        return [PageBlock(tables=found, notes=list(self.notes(shown.summary)))] if shows else []
+
+
+def _own_tables(summary: Summary) -> list[ReportTable]:
+    """Return the suite's own tables of printed numbers, which are about other problems than the run's."""
+    suite = suite_of_run(summary.suite)
+    return (
+        []
+        if suite is None
+        else [
+            suite_table(SuiteTable(**table._asdict()), summary.baselines)
+            for table in suite.published_tables([_plain_table(one) for one in summary.suite_tables])
+        ]
+    )
+
+
+def _plain_table(table: SuiteTable) -> Table:
+    return Table(**{name: getattr(table, name) for name in Table._fields})
 
 
 def published_tables(rows: Sequence[PublishedComparison]) -> list[ReportTable]:

@@ -28,6 +28,7 @@ from caretbench.suites.c3bench.measures import C3BenchProfile, measured, measure
 from caretbench.suites.c3bench.predicates import failed_predicates
 from caretbench.suites.c3bench.problem_building import SUITE
 from caretbench.suites.c3bench.tables.data_tables import data_tables
+from caretbench.suites.c3bench.tables.printed_table import printed_table
 from caretbench.suites.c3bench.tables.result_charts import result_charts
 from caretbench.suites.c3bench.tables.result_tables import result_tables
 from caretbench.suites.suite_types import BuildResult, Measurement, ProblemSet, Stratification, SuiteChart, Table
@@ -161,3 +162,7 @@ class C3BenchSuite(Suite):
     ) -> tuple[SuiteChart, ...]:
         """Return Figures 6, 11 and 12 in form."""
         return result_charts(results, problems, seed)
+
+    def published_tables(self, results: Sequence[Table]) -> tuple[Table, ...]:
+        """Return Table 2 as printed, below the rows of the run."""
+        return (printed_table(results),)

@@ -13,7 +13,7 @@ Stage = Literal["source", "middle", "implementation", "tests", "gate", "choice"]
 Extraction = Literal["node", "lines"]
 
 
-class SourceFile(NamedTuple):
+class SourceText(NamedTuple):
     """Text of a source file, or of a program; ``id`` names it in problems."""
 
     id: str
@@ -26,7 +26,7 @@ class BuildMaterial(NamedTuple):
     """Functions with tests, source files, and what could not be read: one row each, with file and line."""
 
     functions: tuple[CheckedFunction, ...]
-    files: tuple[SourceFile, ...]
+    files: tuple[SourceText, ...]
     rejects: tuple[Reject, ...]
 
     @property

@@ -41,25 +41,30 @@ def paired_functions(identity: str, text: str, checks: str, provenance: Provenan
 
 def _reduced(text: str, module: ast.Module, name: str) -> str:
     """Return a program with one function of a module: imports, what the function refers to, and the function."""
+    needed = _needed(module, name)
+    used = {one.id for statement in needed for one in ast.walk(statement) if isinstance(one, ast.Name)}
+    position = PythonPositions(text)
+    parts = []
+    for one in module.body:
+        if one in needed or (isinstance(one, ast.Import | ast.ImportFrom) and _imports(one, used)):
+            line = min([one.lineno, *(each.lineno for each in getattr(one, "decorator_list", ()))])
+            end = position(one.end_lineno or line, 0)
+            parts.append((one, text[position(line, 0) : end] + text[end:].split("\n", 1)[0]))
+    return _joined(parts)
+
+
+def _needed(module: ast.Module, name: str) -> set[ast.stmt]:
+    """Return the definitions of a module that a function refers to, the function among them."""
     defined = {found: one for one in module.body for found in _defined(one)}
-    needed, waiting = set(), [name]
+    needed: set[ast.stmt] = set()
+    waiting = [name]
     while waiting:
         statement = defined[waiting.pop()]
         if statement not in needed:
             needed.add(statement)
             names = {one.id for one in ast.walk(statement) if isinstance(one, ast.Name)}
             waiting += sorted(names & defined.keys())
-    kept = [one for one in module.body if one in needed or isinstance(one, ast.Import | ast.ImportFrom)]
-    used = {one.id for statement in needed for one in ast.walk(statement) if isinstance(one, ast.Name)}
-    position = PythonPositions(text)
-    parts = []
-    for one in kept:
-        if isinstance(one, ast.Import | ast.ImportFrom) and one not in needed and not _imports(one, used):
-            continue
-        line = min([one.lineno, *(each.lineno for each in getattr(one, "decorator_list", ()))])
-        part = text[position(line, 0) : position(one.end_lineno or line, 0)]
-        parts.append((one, part + text[position(one.end_lineno or line, 0) :].split("\n", 1)[0]))
-    return _joined(parts)
+    return needed
 
 
 def _imports(statement: ast.Import | ast.ImportFrom, used: set[str]) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from caretbench.suites.c3bench.building.balance import balanced_choice
-from caretbench.suites.c3bench.building.build_types import Reject, SourceFile
+from caretbench.suites.c3bench.building.build_types import Reject, SourceText
 from caretbench.suites.c3bench.building.implementation_middles import LINE_SHARE
 from caretbench.suites.c3bench.scale.scale_middles import ScaleMiddle, proposed_middles, rejects_wrong_answers
 
@@ -18,7 +18,7 @@ LINES_TYPE = "multi_line"
 class ScaleCandidate(NamedTuple):
     """Middle of a file with its specification."""
 
-    file: SourceFile
+    file: SourceText
     middle: ScaleMiddle
 
     @property
@@ -34,7 +34,7 @@ class ScaleCandidate(NamedTuple):
 
 
 def scale_candidates(
-    files: Sequence[SourceFile],
+    files: Sequence[SourceText],
     max_share: float,
     per_file: int,
     seed: int,
@@ -73,7 +73,7 @@ def scale_candidates(
     return found, rejects
 
 
-def _proposed(file: SourceFile, max_share: float, counts: Counter[tuple[str, str]]) -> list[ScaleCandidate]:
+def _proposed(file: SourceText, max_share: float, counts: Counter[tuple[str, str]]) -> list[ScaleCandidate]:
     """Return the middles of a file that are short enough, one for each span; count the others."""
     spans: dict[tuple[int, int], ScaleCandidate] = {}
     for middle in proposed_middles(file.text, file.language):

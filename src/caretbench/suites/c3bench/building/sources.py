@@ -12,7 +12,7 @@ from caretbench.files import read_lines
 from caretbench.languages import languages
 from caretbench.problem import Provenance
 from caretbench.sources.licences import repository_licence
-from caretbench.suites.c3bench.building.build_types import BuildMaterial, Reject, SourceFile
+from caretbench.suites.c3bench.building.build_types import BuildMaterial, Reject, SourceText
 from caretbench.suites.c3bench.building.function_files import CHECKS_PREFIX, paired_functions
 from caretbench.suites.c3bench.building.humaneval_infilling import (
     HUMANEVAL_INFILLING,
@@ -63,7 +63,7 @@ def read_sources(sources: Sequence[str]) -> BuildMaterial:
 @dataclass
 class _Reader:
     functions: dict[str, CheckedFunction] = field(default_factory=dict)
-    files: dict[str, SourceFile] = field(default_factory=dict)
+    files: dict[str, SourceText] = field(default_factory=dict)
     rejects: list[Reject] = field(default_factory=list)
 
     def read(self, source: str) -> None:
@@ -113,14 +113,14 @@ class _Reader:
         if function is not None:
             self._function(function, place)
         else:
-            self._file(SourceFile(program.id, program.language, program.text, provenance), place)
+            self._file(SourceText(program.id, program.language, program.text, provenance), place)
 
     def _function(self, function: CheckedFunction, place: str) -> None:
         if function.id not in self.functions:
             self.functions[function.id] = function
-            self._file(SourceFile(function.id, "python", function.text, function.provenance), place)
+            self._file(SourceText(function.id, "python", function.text, function.provenance), place)
 
-    def _file(self, file: SourceFile, place: str) -> None:
+    def _file(self, file: SourceText, place: str) -> None:
         fault = _fault(file)
         if fault:
             self._reject(place, *fault)
@@ -165,7 +165,7 @@ class _Reader:
         if marked:
             self._program(program, str(path), provenance)
             return
-        self._file(SourceFile(identity, language, text, provenance), str(path))
+        self._file(SourceText(identity, language, text, provenance), str(path))
         checks = path.with_name(CHECKS_PREFIX + path.name)
         if language == "python" and checks.is_file() and identity in self.files:
             checking = _text(checks) or ""
@@ -202,7 +202,7 @@ def _text(path: Path) -> str | None:
     return text if len(text) <= MAX_CHARACTERS and "\0" not in text else None
 
 
-def _fault(file: SourceFile) -> tuple[str, str] | None:
+def _fault(file: SourceText) -> tuple[str, str] | None:
     """Return the reason why a text is no source, with the line of the fault; None if it is one."""
     if not file.text.strip():
         return "empty", "no code"

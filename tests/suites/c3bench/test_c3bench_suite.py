@@ -1,0 +1,122 @@
+"""The suite C3-Bench: its starter set, scores, baselines and profiles."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from caretbench.problem import PredicateCheck, Problem
+from caretbench.reports.strata import has_verdicts
+from caretbench.suites import load_suite
+from caretbench.suites.baselines import baseline_completions
+from caretbench.suites.c3bench.completion_gate import passing_wrong_answers, repeated_sources
+from caretbench.suites.c3bench.starter import starter_folder
+
+SUITE = load_suite("c3bench")
+
+
+@cache
+def starter() -> tuple[Problem, ...]:
+    return SUITE.load("starter").problems
+
+
+def of_task(name: str) -> list[Problem]:
+    return [problem for problem in starter() if problem.label("task") == name]
+
+
+def values(problem: Problem, text: str | None, profile: str = "default") -> dict[str, float]:
+    return {
+        name: value for one in SUITE.measure(problem, text, profile) for name, value in one.values.items()
+    }  # fmt: skip
+
+
+def test_the_starter_set_has_both_tasks_in_at_most_a_megabyte() -> None:
+    assert (starter_folder() / "problems.jsonl").stat().st_size <= 1_000_000
+    assert len(of_task("icc")) >= 100
+    assert {one.label("category") for one in of_task("icc")} == {
+        "structural", "algorithmic", "control_flow", "parameter",
+    }  # fmt: skip
+    assert {one.label("category") for one in of_task("scc")} == {"span", "multi_line", "block"}
+    assert {one.label("language") for one in of_task("scc")} == {"python", "javascript", "typescript", "java"}
+    assert not repeated_sources(starter())
+
+
+def test_no_score_without_a_run_counts_as_passing() -> None:
+    for problem in (of_task("icc")[0], of_task("scc")[0]):
+        found = values(problem, problem.reference)
+        assert "passed" not in found
+        assert found["followed"] == found["exact_match"] == 1.0
+        assert all(not check.counts for check in problem.checks if isinstance(check, PredicateCheck))
+    assert has_verdicts(of_task("icc")[0])
+    assert not has_verdicts(of_task("scc")[0])
+
+
+def test_references_follow_and_empty_answers_do_not() -> None:
+    for problem in starter():
+        assert values(problem, problem.reference)["followed"] == 1.0, problem.id
+        assert values(problem, None)["followed"] == 0.0, problem.id
+
+
+def test_the_right_answer_to_another_instruction_does_not_follow_this_one() -> None:
+    rows = list(baseline_completions("other-variant", of_task("icc"), SUITE.baselines))
+    assert len(rows) >= 0.9 * len(of_task("icc"))
+    by_id = {problem.id: problem for problem in starter()}
+    followed = [values(by_id[row.problem_id], row.text)["followed"] for row in rows]
+    assert sum(followed) <= 0.02 * len(followed)
+    assert not list(baseline_completions("other-variant", of_task("scc"), SUITE.baselines))
+
+
+@pytest.mark.long
+def test_no_specification_accepts_one_of_the_six_wrong_answers() -> None:
+    assert {problem.id: found for problem in of_task("scc") if (found := passing_wrong_answers(problem))} == {}
+
+
+def test_scale_has_no_program_and_implementations_have_hidden_tests() -> None:
+    for problem in of_task("scc"):
+        assert SUITE.request(problem, problem.reference, "default") is None
+    for problem in of_task("icc"):
+        request = SUITE.request(problem, problem.reference, "default")
+        assert request is not None
+        assert "check(" in request.source
+        assert "candidate(" not in problem.caret.suffix
+        assert SUITE.request(problem, None, "default") is None
+
+
+def test_the_profile_paper_checks_kind_and_number_alone() -> None:
+    block = next(one for one in of_task("scc") if one.label("category") == "block"
+                 and "header_in_prefix" not in str(one.checks))  # fmt: skip
+    too_much = block.reference + block.reference
+    assert values(block, too_much)["followed"] == 0.0
+    assert values(block, too_much, "paper")["followed"] == 1.0
+    assert "followed_lenient" not in values(block, too_much, "paper")
+
+
+def test_a_fence_is_forgiven_at_the_level_lenient_alone() -> None:
+    lines = next(one for one in of_task("scc") if one.label("category") == "multi_line")
+    found = values(lines, f"```\n{lines.reference}```")
+    assert (found["followed"], found["followed_lenient"]) == (0.0, 1.0)
+
+
+def test_commentary_of_a_raw_answer_is_counted_apart_from_code() -> None:
+    problem = of_task("icc")[0]
+    [measured] = SUITE.measure_raw(problem, f"Here is the code:\n```python\n{problem.reference}```\nIt is short.")
+    [alone] = SUITE.measure_raw(problem, problem.reference)
+    assert measured.values["code_tokens"] == alone.values["code_tokens"] > 0
+    assert measured.values["commentary_tokens"] >= 8
+    assert alone.values["commentary_tokens"] == 0
+
+
+def test_the_release_is_none_and_says_so() -> None:
+    with pytest.raises(ValueError, match="nothing of this suite was ever released"):
+        SUITE.load("released")
+
+
+def test_tables_about_the_data_name_the_tokenizer() -> None:
+    tokens, kinds, contexts = SUITE.data_tables("starter")
+    assert [row[:2] for row in tokens.rows][:4] == [
+        ("ICC", "Instruction"), ("ICC", "Prefix"), ("ICC", "Middle"), ("ICC", "Suffix"),
+    ]  # fmt: skip
+    assert r"\w+|[^\w\s]" in tokens.notes[0]
+    assert sum(int(row[-1]) for row in kinds.rows) == len(starter())
+    assert int(contexts.rows[0][1]) >= 30
