@@ -94,11 +94,11 @@ class ModelResults(NamedTuple):
     def task(self, task: str, label: str = "", value: str = "") -> ModelResults:
         """Return the results for one task, and for one value of a label."""
 
-        def wanted(row: Row) -> bool:
+        def belongs(row: Row) -> bool:
             problem = self.problems[row["problem_id"]]
             return problem.label("task") == task and (not label or problem.labels.get(label) == value)
 
-        return self._replace(rows=tuple(row for row in self.rows if wanted(row)))
+        return self._replace(rows=tuple(row for row in self.rows if belongs(row)))
 
     def mean(self, value: Callable[[Row], float | None]) -> Mean | None:
         """Return the mean over problems of a value, each the mean over its samples; None without any."""
