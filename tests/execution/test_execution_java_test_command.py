@@ -148,7 +148,9 @@ def test_the_usual_answer_is_compiled_beforehand_and_leaves_no_old_class(workspa
     place = ".caretbench-java/classes/shop/Shop"
     assert added[f"{place}$1.class"] is None
     assert isinstance(added[f"{place}.class"], bytes)
-    assert b"+= price" in bytes(added[".caretbench-java/sources/src/shop/Shop.java"] or b"")
+    source = added[".caretbench-java/sources/src/shop/Shop.java"]
+    assert isinstance(source, bytes)
+    assert b"+= price" in source
 
 
 @sandboxed
