@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from caretbench.problem import Problem
+from caretbench.suites.c3bench.tables.judged_table import JOINT_JUDGED, judged_tables, with_joint_judged
 from caretbench.suites.c3bench.tables.result_rows import (
     NO_VALUE,
     ModelResults,
@@ -50,25 +51,31 @@ def result_tables(results: pl.DataFrame, problems: Mapping[str, Problem], seed: 
     models = sorted(model_results(results, problems, seed), key=lambda one: (one.profile, one.policy))
     for (profile, policy), group in groupby(models, key=lambda one: (one.profile, one.policy)):
         chosen = list(group)
-        found += [_main_table(chosen, profile, policy), *_label_tables(chosen, profile, policy)]
+        found += [_main_table(chosen, profile, policy), *judged_tables(chosen, profile, policy)]
+        found += _label_tables(chosen, profile, policy)
     effects = instruction_effects(with_joint(results), EFFECT_MEASURES, seed)
     if effects:
         found.append(effect_table(effects, "c3bench-instruction", "Effect of the instruction (Figure 6, in form)"))
     return tuple(found)
 
 
-EFFECT_MEASURES: Final = {"passed": "Pass@1", "joint": "ICC IF", "scale": "SCC IF"}
+EFFECT_MEASURES: Final = {
+    "passed": "Pass@1", "joint": "ICC IF", JOINT_JUDGED: "ICC IF, judge", "scale": "SCC IF",
+}  # fmt: skip
 """Titles of what the instruction changes, by column of :func:`with_joint`."""
 
 
 def with_joint(results: pl.DataFrame) -> pl.DataFrame:
-    """Return the results with columns for instruction following of both tasks: ``joint`` (ICC), ``scale`` (SCC)."""
+    """Return the results with columns for instruction following of both tasks: ``joint`` (ICC), ``scale`` (SCC).
+
+    With a judge also ``joint_judged`` (ICC).
+    """
     import polars as pl
 
     if "followed" not in results.columns:
         return results
     met, ran = pl.col("followed"), pl.col("passed").is_not_null()
-    return results.with_columns(
+    return with_joint_judged(results).with_columns(
         joint=pl.when(ran).then(met * pl.col("passed").cast(pl.Float64)),
         scale=pl.when(pl.col("problem_id").str.starts_with("scc/")).then(met),
     )
