@@ -117,6 +117,6 @@ def test_tables_about_the_data_name_the_tokenizer() -> None:
     assert [row[:2] for row in tokens.rows][:4] == [
         ("ICC", "Instruction"), ("ICC", "Prefix"), ("ICC", "Middle"), ("ICC", "Suffix"),
     ]  # fmt: skip
-    assert r"\w+|[^\w\s]" in tokens.notes[0]
+    assert r"\w+|[^\w\s]" in tokens.title
     assert sum(int(row[-1]) for row in kinds.rows) == len(starter())
     assert int(contexts.rows[0][1]) >= 30
