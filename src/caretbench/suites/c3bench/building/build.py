@@ -158,18 +158,19 @@ class _Build:
         return kept
 
     def _chosen(self, problems: Sequence[Problem]) -> list[Problem]:
-        """Return at most the wanted number of problems about implementations, balanced by category and rewrite."""
+        """Return at most ``max_icc`` problems about implementations, balanced by category and rewrite."""
         limit = self.options.max_icc
         if limit is None or limit >= len(problems):
             return list(problems)
         levels = (lambda one: one.label("category"), lambda one: one.label("rewrite"), lambda one: one.cluster)
         found = balanced_choice(problems, limit, lambda one: one.id, levels, self.options.seed)
+        kept = {one.id for one in found}
         self.rejects += [
             Reject(stage="choice", place=one.id, reason="not_needed", detail="--max-icc")
             for one in problems
-            if one not in found
+            if one.id not in kept
         ]
-        return sorted(found, key=problems.index)
+        return [one for one in problems if one.id in kept]
 
 
 def context_problems(context: ImplementationContext) -> list[Problem]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from caretbench.errors import MachineError
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Executor, Status
 from caretbench.files import RowAppender, read_rows, sha256_text
 from caretbench.problem import Row
@@ -54,6 +55,9 @@ def examined_contexts(
         executor: Runs the comparisons.
         stored: File of verdicts, by which a build resumes.
         progress: Called with the number of newly decided implementations.
+
+    Raises:
+        MachineError: a program cannot run on this machine.
     """
     rejects: list[Reject] = []
     legible = [context._replace(equivalents=tuple(_legible(context, rejects))) for context in contexts]
@@ -118,6 +122,8 @@ def _verdicts(
     )
     with RowAppender(stored) as appender:
         for result in executor.submit(requests):
+            if result.status.is_machine_fault:
+                raise MachineError(f"a comparison did not run: {result.reason or result.status}; see caretbench doctor")
             known[result.id] = _verdict(result)
             appender.append(known[result.id])
             progress(1)
