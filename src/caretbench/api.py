@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from caretbench.models import unchecked
 from caretbench.progress import Progress
 from caretbench.runs.plans.config import RunConfig
 from caretbench.runs.plans.plan import ResolvedRun
@@ -17,7 +18,7 @@ from caretbench.runs.run_folder import RunFolder
 from caretbench.runs.runner import RunResult
 
 if TYPE_CHECKING:
-    from caretbench.models import ClientOpener
+    from caretbench.models import AccessCheck, ClientOpener
     from caretbench.reports.compare import ComparisonReport
     from caretbench.reports.summary import Summary
     from caretbench.runs.building.config import BuildModelsConfig
@@ -111,7 +112,8 @@ def judge(
 
     if not config.judges:
         raise ValueError("no judge; name one: judges={'NAME': 'openai/o3-mini'}, for example")
-    return JudgingPlan(RunFolder(Path(folder)), config).judge(opener or _opener(), progress)
+    access = _access_check() if opener is None else unchecked
+    return JudgingPlan(RunFolder(Path(folder)), config, access).judge(opener or _opener(), progress)
 
 
 def build(
@@ -155,6 +157,8 @@ def build(
     named = models_by_role(suite, loaded_suite.build_roles, stated_models, several)
     stated, values = resolve_build_options(loaded_suite, sources, options, progress.note)
     asked = replace(models_config or BuildModelsConfig(), models=named)
+    if opener is None:
+        asked.check_access(_access_check())
     return carry_out(loaded_suite, stated, Path(output), values, asked, opener or _opener(), progress)
 
 
@@ -192,11 +196,13 @@ def compare(*folders: Path | str, models: Sequence[str] = (), **options: Any) ->
 
 def _plan(config: RunConfig | Path | str, *, checks_access: bool) -> ResolvedRun:
     found, source = (config, None) if isinstance(config, RunConfig) else (RunConfig.load(Path(config)), Path(config))
-    if not checks_access:
-        return ResolvedRun.from_config(found, source)
+    return ResolvedRun.from_config(found, source, _access_check() if checks_access else unchecked)
+
+
+def _access_check() -> AccessCheck:
     from caretbench.inspect.client.access import check_access
 
-    return ResolvedRun.from_config(found, source, check_access)
+    return check_access
 
 
 def _opener() -> ClientOpener:

@@ -212,3 +212,10 @@ class ClientOptions(BaseModel):
 
 ClientOpener = Callable[[str, ClientOptions], ModelClient]
 """Function that opens the client of a model by its name, PROVIDER/MODEL."""
+
+AccessCheck = Callable[[str, ClientOptions], None]
+"""Function that raises if it is already known that a model, by its name and options, cannot be asked."""
+
+
+def unchecked(_spec: str, _options: ClientOptions) -> None:
+    """Accept every model: the :data:`AccessCheck` of a caller who opens models in another way."""

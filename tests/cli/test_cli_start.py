@@ -36,12 +36,12 @@ class Done(NamedTuple):
     errors: str
 
 
-def command(folder: Path, *arguments: str, **environment: str) -> Done:
-    """Run a command whose last option names its folder."""
+def command(folder: Path, *arguments: str) -> Done:
+    """Run a command whose last argument names its folder."""
     here = {name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "_AUTH_TOKEN"))}
     done = subprocess.run(
-        [sys.executable, "-c", _PROGRAM, json.dumps([*arguments, "-o", str(folder)])],
-        env=here | environment, capture_output=True, text=True, check=False, cwd=folder.parent,
+        [sys.executable, "-c", _PROGRAM, json.dumps([*arguments, str(folder)])],
+        env=here, capture_output=True, text=True, check=False, cwd=folder.parent,
     )  # fmt: skip
     code, modules = json.loads(Path(f"{folder}.modules").read_text())
     return Done(code, set(modules), done.stderr)
@@ -52,7 +52,7 @@ SCORE = ("score", "devbench", "--limit", "1", "--no-execute", "--baseline", "emp
 
 @pytest.mark.long
 def test_scoring_loads_no_charts_no_inspect_and_no_scipy(tmp_path: Path) -> None:
-    done = command(tmp_path / "run", *SCORE, "--no-html")
+    done = command(tmp_path / "run", *SCORE, "--no-html", "-o")
     assert done.code == 0, done.errors
     unused = ("altair", "vl_convert", "inspect_ai", "scipy", "jinja2")
     assert [name for name in unused if name in done.modules] == []
@@ -60,12 +60,25 @@ def test_scoring_loads_no_charts_no_inspect_and_no_scipy(tmp_path: Path) -> None
 
 @pytest.mark.long
 def test_a_missing_key_is_reported_before_anything_is_loaded(tmp_path: Path) -> None:
-    done = command(tmp_path / "run", "run", "devbench", "-m", "openai/gpt-4o-mini", "--data", str(tmp_path / "none"))
+    data = str(tmp_path / "none")
+    done = command(tmp_path / "run", "run", "devbench", "-m", "openai/gpt-4o-mini", "--data", data, "-o")
     assert done.code == 2
     assert "set OPENAI_API_KEY in the environment" in done.errors
     unused = ("inspect_ai", "polars", "altair", "scipy", "tree_sitter_python")
     assert [name for name in unused if name in done.modules] == []
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.long
+def test_a_missing_key_of_a_judge_is_reported_before_the_problems_are_loaded(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    assert command(folder, *SCORE, "--no-html", "-o").code == 0
+    done = command(folder, "judge", "-m", "openai/o3-mini")
+    assert done.code == 2
+    assert "openai/o3-mini: there is no key of the provider; set OPENAI_API_KEY" in done.errors
+    unused = ("inspect_ai", "polars", "altair", "caretbench.suites.devbench.suite")
+    assert [name for name in unused if name in done.modules] == []
+    assert not (folder / "judgements.jsonl").exists()
 
 
 @pytest.fixture

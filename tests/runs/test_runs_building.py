@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 
 import pytest
 
+from caretbench import api
+from caretbench.errors import MachineError
 from caretbench.execution.dispatcher import AnyRequest
 from caretbench.files import DataError
 from caretbench.models import ChatPrompt, ClientOptions, FillPrompt, ModelRequest, Sampling, TextPrompt
@@ -362,6 +364,18 @@ def test_later_questions_may_be_made_of_earlier_answers(tmp_path: Path) -> None:
     assert whole(tmp_path, opened, models_config(*BOTH)).numbers == {"problems": 2}
     assert opened.texts == ["write x", "write y", "check [write x]", "check [write y]"]
     assert (tmp_path / "problems").read_text() == "[check [write x]]\n[check [write y]]"
+
+
+def test_a_missing_key_is_reported_before_a_source_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("caretbench.api.load_suite", lambda _name: TwoSteps())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(MachineError, match="openai/gpt-4o: there is no key of the provider; set OPENAI_API_KEY"):
+        api.build("two", ["x"], tmp_path / "out", models={"generator": "fake/a", "checker": "openai/gpt-4o"})
+    assert not (tmp_path / "out").exists()
+    opened = Opened()  # a client of one's own needs no key that is known here
+    named = {"generator": "fake/a", "checker": "openai/gpt-4o"}
+    assert api.build("two", ["x"], tmp_path / "out", models=named, opener=opened).numbers == {"problems": 1}
 
 
 def test_a_build_without_roles_is_given_no_models(tmp_path: Path) -> None:

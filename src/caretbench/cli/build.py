@@ -14,6 +14,7 @@ from caretbench.cli.command_help import HelpCommand, HelpGroup
 from caretbench.cli.common import (
     AsJson,
     StepProgress,
+    check_access,
     exit_on_complaints,
     open_client,
     print_json,
@@ -172,6 +173,7 @@ def _build(suite: Suite, sources: Sequence[str], output: Path, options: dict[str
             forecast = dry_run(suite, sources, output, values, models, open_client, steps)
         _print_dry_run(forecast, as_json=as_json)
         return
+    models.check_access(check_access)
     try:
         with StepProgress(quiet=as_json) as steps:
             result = build(suite, sources, output, values, models, open_client, steps)

@@ -12,6 +12,7 @@ from caretbench.cli.common import (
     SELECTION,
     AsJson,
     StepProgress,
+    check_access,
     open_client,
     print_json,
     print_line,
@@ -112,7 +113,7 @@ def judge(
       caretbench judge runs/mine -m openai/o3-mini --dry-run
     """
     from caretbench.judging.caret_controls import DEFAULT_CONTROL_PROBLEMS
-    from caretbench.models import ClientOptions
+    from caretbench.models import ClientOptions, unchecked
     from caretbench.runs.judging.plan import JudgingConfig, JudgingPlan
     from caretbench.runs.judging.ratings import RATINGS_NAME
     from caretbench.runs.plans.options import options_to_tables
@@ -136,6 +137,7 @@ def judge(
             max_cost=options["max_cost"],
             local_only=options["local_only"],
         ),
+        unchecked if dry_run else check_access,
     )
     if rating_sheet is not None:
         count = plan.write_rating_sheet(rating_sheet, sheet_size)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
-from caretbench.models import ClientOptions, Sampling
+from caretbench.models import AccessCheck, ClientOptions, Sampling
 from caretbench.runs.plans.config import SamplingConfig, validation_message
 from caretbench.runs.plans.plan import override_sampling
 from caretbench.runs.plans.prices import Price, Prices
@@ -54,6 +54,12 @@ class BuildModelsConfig:
                 "--prices FILE"
             )
         self.request_sampling(Sampling())
+
+    def check_access(self, check: AccessCheck) -> None:
+        """Check the access to every model."""
+        for models in self.models.values():
+            for model in models:
+                check(model.spec, self.options)
 
     def price(self, model: NamedModel) -> Price | None:
         """Return the price of a model, where it is known."""

@@ -16,7 +16,7 @@ from caretbench.judging.answers import TextOf
 from caretbench.judging.caret_controls import DEFAULT_CONTROL_PROBLEMS, ControlTexts
 from caretbench.judging.criteria import criterion as find_criterion
 from caretbench.judging.criterion_choice import CriterionProblems, problems_by_criterion
-from caretbench.models import ClientOpener, ClientOptions, ModelClient, Sampling
+from caretbench.models import AccessCheck, ClientOpener, ClientOptions, ModelClient, Sampling, unchecked
 from caretbench.progress import Progress
 from caretbench.runs.generate import stored_cost
 from caretbench.runs.judge import JudgingSettings, TextsToJudge, judge_parts
@@ -65,16 +65,22 @@ class JudgingConfig:
 class JudgingPlan:
     """Resolved and checked plan of judging a stored run.
 
+    ``check_access`` is called with spec and options of every judge, before any problems are loaded.
+
     Raises:
         DataError: this is no run.
         ValueError: the criterion is not about its problems, or a limit cannot be kept.
         KeyError: no such criterion.
     """
 
-    def __init__(self, folder: RunFolder, config: JudgingConfig) -> None:
+    def __init__(self, folder: RunFolder, config: JudgingConfig, check_access: AccessCheck = unchecked) -> None:
         self.folder = folder
         self.config = config
         self.manifest: Manifest = folder.manifest()
+        if config.local_only:
+            refuse_remote(config.judges.values(), [config.options.base_url])
+        for spec in config.judges.values():
+            check_access(spec, config.options)
         suite = find_suite(self.manifest.suite)
         criterion = find_criterion(config.criterion) if config.criterion else None
         problems = config.selection.apply(suite, folder.problems())
@@ -95,8 +101,6 @@ class JudgingPlan:
                 f"no price is known for {', '.join(unpriced)}, so --max-cost cannot be kept; give one in a file: "
                 "--prices FILE"
             )
-        if config.local_only:
-            refuse_remote(config.judges.values(), [config.options.base_url])
 
     def texts(self, part: CriterionProblems) -> TextsToJudge:
         """Return the texts of a part."""

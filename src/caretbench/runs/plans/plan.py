@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from caretbench.errors import DataError
 from caretbench.judging.criteria import criterion as find_criterion
 from caretbench.judging.criterion_choice import CriterionProblems, problems_by_criterion
-from caretbench.models import ClientOptions, Sampling
+from caretbench.models import AccessCheck, ClientOptions, Sampling, unchecked
 from caretbench.prompts.instructions import InstructionMode, has_instruction
 from caretbench.redaction import redact
 from caretbench.runs.plans.benchmark import Benchmark, baseline_names
@@ -64,10 +64,6 @@ class JudgePlan(NamedTuple):
     options: ClientOptions = ClientOptions()
 
 
-AccessCheck = Callable[[str, ClientOptions], None]
-"""Raises if a model, by its spec and options, cannot be asked."""
-
-
 @dataclass(frozen=True)
 class ResolvedRun:
     """Resolved and checked configuration of a run. No model is opened and nothing is written yet."""
@@ -81,7 +77,7 @@ class ResolvedRun:
 
     @classmethod
     def from_config(
-        cls, config: RunConfig, source: Path | None = None, check_access: AccessCheck = lambda _spec, _options: None
+        cls, config: RunConfig, source: Path | None = None, check_access: AccessCheck = unchecked
     ) -> ResolvedRun:
         """Resolve a configuration. ``source`` is its run file, for messages.
 
