@@ -576,3 +576,14 @@ def test_a_model_on_this_machine_has_more_time_for_an_answer_unless_told_otherwi
     for options, expected in ((ClientOptions(), 7), (ClientOptions(timeout_s=120), 120)):
         with open_client("mockllm/slow", options=options) as client:
             assert client.options.timeout_s == expected
+
+
+def test_garbage_is_collected_again_after_opening(monkeypatch):
+    monkeypatch.setenv("TEST_API_KEY", KEY)
+    program = (
+        "import gc, sys; from caretbench.inspect import open_client; from caretbench.models import ClientOptions\n"
+        f"open_client({CHAT!r}, options=ClientOptions(base_url='http://127.0.0.1:9/v1'))\n"
+        "assert gc.isenabled() and 'inspect_ai' in sys.modules and gc.get_freeze_count() > 100_000"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

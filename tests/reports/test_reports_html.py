@@ -89,9 +89,9 @@ def test_the_manifest_is_flattened() -> None:
 
 def test_a_legend_of_long_names_has_several_rows() -> None:
     names = ["a-model-with-a-rather-long-name-2026-11-22-preview", "openai/gpt-4o-mini", "ok"]
-    colour = charts.model_colour(names).to_dict()
+    colour = charts.model_colour(names)
     assert colour["legend"]["columns"] == 1
-    assert charts.model_colour(["a", "b", "c"]).to_dict()["legend"]["columns"] >= 3
+    assert charts.model_colour(["a", "b", "c"])["legend"]["columns"] >= 3
 
 
 def test_the_charts_draw_without_a_browser(summary: Summary) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -39,7 +40,7 @@ def open_client(spec: str, options: ClientOptions | None = None) -> InspectClien
     tokenizer = TokenizerFile(options.tokenizer) if options.tokenizer is not None else None
     given = options.model_dump(mode="json", include=set(known.options), exclude_none=True)
     arguments: dict[str, Any] = given | options.model_args
-    with _own_exception_hook():
+    with _own_exception_hook(), _loading():
         model = _model(spec, options.base_url, arguments)
         warm = _warm()
     return InspectClient(
@@ -89,6 +90,20 @@ def _own_exception_hook() -> Iterator[None]:
         yield
     finally:
         sys.excepthook = before
+
+
+@contextmanager
+def _loading() -> Iterator[None]:
+    """Pause garbage collection while Inspect is loaded: all of its objects stay, and visiting them costs a second."""
+    first = "inspect_ai" not in sys.modules and gc.isenabled()
+    if first:
+        gc.disable()
+    try:
+        yield
+    finally:
+        if first:
+            gc.freeze()  # later collections leave these objects out
+            gc.enable()
 
 
 @contextmanager

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import altair as alt
-
 from caretbench.judging.aggregation import TOTAL
 from caretbench.reports.charts import (
     OURS,
     SERIES,
     Spec,
     bars_with_intervals,
-    chart_of,
+    field,
     finished_spec,
-    heat_map_marks,
+    heat_map,
     name_axis,
     tooltips,
 )
@@ -37,13 +35,13 @@ def overall_scores(judged: CaretScores) -> Spec | None:
         return None
     rows.sort(key=lambda row: -float(str(row["score"])))
     order = [str(row["model"]) for row in rows]
-    base = chart_of(rows).encode(
-        y=alt.Y("model:N", sort=order, title=None, axis=name_axis()),
-        tooltip=tooltips({"model": "N", "instances": "Q"}, ("score", "low", "high"), ".2f"),
-    )
-    x = alt.X("score:Q", title=f"judge score ({judged.validity})", scale=alt.Scale(domain=[0, judged.maximum]))
-    kinds = alt.Scale(domain=["model", "baseline"], range=[SERIES[0], OURS])
-    bars = bars_with_intervals(base, x, alt.Color("kind:N", scale=kinds, legend=None))
+    base = {
+        "y": field("model:N", sort=order, title=None, axis=name_axis()),
+        "tooltip": tooltips({"model": "N", "instances": "Q"}, ("score", "low", "high"), ".2f"),
+    }
+    x = field("score:Q", title=f"judge score ({judged.validity})", scale={"domain": [0, judged.maximum]})
+    kinds = {"domain": ["model", "baseline"], "range": [SERIES[0], OURS]}
+    bars = bars_with_intervals(rows, base, x, field("kind:N", scale=kinds, legend=None))
     return finished_spec(bars, {"step": 26}, f"Judge scores with 95% intervals, {judged.criterion}, {judged.validity}")
 
 
@@ -67,16 +65,12 @@ def score_map(judged: CaretScores) -> Spec | None:
         return None
     models = list(dict.fromkeys(str(row["model"]) for row in rows))
     parts = sorted({str(row["part"]) for row in rows}, key=str.lower)
-    base = chart_of(rows).encode(
-        x=alt.X(
-            "model:N",
-            sort=models,
-            title=None,
-            axis=alt.Axis(orient="top", labelAngle=0 if len(models) < 5 else -40, ticks=False, domain=False),
-        ),
-        y=alt.Y("part:N", sort=parts, title=None, axis=name_axis(260)),
-        tooltip=tooltips({"part": "N", "model": "N", "instances": "Q"}, ("score", "low", "high"), ".2f"),
-    )
-    fields = heat_map_marks(base, "share", alt.Text("score:Q", format=".1f"), 11, 2)
+    names = {"orient": "top", "labelAngle": 0 if len(models) < 5 else -40, "ticks": False, "domain": False}
+    base = {
+        "x": field("model:N", sort=models, title=None, axis=names),
+        "y": field("part:N", sort=parts, title=None, axis=name_axis(260)),
+        "tooltip": tooltips({"part": "N", "model": "N", "instances": "Q"}, ("score", "low", "high"), ".2f"),
+    }
+    fields = heat_map(rows, base, "share", field("score:Q", format=".1f"), 11, 2)
     description = f"Judge scores by language, category and model, {judged.criterion}, {judged.validity}"
     return finished_spec(fields, {"step": 20}, description)

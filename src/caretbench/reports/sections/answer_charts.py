@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import altair as alt
-
 from caretbench.execution.execution_types import Status
-from caretbench.reports.charts import BAD, GOOD, OURS, Spec, finished_spec, name_axis, stacked_shares
+from caretbench.reports.charts import BAD, GOOD, OURS, Spec, field, finished_spec, name_axis, stacked_shares
 from caretbench.reports.results.error_classes import class_title
 from caretbench.reports.results.errors import ErrorColumn, classes_present
 from caretbench.reports.summary import Column
@@ -42,13 +40,9 @@ def status_shares(columns: Sequence[Column]) -> Spec | None:
     bad = iter(BAD * 2)
     colours = [GOOD if s == "passed" else OURS if s in _MACHINE_FAULTS else next(bad) for s in order]
     shown_order = [status.replace("_", " ") for status in order]
-    bar = alt.Y("model:N", sort=[column.title for column in shown], title=None, axis=name_axis())
-    part = alt.Color(
-        "status:N",
-        title=None,
-        scale=alt.Scale(domain=shown_order, range=colours),
-        legend=alt.Legend(orient="bottom", columns=4, symbolType="square"),
-    )
+    bar = field("model:N", sort=[column.title for column in shown], title=None, axis=name_axis())
+    legend = {"orient": "bottom", "columns": 4, "symbolType": "square"}
+    part = field("status:N", title=None, scale={"domain": shown_order, "range": colours}, legend=legend)
     chart = stacked_shares(rows, bar, part, "share of completions")
     return finished_spec(chart, {"step": 30}, "Completions by status")
 
@@ -109,12 +103,8 @@ def _stacked(rows: Sequence[Mapping[str, Any]], classes: Sequence[str], axis: st
     # The legend begins at the bars: next to long names there is less room for it.
     columns = 2 if max(len(str(row["bar"])) for row in rows) > 16 else 3
     colours = [GOOD if name == "pass" else next(bad) for name in classes]
-    bar = alt.Y("bar:N", title=None, axis=name_axis(320))
-    part = alt.Color(
-        "class:N",
-        sort=names,
-        scale=alt.Scale(domain=names, range=colours),
-        legend=alt.Legend(orient="top", title=None, columns=columns),
-    )
+    bar = field("bar:N", title=None, axis=name_axis(320))
+    legend = {"orient": "top", "title": None, "columns": columns}
+    part = field("class:N", sort=names, scale={"domain": names, "range": colours}, legend=legend)
     chart = stacked_shares(rows, bar, part, axis)
     return finished_spec(chart, {"step": 24}, description)

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import altair as alt
-
 from caretbench.metrics.correlation import pearson
 from caretbench.reports.charts import (
     SOFT,
     Spec,
     bars_with_intervals,
-    chart_of,
+    field,
     finished_spec,
-    heat_map_marks,
+    layer,
+    layered,
     model_colour,
     name_axis,
+    share_axis,
     tooltips,
 )
+from caretbench.reports.charts import heat_map as heat_map_of
 from caretbench.reports.summary import Column, RateCell
 from caretbench.reports.tables import display_label, display_name, display_stratum, ordered_names, pass_columns
 
@@ -42,13 +43,12 @@ def rates_by_label(columns: Sequence[Column], stratum: str) -> Spec | None:
     if not rows:
         return None
     labels = ordered_names(judged, stratum)
-    base = chart_of(rows).encode(
-        y=alt.Y("label:N", sort=labels, title=None, axis=name_axis()),
-        yOffset=alt.YOffset("model:N", sort=models, scale=alt.Scale(paddingInner=0.12, paddingOuter=0.08)),
-        tooltip=tooltips({"label": "N", "model": "N", "problems": "Q"}, ("rate", "low", "high")),
-    )
-    x = alt.X("rate:Q", title="pass@1", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%", tickCount=6))
-    bars = bars_with_intervals(base, x, model_colour(models))
+    base = {
+        "y": field("label:N", sort=labels, title=None, axis=name_axis()),
+        "yOffset": field("model:N", sort=models, scale={"paddingInner": 0.12, "paddingOuter": 0.08}),
+        "tooltip": tooltips({"label": "N", "model": "N", "problems": "Q"}, ("rate", "low", "high")),
+    }
+    bars = bars_with_intervals(rows, base, field("rate:Q", **share_axis("pass@1")), model_colour(models))
     step = max(11, 30 - 4 * len(models)) if len(models) > 1 else 22
     return finished_spec(bars, {"step": step}, f"pass@1 by {display_stratum(stratum)} with 95% intervals")
 
@@ -114,17 +114,13 @@ def heat_map(column: Column, stratum: str = "language / category") -> Spec | Non
     ]  # fmt: skip
     down = _in_order((cell.order[:-1], " / ".join(shown[:-1])) for cell, shown in zip(cells, names, strict=True))
     across = _in_order((cell.order[-1:], shown[-1]) for cell, shown in zip(cells, names, strict=True))
-    base = chart_of(rows).encode(
-        x=alt.X(
-            "across:N",
-            sort=across,
-            title=None,
-            axis=alt.Axis(orient="bottom", labelAngle=0, labelFontSize=11, ticks=False, domain=False, labelExpr=_SPLIT),
-        ),
-        y=alt.Y("down:N", sort=down, title=None, axis=name_axis()),
-        tooltip=tooltips({"down": "N", "across": "N", "problems": "Q"}, ("rate", "low", "high")),
-    )
-    fields = heat_map_marks(base, "rate", alt.Text("rate:Q", format=".0%"), 12.5, 3)
+    words = {"orient": "bottom", "labelAngle": 0, "labelFontSize": 11, "labelExpr": _SPLIT}
+    base = {
+        "x": field("across:N", sort=across, title=None, axis=words | {"ticks": False, "domain": False}),
+        "y": field("down:N", sort=down, title=None, axis=name_axis()),
+        "tooltip": tooltips({"down": "N", "across": "N", "problems": "Q"}, ("rate", "low", "high")),
+    }
+    fields = heat_map_of(rows, base, "rate", field("rate:Q", format=".0%"), 12.5, 3)
     return finished_spec(fields, {"step": 36}, f"{column.title}: pass@1 by {display_stratum(stratum)}")
 
 
@@ -156,22 +152,22 @@ def similarity_against_passing(columns: Sequence[Column]) -> Spec | None:
         f"r = {correlation.coefficient:.2f} over {correlation.n} cells "
         f"({'p < 0.001' if correlation.p_value < 0.001 else f'p = {correlation.p_value:.2g}'})"
     )
-    base = chart_of(rows).encode(
-        x=alt.X("cosine:Q", title="mean cosine similarity", scale=alt.Scale(zero=False, nice=True)),
-        y=alt.Y(
-            "rate:Q", title="pass@1", scale=alt.Scale(zero=False, nice=False, padding=12), axis=alt.Axis(format="%")
-        ),
-    )
+    narrow = {"zero": False, "nice": False, "padding": 12}
+    base = {
+        "x": field("cosine:Q", title="mean cosine similarity", scale={"zero": False, "nice": True}),
+        "y": field("rate:Q", title="pass@1", scale=narrow, axis={"format": "%"}),
+    }
     titles = [column.title for column in models]
-    dots = base.mark_point(filled=True, size=62, opacity=0.8).encode(
-        color=model_colour(titles),
-        shape=alt.Shape("model:N", sort=titles, legend=None),
-        tooltip=[*tooltips({"part": "N", "model": "N"}, ("cosine",), ".3f"), alt.Tooltip("rate:Q", format=".1%")],
-    )
-    line = base.transform_regression("cosine", "rate").mark_line(
-        clip=True, color=SOFT, strokeDash=[5, 4], strokeWidth=1.5
-    )
-    return finished_spec((line + dots).properties(title=title), 320, f"Similarity against pass rate: {title}")
+    series = {
+        "color": model_colour(titles),
+        "shape": field("model:N", sort=titles, legend=None),
+        "tooltip": [*tooltips({"part": "N", "model": "N"}, ("cosine",), ".3f"), field("rate:Q", format=".1%")],
+    }
+    dots = layer("point", base | series, filled=True, size=62, opacity=0.8)
+    line = layer("line", base, clip=True, color=SOFT, strokeDash=[5, 4], strokeWidth=1.5)
+    line |= {"transform": [{"on": "cosine", "regression": "rate"}]}
+    chart = {"title": title, **layered(rows, line, dots)}
+    return finished_spec(chart, 320, f"Similarity against pass rate: {title}")
 
 
 def _finest(column: Column) -> Sequence[RateCell]:
