@@ -366,10 +366,18 @@ def test_missing_debian_packages_give_one_line_or_a_partial_bundle(specs_folder:
 
 
 @NO_DPKG
+def test_a_bundle_of_nothing_is_not_built(specs_folder: Path, cache: Path) -> None:
+    spec = write_spec(specs_folder, "debian", "java", ["no-such-package-here"])
+    with pytest.raises(BundleError, match="no-such-package-here"):
+        bundles.build_bundle(spec, system_packages="never")
+    assert bundles.installed_bundle(spec.name) is None
+
+
+@NO_DPKG
 def test_partial_bundle_is_built_again_once_the_package_is_there(
     specs_folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec = write_spec(specs_folder, "debian", "cpp", ["libc6"])
+    spec = write_spec(specs_folder, "debian", "cpp", ["base-files", "libc6"])
     debian = bundle_store.ECOSYSTEMS["debian"]
     with monkeypatch.context() as patch:
         patch.setattr(type(debian), "missing", lambda _self, _spec: ("libc6",))

@@ -51,11 +51,21 @@ def cpu_seconds(policy: Policy, caret: Caret, text: str) -> float:
     return time.process_time() - start
 
 
-QUADRATIC = {("java", "open"), ("java", "braces"), ("java", "nested"), ("java", "calls"), ("java", "generics")}
+def assert_growth(times: Callable[[], tuple[float, float]], factor: float, name: str) -> None:
+    """Assert that twice the length takes at most ``factor`` times the time, in one of three tries."""
+    tries = []
+    for _ in range(3):
+        first, second = times()
+        if second <= factor * first + 0.5:
+            return
+        tries.append((first, second))
+    pytest.fail(f"{name}: {tries}")
+
+
+QUADRATIC = {("java", "open"), ("java", "braces"), ("java", "nested"), ("java", "calls")}
 """Languages and shapes for which tree-sitter takes quadratic time.
 
-The parser takes 0.7 s of CPU for 12,500 characters of ``a<`` and 2.1 s for 25,000; a query takes 1.6 s on a tree of
-25,000 nested brackets.
+A query takes 1.6 s on a tree of 25,000 nested brackets.
 """
 
 
@@ -64,11 +74,14 @@ The parser takes 0.7 s of CPU for 12,500 characters of ``a<`` and 2.1 s for 25,0
 @pytest.mark.parametrize("language", CARETS)
 def test_time_grows_with_the_length(language: str, shape: str) -> None:
     caret, length = CARETS[language], MAX_TEXT_CHARACTERS // 4
+    factor = 6 if (language, shape) in QUADRATIC else 3
     for policy in POLICIES.values():
-        first = cpu_seconds(policy, caret, SHAPES[shape](length))
-        second = cpu_seconds(policy, caret, SHAPES[shape](2 * length - 1))
-        factor = 6 if (language, shape) in QUADRATIC else 3
-        assert second <= factor * first + 0.5, (policy.name, first, second)
+
+        def times(policy: Policy = policy) -> tuple[float, float]:
+            short, long = SHAPES[shape](length), SHAPES[shape](2 * length - 1)
+            return cpu_seconds(policy, caret, short), cpu_seconds(policy, caret, long)
+
+        assert_growth(times, factor, policy.name)
 
 
 @pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
@@ -109,12 +122,12 @@ def test_many_thoughts_are_removed_in_time() -> None:
 def test_similarities_grow_with_the_length(shape: str) -> None:
     reference = "result += item.price * item.count\n" * 20
 
-    def seconds(text: str) -> float:
+    def seconds(length: int) -> float:
+        text = SHAPES[shape](length)
         start = time.process_time()
         similarities([(text, reference)])
         chrf(text, reference)
         rouge_l(text, reference)
         return time.process_time() - start
 
-    first, second = (seconds(SHAPES[shape](length)) for length in (100_000, 200_000))
-    assert second <= 3 * first + 0.5, (first, second)
+    assert_growth(lambda: (seconds(100_000), seconds(200_000)), 3, shape)

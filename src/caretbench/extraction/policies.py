@@ -26,6 +26,7 @@ from caretbench.extraction.cuts import cut_to_same_block, first_line, longest_pa
 from caretbench.extraction.released_steps import clean_as_released, repair_as_released, trim_as_released
 from caretbench.plugins import Plugin, Version, installed_plugins, load_plugin, one_line
 from caretbench.problem import Caret
+from caretbench.syntax.parse_probe import PROBE_MB, PROBE_SECONDS, can_be_parsed, is_repetitive
 
 DEFAULT_POLICY = "syntax"
 
@@ -34,6 +35,7 @@ MAX_RAW_CHARACTERS: Final = 500_000
 
 _GROUP: Final = "caretbench.policies"
 _REFUSED: Final = "refused: "
+_UNPARSABLE: Final = f"{_REFUSED}to parse the answer takes more than {PROBE_MB:,} MB or {PROBE_SECONDS} s"
 
 _Step = Callable[[str, Surroundings], str]
 
@@ -41,7 +43,7 @@ _Step = Callable[[str, Surroundings], str]
 class ExtractedText(NamedTuple):
     """Text for the caret, and the names of the steps that changed the raw text.
 
-    A text that is too long is refused: it is empty then, and the only step is the reason.
+    A text that is too long, or takes too much to parse, is refused: it is empty then, and the only step is the reason.
     """
 
     text: str
@@ -83,6 +85,9 @@ def _apply(policy: Policy, text: str, surroundings: Surroundings) -> ExtractedTe
     done: list[str] = []
     if refusal := length_refusal(text, MAX_RAW_CHARACTERS):
         return ExtractedText("", (refusal,))
+    head = text[:MAX_TEXT_CHARACTERS]  # no more is parsed
+    if is_repetitive(head) and not can_be_parsed((head, surroundings.program(head)), surroundings.language):
+        return ExtractedText("", (_UNPARSABLE,))
     for name, step in (*CLEANING_STEPS, *policy.steps) if policy.cleans else policy.steps:
         if step is not without_reasoning and len(text) > MAX_TEXT_CHARACTERS:
             break

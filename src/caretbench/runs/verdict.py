@@ -120,7 +120,7 @@ def inserted_text(text: str | None, problem: Problem, policy: Policy) -> str | N
 
 
 def refusal(text: str | None, problem: Problem, policy: Policy) -> str | None:
-    """Return the reason for which a raw text is refused, its length; None if it is not."""
+    """Return the reason for which a raw text is refused (its length, its parse); None if it is not."""
     if text is None:
         return None
     if isinstance(problem.shown, Caret):

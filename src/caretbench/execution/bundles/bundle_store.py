@@ -115,7 +115,8 @@ def build_bundle(
     if system_packages == "install" and (missing or ecosystem.missing_optional(spec)):
         apt_install(missing, ecosystem.missing_optional(spec), progress)
         missing = ecosystem.missing(spec)
-    if missing and (system_packages != "never" or not ecosystem.optional_system_packages):
+    none_there = len(missing) == len(spec.packages)  # a bundle of nothing would hide that its packages are missing
+    if missing and (system_packages != "never" or not ecosystem.optional_system_packages or none_there):
         raise BundleError(
             f"{spec.name} needs {len(missing)} system packages; install them and run again:\n"
             f"  {apt_line(missing)}\nor let it be done: caretbench deps build {spec.name} --install-system"
