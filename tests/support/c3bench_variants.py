@@ -20,10 +20,11 @@ def check(candidate):
 FUNCTION = CheckedFunction("Test/0", "sum_of_even", HEAD + MIDDLE + TAIL, TEST, Provenance(source="written here"))
 
 
-def even_context(name: str = "Test/0") -> CodeContext:
-    """The context of the function's middle."""
-    function = FUNCTION._replace(id=name)
-    return function_context(function, len(HEAD), len(HEAD + MIDDLE))
+def even_context(name: str = "Test/0", remark: str = "") -> CodeContext:
+    """The context of the function's middle, with a remark in front of it."""
+    head = remark + HEAD
+    function = FUNCTION._replace(id=name, text=head + MIDDLE + TAIL)
+    return function_context(function, len(head), len(head + MIDDLE))
 
 
 SUM = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.execution_types import ExecutionRequest
@@ -16,7 +16,7 @@ from caretbench.problem import InlineSplice, Problem, Profile
 from caretbench.progress import Progress
 from caretbench.suites import register
 from caretbench.suites.base import Suite
-from caretbench.suites.build_models import BuildModels
+from caretbench.suites.build_models import NO_MODELS, BuildModels
 from caretbench.suites.c3bench import starter
 from caretbench.suites.c3bench.baselines import C3_BASELINES
 from caretbench.suites.c3bench.building.build import build
@@ -31,6 +31,8 @@ from caretbench.suites.c3bench.tables.data_tables import data_tables
 from caretbench.suites.c3bench.tables.printed_table import printed_table
 from caretbench.suites.c3bench.tables.result_charts import result_charts
 from caretbench.suites.c3bench.tables.result_tables import result_tables
+from caretbench.suites.c3bench.variants.checker import CHECKER_ROLE
+from caretbench.suites.c3bench.variants.generator import GENERATOR_ROLE
 from caretbench.suites.suite_types import BuildResult, Measurement, ProblemSet, Stratification, SuiteChart, Table
 
 if TYPE_CHECKING:
@@ -65,6 +67,11 @@ class C3BenchSuite(Suite):
         "DevBench, SAFIM)"
     )
     build_options = OPTIONS
+    build_roles: ClassVar[Mapping[str, str]] = {
+        GENERATOR_ROLE: "writes implementations and instructions (optional)",
+        CHECKER_ROLE: "reads instructions back (optional)",
+    }
+    roles_with_several_models = frozenset({GENERATOR_ROLE})
 
     def load(self, source: str) -> ProblemSet:
         """Load ``starter``, or a folder that ``caretbench build c3bench`` wrote."""
@@ -88,20 +95,23 @@ class C3BenchSuite(Suite):
         output: Path,
         options: Mapping[str, Any],
         progress: Progress,
-        **_models: BuildModels,
+        *,
+        models: BuildModels = NO_MODELS,
     ) -> BuildResult:
         """Build problems from functions with tests, and from source files.
 
         Functions with tests (HumanEval-Infilling, DevBench's layout, NAME.py with check_NAME.py) give problems about
         the implementation: other implementations must pass the tests and agree with the function on further inputs, in
-        the sandbox. All source files give problems about the scale. Run the same command again to resume an interrupted
+        the sandbox. All source files give problems about the scale. People (--variants) and models (-m generator=,
+        -m checker=) may add implementations and instructions. Run the same command again to resume an interrupted
         build.
 
         Examples:
           caretbench build c3bench --from humaneval-infilling -o c3
           caretbench build c3bench --from humaneval-infilling --from ~/code/project -o c3
+          caretbench build c3bench --variants own.toml -m generator=gguf/smollm2 -o c3
         """
-        return build(sources, output, options, progress, self.gate)
+        return build(sources, output, options, progress, self.gate, models)
 
     def data_tables(self, source: str) -> tuple[Table, ...]:
         """Return the tokens and the kinds of problems, as the paper's Table 1."""

@@ -163,7 +163,7 @@ def test_a_watched_program_may_import_and_compute(executor: Executor) -> None:
 def test_the_example_is_kept_whole(executor: Executor) -> None:
     with resources.as_file(resources.files("caretbench.suites.c3bench.variants") / "example.toml") as path:
         built = build_variants([], [path], executor, NO_MODELS, Progress())
-    assert built.faults == ()
+    assert (built.unreadable, built.refused) == ((), ())
     assert built.numbers == {"by hand": {"kept": 8}}
     assert [one.caret.language for one in built.problems] == ["cpp"] * 4 + ["python"] * 4
     assert sum(len(one.checks) == 2 for one in built.problems) == 4  # each in Python has a predicate
@@ -200,5 +200,5 @@ instruction = "End the `process`."
     )
     built = build_variants([], [path], executor, NO_MODELS, Progress())
     assert built.numbers == {"by hand": {"hostile": 1, "kept": 2, "wrong": 1}}
-    assert [line.partition(": ")[0] for line in built.faults] == [f"{path}:16", f"{path}:20"]
-    assert "own/total, hand-3: wrong: failed: AssertionError" in built.faults[0]
+    assert [line.partition(": ")[0] for line in built.refused] == [f"{path}:16", f"{path}:20"]
+    assert "own/total, hand-3: wrong: failed: AssertionError" in built.refused[0]

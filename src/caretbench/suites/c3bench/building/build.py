@@ -11,6 +11,7 @@ from typing import Any
 from caretbench.execution.dispatcher import Dispatcher, open_executor
 from caretbench.problem import Problem
 from caretbench.progress import Progress
+from caretbench.suites.build_models import NO_MODELS, BuildModels
 from caretbench.suites.c3bench.building.balance import balanced_choice
 from caretbench.suites.c3bench.building.build_folder import C3Folder, C3Manifest
 from caretbench.suites.c3bench.building.build_types import BuildMaterial, ImplementationContext, Reject
@@ -18,7 +19,7 @@ from caretbench.suites.c3bench.building.implementation_middles import implementa
 from caretbench.suites.c3bench.building.implementation_trials import examined_contexts
 from caretbench.suites.c3bench.building.options import C3BuildOptions
 from caretbench.suites.c3bench.building.scale_choice import chosen_middles, scale_candidates
-from caretbench.suites.c3bench.building.sources import read_sources
+from caretbench.suites.c3bench.building.variant_stage import material_hash, rated_problems, read_material, variant_stage
 from caretbench.suites.c3bench.problem_building import implementation_problems, scale_problem
 from caretbench.suites.suite_types import BuildResult, ProblemGate
 from caretbench.validation.duplicates import near_duplicate_texts
@@ -30,20 +31,27 @@ GateOpener = Callable[[Callable[[], Dispatcher], Callable[[int], None]], Problem
 
 
 def build(
-    sources: Sequence[str], output: Path, options: Mapping[str, Any], progress: Progress, gate: GateOpener
+    sources: Sequence[str],
+    output: Path,
+    options: Mapping[str, Any],
+    progress: Progress,
+    gate: GateOpener,
+    models: BuildModels = NO_MODELS,
 ) -> BuildResult:
     """Build problems into a folder, or resume an interrupted build.
 
     Raises:
         ValueError: there is no source.
         DataError: a source cannot be used, or the folder contains something else.
+        AnswersMissingError: a model did not answer.
     """
     chosen = C3BuildOptions.of(tuple(sources), options)
-    material = read_sources(chosen.sources)
+    material = read_material(chosen)
+    texts = material_hash(material, chosen)
     folder = C3Folder(output)
-    folder.start(chosen, material.hash)
+    folder.start(chosen, texts)
     executor = open_executor(options["jobs"])
-    return _Build(chosen, folder, executor, progress, gate, material.hash).run(material)
+    return _Build(chosen, folder, executor, progress, gate, texts, models, options["rating_sheet"]).run(material)
 
 
 @dataclass
@@ -54,6 +62,8 @@ class _Build:
     progress: Progress
     open_gate: GateOpener
     material_hash: str
+    models: BuildModels
+    rating_sheet: Path | None
     rejects: list[Reject] = field(default_factory=list)
     yields: dict[str, int] = field(default_factory=dict)
 
@@ -64,21 +74,27 @@ class _Build:
         material = self._distinct(material)
         self.yields |= {"functions": len(material.functions), "files": len(material.files)}
         contexts = self._contexts(material)
+        variants = variant_stage(contexts, self.options, self.executor.programs, self.models, self.progress)
+        self.rejects += variants.rejects
         implementations = [problem for one in contexts for problem in context_problems(one)]
+        implementations += variants.problems
         scale = self._scale_problems(material)
         validity = self._validity([*implementations, *scale])
         implementations, scale = (self._valid(found, validity) for found in (implementations, scale))
-        problems = [*self._chosen(implementations), *scale]
+        problems, rejects = rated_problems(self.rating_sheet, [*self._chosen(implementations), *scale], self.progress)
+        self.rejects += rejects
+        tasks = Counter(problem.label("task") for problem in problems)
         counts = Counter(f"{problem.label('task')} {problem.label('category')}" for problem in problems)
         manifest = C3Manifest(
             options=self.options,
             material=self.material_hash,
-            yields=self.yields | {"icc problems": len(problems) - len(scale), "scc problems": len(scale)},
+            yields=self.yields | {f"{task} problems": tasks[task] for task in ("icc", "scc")},
             rejected=_reject_counts(self.rejects),
             problems=dict(sorted(counts.items())),
+            variants=variants.counts,
             versions=versions(),
         )
-        self.folder.finish(manifest, problems, list(validity.values()), self.rejects)
+        self.folder.finish(manifest, problems, list(validity.values()), self.rejects, variants.rows)
         return build_result(manifest, self.folder.path)
 
     def _distinct(self, material: BuildMaterial) -> BuildMaterial:
@@ -162,7 +178,7 @@ class _Build:
         limit = self.options.max_icc
         if limit is None or limit >= len(problems):
             return list(problems)
-        levels = (lambda one: one.label("category"), lambda one: one.label("rewrite"), lambda one: one.cluster)
+        levels = (lambda one: one.label("category"), _rewrite_or_author, lambda one: one.cluster)
         found = balanced_choice(problems, limit, lambda one: one.id, levels, self.options.seed)
         kept = {one.id for one in found}
         self.rejects += [
@@ -171,6 +187,10 @@ class _Build:
             if one.id not in kept
         ]
         return [one for one in problems if one.id in kept]
+
+
+def _rewrite_or_author(problem: Problem) -> str:
+    return str(problem.labels.get("rewrite") or problem.labels.get("author", ""))
 
 
 def context_problems(context: ImplementationContext) -> list[Problem]:
@@ -194,6 +214,13 @@ def build_result(manifest: C3Manifest, output: Path) -> BuildResult:
     lines = [f"{output}: {made} problems; use it with: caretbench run c3bench --data {output}"]
     lines += [f"  {count:6d}  {name}" for name, count in manifest.problems.items()]
     lines += ["Yield:", *(f"  {count:6d}  {name}" for name, count in manifest.yields.items())]
+    if manifest.variants:
+        lines += ["Variants (variants.jsonl):"]
+        lines += [
+            f"  {count:6d}  {author}: {verdict}"
+            for author, counts in manifest.variants.items()
+            for verdict, count in counts.items()
+        ]
     lines += ["Not used (rejected.jsonl):", *(f"  {count:6d}  {name}" for name, count in manifest.rejected.items())]
     numbers = manifest.model_dump(mode="json")
     return BuildResult(tuple(lines), {**numbers, "output": str(output)}, usable=made > 0)

@@ -5,6 +5,7 @@
     c3/
       problems.jsonl   the problems to run
       validity.jsonl   the gate's verdicts on all candidates
+      variants.jsonl   variants by people and models with their verdicts, if there are some
       rejected.jsonl   what is not used, with stage and reason
       manifest.json    sources, options, versions, and the yield of every stage
 
@@ -24,6 +25,7 @@ from caretbench.files import DataError, describe_validation_error, read_rows, wr
 from caretbench.problem import SCHEMA_VERSION, Problem, Row
 from caretbench.suites.c3bench.building.build_types import Reject
 from caretbench.suites.c3bench.building.options import C3BuildOptions
+from caretbench.suites.c3bench.variants.examination import ExaminedVariant
 from caretbench.validation.validity import Validity
 
 
@@ -41,6 +43,8 @@ class C3Manifest(Row):
     """Number of rejects by stage and reason."""
     problems: Mapping[str, int] = Field(default_factory=dict)
     """Number of problems by task and category."""
+    variants: Mapping[str, Mapping[str, int]] = Field(default_factory=dict)
+    """Number of variants by author (a model, or ``by hand``) and verdict."""
     versions: Mapping[str, str] = Field(default_factory=dict)
 
 
@@ -52,6 +56,7 @@ class C3Folder:
         self.problems_path: Final = path / "problems.jsonl"
         self.validity_path: Final = path / "validity.jsonl"
         self.rejected_path: Final = path / "rejected.jsonl"
+        self.variants_path: Final = path / "variants.jsonl"
         self.manifest_path: Final = path / "manifest.json"
         self.start_path: Final = path / ".build.json"
         """Options and sources of an unfinished build; hidden, and removed at its end."""
@@ -103,9 +108,14 @@ class C3Folder:
         problems: Sequence[Problem],
         validity: Sequence[Validity],
         rejected: Sequence[Reject],
+        variants: Sequence[ExaminedVariant] = (),
     ) -> None:
         """Write all files, the problems last."""
         write_rows(self.rejected_path, rejected)
+        if variants:
+            write_rows(self.variants_path, variants)
+        else:
+            self.variants_path.unlink(missing_ok=True)
         write_rows(self.validity_path, validity)
         write_atomically(self.manifest_path, manifest.model_dump_json(indent=2) + "\n")
         self.start_path.unlink(missing_ok=True)

@@ -9,7 +9,7 @@ from caretbench.problem import Provenance, Row
 from caretbench.suites.c3bench.checked_functions import CheckedFunction
 from caretbench.suites.c3bench.implementations.equivalents import Equivalent
 
-Stage = Literal["source", "middle", "implementation", "tests", "gate", "choice"]
+Stage = Literal["source", "middle", "implementation", "tests", "variant", "gate", "choice", "people"]
 Extraction = Literal["node", "lines"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from caretbench.options import Option, StringList
@@ -13,6 +14,12 @@ _SOURCES, _PROBLEMS = "Sources", "Problems"
 OPTIONS: Final = (
     Option("from_sources", StringList, "Source of the problems, as SOURCE; may be repeated.", "build",
            flags=("--from",), metavar="SOURCE", help_group=_SOURCES),
+    Option("variants", StringList, "File of contexts, implementations and instructions by hand, TOML or JSONL; may be "
+           "repeated.", "build", metavar="FILE", help_group=_SOURCES),
+    Option("max_generated", int, "Maximum number of contexts for which generators write versions. Default: all.",
+           "build", minimum=0, metavar="N", help_group=_SOURCES),
+    Option("rating_sheet", Path, "File of people's decisions: written if it is not there, else applied.", "build",
+           metavar="FILE", help_group=_PROBLEMS),
     Option("max_icc", int, "Maximum number of problems about the implementation. Default: all.", "build", minimum=0,
            metavar="N", help_group=_PROBLEMS),
     Option("max_scc", int, "Maximum number of problems about the scale.", "build", default=900, minimum=0,
@@ -43,9 +50,12 @@ class C3BuildOptions(Row):
     per_file: int = 24
     unverified: bool = False
     seed: int = 0
+    variants: tuple[str, ...] = ()
+    max_generated: int | None = None
 
     @classmethod
     def of(cls, sources: tuple[str, ...], values: Mapping[str, Any]) -> C3BuildOptions:
         """Return the options of a build from its sources and the values of :data:`OPTIONS`."""
-        named = {name: values[name] for name in cls.model_fields if name != "sources"}
-        return cls(sources=(*sources, *(values["from_sources"] or ())), **named)
+        named = {name: values[name] for name in cls.model_fields if name not in {"sources", "variants"}}
+        files = tuple(values["variants"] or ())
+        return cls(sources=(*sources, *(values["from_sources"] or ())), variants=files, **named)

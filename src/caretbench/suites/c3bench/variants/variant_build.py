@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from pydantic import JsonValue
 
@@ -21,16 +21,17 @@ from caretbench.suites.c3bench.variants.rating_sheet import decision_lines, read
 from caretbench.suites.c3bench.variants.variant_problems import variant_problems
 from caretbench.suites.c3bench.variants.written_variants import read_variants
 
-VARIANTS_NAME: Final = "variants.jsonl"
-"""File of all variants of a build with their verdicts."""
-
 
 class VariantBuild(NamedTuple):
-    """Problems of kept variants, the verdicts on all, and lines about rows that cannot be used."""
+    """Problems of kept variants, and the verdicts on all.
+
+    ``unreadable`` has a line for each malformed row of a file, ``refused`` for each written variant that is not kept.
+    """
 
     problems: tuple[Problem, ...]
     rows: tuple[ExaminedVariant, ...]
-    faults: tuple[str, ...]
+    unreadable: tuple[str, ...]
+    refused: tuple[str, ...]
 
     @property
     def numbers(self) -> Mapping[str, JsonValue]:
@@ -74,24 +75,22 @@ def build_variants(
     progress("variants", 0, len(variants))
     found = examine([*known.values()], variants, executor, models)
     progress("variants", len(variants), len(variants))
-    faults += [
+    refused = [
         f"{row.place}: {row.context}, {row.name}: {row.verdict}: {row.detail}"
         for row in found.rows
         if row.origin == "hand" and row.verdict != "kept"
     ]
-    return VariantBuild(tuple(variant_problems(known, found.kept)), (*found.rows, *malformed), tuple(faults))
-
-
-def write_variants(folder: Path, built: VariantBuild) -> None:
-    """Write all variants with their verdicts into a build's folder."""
-    write_rows(folder / VARIANTS_NAME, built.rows)
+    return VariantBuild(
+        tuple(variant_problems(known, found.kept)), (*found.rows, *malformed), tuple(faults), tuple(refused)
+    )
 
 
 class RatedProblems(NamedTuple):
-    """Problems after people's decisions, and lines about them."""
+    """Problems after people's decisions, lines about them, and the reasons of dropped problems."""
 
     problems: tuple[Problem, ...]
     lines: tuple[str, ...]
+    dropped: Mapping[str, str] = {}
 
 
 def apply_rating_sheet(path: Path, problems: Sequence[Problem]) -> RatedProblems:
@@ -110,4 +109,4 @@ def apply_rating_sheet(path: Path, problems: Sequence[Problem]) -> RatedProblems
         return RatedProblems(tuple(problems), (line,))
     decisions = sheet_decisions(read_sheet(path), problems)
     kept = tuple(one for one in problems if one.id not in decisions.dropped)
-    return RatedProblems(kept, tuple(decision_lines(path, decisions)))
+    return RatedProblems(kept, tuple(decision_lines(path, decisions)), decisions.dropped)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from caretbench.problem import Caret, Check, Label, PredicateCheck, Problem, ProgramCheck
-from caretbench.suites.c3bench.problem_building import FEATURES_PREDICATE, JUDGED, SUITE
+from caretbench.suites.c3bench.problem_building import FEATURES_PREDICATE, JUDGED, OTHER_VARIANT, SUITE
 from caretbench.suites.c3bench.variants.code_context import CodeContext, Variant
 
 
@@ -14,10 +14,18 @@ def variant_problems(contexts: Mapping[str, CodeContext], variants: Sequence[Var
 
     Answers are run with the tests. A variant with a predicate has it as a second check; all have the judge's criterion.
     """
-    return [_problem(contexts[one.context], one) for one in variants]
+    return [_problem(contexts[one.context], one, _other_text(contexts[one.context], one, variants)) for one in variants]
 
 
-def _problem(context: CodeContext, one: Variant) -> Problem:
+def _other_text(context: CodeContext, one: Variant, variants: Sequence[Variant]) -> str:
+    """Return the right answer to another instruction of the context; empty if it has no other one."""
+    texts = [each.text for each in variants if each.context == one.context]
+    number = texts.index(one.text)
+    texts += [each.text for each in context.others]
+    return next((text for text in texts[number + 1 :] + texts[:number] if text != one.text), "")
+
+
+def _problem(context: CodeContext, one: Variant, other: str) -> Problem:
     checks: tuple[Check, ...] = (ProgramCheck(),)
     if one.rule is not None:
         arguments = {"requires": list(one.rule.requires), "forbids": list(one.rule.forbids)}
@@ -41,4 +49,5 @@ def _problem(context: CodeContext, one: Variant) -> Problem:
         cluster=context.cluster or context.id,
         overlap_group=context.id,
         provenance=context.provenance,
+        released={OTHER_VARIANT: other} if other else {},
     )
