@@ -84,6 +84,13 @@ def test_failed_tests_are_named_in_the_output_of_runners(said: str, names: tuple
     assert failing_names(result) == names
 
 
+def test_failed_tests_on_standard_error_are_named_where_standard_output_names_none() -> None:
+    said = "⎯⎯ Failed Tests 1 ⎯⎯\n\n FAIL  src/list.spec.ts > list > sums\nError: no\n"
+    counted = CapturedOutput(text="Tests  1 failed | 3 passed (4)\n")
+    result = WorkspaceResult(id="r", status=Status.FAILED, stdout=counted, stderr=CapturedOutput(text=said))
+    assert failing_names(result) == ("src/list.spec.ts > list > sums",)
+
+
 @pytest.mark.parametrize(
     ("command", "names", "expected", "excluded", "kept"),
     [

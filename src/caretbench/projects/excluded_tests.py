@@ -19,7 +19,7 @@ _FAILED = re.compile(
     r"(?!.*# (?:TODO|SKIP)\b)(\S.*?)(?: [#(].*)?$",
     re.MULTILINE | re.IGNORECASE,
 )
-"""Failed tests in the output of runners: TAP, node, ava, uvu."""
+"""Failed tests in the output of runners: TAP, node, ava, uvu, and vitest on standard error."""
 _MOCHA = re.compile(r"^ +\d+ failing\n(?P<list>.*)", re.MULTILINE | re.DOTALL)
 _MOCHA_TEST = re.compile(r"^  \d+\) ((?:.*\n){0,20}?.*?):$", re.MULTILINE)
 """Failed tests at the end of mocha's output: the titles of suites and test on lines of their own, then a colon."""
@@ -64,7 +64,7 @@ def failing_names(result: WorkspaceResult) -> tuple[str, ...]:
     mocha = _MOCHA.search(result.stdout.text)
     if mocha is not None:
         return tuple(dict.fromkeys(" ".join(one.split()) for one in _MOCHA_TEST.findall(mocha["list"])))
-    printed = [*_FAILED.findall(result.stdout.text)]
+    printed = _FAILED.findall(result.stdout.text) or _FAILED.findall(result.stderr.text)
     for output in (result.stderr.text, result.stdout.text):
         found = _FAILED_UNITTEST.findall(output)
         printed += [owner if f".{owner}".endswith(f".{name}") else f"{owner}.{name}" for name, owner in found]
