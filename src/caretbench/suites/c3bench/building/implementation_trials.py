@@ -106,17 +106,14 @@ def _program_key(context: ImplementationContext, one: Equivalent) -> str:
 def _verdicts(
     contexts: Sequence[ImplementationContext], executor: Executor, stored: Path, progress: Callable[[int], None]
 ) -> dict[str, TrialVerdict]:
-    known = (
-        {row.program: row for row in read_rows(stored, TrialVerdict, allow_partial_last_line=True)}
-        if (stored.exists())
-        else {}
-    )
+    rows = read_rows(stored, TrialVerdict, allow_partial_last_line=True) if stored.exists() else ()
+    known = {row.program: row for row in rows}
     programs = {
         _program_key(context, one): _program(context, one) for context in contexts for one in context.equivalents
     }
     progress(sum(key in known for key in programs))
     requests = (
-        ExecutionRequest(id=key, language="python", source=program, is_reference=True)
+        ExecutionRequest(id=key, language="python", source=program)
         for key, program in programs.items()
         if key not in known
     )
@@ -133,7 +130,7 @@ def _verdicts(
 def _verdict(result: ExecutionResult) -> TrialVerdict:
     if result.status is Status.PASSED:
         return TrialVerdict(program=result.id)
-    if result.status is not Status.RUNTIME_ERROR:
+    if result.status not in {Status.FAILED, Status.RUNTIME_ERROR}:
         return TrialVerdict(program=result.id, reason=result.status.value)
     lines = [line for line in result.stderr.text.strip().split("\n") if line.strip()]
     detail = (lines[-1] if lines else "").removeprefix("AssertionError: ")[:160]
