@@ -133,3 +133,16 @@ def test_data_that_were_not_pulled_name_the_command(tmp_path: Path, monkeypatch:
     with pytest.raises(DataError, match=r"HumanEval-MultiLineInfilling\.jsonl\.gz: not there"):
         pull_humaneval(tmp_path / "local", lambda _added, _total: None)
     assert not list(humaneval_folder().rglob("*.gz"))
+
+
+def test_humaneval_infilling_is_pulled_from_a_local_copy_and_read(
+    test_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path))
+    steps: list[int] = []
+    pull_humaneval(test_data / "humaneval_infilling", lambda added, _total: steps.append(added))
+    assert sum(steps) == 2
+    found = read_sources(["humaneval-infilling"])
+    assert len(found.functions) == 164
+    assert {one.provenance.licence for one in found.functions} == {"MIT"}
+    assert not found.rejects

@@ -112,4 +112,9 @@ def _quotas(supply: dict[str, int], limit: int | None) -> dict[str, int]:
     total = min((count / share[name] for name, count in supply.items()), default=0)
     if limit is not None:
         total = min(total, limit)
-    return {name: min(supply[name], round(total * share[name])) for name in supply}
+    exact = {name: round(total * share[name], 6) for name in supply}
+    wanted = {name: int(count) for name, count in exact.items()}
+    rest = int(total + 1e-6) - sum(wanted.values())
+    for name in sorted(exact, key=lambda one: wanted[one] - exact[one])[:rest]:
+        wanted[name] += 1
+    return {name: min(supply[name], count) for name, count in wanted.items()}
