@@ -41,7 +41,7 @@ class StatementView(NamedTuple):
     ends_line: Callable[[int], bool]
     """Returns whether no bracket, string or statement is open at a position at a line's end."""
     semicolon_ends_statement: bool = True
-    """Whether a semicolon after a statement belongs to it, without being in its span."""
+    """True if a semicolon after a statement belongs to it, without being in its span."""
 
     def roots(self, start: int, end: int) -> list[CodeStatement]:
         """Return the statements that begin in a span while their parents begin outside of it.
