@@ -121,10 +121,21 @@ def _equivalent(
     """Return the implementation; None if its own rule does not hold, or if a line is too long to read."""
     rule = FeatureRule(_filled(entry.requires, made.words), _filled(entry.forbids, made.words))
     own = features(made.statements, middle.function.name)
-    lines = [margin + line if line else line for line in text_of(made.statements).split("\n")]
+    lines = [margin + line if line else line for line in _laid_out(made.statements).split("\n")]
     if not rule.holds(own) or max(map(len, lines)) > MAX_LINE:
         return None
     return Equivalent("\n".join(lines) + "\n", name, entry.category, rule, _filled(entry.instructions, made.words), own)
+
+
+def _laid_out(statements: Sequence[ast.stmt]) -> str:
+    """Return the text of statements with a blank line around functions and classes, as PEP 8 asks for."""
+    parts: list[str] = []
+    for index, statement in enumerate(statements):
+        around = statements[max(index - 1, 0) : index + 1]
+        if index and any(isinstance(one, ast.FunctionDef | ast.ClassDef) for one in around):
+            parts.append("")
+        parts.append(text_of(statement))
+    return "\n".join(parts)
 
 
 def _filled(texts: Sequence[str], words: Mapping[str, str]) -> tuple[str, ...]:
