@@ -130,7 +130,7 @@ def _verdicts(
 def _verdict(result: ExecutionResult) -> TrialVerdict:
     if result.status is Status.PASSED:
         return TrialVerdict(program=result.id)
-    if result.status not in {Status.FAILED, Status.RUNTIME_ERROR}:
+    if not result.status.is_own_failure:
         return TrialVerdict(program=result.id, reason=result.status.value)
     lines = [line for line in result.stderr.text.strip().split("\n") if line.strip()]
     detail = (lines[-1] if lines else "").removeprefix("AssertionError: ")[:160]
