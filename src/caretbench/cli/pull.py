@@ -38,6 +38,15 @@ def pull(
     if not suite.pull_about:
         released = ", ".join(one.pull_name or one.name for one in usable_suites()[0] if one.pull_about)
         raise ValueError(f"nothing to pull for {suite_name!r}; suites with released data: {released}")
+    counts = [0, 0]
     with StepProgress() as steps:
-        folder = suite.pull(source, model or (), lambda added, total: steps("files", added, total))
-    print_line(f"{folder}: complete; use it with {suite.pull_use}")
+
+        def progress(added: int, total: int) -> None:
+            counts[:] = counts[0] + added, total
+            steps("files", added, total)
+
+        folder = suite.pull(source, model or (), progress)
+    missing = counts[1] - counts[0]
+    optional = f"{missing} optional file{'s' if missing > 1 else ''}"
+    state = f"complete but for {optional}, which the source lacks" if missing > 0 else "complete"
+    print_line(f"{folder}: {state}; use it with {suite.pull_use}")

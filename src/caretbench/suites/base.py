@@ -112,7 +112,8 @@ class Suite(ABC):
         Args:
             source: Local copy of the release; None: the network.
             models: Names of models whose recorded completions are fetched in addition.
-            progress: Called with the number of newly fetched files and the total.
+            progress: Called with the number of files that are there now, and the total. What is missing at the end is
+                optional.
 
         Raises:
             ValueError: the suite has no released data.

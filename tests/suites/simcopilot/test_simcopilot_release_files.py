@@ -8,7 +8,9 @@ from pathlib import Path
 import httpx
 import pytest
 import respx
+from typer.testing import CliRunner
 
+from caretbench.cli import app
 from caretbench.download import PinnedFile
 from caretbench.files import DataError
 from caretbench.suites import load_suite
@@ -89,6 +91,11 @@ def test_clones_are_copied_and_a_missing_one_is_named(tmp_path: Path) -> None:
     (tmp_path / "Old" / "labels").mkdir(parents=True)
     (tmp_path / "Old" / "labels" / "one.csv").write_bytes(b"a\n")
     assert (pull(source=tmp_path) / "labels" / "one.csv").read_bytes() == b"a\n"
+    counts = []
+    pull(source=tmp_path, progress=lambda added, total: counts.append((added, total)))
+    assert counts == [(0, 3), (1, 3), (1, 3), (0, 3)]
+    shown = CliRunner().invoke(app, ["pull", "simcopilot", "--from", str(tmp_path)])
+    assert "complete but for 1 optional file, which the source lacks" in " ".join(shown.output.split())
     (tmp_path / "New" / "example" / "one.py").write_bytes(b"print(2)\n")
     (released_folder() / "example" / "one.py").unlink()
     with pytest.raises(DataError, match="not that of the pinned revision"):

@@ -74,7 +74,7 @@ def pull(
     """Fetch the release into the cache and return its folder; files that are there are not fetched again.
 
     The files come from ``source``, a clone of the repository or a folder with clones of both, or from the network.
-    ``progress`` is called with the number of newly fetched files and the total.
+    ``progress`` is called with the number of files that are there now and the total; optional files may be missing.
 
     Raises:
         DataError: a file cannot be fetched, or differs from its pinned hash.
@@ -88,7 +88,7 @@ def pull(
                 _copy(entry, source, folder)
             else:
                 _download(entry, host, folder)
-        progress(1, len(files))
+        progress(int((folder / entry.file.path).is_file()), len(files))
     return folder
 
 
