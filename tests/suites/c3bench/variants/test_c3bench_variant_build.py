@@ -171,7 +171,7 @@ def test_a_dry_run_shows_what_is_sent_where(tmp_path: Path) -> None:
             ("generator=polite", "first"),
             ("generator=polite", "second"),
         ]
-        assert "# first\ndef sum_of_even" in shown["texts"][0]["text"]
+        assert "# first, remark 7: xxxxxxx\ndef sum_of_even" in shown["texts"][0]["text"]
         assert "assert candidate" not in json.dumps(shown)
         assert {row["place"] for row in shown["roles"].values()} == {"remote"}
         built(tmp_path / "c3", server, BOTH, "--local-only", status=2)
