@@ -7,7 +7,8 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-PYTEST_ARGUMENTS ?= -n auto --dist loadfile --no-loadscope-reorder
+# A worker that dies ends the run: with loadfile, its other files would be waited for without end.
+PYTEST_ARGUMENTS ?= -n auto --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
 # What `make demo` shows: a small model on this machine beside the baselines, on 12 of the problems that ship with the
 # package, two in each language. FULL=1 takes all 72.
