@@ -26,7 +26,6 @@ def pull(
     """Download the released data of a suite at a pinned revision. Run the same command again to resume.
 
     Examples:
-      caretbench pull devbench
       caretbench pull devbench --model gpt-4o
       caretbench pull humaneval-infilling
     """

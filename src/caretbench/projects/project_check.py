@@ -114,21 +114,14 @@ def _without_failing(
     """Return the check without the tests that fail; the check as it was if they cannot be excluded."""
     failing: dict[str, str] = {}
     for _ in range(_ROUNDS):
-        kind = found.fault.partition(":")[0]
-        # Our Java command names the files that do not compile; another runner would only compile once more.
-        if kind not in _EXCLUDABLE and not (kind == "does_not_compile" and runs_java_tests(request.command)):
+        if not _may_be_excluded(found.fault, request):
             break
         remaining = with_excluded_tests(request, tuple(failing)) or request
         everything = all_failures_request(with_slow_tests_named(remaining))
         [result] = engine.submit([everything.model_copy(update={"id": "project failures"})])
         if result.status is Status.TIMEOUT:
             return found._replace(fault=failure_reason(result))
-        outcomes = outcomes_by_test(result)
-        bad = [one for one in outcomes.values() if one.outcome in ("failed", "error")]
-        failed = {one.name: first_error(one.message) for one in bad}
-        # Some runners name only failing tests, and count them among all; Java files that do not compile are none.
-        counted = max(0, passed_test_count(result) - sum(not name.endswith(".java") for name in failed))
-        passed = sum(one.outcome == "passed" for one in outcomes.values()) or counted
+        failed, passed = _failed_and_passed(result)
         without = with_excluded_tests(request, (*failing, *failed))
         if not failed or not passed or without is None:
             break
@@ -140,6 +133,23 @@ def _without_failing(
             return found._replace(fault=f"tests_fail: {len(failing)} fail and {passed} pass: {named}")
         found = _without_flaky(engine, without, runs)
     return found._replace(failing_tests=failing)
+
+
+def _may_be_excluded(fault: str, request: WorkspaceRequest) -> bool:
+    """Return whether the project may have no such fault without some of its tests."""
+    kind = fault.partition(":")[0]
+    # Our Java command names the files that do not compile; another runner would only compile once more.
+    return kind in _EXCLUDABLE or (kind == "does_not_compile" and runs_java_tests(request.command))
+
+
+def _failed_and_passed(result: WorkspaceResult) -> tuple[dict[str, str], int]:
+    """Return the first error of each failing test, by name, and the number of tests that pass."""
+    outcomes = outcomes_by_test(result)
+    bad = [one for one in outcomes.values() if one.outcome in ("failed", "error")]
+    failed = {one.name: first_error(one.message) for one in bad}
+    # Some runners name only failing tests, and count them among all; Java files that do not compile are none.
+    counted = max(0, passed_test_count(result) - sum(not name.endswith(".java") for name in failed))
+    return failed, sum(one.outcome == "passed" for one in outcomes.values()) or counted
 
 
 def _prepared(engine: WorkspaceEngine, found: ProjectCheck, prepare: tuple[str, ...]) -> ProjectCheck:

@@ -107,7 +107,6 @@ class C3BenchSuite(Suite):
         build.
 
         Examples:
-          caretbench build c3bench --from humaneval-infilling -o c3
           caretbench build c3bench --from humaneval-infilling --from ~/code/project -o c3
           caretbench build c3bench --variants own.toml -m generator=gguf/smollm2 -o c3
         """
