@@ -51,6 +51,20 @@ def test_a_header_of_python_ends_with_its_clauses() -> None:
 
 
 @pytest.mark.parametrize(
+    ("prefix", "answer"),
+    [
+        ("def f(x):\n    if ", "(\n        x > 1\n        and x < 9\n    ):\n        a()\n    else:\n        b()"),
+        ("def f(x):\n    while (", "\n        x\n    ):\n        x -= 1"),
+        ("def f(x):\n    for a in ", "[\n    1, x,\n]:\n        print(a)"),
+        ("def f(x):\n    if ", 'x == """\none\n""":\n        a()'),
+    ],
+)
+def test_a_header_of_python_may_have_several_lines(prefix: str, answer: str) -> None:
+    assert apply(prefix, "", answer + "\n    c()\n") == answer
+    assert apply(prefix, "\n    c()\n", answer) == answer
+
+
+@pytest.mark.parametrize(
     ("suffix", "text", "kept"),
     [
         (JAVA_AFTER, "x++;", "x++;"),

@@ -201,13 +201,34 @@ def _following_types(tokens: list[tree_sitter.Node]) -> list[str]:
     return following
 
 
+def _continued_lines(text: str, surroundings: Surroundings) -> set[int]:
+    """Return the numbers of the text's lines that begin in a string, or in a bracket open since the caret's line."""
+    header = len(encode(surroundings.before.rpartition("\n")[2]))
+    start = len(encode(surroundings.before)) - header
+    caret_row = surroundings.before.count("\n")
+    tree = parse(surroundings.program(text), surroundings.language)
+    continued: set[int] = set()
+    depth, row = 0, caret_row
+    for token in tokens_between(tree, start, start + header + len(encode(text))):
+        first, last = token.start_point.row, token.end_point.row
+        if depth > 0:
+            continued.update(range(row + 1, first + 1))
+        if token.type == "string":
+            continued.update(range(first + 1, last + 1))
+        depth += (token.type in {"(", "[", "{"}) - (token.type in {")", "]", "}"})
+        row = last
+    return {line - caret_row for line in continued}
+
+
 def _clause_end(text: str, surroundings: Surroundings) -> int | None:
     """Return the index at which Python text leaves the compound statement whose header contains the caret, or None."""
     column = _margin(surroundings.before.rpartition("\n")[2])
+    continued = _continued_lines(text, surroundings)
     position = 0
     for number, line in enumerate(text.split("\n")):
         word = line.strip().partition(" ")[0].rstrip(":")
-        if number and line.strip() and _margin(line) <= column and word not in _CONTINUES:
+        leaves = bool(line.strip()) and _margin(line) <= column and word not in _CONTINUES
+        if number and leaves and number not in continued:
             return position - 1
         position += len(line) + 1
     return None

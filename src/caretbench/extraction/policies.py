@@ -158,7 +158,7 @@ _POLICIES = (
     ),
     Policy(
         "block",
-        2,
+        3,
         "Cleaned, repetitions of what is shown removed, cut at the end of the caret's block, closed where needed.",
         cleans=True,
         steps=(
