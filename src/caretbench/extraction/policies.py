@@ -26,7 +26,7 @@ from caretbench.extraction.cuts import cut_to_same_block, first_line, longest_pa
 from caretbench.extraction.released_steps import clean_as_released, repair_as_released, trim_as_released
 from caretbench.plugins import Plugin, Version, installed_plugins, load_plugin, one_line
 from caretbench.problem import Caret
-from caretbench.syntax.parse_probe import PROBE_MB, PROBE_SECONDS, can_be_parsed, is_repetitive
+from caretbench.syntax.parse_probe import PROBE_MB, PROBE_SECONDS, takes_too_much
 
 DEFAULT_POLICY = "syntax"
 
@@ -86,7 +86,7 @@ def _apply(policy: Policy, text: str, surroundings: Surroundings) -> ExtractedTe
     if refusal := length_refusal(text, MAX_RAW_CHARACTERS):
         return ExtractedText("", (refusal,))
     head = text[:MAX_TEXT_CHARACTERS]  # no more is parsed
-    if is_repetitive(head) and not can_be_parsed((head, surroundings.program(head)), surroundings.language):
+    if takes_too_much(head, (head, surroundings.program(head)), surroundings.language):
         return ExtractedText("", (_UNPARSABLE,))
     for name, step in (*CLEANING_STEPS, *policy.steps) if policy.cleans else policy.steps:
         if step is not without_reasoning and len(text) > MAX_TEXT_CHARACTERS:

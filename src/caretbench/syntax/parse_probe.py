@@ -33,6 +33,11 @@ def is_repetitive(text: str) -> bool:
     return len(text) >= PROBED_CHARACTERS and len(data) > _REPETITIVE * len(zlib.compress(data, 1))
 
 
+def takes_too_much(text: str, programs: Sequence[str], language: str) -> bool:
+    """Return whether programs with a repetitive ``text`` in them cannot be parsed within the limits."""
+    return is_repetitive(text) and not can_be_parsed(programs, language)
+
+
 def can_be_parsed(texts: Sequence[str], language: str) -> bool:
     """Return whether a parser takes at most :data:`PROBE_MB` and :data:`PROBE_SECONDS` for the texts.
 

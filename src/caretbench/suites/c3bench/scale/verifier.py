@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from caretbench.extraction.caret_surroundings import MAX_TEXT_CHARACTERS
 from caretbench.files import replace_surrogates
 from caretbench.languages import language_of_grammar
 from caretbench.suites.c3bench.scale.block_check import check_block
@@ -16,6 +17,7 @@ from caretbench.suites.c3bench.scale.parsing.statements import StatementView
 from caretbench.suites.c3bench.scale.parsing.tree_statements import ParsedFile, tree_statements
 from caretbench.suites.c3bench.scale.scale_types import ScaleSpecification, ScaleVerdict, SpecificationError
 from caretbench.suites.c3bench.scale.span_check import check_node, check_rest_of_line
+from caretbench.syntax.parse_probe import PROBE_MB, PROBE_SECONDS, takes_too_much
 
 
 def verify(
@@ -34,6 +36,8 @@ def verify(
         specification = ScaleSpecification.of(specification)
     require_statements(specification.language)
     prefix, middle, suffix = map(replace_surrogates, (prefix, middle, suffix))
+    if reason := _refusal(prefix, middle, suffix, specification.language):
+        return ScaleVerdict(ok=False, parse_ok=False, reason=reason)
     verdict = _verify(prefix, middle, suffix, specification)
     if verdict.ok or specification.level == "strict":
         return verdict
@@ -41,6 +45,15 @@ def verify(
         if changed != middle and not verdict.ok:
             verdict = _verify(prefix, changed, suffix, specification)
     return verdict
+
+
+def _refusal(prefix: str, middle: str, suffix: str, language: str) -> str | None:
+    """Return the reason for which an answer is not even parsed; None if it is."""
+    if len(middle) > MAX_TEXT_CHARACTERS:
+        return f"the answer has {len(middle):,} characters, more than {MAX_TEXT_CHARACTERS:,}"
+    if takes_too_much(middle, (prefix + middle + suffix,), language):
+        return f"to parse the file takes more than {PROBE_MB:,} MB or {PROBE_SECONDS} s"
+    return None
 
 
 def require_statements(language: str) -> None:
