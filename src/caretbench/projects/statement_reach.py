@@ -176,7 +176,7 @@ def _error_in(path: str) -> re.Pattern[str]:
 
 @dataclass
 class _Probe:
-    """Runner of instrumented tests; if they do not pass, files that a compiler blames are left out, others bisected."""
+    """Runner of instrumented tests; if they do not pass, files that a compiler blames are excluded, others bisected."""
 
     engine: WorkspaceEngine
     request: WorkspaceRequest

@@ -104,8 +104,16 @@ def test_any_text_has_a_verdict(
 @pytest.mark.parametrize("language", ["python", "javascript", "java"])
 @pytest.mark.parametrize(
     "middle",
-    ["(" * 20_000, "{" * 5_000 + "}" * 5_000, "x = 'ä';" * 5_000, "```\n" * 5_000, "else " * 4_000, "x\n" * 20_000,
-     "x=>" * 10_000, "for i in x:\n" * 90_000],
+    [
+        "(" * 20_000,
+        "{" * 5_000 + "}" * 5_000,
+        "x = 'ä';" * 5_000,
+        "```\n" * 5_000,
+        "else " * 4_000,
+        "x\n" * 20_000,
+        "x=>" * 10_000,
+        "for i in x:\n" * 90_000,
+    ],
     ids=["brackets", "blocks", "one line", "fences", "clauses", "lines", "arrows", "a megabyte"],
 )
 def test_no_answer_takes_long(language: str, middle: str) -> None:
