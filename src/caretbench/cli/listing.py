@@ -32,7 +32,7 @@ def listing(
     tables: Annotated[
         bool,
         typer.Option(
-            "--tables", help="Print the tables of the suite's paper for the data of --data (simcopilot, efcb)."
+            "--tables", help="Print the tables of the suite's paper for the data of --data (simcopilot, c3bench, efcb)."
         ),
     ] = False,
     profiles: Annotated[

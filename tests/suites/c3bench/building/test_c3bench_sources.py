@@ -52,6 +52,49 @@ def test_a_function_comes_with_what_it_refers_to_and_no_more(tmp_path: Path) -> 
     assert [one.id for one in found.files] == [function.id]
 
 
+def test_a_function_comes_with_what_changes_what_it_refers_to(tmp_path: Path) -> None:
+    text = (
+        "from __future__ import annotations\n\nfrom math import *\n\ntry:\n    import json as codec\n"
+        "except ImportError:\n    codec = None\n\nTABLE = {}\nTABLE['a'] = 1\nTABLE.update(b=2)\nNAMES = ['x']\n"
+        "NAMES += ['y']\nOTHER = {}\nOTHER['z'] = 1\n\n\ndef look(name: Late) -> str:\n"
+        "    return codec.dumps([TABLE[name], NAMES, floor(1.5)])\n\n\nclass Late:\n    pass\n\n\n"
+        "if __name__ == '__main__':\n    TABLE['c'] = look('a')\n"
+    )
+    check = "def check_look(candidate):\n    assert candidate('b') == '[2, [\"x\", \"y\"], 1]'\n"
+    write(tmp_path, words_dot_py=text, check_words_dot_py=check)
+    [function] = read_sources([str(tmp_path)]).functions
+    space: dict[str, object] = {}
+    exec(compile(function.text + "\n\n" + function.test, "p", "exec", dont_inherit=True), space)  # noqa: S102  our own
+    space["check"](space["look"])  # type: ignore[operator]
+    assert "OTHER" not in function.text
+    assert "__main__" not in function.text
+
+
+def test_what_is_not_used_has_a_reject(tmp_path: Path) -> None:
+    more = FUNCTIONS + "\n\ndef untested():\n    return 1\n"
+    write(tmp_path, a__numbers_dot_py=FUNCTIONS, a__check_style_dot_py="def check_style(text):\n    return text\n",
+          b__a__numbers_dot_py=FUNCTIONS, b__words_dot_py=more, b__check_words_dot_py=CHECKS)  # fmt: skip
+    (tmp_path / "a" / "check_numbers.py").write_text("def check_smalest(candidate):\n    pass\n")
+    found = read_sources([str(tmp_path / "a"), str(tmp_path / "b" / "a"), str(tmp_path / "b")])
+    assert [one.id for one in found.functions] == ["b/words/smallest"]
+    assert sorted(one.id for one in found.files) == [
+        "a/check_style.py", "a/numbers.py", "b/a/numbers.py", "b/words/smallest",
+    ]  # fmt: skip
+    assert {(one.reason, one.detail) for one in found.rejects} == {
+        ("no_function", "check_smalest: numbers.py has no such function"), ("repeated_id", "a/numbers.py"),
+        ("no_check", "small: check_words.py has no check_small"),
+        ("no_check", "untested: check_words.py has no check_untested"),
+    }  # fmt: skip
+
+
+def test_two_functions_of_one_name_are_one_and_a_reject(tmp_path: Path) -> None:
+    for folder, text in (("x", FUNCTIONS), ("y", FUNCTIONS.replace("LIMIT = 3", "LIMIT = 4"))):
+        write(tmp_path / folder / "lib", numbers_dot_py=text, check_numbers_dot_py=CHECKS)
+    found = read_sources([str(tmp_path / "x" / "lib"), str(tmp_path / "y" / "lib")])
+    assert len(found.functions) == 1
+    assert ("repeated_id", "lib/numbers/smallest") in {(one.reason, one.detail) for one in found.rejects}
+
+
 def test_faults_have_file_and_line_and_the_rest_goes_on(tmp_path: Path) -> None:
     write(tmp_path, good_dot_py="value = 1\n", bad_dot_py="x = 1\ny = = 2\n", bad_dot_js="let a = 1;\nlet b = ;\n",
           ok_dot_java="class A { int b() { return 1; } }\n", node_modules__skipped_dot_js="let a = 1;\n")  # fmt: skip

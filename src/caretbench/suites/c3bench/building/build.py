@@ -148,7 +148,7 @@ class _Build:
         self.yields["middles for scc"] = len(candidates)
         chosen = chosen_middles(candidates, options.max_scc, options.seed)
         if len(chosen) < len(candidates):
-            detail = "--max-scc, or the balance of types"
+            detail = "more than --max-scc or the balance of types and languages allows"
             self.rejects.append(
                 Reject(stage="choice", place="scc", reason="not_needed", detail=detail,
                        count=len(candidates) - len(chosen))

@@ -17,6 +17,20 @@ from caretbench.syntax.python_module import PythonPositions, python_module
 CHECKS_PREFIX = "check_"
 
 
+def unpaired_functions(text: str, checks: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of the functions without a check, and of the checks without a function, in order."""
+    names, checking = _function_names(text), _function_names(checks)
+    tested = {one.removeprefix(CHECKS_PREFIX) for one in checking if one.startswith(CHECKS_PREFIX)}
+    unchecked = tuple(one for one in names if one not in tested)
+    unknown = (one for one in checking if one.startswith(CHECKS_PREFIX))
+    return unchecked, tuple(one for one in unknown if one.removeprefix(CHECKS_PREFIX) not in names)
+
+
+def _function_names(text: str) -> list[str]:
+    module = python_module(text)
+    return [] if module is None else [one.name for one in module.body if isinstance(one, ast.FunctionDef)]
+
+
 def paired_functions(identity: str, text: str, checks: str, provenance: Provenance) -> Iterator[CheckedFunction]:
     """Yield the tested functions of a file; nothing if one of the two texts does not parse.
 
@@ -55,19 +69,24 @@ def _reduced(text: str, module: ast.Module, name: str) -> str:
 
 def _needed(module: ast.Module, name: str) -> set[ast.stmt]:
     """Return the definitions of a module that a function refers to, the function among them."""
-    defined = {found: one for one in module.body for found in _defined(one)}
+    defined: dict[str, list[ast.stmt]] = {}
+    for one in module.body:
+        for found in _defined(one):
+            defined.setdefault(found, []).append(one)
     needed: set[ast.stmt] = set()
-    waiting = [name]
+    waiting = list(defined[name])
     while waiting:
-        statement = defined[waiting.pop()]
+        statement = waiting.pop()
         if statement not in needed:
             needed.add(statement)
             names = {one.id for one in ast.walk(statement) if isinstance(one, ast.Name)}
-            waiting += sorted(names & defined.keys())
+            waiting += [each for found in sorted(names & defined.keys()) for each in defined[found]]
     return needed
 
 
 def _imports(statement: ast.Import | ast.ImportFrom, used: set[str]) -> bool:
+    if isinstance(statement, ast.ImportFrom) and (statement.module == "__future__" or statement.names[0].name == "*"):
+        return True
     return any((one.asname or one.name).partition(".")[0] in used for one in statement.names)
 
 
@@ -88,8 +107,22 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def _defined(statement: ast.stmt) -> Iterator[str]:
+    """Yield the names that a statement of a module binds or changes; an import alone is looked at by itself."""
     if isinstance(statement, _DEFINITIONS):
         yield statement.name
-    elif isinstance(statement, ast.Assign | ast.AnnAssign):
-        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        yield from (one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name))
+        return
+    if isinstance(statement, ast.Import | ast.ImportFrom) or _is_main_guard(statement):
+        return
+    for one in ast.walk(statement):
+        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
+            yield one.id
+        elif isinstance(one, ast.Subscript | ast.Attribute) and isinstance(one.value, ast.Name):
+            if isinstance(one.ctx, ast.Store) or isinstance(statement, ast.Expr):  # TABLE["a"] = 1, TABLE.update(…)
+                yield one.value.id
+        elif isinstance(one, ast.Import | ast.ImportFrom):  # below try or if
+            yield from ((each.asname or each.name).partition(".")[0] for each in one.names)
+
+
+def _is_main_guard(statement: ast.stmt) -> bool:
+    test = statement.test if isinstance(statement, ast.If) else None
+    return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"

@@ -18,7 +18,7 @@ OPTIONS: Final = (
            "repeated.", "build", metavar="FILE", help_group=_SOURCES),
     Option("max_generated", int, "Maximum number of contexts for which generators write versions. Default: all.",
            "build", minimum=0, metavar="N", help_group=_SOURCES),
-    Option("rating_sheet", Path, "File of people's decisions: written if it is not there, else applied.", "build",
+    Option("rating_sheet", Path, "Rating sheet: created if missing; otherwise its decisions are applied.", "build",
            metavar="FILE", help_group=_PROBLEMS),
     Option("max_icc", int, "Maximum number of problems about the implementation. Default: all.", "build", minimum=0,
            metavar="N", help_group=_PROBLEMS),

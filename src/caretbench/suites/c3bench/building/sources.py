@@ -13,7 +13,7 @@ from caretbench.languages import languages
 from caretbench.problem import Provenance
 from caretbench.sources.licences import repository_licence
 from caretbench.suites.c3bench.building.build_types import BuildMaterial, Reject, SourceText
-from caretbench.suites.c3bench.building.function_files import CHECKS_PREFIX, paired_functions
+from caretbench.suites.c3bench.building.function_files import CHECKS_PREFIX, paired_functions, unpaired_functions
 from caretbench.suites.c3bench.building.humaneval_infilling import (
     HUMANEVAL_INFILLING,
     humaneval_provenance,
@@ -148,7 +148,7 @@ class _Reader:
             text = _text(path)
             if text is None:
                 self._reject(place, "unreadable", f"not a text in UTF-8 of at most {MAX_CHARACTERS} characters")
-            elif path.name.startswith(CHECKS_PREFIX):
+            elif _checked_file(path).is_file():
                 continue  # read with the file that it checks
             else:
                 self._source_file(path, identity, text, provenance)
@@ -165,16 +165,33 @@ class _Reader:
         if marked:
             self._program(program, str(path), provenance)
             return
-        self._file(SourceText(identity, language, text, provenance), str(path))
+        file = SourceText(identity, language, text, provenance)
+        self._file(file, str(path))
         checks = path.with_name(CHECKS_PREFIX + path.name)
-        if language == "python" and checks.is_file() and identity in self.files:
+        if language == "python" and checks.is_file() and self.files.get(identity) is file:
             checking = _text(checks) or ""
             if python_module(checking) is None:
                 self._reject(str(checks), "syntax", "the file with the checks does not parse")
                 return
+            unchecked, unknown = unpaired_functions(text, checking)
+            for name in unknown:
+                self._reject(str(checks), "no_function", f"{name}: {path.name} has no such function")
+            functions = list(paired_functions(identity, text, checking, provenance))
+            if not functions:
+                return
             del self.files[identity]  # its functions are sources of their own
-            for function in paired_functions(identity, text, checking, provenance):
+            for function in functions:
+                if function.id in self.functions:
+                    self._reject(str(path), "repeated_id", function.id)
                 self._function(function, str(path))
+            for name in unchecked:
+                self._reject(str(path), "no_check", f"{name}: {checks.name} has no {CHECKS_PREFIX}{name}")
+
+
+def _checked_file(path: Path) -> Path:
+    """Return the file that a file of checks belongs to; a path that is no file if the name is not one of checks."""
+    name = path.name.removeprefix(CHECKS_PREFIX)
+    return path.with_name(name) if name != path.name and path.suffix == ".py" else path / name
 
 
 def _suffixes() -> tuple[str, ...]:

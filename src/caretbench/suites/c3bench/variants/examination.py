@@ -161,7 +161,7 @@ def _instruction_fault(context: CodeContext, one: Variant) -> str:
     demands = demands_of(one.instruction)
     faults = demand_faults(demands, one.text, context.prefix + context.suffix, features)
     if faults:
-        return f"the version has not what it says: {', '.join(faults)}"
+        return f"the code lacks what its instruction demands: {', '.join(faults)}"
     if one.rule is not None and (features is None or not one.rule.holds(features)):
         return "the given predicate does not hold for the version"
     return ""
