@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from caretbench.languages import language_of_grammar
+from caretbench.suites.c3bench.scale.line_check import count_in_unit
 from caretbench.suites.c3bench.scale.parsing.node_spans import node_spans
 from caretbench.suites.c3bench.scale.parsing.python_statements import python_statements
 from caretbench.suites.c3bench.scale.parsing.statements import CodeStatement, StatementView, column_at
@@ -13,6 +14,7 @@ from caretbench.suites.c3bench.scale.parsing.tree_statements import ParsedFile, 
 from caretbench.suites.c3bench.scale.scale_types import NODE_CLASSES, ScaleSpecification
 from caretbench.suites.c3bench.scale.verifier import verify
 from caretbench.suites.c3bench.scale.wrong_answers import wrong_answers
+from caretbench.syntax.parser import encode
 
 _LINE_RUNS = (3, 4, 5)
 _BLOCKS = frozenset({"for", "while", "if", "try", "with", "function"})
@@ -42,7 +44,7 @@ def proposed_middles(text: str, language: str) -> list[ScaleMiddle]:
     view = python_statements(text, 0, len(text)) if is_python else tree_statements(parsed)
     if not view.parse_ok:
         return []
-    return [*_blocks(view, language), *_line_runs(view, language), *_spans(view, parsed)]
+    return [*_blocks(view, language), *_line_runs(view, parsed), *_spans(view, parsed)]
 
 
 def rejects_wrong_answers(text: str, middle: ScaleMiddle) -> bool:
@@ -99,7 +101,7 @@ def _body_lines(view: StatementView, statement: CodeStatement) -> tuple[int, int
     return _whole_lines(text, start, end) if start < end else None
 
 
-def _line_runs(view: StatementView, language: str) -> Iterator[ScaleMiddle]:
+def _line_runs(view: StatementView, parsed: ParsedFile) -> Iterator[ScaleMiddle]:
     """Yield runs of whole statements of one list that have three to five lines of code."""
     by_list: dict[tuple[int, str], list[CodeStatement]] = {}
     for one in view.statements:
@@ -110,18 +112,20 @@ def _line_runs(view: StatementView, language: str) -> Iterator[ScaleMiddle]:
                 span = _whole_lines(view.text, first.start, last.end)
                 if span is None or view.text.count("\n", *span) > 2 * max(_LINE_RUNS):
                     break
-                yield from _run(view, span, statements[index : statements.index(last) + 1], language)
+                yield from _run(view, span, statements[index : statements.index(last) + 1], parsed)
 
 
 def _run(
-    view: StatementView, span: tuple[int, int], statements: list[CodeStatement], language: str
+    view: StatementView, span: tuple[int, int], statements: list[CodeStatement], parsed: ParsedFile
 ) -> Iterator[ScaleMiddle]:
-    text = view.text
+    first, last = (len(encode(view.text[:position])) for position in span)
     for unit in ("code_line", "physical_line", "statement"):
-        probe = ScaleSpecification(language=language, kind="lines", n=1, unit=unit)
-        count = len(statements) if unit == "statement" else _count(text, span, probe)
+        count = len(statements)
+        if unit != "statement":
+            count = count_in_unit(view, span, unit, lambda: parsed._replace(start=first, end=last))
         if count in _LINE_RUNS:
-            yield ScaleMiddle(*span, "multi_line", probe.model_copy(update={"n": count}))
+            lines = ScaleSpecification(language=parsed.language, kind="lines", n=count, unit=unit)
+            yield ScaleMiddle(*span, "multi_line", lines)
             return
 
 
