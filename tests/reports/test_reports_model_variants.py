@@ -43,10 +43,12 @@ def test_modes_of_a_model_that_was_asked_alike_share_a_title() -> None:
     )  # fmt: skip
     keys = [("m", "p0"), ("m", "p1"), ("m", "p2"), ("m", "p3"), ("n", "p4"), ("reference", "none")]
     assert model_variants(run, keys) == {
-        ("m", "p0"): ModelVariant("m (chat@1)", "shown", "chat@1"), ("m", "p1"): ModelVariant("m (chat@1)", "none", "chat@1"),
+        ("m", "p0"): ModelVariant("m (chat@1)", "shown", "chat@1"),
+        ("m", "p1"): ModelVariant("m (chat@1)", "none", "chat@1"),
         ("m", "p2"): ModelVariant("m (fim/starcoder@1)", "none", "fim/starcoder@1"),
-        ("m", "p3"): ModelVariant("m (fim/starcoder@1)", "comment", "fim/starcoder@1"), ("n", "p4"): ModelVariant("n", "none", "fim/starcoder@1"),
-    }  # fmt: skip
+        ("m", "p3"): ModelVariant("m (fim/starcoder@1)", "comment", "fim/starcoder@1"),
+        ("n", "p4"): ModelVariant("n", "none", "fim/starcoder@1"),
+    }
     assert model_variants(manifest(("m", "p0", CHAT)), [("m", "p0")]) == {
         ("m", "p0"): ModelVariant("m", "shown", "chat@1")
     }

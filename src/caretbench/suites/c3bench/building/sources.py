@@ -169,23 +169,27 @@ class _Reader:
         self._file(file, str(path))
         checks = path.with_name(CHECKS_PREFIX + path.name)
         if language == "python" and checks.is_file() and self.files.get(identity) is file:
-            checking = _text(checks) or ""
-            if python_module(checking) is None:
-                self._reject(str(checks), "syntax", "the file with the checks does not parse")
-                return
-            unchecked, unknown = unpaired_functions(text, checking)
-            for name in unknown:
-                self._reject(str(checks), "no_function", f"{name}: {path.name} has no such function")
-            functions = list(paired_functions(identity, text, checking, provenance))
-            if not functions:
-                return
-            del self.files[identity]  # its functions are sources of their own
-            for function in functions:
-                if function.id in self.functions:
-                    self._reject(str(path), "repeated_id", function.id)
-                self._function(function, str(path))
-            for name in unchecked:
-                self._reject(str(path), "no_check", f"{name}: {checks.name} has no {CHECKS_PREFIX}{name}")
+            self._checked_functions(path, checks, file)
+
+    def _checked_functions(self, path: Path, checks: Path, file: SourceText) -> None:
+        """Add the tested functions of a file in the place of the file, if it has any."""
+        checking = _text(checks) or ""
+        if python_module(checking) is None:
+            self._reject(str(checks), "syntax", "the file with the checks does not parse")
+            return
+        unchecked, unknown = unpaired_functions(file.text, checking)
+        for name in unknown:
+            self._reject(str(checks), "no_function", f"{name}: {path.name} has no such function")
+        functions = list(paired_functions(file.id, file.text, checking, file.provenance))
+        if not functions:
+            return
+        del self.files[file.id]  # its functions are sources of their own
+        for function in functions:
+            if function.id in self.functions:
+                self._reject(str(path), "repeated_id", function.id)
+            self._function(function, str(path))
+        for name in unchecked:
+            self._reject(str(path), "no_check", f"{name}: {checks.name} has no {CHECKS_PREFIX}{name}")
 
 
 def _checked_file(path: Path) -> Path:
