@@ -15,6 +15,9 @@ from caretbench.problem import FileSplice, Problem, TestsCheck
 from caretbench.projects.excluded_tests import with_excluded_tests
 from caretbench.projects.runner_options import runs_pytest, with_selected_tests, without_shuffling
 
+_REPORT_BYTES = 16 << 20
+"""Maximum size of a report of a project's tests: html5lib's has more than the usual 4 MB."""
+
 
 def tests_check(problem: Problem) -> TestsCheck:
     """Return the only tests check of a problem.
@@ -59,6 +62,7 @@ def check_request(check: TestsCheck, snapshot: str, *, identity: str = "") -> Wo
         junit=check.junit,
         minimum_tests=check.minimum_tests,
         expected=check.output,
+        result_bytes=_REPORT_BYTES,
         limits=limits_from_cpu_time(check.reference_s) if check.reference_s is not None else WORKSPACE_LIMITS,
     )
     remaining = with_excluded_tests(without_shuffling(request), check.excluded_tests)

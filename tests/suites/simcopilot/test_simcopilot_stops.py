@@ -107,45 +107,67 @@ def test_an_error_keeps_the_setup_and_runs_the_tests_again(engine: WorkspaceExec
 # --- processes that are killed -----------------------------------------------------------------------------------
 
 _DRIVER = """
-import sys
+import sys, time
 from pathlib import Path
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.suites.simcopilot.task_builder import TaskBuilder
 from caretbench.suites.simcopilot.task_folder import TaskFolder
 from tests.support.shop_project import SETUP, options
 
-def progress(step, added, _total):
-    print(f"{step}|{added}", flush=True)
+root, out, language, last = sys.argv[1:]
+order = ["setup", "tests as they are", "reach", "candidates"]
 
-root, out, language = sys.argv[1:]
+def wait_after_last(step):
+    if last and (step == "end" or step in order[order.index(last) + 1 :]):
+        time.sleep(600)
+
+def progress(step, _added, _total):
+    print(step, flush=True)
+    wait_after_last(step)
+
 engine = WorkspaceExecutor(1)
 TaskBuilder(engine, progress=progress).build(Path(root), TaskFolder(Path(out)), options(SETUP, language))
+print("end", flush=True)
+wait_after_last("end")
 engine.close()
 """
 # Steps in the order of a build, each with the number of stops in it.
-_STOPS = (("setup", 2), ("tests as they are", 3), ("reach", 2), ("candidates", 3))
+_STOPS = {"setup": 2, "tests as they are": 3, "reach": 2, "candidates": 3}
 
 
-def start(root: Path, out: Path, language: str, cache: Path) -> subprocess.Popen[str]:
+def start(root: Path, out: Path, language: str, cache: Path, last: str = "") -> subprocess.Popen[str]:
+    """A build in a process; after the step ``last`` it waits to be killed, however fast the machine is."""
     environment = {**os.environ, "CARETBENCH_CACHE": str(cache), "PYTHONPATH": str(Path(__file__).parents[3])}
     return subprocess.Popen(
-        [sys.executable, "-c", _DRIVER, str(root), str(out), language],
+        [sys.executable, "-c", _DRIVER, str(root), str(out), language, last],
         env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
 
 
-def kill_in(process: subprocess.Popen[str], step: str, delay: float) -> bool:
-    """Kill a build's process group some time after a step has begun; return whether it was killed there."""
+def lengths(process: subprocess.Popen[str]) -> dict[str, float]:
+    """Run a build to its end; return the seconds of each step of ``_STOPS``."""
     assert process.stdout is not None
+    begins: dict[str, float] = {}
     for line in process.stdout:
-        if line.startswith(f"{step}|"):
+        if (step := line.strip()) in (*_STOPS, "end"):
+            begins.setdefault(step, time.monotonic())
+    process.communicate()
+    assert process.returncode == 0
+    times = [begins[step] for step in (*_STOPS, "end")]
+    return {step: after - before for step, before, after in zip(_STOPS, times, times[1:], strict=False)}
+
+
+def kill_in(process: subprocess.Popen[str], step: str, delay: float) -> None:
+    """Kill a build's process group some time after a step has begun, at the latest when it has ended."""
+    assert process.stdout is not None
+    later = list(_STOPS)[list(_STOPS).index(step) :]
+    for line in process.stdout:
+        if line.strip() in (*later, "end"):
             time.sleep(delay)
             break
-    alive = process.poll() is None
-    if alive:
-        os.killpg(process.pid, signal.SIGKILL)
+    os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
-    return alive and process.returncode == -signal.SIGKILL
+    assert process.returncode == -signal.SIGKILL, f"the build ended before the kill in {step}"
 
 
 @pytest.mark.long
@@ -158,16 +180,12 @@ def test_ten_kills_leave_the_bytes_of_an_unbroken_build(
     engine.isolation()
     root = written(tmp_path / "shop", SOURCES[language])
     whole, out = tmp_path / "whole", tmp_path / "killed"
-    unbroken = start(root, whole, language, place / f"unbroken-{language}")
-    unbroken.communicate()
-    assert unbroken.returncode == 0
+    seconds = lengths(start(root, whole, language, place / f"unbroken-{language}"))
     seeded = random.Random(13)  # noqa: S311  moments, no secrets
-    killed = 0
-    for step, count in _STOPS:
+    for step, count in _STOPS.items():
         for _ in range(count):
-            process = start(root, out, language, place / f"killed-{language}")
-            killed += kill_in(process, step, seeded.uniform(0.0, 0.3))
-    assert killed == 10, "every stop came before the end"
+            process = start(root, out, language, place / f"killed-{language}", step)
+            kill_in(process, step, seeded.uniform(0.0, seconds[step]))
     last = start(root, out, language, place / f"killed-{language}")
     last.communicate()
     assert last.returncode == 0

@@ -60,7 +60,7 @@ class WorkspaceRequest(FrozenModel):
     limits: Limits = WORKSPACE_LIMITS
     address_space_limit: bool = False
     """Limit the address space instead of data memory, for programs that reserve little of it."""
-    result_bytes: int = Field(default=16 << 20, gt=0, le=16 << 20)
+    result_bytes: int = Field(default=4 << 20, gt=0, le=16 << 20)
     """Maximum bytes of one result file; four times as many for all result files."""
 
 
