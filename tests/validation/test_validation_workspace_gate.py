@@ -242,3 +242,11 @@ def test_a_gate_that_is_killed_goes_on_without_a_duplicate(tmp_path: Path) -> No
     assert before >= 3
     assert len(stored) == len(set(stored)) == len(verdicts) == 40
     assert [row.problem_id for row in verdicts] == [one.id for one in _many()]
+
+
+def test_a_verdict_comes_before_the_answers_of_the_next_problem() -> None:
+    engine = Engine(checked)
+    verdicts = gate(engine).decide([problem(), problem(OTHER)])
+    assert next(verdicts).problem_id == problem().id
+    assert not [text for text in engine.asked if text and OTHER not in text]
+    assert [verdict.problem_id for verdict in verdicts] == [problem(OTHER).id]

@@ -157,7 +157,7 @@ class WorkspaceGate(ResumableGate):
                 trial, answer = in_flight.pop(result.id)
                 verdict = verdict_of_result(trial, answer, result)
                 if verdict is None:
-                    waiting.append(trial)
+                    waiting.appendleft(trial)  # before others, so that verdicts come and are stored one by one
                 else:
                     yield verdict
                 yield from _taken(decided)
