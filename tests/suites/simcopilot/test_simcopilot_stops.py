@@ -114,32 +114,42 @@ from caretbench.suites.simcopilot.task_builder import TaskBuilder
 from caretbench.suites.simcopilot.task_folder import TaskFolder
 from tests.support.shop_project import SETUP, options
 
-root, out, language, last = sys.argv[1:]
+root, out, language, last, share = sys.argv[1:]
 order = ["setup", "tests as they are", "reach", "candidates"]
+decided, candidates = 0, 0
 
-def wait_after_last(step):
-    if last and (step == "end" or step in order[order.index(last) + 1 :]):
-        time.sleep(600)
+def is_past(step):
+    if not last or step not in order:
+        return False
+    if last == step == "candidates":
+        return decided > 0 and decided >= float(share) * candidates
+    return order.index(step) > order.index(last)
 
-def progress(step, _added, _total):
+def progress(step, added, total):
+    global decided, candidates
+    if step == "candidates":
+        decided, candidates = decided + added, total or candidates
     print(step, flush=True)
-    wait_after_last(step)
+    if is_past(step):
+        time.sleep(600)
 
 engine = WorkspaceExecutor(1)
 TaskBuilder(engine, progress=progress).build(Path(root), TaskFolder(Path(out)), options(SETUP, language))
 print("end", flush=True)
-wait_after_last("end")
 engine.close()
 """
 # Steps in the order of a build, each with the number of stops in it.
 _STOPS = {"setup": 2, "tests as they are": 3, "reach": 2, "candidates": 3}
 
 
-def start(root: Path, out: Path, language: str, cache: Path, last: str = "") -> subprocess.Popen[str]:
-    """A build in a process; after the step ``last`` it waits to be killed, however fast the machine is."""
+def start(root: Path, out: Path, language: str, cache: Path, last: str = "", share: float = 0) -> subprocess.Popen[str]:
+    """A build in a process; past the step ``last`` it waits to be killed, however fast the machine is.
+
+    Among candidates it waits when this share of them is decided, so that it never comes to its end.
+    """
     environment = {**os.environ, "CARETBENCH_CACHE": str(cache), "PYTHONPATH": str(Path(__file__).parents[3])}
     return subprocess.Popen(
-        [sys.executable, "-c", _DRIVER, str(root), str(out), language, last],
+        [sys.executable, "-c", _DRIVER, str(root), str(out), language, last, str(share)],
         env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
 
@@ -158,16 +168,17 @@ def lengths(process: subprocess.Popen[str]) -> dict[str, float]:
 
 
 def kill_in(process: subprocess.Popen[str], step: str, delay: float) -> None:
-    """Kill a build's process group some time after a step has begun, at the latest when it has ended."""
+    """Kill a build's process group some time after a step has begun; the build must not have ended."""
     assert process.stdout is not None
     later = list(_STOPS)[list(_STOPS).index(step) :]
     for line in process.stdout:
-        if line.strip() in (*later, "end"):
+        if line.strip() in later:
             time.sleep(delay)
             break
     os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
-    assert process.returncode == -signal.SIGKILL, f"the build ended before the kill in {step}"
+    rest, _ = process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    assert "end" not in rest.splitlines(), f"the build ended before the kill in {step}"
 
 
 @pytest.mark.long
@@ -183,8 +194,8 @@ def test_ten_kills_leave_the_bytes_of_an_unbroken_build(
     seconds = lengths(start(root, whole, language, place / f"unbroken-{language}"))
     seeded = random.Random(13)  # noqa: S311  moments, no secrets
     for step, count in _STOPS.items():
-        for _ in range(count):
-            process = start(root, out, language, place / f"killed-{language}", step)
+        for number in range(1, count + 1):
+            process = start(root, out, language, place / f"killed-{language}", step, number / (count + 1))
             kill_in(process, step, seeded.uniform(0.0, seconds[step]))
     last = start(root, out, language, place / f"killed-{language}")
     last.communicate()
