@@ -386,8 +386,10 @@ def test_a_report_of_many_tests_is_read(workspace_runner: WorkspaceRunner, proje
         rows = "".join(f'<testcase classname="{"deep." * 20}Tests" name="test[{n}]"/>' for n in range(40_000))
         open("r.xml", "w").write(f"<testsuites><testsuite>{rows}</testsuite></testsuites>")
     """
-    result = python(workspace_runner, project, write, junit=("r.xml",))
+    result = python(workspace_runner, project, write, junit=("r.xml",), result_bytes=16 << 20)
     assert (result.status, result.test_counts.passed) == (Status.PASSED, 40_000)
+    small = python(workspace_runner, project, write, junit=("r.xml",))
+    assert small.status is Status.INCOMPLETE  # the report is larger than the default
 
 
 def test_a_maze_is_left_in_time(workspace_runner: WorkspaceRunner, project: Snapshot) -> None:
