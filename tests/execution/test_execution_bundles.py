@@ -399,7 +399,9 @@ class FakeApt:
         policy = "for n in $(cat lists); do printf '%s:\\n  Installed: (none)\\n  Candidate: 1.0\\n' $n; done"
         act = (
             'echo "$@" >> calls; [ "$1" = update ] && cp release lists; [ "$1" = install ] || exit 0; shift\n'
-            'for n in "$@"; do case $n in -*) ;; *) grep -qw "$n" lists || exit 100; echo $n >> installed;; esac; done'
+            'for n in "$@"; do case $n in -*|broken) ;; *) grep -qw "$n" lists || exit 100; echo $n >> installed;; '
+            "esac; done\n"
+            'for n in "$@"; do [ $n != broken ] || { echo "E: $n has unmet dependencies" >&2; exit 100; }; done'
         )
         for name, body in (("dpkg-query", query), ("apt-cache", policy), ("apt-get", act), ("sudo", 'exec "$@"')):
             path = folder / name
@@ -429,6 +431,17 @@ def test_optional_packages_of_the_release_are_installed_too(
     assert "gone: optional, and not in this release" in lines
     manifest = next(cache.glob("tests/cpp/*/bundle.json")).read_text()
     assert json.loads(manifest)["packages"] == {"needed": "1.0", "extra": "1.0"}
+
+
+def test_an_optional_package_that_cannot_be_installed_is_named_and_stops_nothing(
+    specs_folder: Path, cache: Path, debian_tools: FakeApt
+) -> None:
+    (debian_tools.folder / "release").write_text("needed broken extra")
+    spec = write_spec(specs_folder, "debian", "cpp", ["needed"], optional=["broken", "extra"])
+    lines: list[str] = []
+    assert bundles.build_bundle(spec, system_packages="install", progress=lines.append).missing == ()
+    assert "broken: optional, and cannot be installed: E: broken has unmet dependencies" in lines
+    assert {"needed", "extra"} == set(debian_tools.installed())
 
 
 def test_a_bundle_is_built_again_once_an_optional_package_is_there(

@@ -81,7 +81,7 @@ def apt_line(packages: Iterable[str]) -> str:
 
 
 def apt_install(packages: Sequence[str], optional: Sequence[str], progress: ProgressCallback) -> None:
-    """Install packages as root or through sudo, and the optional ones that the release has.
+    """Install packages as root or through sudo, and the optional ones that the release has and that can be installed.
 
     Raises:
         BundleError: apt-get is not there, or cannot install one of ``packages``.
@@ -95,20 +95,34 @@ def apt_install(packages: Sequence[str], optional: Sequence[str], progress: Prog
         with contextlib.suppress(BundleError):
             _apt_get("update", "-qq")
         known = _apt_candidates((*packages, *optional))
-    wanted = [*packages, *(name for name in optional if name in known)]
     for name in optional:
         if name not in known:
             progress(f"{name}: optional, and not in this release")
-    if not wanted:
-        return
-    progress(f"installing {len(wanted)} system packages with apt-get")
-    install = ("install", "--yes", "--no-install-recommends", "-qq", *wanted)
+    available = [name for name in optional if name in known]
+    if packages or available:
+        progress(f"installing {len(packages) + len(available)} system packages with apt-get")
+        _install(packages, available, progress)
+        debian_versions.cache_clear()
+
+
+def _install(packages: Sequence[str], optional: Sequence[str], progress: ProgressCallback) -> None:
+    """Install packages together; where that fails, the optional ones one by one, and those that fail are named."""
     try:
-        _apt_get(*install)
-    except BundleError:  # old lists name files that the mirror no longer has
-        _apt_get("update", "-qq")
-        _apt_get(*install)
-    debian_versions.cache_clear()
+        _apt_install(*packages, *optional)
+    except BundleError:
+        with contextlib.suppress(BundleError):  # old lists name files that the mirror no longer has
+            _apt_get("update", "-qq")
+        if packages:
+            _apt_install(*packages)
+        for name in optional:
+            try:
+                _apt_install(name)
+            except BundleError as error:
+                progress(f"{name}: optional, and cannot be installed: {str(error).splitlines()[-1].strip()}")
+
+
+def _apt_install(*names: str) -> None:
+    _apt_get("install", "--yes", "--no-install-recommends", "-qq", *names)
 
 
 def _apt_get(*arguments: str) -> None:
