@@ -126,12 +126,25 @@ def test_a_csharp_program_is_a_release_by_its_packages_or_its_first_namespace(
 @pytest.mark.data
 def test_the_released_runner_builds_49_references_as_a_release(devbench_data: Path) -> None:
     problems = load_suite("devbench").load(str(devbench_data)).problems
-    programs = [
-        paper.paper_program("csharp", problem.released, problem.reference) or ""
+    variants = {
+        problem.id: paper.csharp_variant(paper.paper_program("csharp", problem.released, problem.reference) or "")
         for problem in problems
         if problem.caret.language == "csharp"
-    ]
-    assert sum(paper.csharp_variant(program) == "release" for program in programs) == 49
+    }
+    assert sum(variant == "release" for variant in variants.values()) == 49
+    # Only its second namespace, WorkflowOrchestration.Tests, has one of the names.
+    assert variants["csharp/code2nl_nl2code/23"] is None
+
+
+@pytest.mark.data
+def test_53_cpp_references_miss_a_header_that_they_do_not_include(devbench_data: Path) -> None:
+    problems = [one for one in load_suite("devbench").load(str(devbench_data)).problems if one.caret.language == "cpp"]
+    missing = 0
+    for problem in problems:
+        program = paper.paper_program("cpp", problem.released, problem.reference) or ""
+        headers = ("iostream", "cassert", "string", "vector", "algorithm")
+        missing += any(f"#include <{name}>" not in program for name in headers)
+    assert missing == 53
 
 
 @pytest.mark.data

@@ -72,6 +72,18 @@ def test_a_pull_request_is_one_cluster_of_all_its_tasks(problems: dict[str, Prob
     assert Counter(sizes.values()) == {5: 10, 4: 2}
 
 
+def test_a_pull_request_is_recognised_whatever_the_order_of_its_rows(tmp_path: Path) -> None:
+    kinds = repository_rows(NAMES[:4])
+    root = write_release(tmp_path, pond=kinds | {"mcq_hard": kinds["mcq_hard"][::-1], "mpr_gen": kinds["mpr_gen"][1:]})
+    by_task: dict[str, list[str]] = {}
+    for problem in SUITE.load(str(root)).problems:
+        by_task.setdefault(problem.label("task"), []).append(problem.cluster)
+    easy = by_task["gmcq-easy"]
+    assert by_task["gmcq-hard"] == easy[::-1]
+    assert by_task["mpr-gen"] == easy[1:3]
+    assert by_task["reverse-qa"] == easy
+
+
 def test_models_are_shown_the_released_messages_and_nothing_else(problems: dict[str, Problem]) -> None:
     for problem in problems.values():
         assert isinstance(problem.shown, Question)

@@ -33,6 +33,13 @@ def test_one_repository_is_a_part_and_the_newest_version_counts(tmp_path: Path) 
     assert [file.repository for file in released_files(tmp_path)] == ["moor"]
 
 
+def test_files_directly_below_a_version_name_their_repositories(tmp_path: Path) -> None:
+    for name in ("moor", "pond"):
+        write_rows(tmp_path / "v0.2" / f"{name}_reverse_qa.jsonl", [reverse_row("area")])
+    found = released_files(tmp_path / "v0.2")
+    assert {(file.repository, file.version) for file in found} == {("moor", "v0.2"), ("pond", "v0.2")}
+
+
 def test_marks_blank_lines_and_other_fields_are_no_fault(tmp_path: Path) -> None:
     one, two = json.dumps({**reverse_row("area"), "id": 7}), json.dumps(reverse_row("edge"))
     path = tmp_path / "pond_reverse_qa.jsonl"

@@ -86,6 +86,7 @@ def test_labels_follow_the_joining_rules() -> None:
         (SOURCE, 1, None),
         (SOURCE, 3, 1),
         (SOURCE.replace("\n", "\r\n"), 4, 2),
+        ("# a \u2028 b \x0c c\nx = 1\ny = 2\n", 3, 2),  # line feeds alone end lines
         ("# one\n# two\nx = 1\ny = 2\n", 4, 2),
         ('"""\nAbout\n"""\nx = 1\n', 4, 1),
         ("/* About\n * it. */\nint x;\nint y;\n", 4, 2),
@@ -93,6 +94,7 @@ def test_labels_follow_the_joining_rules() -> None:
         ('"""One line."""\nx = 1\ny = 2\n', 3, None),
         ('"""One line."""\nx = 1\n"""Another."""\ny = 2\n', 4, 1),
         ('"""One line."""\nx = """text"""\ny = 2\n', 3, 1),
+        ('"""One line."""\nx = 1\n"""Another."""\ny = """text"""\nz = 3\n', 5, 2),
     ],
 )
 def test_comments_are_found_as_the_released_scanner_does(source: str, line: int, distance: int | None) -> None:
@@ -115,18 +117,34 @@ def test_with_the_programs_there_is_a_table_of_comments(tmp_path: Path) -> None:
     (root / "Python" / "one.py").write_text("# a comment\nx = 1\nprint(x)\n")
     house = load_suite("simcopilot")
     assert rows(house.data_tables(str(root)), "comments") == [["1", "0", "0", "up to 10, above 10"]]
-    (root / "Python" / "one.py").write_text("x")
-    with pytest.raises(DataError, match="ends after its program"):
+    for text, count in (("x", 1), ("x = 1\nprint(x)\n", 2), ("", 0)):
+        (root / "Python" / "one.py").write_text(text)
+        with pytest.raises(DataError, match=f"a span of one ends in line 3, after its program of {count} lines"):
+            load(root)
+    (root / "Python" / "one.py").write_bytes(b"# caf\xe9\nx = 1\nprint(x)\n")
+    with pytest.raises(DataError, match=r"one\.py: cannot be read \(.*utf-8.*copy the release again"):
         load(root)
+
+
+def test_byte_order_marks_and_other_fields_are_no_fault(tmp_path: Path) -> None:
+    root = write(tmp_path, [_SPANS[0] | {"note": "ours"}])
+    spans = root / "Python_tasks_checkpoints.json"
+    spans.write_bytes(b"\xef\xbb\xbf" + spans.read_bytes())
+    (root / "Python").mkdir()
+    (root / "Python" / "one.py").write_bytes("\ufeff# a comment\nx = 1\nprint(x)\n".encode())
+    (program,) = load(root)
+    assert program.source == "# a comment\nx = 1\nprint(x)\n"
 
 
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
         ({"spans": {}}, "expected a list"),
-        ({"spans": [_SPANS[0] | {"checkpoint_LN_infilling": [[3, 2]]}]}, "3 to 2"),
+        ({"spans": [1]}, "a program is 1, expected an object with Task_Name and spans; copy the release again"),
+        ({"spans": [_SPANS[0] | {"checkpoint_LN_infilling": [[3, 2]]}]}, "one has the impossible span 3 to 2; copy"),
+        ({"spans": [_SPANS[0] | {"checkpoint_LN_infilling": [[2, 3], [2, 3]]}]}, "one has the span 2 to 3 twice"),
         ({"spans": [{"Task_Name": "../one", "checkpoint_LN_infilling": []}]}, "Task_Name"),
-        ({"spans": [{"Task_Name": "one", "checkpoint_LN_infilling": []}]}, "valid list"),
+        ({"spans": [{"Task_Name": "one", "checkpoint_LN_infilling": []}]}, "one: checkpoint_LN_Completion is no list"),
         ({"dependencies": "a,b\n1,2\n"}, "csv:1: expected the fields"),
         ({"dependencies": "name,usage_line,def_line,scope_type\nx,2,1,local\nx,two,1,local\n"}, "csv:3: 'two'"),
         ({"reasons": "reason_category,usage_line\nIf Body,\n"}, "csv:2: '' is not a line"),

@@ -87,8 +87,41 @@ def test_a_missing_program_or_an_unknown_one_is_named(tmp_path: Path, store: Sna
     with pytest.raises(DataError, match=r"Unknown is no program of the release; known: simplex_method"):
         by_id(release, "released", store)
     shutil.rmtree(release / "example_code" / "Python" / "simplex_method")
-    with pytest.raises(DataError, match="simplex_method is missing; expected a clone of https://github"):
+    with pytest.raises(
+        DataError, match=r"simplex_method is missing; expected a clone of https://github.*pull simcopilot"
+    ):
         by_id(release, "released", store)
+
+
+def test_a_program_comes_from_its_own_folder_and_links_stay_links(release: Path, store: SnapshotStore) -> None:
+    python = release / "example_code" / "Python"
+    (python / "a_copy").mkdir()
+    (python / "a_copy" / "simplex_method.py").write_text("# another\n" * 20)
+    (python / "simplex_method" / "inputs").mkdir()
+    (python / "simplex_method" / "inputs" / "elsewhere").symlink_to("missing")
+    (python / "simplex_method" / "alias.txt").symlink_to("data.txt")
+    problem = by_id(release, "released", store)[_TASK]
+    assert problem.reference.startswith("    for item in items:")
+    entries = store.get(file_splice(problem).snapshot).entries
+    assert {name: entries[name].kind for name in ("alias.txt", "inputs/elsewhere", "data.txt")} == {
+        "alias.txt": "link", "inputs/elsewhere": "link", "data.txt": "file",
+    }  # fmt: skip
+
+
+def test_lines_end_with_line_feeds_whatever_the_copy_has(release: Path, store: SnapshotStore) -> None:
+    expected = by_id(release, "released", store)
+    path = release / "example_code" / "Python" / "simplex_method" / "simplex_method.py"
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    found = by_id(release, "released", store)
+    assert {name: problem.model_dump() for name, problem in found.items()} == {
+        name: problem.model_dump() for name, problem in expected.items()
+    }
+
+
+def test_a_python_program_without_its_cases_is_excluded_with_the_cause(release: Path, store: SnapshotStore) -> None:
+    (release / "example_code" / "Python" / "simplex_method" / "simplex_method.json").unlink()
+    check = check_of(by_id(release, "released", store)[_TASK])
+    assert check.needs == ("the file example_code/Python/simplex_method/simplex_method.json, not in the data",)
 
 
 @pytest.mark.long
@@ -205,3 +238,30 @@ def test_all_released_tasks_load(released_simcopilot: Path) -> None:
         content = original_file(splice.snapshot, splice.path)
         found.update(one.partition(":")[0] for one in span_faults(splice, content, check_of(problem)))
     assert found == {"in_test_code": 136, "shadowed": 101}
+
+
+@pytest.mark.data
+def test_the_texts_of_the_programs_give_the_paper_s_distances_to_comments(released_simcopilot: Path) -> None:
+    [table] = [one for one in load_suite("simcopilot").data_tables("released") if one.name == "comments"]
+    assert [row[1:4] for row in table.rows] == [
+        ("236", "138", "0"), ("105", "102", "0"), ("206", "72", "0"), ("193", "85", "0"),
+    ]  # fmt: skip
+
+
+@pytest.mark.data
+@pytest.mark.long
+def test_released_references_that_the_policies_change_are_counted(released_simcopilot: Path) -> None:
+    problems = load_suite("simcopilot").load(str(released_simcopilot)).problems
+    changed = {
+        name: [one.id for one in problems if policy(name).apply(one.reference, one.caret).text != one.reference]
+        for name in ("block", "simcopilot/clean", "simcopilot/trim", "simcopilot/repair")
+    }
+    assert {name: len(problems) - len(ids) for name, ids in changed.items()} == {
+        "block": 1153, "simcopilot/clean": 1023, "simcopilot/trim": 898, "simcopilot/repair": 573,
+    }  # fmt: skip
+    evidence = (Path(__file__).parents[3] / "docs" / "evidence" / "simcopilot.md").read_text("utf-8")
+    for name in changed["block"]:  # each is explained there
+        program, _, rest = name.split("/")[-1].partition(":")
+        lines, _, mode = rest.partition(":")
+        [row] = [row for row in evidence.split("\n") if row.startswith(f"| {program}:") and lines in row]
+        assert {"infill": "infill", "suffix_hidden": "completion"}[mode] in row

@@ -70,12 +70,14 @@ def released_files(root: Path) -> list[ReleasedFile]:
 
 
 def _repository_files(folder: Path) -> Iterator[ReleasedFile]:
+    """Yield the files of a repository's folder; files directly below a version, as in v0.2, name their repositories."""
     resolved = folder.resolve()
     version = next((part for part in reversed(resolved.parts) if _VERSION.fullmatch(part)), "")
     for path in sorted(folder.glob("*.jsonl")):
         kind = next((kind for kind in KINDS if path.stem.endswith(f"_{kind}")), None)
         if kind is not None and path.is_file():
-            yield ReleasedFile(path, resolved.name, kind, version)
+            repository = path.stem.removesuffix(f"_{kind}") if resolved.name == version else resolved.name
+            yield ReleasedFile(path, repository, kind, version)
 
 
 def _version_order(path: Path) -> tuple[tuple[int, ...], str]:

@@ -13,7 +13,7 @@ from caretbench.suites.simcopilot.released.paper_rules import paper_rules
 
 def comment_distance(source: str, start: int) -> int | None:
     """Return the lines from the nearest comment that ends before line ``start`` to that line; None without one."""
-    lines = [line.strip() for line in source.splitlines()]
+    lines = [line.strip() for line in source.split("\n")]
     ends = (*_line_comment_ends(lines), *_block_comment_ends(lines))
     return min((start - end for end in ends if end < start), default=None)
 

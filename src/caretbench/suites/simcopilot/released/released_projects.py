@@ -62,7 +62,8 @@ def released_project(root: Path, program: ReleasedProgram, variant: Variant, sto
     folder = root / tests.folder
     if program.source is None or not folder.is_dir():
         raise DataError(
-            f"{folder}: the program {program.name} is missing; expected a clone of {released_tests().release.source}"
+            f"{folder}: the program {program.name} is missing; expected a clone of {released_tests().release.source}, "
+            "or what `caretbench pull simcopilot` fetches"
         )
     settings = released_tests().languages[program.language]
     path = program.name + paper_rules().languages[program.language].suffix
@@ -70,10 +71,10 @@ def released_project(root: Path, program: ReleasedProgram, variant: Variant, sto
         made = Path(name)
         (made / path).write_bytes(program_text(program.source).encode("utf-8"))
         for item in sorted(folder.iterdir()):
-            if item.is_dir():
-                shutil.copytree(item, made / item.name)
+            if item.is_dir() and not item.is_symlink():
+                shutil.copytree(item, made / item.name, symlinks=True)
             elif item.suffix not in _CODE:
-                shutil.copyfile(item, made / item.name)
+                shutil.copyfile(item, made / item.name, follow_symlinks=False)
         jars = tuple(item.name for item in sorted(made.glob("*.jar")))
         if settings.junit:
             jars = (_copied(root / settings.junit, made), *jars)
@@ -81,8 +82,11 @@ def released_project(root: Path, program: ReleasedProgram, variant: Variant, sto
             runner = resources.files(__package__).joinpath("inside", settings.test_runner)
             (made / settings.test_runner).write_bytes(runner.read_bytes())
         snapshot = store.add(made)
+    cases = (f"{program.name}.json",) if settings.test_runner else ()
     missing = (
-        f"the file {tests.folder}/{one}, not in the data" for one in tests.inputs if not (folder / one).is_file()
+        f"the file {tests.folder}/{one}, not in the data"
+        for one in (*cases, *tests.inputs)
+        if not (folder / one).is_file()
     )
     check = (
         _java_check(program, tests, jars, variant)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from caretbench.files import DataError, describe_validation_error
 from caretbench.suites.simcopilot.released.paper_rules import Mode, ReleasedLanguage, paper_rules
+from caretbench.suites.simcopilot.released.programs import released_tests
 
 
 class ReleasedSpan(NamedTuple):
@@ -79,6 +81,7 @@ class _Record(BaseModel):
     lines: tuple[tuple[int, int], ...] = Field(alias="LN_range", default=())
 
 
+_REMEDY: Final = "copy the release again"
 _LINES: TypeAdapter[list[tuple[int, int]]] = TypeAdapter(list[tuple[int, int]])
 
 
@@ -111,46 +114,73 @@ def load(root: Path) -> tuple[ReleasedProgram, ...]:
 
 def _records(path: Path) -> list[object]:
     try:
-        records = json.loads(path.read_text("utf-8"))
+        records = json.loads(path.read_text("utf-8-sig"))
     except (OSError, ValueError) as error:
-        raise DataError(f"{path}: cannot be read ({error})") from None
+        raise DataError(f"{path}: cannot be read ({error}); {_REMEDY}") from None
     if not isinstance(records, list):
-        raise DataError(f"{path}: expected a list of programs")
+        raise DataError(f"{path}: expected a list of programs; {_REMEDY}")
     return records
 
 
 def _program(root: Path, path: Path, language: str, value: object) -> ReleasedProgram:
     rules = paper_rules().languages[language]
+    if not isinstance(value, dict):
+        raise DataError(f"{path}: a program is {value!r:.40}, expected an object with Task_Name and spans; {_REMEDY}")
     try:
         record = _Record.model_validate(value)
-        fields = record.model_extra or {}
-        spans = tuple(
-            ReleasedSpan(record.name, language, mode, start, end)
-            for mode, mode_rules in paper_rules().modes.items()
-            for start, end in _LINES.validate_python(fields.get(mode_rules.field))
-        )
     except ValidationError as error:
-        raise DataError(f"{path}: {describe_validation_error(error)}") from None
-    bad = next((span for span in spans if not 1 <= span.start <= span.end), None)
-    if bad is not None:
-        raise DataError(f"{path}: {record.name} has the impossible span {bad.start} to {bad.end}")
+        raise DataError(f"{path}: {describe_validation_error(error)}; {_REMEDY}") from None
+    spans = tuple(_spans(path, language, record))
+    twice = next((span for span, count in Counter(spans).items() if count > 1), None)
+    if twice is not None:
+        raise DataError(f"{path}: {record.name} has the span {twice.start} to {twice.end} twice; {_REMEDY}")
     labels = _place(root, rules.labels)
     references = tuple(_references(labels / f"{record.name}_dependency_verified.csv")) if labels else ()
     reasons = tuple(_reasons(labels / f"{record.name}_reason_verified.csv")) if labels else ()
     source = _source(root, record.name, rules)
-    if source is not None and spans and max(span.end for span in spans) > source.count("\n") + 1:
-        raise DataError(f"{path}: a span of {record.name} ends after its program")
+    if source is not None and spans and (last := max(span.end for span in spans)) > line_count(source):
+        text = f"a span of {record.name} ends in line {last}, after its program of {line_count(source)} lines"
+        raise DataError(f"{path}: {text}; {_REMEDY}")
     lines = max((last for _, last in record.lines), default=0)
     return ReleasedProgram(record.name, language, record.output, spans, references, reasons, source, lines)
 
 
+def _spans(path: Path, language: str, record: _Record) -> Iterator[ReleasedSpan]:
+    """Yield the spans of a program; DataError where one is malformed or impossible."""
+    fields = record.model_extra or {}
+    for mode, mode_rules in paper_rules().modes.items():
+        try:
+            found = _LINES.validate_python(fields.get(mode_rules.field))
+        except ValidationError:
+            raise DataError(
+                f"{path}: {record.name}: {mode_rules.field} is no list of [first line, last line]; {_REMEDY}"
+            ) from None
+        for start, end in found:
+            if not 1 <= start <= end:
+                raise DataError(f"{path}: {record.name} has the impossible span {start} to {end}; {_REMEDY}")
+            yield ReleasedSpan(record.name, language, mode, start, end)
+
+
+def line_count(source: str) -> int:
+    """Return the number of lines of a program; a line feed at its end begins none."""
+    return source.count("\n") + (not source.endswith("\n") and bool(source))
+
+
 def _source(root: Path, name: str, rules: ReleasedLanguage) -> str | None:
-    """Return the program's text, from ``Python/``, ``example_code/Python/`` or ``sources/``, at any depth."""
-    for folder in (root / rules.sources, root / "example_code" / rules.sources, root / "sources"):
-        path = next(iter(sorted(folder.rglob(f"{name}{rules.suffix}"))), None) if folder.is_dir() else None
-        if path is not None:
-            return path.read_text("utf-8", errors="replace")
-    return None
+    """Return the program's text: from its folder in the release, else from the folders of its language.
+
+    The latter are ``Python/``, ``example_code/Python/`` and ``sources/``, at any depth.
+    """
+    file = f"{name}{rules.suffix}"
+    known = released_tests().programs.get(name)
+    path = root / known.folder / file if known else None
+    if path is None or not path.is_file():
+        folders = (root / rules.sources, root / "example_code" / rules.sources, root / "sources")
+        path = next((found for folder in folders for found in sorted(folder.rglob(file)) if found.is_file()), None)
+    try:
+        return None if path is None else path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: cannot be read ({error}); {_REMEDY}") from None
 
 
 def _rows(path: Path, fields: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[int, dict[str, str]]]:
