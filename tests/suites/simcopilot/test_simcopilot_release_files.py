@@ -91,6 +91,8 @@ def test_clones_are_copied_and_a_missing_one_is_named(tmp_path: Path) -> None:
     (tmp_path / "Old" / "labels").mkdir(parents=True)
     (tmp_path / "Old" / "labels" / "one.csv").write_bytes(b"a\n")
     assert (pull(source=tmp_path) / "labels" / "one.csv").read_bytes() == b"a\n"
+    with pytest.raises(DataError, match=r"nowhere: no such folder; --from names a folder with clones"):
+        pull(source=tmp_path / "nowhere")  # though nothing but optional files is missing
     counts = []
     pull(source=tmp_path, progress=lambda added, total: counts.append((added, total)))
     assert counts == [(0, 3), (1, 3), (1, 3), (0, 3)]

@@ -79,6 +79,8 @@ def pull(
     Raises:
         DataError: a file cannot be fetched, or differs from its pinned hash.
     """
+    if source is not None and not source.is_dir():
+        raise DataError(f"{source}: no such folder; --from names a folder with clones of the repositories")
     folder = released_path()
     files = pinned_files()
     progress(0, len(files))
