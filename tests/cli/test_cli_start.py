@@ -15,6 +15,7 @@ import pytest
 from caretbench.errors import DataError, MachineError
 from caretbench.inspect.client.access import check_access
 from caretbench.inspect.client.provider_facts import providers
+from caretbench.inspect.providers.endpoint_shapes import endpoint_shapes
 from caretbench.models import ClientOptions
 
 _PROGRAM = """
@@ -84,15 +85,26 @@ def test_a_missing_key_of_a_judge_is_reported_before_the_problems_are_loaded(tmp
 @pytest.fixture
 def no_keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    for facts in providers().values():
-        for name in facts.keys:
-            monkeypatch.delenv(name, raising=False)
+    named = [name for facts in providers().values() for name in facts.keys]
+    shapes = endpoint_shapes().values()
+    for name in (*named, *(name for shape in shapes for name in (*shape.key_variables, *shape.base_url_variables))):
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.mark.usefixtures("no_keys")
 @pytest.mark.parametrize(
     ("spec", "variable"),
-    [("openai/gpt-4o", "OPENAI_API_KEY"), ("anthropic/claude-x", "ANTHROPIC_AUTH_TOKEN"), ("grok/g", "GROK_API_KEY")],
+    [
+        ("openai/gpt-4o", "OPENAI_API_KEY"),
+        ("anthropic/claude-x", "ANTHROPIC_AUTH_TOKEN"),
+        ("grok/g", "GROK_API_KEY"),
+        ("google/gemini-x", "GEMINI_API_KEY"),
+        ("deepseek/chat", "DEEPSEEK_API_KEY"),
+        ("hf-inference-providers/org/m", "HF_TOKEN"),
+        ("openai-api/my-host/m", "MY_HOST_API_KEY"),
+        ("fim/mistral/codestral-latest", "CODESTRAL_API_KEY"),
+        ("fim/openai/gpt-x", "OPENAI_API_KEY"),
+    ],
 )
 def test_a_provider_without_its_key(spec: str, variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(MachineError, match=f"{spec}: there is no key.*{variable}"):
@@ -103,9 +115,24 @@ def test_a_provider_without_its_key(spec: str, variable: str, monkeypatch: pytes
 
 
 @pytest.mark.usefixtures("no_keys")
-@pytest.mark.parametrize("spec", ["openai/azure/gpt-4o", "mockllm/model", "anthropic/bedrock/claude", "fake/a"])
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "openai/azure/gpt-4o", "mockllm/model", "anthropic/bedrock/claude", "fake/a", "fim/ollama/m", "fim/none/m",
+        "openai-api/m",
+    ],
+)  # fmt: skip
 def test_access_that_is_not_known_is_left_to_the_provider(spec: str) -> None:
     check_access(spec, ClientOptions())
+
+
+@pytest.mark.usefixtures("no_keys")
+def test_an_endpoint_of_ones_own_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_access("fim/openai/m", ClientOptions(base_url="http://models.example/v1"))
+    with pytest.raises(MachineError, match="or OPENAI_BASE_URL to an address that needs none"):
+        check_access("fim/openai/m", ClientOptions())
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://models.example/v1")
+    check_access("fim/openai/m", ClientOptions())
 
 
 @pytest.mark.usefixtures("no_keys")
