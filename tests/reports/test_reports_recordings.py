@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from caretbench.problem import Completion, MissingSample
 from caretbench.reports.frame import LoadedRun, build_frame
 from caretbench.reports.output.export import to_csv, to_json, to_markdown
 from caretbench.reports.output.terminal import print_summary, summary_tables
+from caretbench.reports.results.errors import error_columns
 from caretbench.reports.results.recordings import recordings
 from caretbench.reports.run_summary import summarise
 from caretbench.reports.tables import rate_field, table_of
@@ -86,6 +88,26 @@ def test_a_complete_recording_has_neither_warning_nor_table() -> None:
     summary = summarise(run_of(WHOLE))
     assert not any("incomplete" in warning for warning in summary.warnings)
     assert "Completions by model" not in {table.title for table in summary_tables(summary)}
+
+
+def test_refused_answers_are_counted_once_and_shown_with_their_reason() -> None:
+    run = run_of(TWENTY)
+    scores = [
+        row.model_copy(update={"policy": policy, "details": {"reason": f"refused: {reason}"}})
+        for identity, reason in ((IDS[0], "too long"), (IDS[1], "too costly"))
+        for policy in ("raw", "syntax")
+        for row in score(PROBLEMS[IDS.index(identity)], "m", 0, "failed", "default", 0.0, 0.0)
+    ]
+    summary = summarise(replace(run, frame=build_frame(PROBLEMS, scores)))
+    (entry,) = summary.recordings
+    assert entry.refused == 2
+    (line,) = (warning for warning in summary.warnings if "refused" in warning)
+    assert line.startswith("m: 2 of 20 completions were refused, and count as failures (too ")
+    assert not any("refused" in warning for warning in summarise(run).warnings)
+    classes = [part.counts for column in error_columns(build_frame(PROBLEMS, scores), TWENTY) for part in column.parts]
+    assert classes == [{"no_code": 2}] * 2  # both policies
+    lines = csv.DictReader(io.StringIO(to_csv(summary)))
+    assert [row["value"] for row in lines if row["metric"] == "refused_completions"] == ["2"]
 
 
 def test_every_table_with_rates_tells_over_how_many_problems_they_are() -> None:

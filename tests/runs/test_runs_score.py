@@ -219,6 +219,23 @@ def test_the_text_is_cut_by_the_policy_before_it_runs(tmp_path: Path, make_probl
     assert executor.asked[-1].source.startswith(problem.caret.prefix + "    return 2 * x")
 
 
+@pytest.mark.parametrize("profile", ["default", "paper"])
+def test_a_refused_answer_fails_without_a_run_where_the_empty_one_passes(
+    tmp_path: Path, make_problem: MakeProblem, profile: str
+) -> None:
+    problem = make_problem()
+    executor = FakeExecutor(lambda _request: Status.PASSED)
+    stage = scoring(tmp_path, [problem], executor, profile=profile)
+    texts = {"long": "x = 1\n" * 200_000, "empty": ""}
+    stage.add_completions(Completion(problem_id=problem.id, model=name, text=text) for name, text in texts.items())
+    stage.run()
+    found = {row.model: row for row in rows(tmp_path) if executed(row)}
+    assert len(executor.asked) == 2  # the reference and the empty answer
+    assert found["empty"].outcome == "passed"
+    assert (found["long"].counted, found["long"].values) == (True, {"passed": 0.0})
+    assert found["long"].details["reason"] == "refused: the answer has 1,200,000 characters, more than 500,000"
+
+
 def test_another_answer_under_an_old_key_is_refused(tmp_path: Path, make_problem: MakeProblem) -> None:
     problem = make_problem()
     stage = scoring(tmp_path, [problem], None)

@@ -207,12 +207,17 @@ def probe(
       caretbench models probe openai/gpt-4o-mini
       caretbench models probe gguf/smollm2 --prompt auto
     """
+    from caretbench.inspect.client.access import check_access
+    from caretbench.models import ClientOptions
+
+    options = ClientOptions(base_url=base_url, max_retries=1)
+    check_access(model, options)
+
     from caretbench.inspect import open_client
     from caretbench.inspect.probe import probe as ask
-    from caretbench.models import ClientOptions
     from caretbench.prompts import choose
 
-    with open_client(model, options=ClientOptions(base_url=base_url, max_retries=1)) as client:
+    with open_client(model, options=options) as client:
         report = ask(client, choose(client, prompt))
     if as_json:
         print_json(report.model_dump(mode="json"))

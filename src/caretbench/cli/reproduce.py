@@ -51,12 +51,12 @@ def reproduce(
     suite = load_suite(manifest.suite)
     stored = _stored(folder, completion, verdicts.execution_scorer(suite.rules(manifest.profile)))
     is_reference = completion.model == REFERENCE and not (stored and verdicts.REFERENCE_PASSED in stored.values)
-    text, steps = completion.text, tuple[str, ...]()
+    text, steps, refusal = completion.text, tuple[str, ...](), None
     if not is_reference:
         text, steps = _inserted_text(completion, problem, manifest.policy)
-    request = suite.submitted_request(problem, text, manifest.profile, manifest.variants)
-    if request is None:
         refusal = verdicts.refusal(completion.text, problem, policy(manifest.policy))
+    request = None if refusal else suite.submitted_request(problem, text, manifest.profile, manifest.variants)
+    if request is None:
         result = verdicts.result_without_program(problem, refusal)
     else:
         [result] = list(open_executor(1, use_cache=False).submit([request]))

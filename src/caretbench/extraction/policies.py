@@ -34,8 +34,9 @@ MAX_RAW_CHARACTERS: Final = 500_000
 """Maximum number of characters of a raw text, reasoning included."""
 
 _GROUP: Final = "caretbench.policies"
-_REFUSED: Final = "refused: "
-_UNPARSABLE: Final = f"{_REFUSED}to parse the answer takes more than {PROBE_MB:,} MB or {PROBE_SECONDS} s"
+REFUSED: Final = "refused: "
+"""Beginning of the reasons for which a text is refused."""
+_UNPARSABLE: Final = f"{REFUSED}to parse the answer takes more than {PROBE_MB:,} MB or {PROBE_SECONDS} s"
 
 _Step = Callable[[str, Surroundings], str]
 
@@ -52,7 +53,7 @@ class ExtractedText(NamedTuple):
     @property
     def refusal(self) -> str | None:
         """Return the reason for which the text was refused; None if it was not."""
-        return self.steps[0] if self.steps and self.steps[0].startswith(_REFUSED) else None
+        return self.steps[0] if self.steps and self.steps[0].startswith(REFUSED) else None
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def length_refusal(text: str, most: int) -> str | None:
     """Return the reason for which a text of more than ``most`` characters is refused; None if it is shorter."""
     if len(text) <= most:
         return None
-    return f"{_REFUSED}the answer has {len(text):,} characters, more than {most:,}"
+    return f"{REFUSED}the answer has {len(text):,} characters, more than {most:,}"
 
 
 def _released(text: str, surroundings: Surroundings) -> str:  # noqa: ARG001  the released code looked at the text alone

@@ -15,7 +15,7 @@ from typing import Any
 
 import polars as pl
 
-from caretbench.extraction.policies import policy
+from caretbench.extraction.policies import REFUSED, policy
 from caretbench.files import DataError, read_lines, read_rows
 from caretbench.judging.answers import JudgedText, inserted_texts
 from caretbench.judging.criteria import CLAIMS
@@ -37,7 +37,7 @@ GROUP = ("model", "parameters", "policy", "profile")
 FIXED_COLUMNS: Mapping[str, Any] = dict.fromkeys(
     (
         *KEY, *LABELS, "cluster", "overlap_group", "verdict", "valid", "status",
-        "counted", "passed", "stage", "message", "flags", "fault",
+        "counted", "passed", "stage", "message", "flags", "fault", "refusal",
     ),
     pl.String,
 ) | {
@@ -189,6 +189,7 @@ def build_frame(
     for key, group in grouped.items():
         row = dict(zip(KEY, key, strict=True)) | lines[str(key[0])]
         row |= _check_columns(group, executed=str(key[0]) in executed)
+        row["refusal"] = _refusal(group)
         for score in group:
             if PARSED in score.values:
                 row["fault"] = str(score.details.get("fault") or ("" if score.values[PARSED] >= 1.0 else "syntax"))
@@ -250,6 +251,12 @@ def _check_columns(scores: Sequence[Score], *, executed: bool) -> dict[str, Any]
         "message": next((str(message) for message in messages if message), None),
         "flags": _flags(checks),
     }
+
+
+def _refusal(scores: Iterable[Score]) -> str | None:
+    """Return the reason for which an answer was refused, its length for example; None if it was not."""
+    reasons = (str(score.details.get("reason") or "") for score in scores)
+    return next((reason.removeprefix(REFUSED) for reason in reasons if reason.startswith(REFUSED)), None)
 
 
 def _flags(checks: Sequence[Score]) -> list[str]:

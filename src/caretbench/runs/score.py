@@ -280,10 +280,10 @@ class ScoringStage:
         def requests() -> Iterator[AnyRequest]:
             for completion, text in answers:
                 problem = self._problems[completion.problem_id]
-                request = self.suite.submitted_request(problem, text, self.profile, self.variants)
+                refusal = verdicts.refusal(completion.text, problem, self.policy) if text is None else None
+                request = None if refusal else self.suite.submitted_request(problem, text, self.profile, self.variants)
                 if request is None:
-                    reason = verdicts.refusal(completion.text, problem, self.policy)
-                    finished.append((completion, text, verdicts.result_without_program(problem, reason)))
+                    finished.append((completion, text, verdicts.result_without_program(problem, refusal)))
                     continue
                 identity = sha256_text(*(str(part) for part in completion.key))
                 under_way[identity] = (completion, text)

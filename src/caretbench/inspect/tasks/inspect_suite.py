@@ -36,6 +36,7 @@ class PreparedAnswer(NamedTuple):
     similarity: Mapping[str, float]
     checks: tuple[float, ...]
     flags: tuple[str, ...]
+    refusal: str | None = None
 
 
 class AnswerVerdict(NamedTuple):
@@ -132,8 +133,8 @@ class InspectSuite:
         text = verdicts.inserted_text(raw, problem, self.policy)
         similarity: dict[str, float] = {}
         checks: list[float] = []
-        refused = raw is None or verdicts.refusal(raw, problem, self.policy) is not None
-        of_raw = [] if raw is None or refused else self.suite.measure_raw(problem, raw)
+        refusal = verdicts.refusal(raw, problem, self.policy)
+        of_raw = [] if raw is None or refusal else self.suite.measure_raw(problem, raw)
         for measured in (*self.suite.measure(problem, text, self.profile), *of_raw):
             numbers = dict(measured.values)
             if "passed" in numbers:
@@ -142,11 +143,11 @@ class InspectSuite:
             similarity |= numbers
         request = (
             self.suite.submitted_request(problem, text, self.profile, self.variants)
-            if needs_execution(problem)
+            if needs_execution(problem) and not refusal
             else None
         )
         found = verdicts.answer_flags(text, problem, self.profile)
-        return PreparedAnswer(text, request, similarity, tuple(checks), found)
+        return PreparedAnswer(text, request, similarity, tuple(checks), found, refusal)
 
     def start(self, prepared: PreparedAnswer) -> Future[ExecutionResult] | None:
         """Start the answer's program; None if there is none."""
@@ -180,7 +181,7 @@ class InspectSuite:
             decision = combine_checks(read)
             return AnswerVerdict(decision.outcome, decision.passed, False, values, {})
         result, counted = verdicts.answer_result(
-            result or verdicts.result_without_program(problem), verdicts.waits_forever(reference)
+            result or verdicts.result_without_program(problem, prepared.refusal), verdicts.waits_forever(reference)
         )
         ran = CheckOutcome(counted, float(result.status is Status.PASSED), result.status.value)
         decision = combine_checks([*read, ran])

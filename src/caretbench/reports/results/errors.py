@@ -77,6 +77,8 @@ def _part(values: tuple[str, ...], counter: Counter[str]) -> ErrorPart:
 
 
 def _evidence(row: Mapping[str, Any], completion: Completion | None) -> AnswerEvidence:
+    if completion is not None and row["refusal"]:
+        completion = completion.model_copy(update={"text": None})  # nothing was inserted
     compiling = row["stage"] == "compile" or row["status"] == "type_error"
     message = row["message"] or ""
     return AnswerEvidence(

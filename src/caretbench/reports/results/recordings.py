@@ -1,20 +1,24 @@
-"""Number of completions of each model, and of those that its recording should have."""
+"""Number of completions of each model, of those that its recording should have, and of those that were refused."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+import polars as pl
 
 from caretbench.problem import Completion, MissingSample
 from caretbench.reports.estimates import ReportValue
-from caretbench.reports.frame import model_titles
+from caretbench.reports.frame import KEY, model_titles
 
 
 class Recording(ReportValue):
     """Completions of one model with one set of parameters.
 
     ``expected`` is ``all_problems`` times ``samples``, the number of different samples that the model has over all
-    problems. Problems without any completion are not in ``with_fewer_samples``.
+    problems. Problems without any completion are not in ``with_fewer_samples``. ``refused`` completions are too long,
+    or take too much to parse, under some policy of the run; ``refusal`` is the reason of the first.
     """
 
     model: str
@@ -26,6 +30,8 @@ class Recording(ReportValue):
     with_fewer_samples: int
     completions: int
     expected: int
+    refused: int = 0
+    refusal: str | None = None
 
     @property
     def complete(self) -> bool:
@@ -33,10 +39,25 @@ class Recording(ReportValue):
         return self.completions == self.expected
 
 
+def refusals(frame: pl.DataFrame) -> dict[tuple[str, str], list[str]]:
+    """Return the reasons for which completions were refused, one for each, by model and parameters."""
+    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    refused = frame.filter(pl.col("refusal").is_not_null()).unique(KEY[:4], keep="first", maintain_order=True)
+    for model, parameters, reason in refused.select("model", "parameters", "refusal").iter_rows():
+        found[model, parameters].append(reason)
+    return found
+
+
 def recordings(
-    completions: Iterable[Completion], missing: Iterable[MissingSample], problems: Iterable[str]
+    completions: Iterable[Completion],
+    missing: Iterable[MissingSample],
+    problems: Iterable[str],
+    refused: Mapping[tuple[str, str], Sequence[str]] = MappingProxyType({}),
 ) -> tuple[Recording, ...]:
-    """Return the completions of each model in numbers, over the problems with these ids."""
+    """Return the completions of each model in numbers, over the problems with these ids.
+
+    ``refused`` are the reasons of :func:`refusals`.
+    """
     known = set(problems)
     found: dict[tuple[str, str], dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
     requested: dict[tuple[str, str], set[int]] = defaultdict(set)
@@ -58,6 +79,8 @@ def recordings(
             with_fewer_samples=sum(len(samples) < len(requested[key]) for samples in by_problem.values()),
             completions=sum(map(len, by_problem.values())),
             expected=len(known) * len(requested[key]),
+            refused=len(refused.get(key, ())),
+            refusal=next(iter(refused.get(key, ())), None),
         )
         for key, by_problem in sorted(found.items())
     )
@@ -77,3 +100,14 @@ def incomplete_warnings(found: Sequence[Recording]) -> Iterator[str]:
             f"{entry.title}: the recording is incomplete, with {entry.completions} of {entry.expected} completions: "
             f"{'; '.join(parts)}. Its numbers are over the completions that are there."
         )
+
+
+def refused_warnings(found: Sequence[Recording]) -> Iterator[str]:
+    """Yield a warning for each model with refused completions."""
+    for entry in found:
+        if entry.refused:
+            example = "" if entry.refused == 1 else ", for example"
+            yield (
+                f"{entry.title}: {entry.refused} of {entry.completions} completions were refused, and count as "
+                f"failures ({entry.refusal}{example})."
+            )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from caretbench.reports.report_source import ReportSource
-from caretbench.reports.results.recordings import incomplete_warnings, recordings
+from caretbench.reports.results.recordings import incomplete_warnings, recordings, refusals, refused_warnings
 from caretbench.reports.section import Line, PagePart, Section, SectionPositions
 from caretbench.reports.summary import Summary
 from caretbench.reports.tables import ReportTable, share_field, table_of, title_field
@@ -22,11 +23,12 @@ class RecordingsSection(Section):
         """Return the numbers of completions by model; baselines answer only the problems that they fit."""
         run = source.run
         sampled = (row for row in run.completions if row.model not in run.baselines)
-        return {"recordings": recordings(sampled, run.missing, (problem.id for problem in run.problems))}
+        problems = (problem.id for problem in run.problems)
+        return {"recordings": recordings(sampled, run.missing, problems, refusals(run.frame))}
 
     def warnings(self, summary: Summary) -> Iterable[str]:
-        """Return a warning for each incomplete recording."""
-        return incomplete_warnings(summary.recordings)
+        """Return a warning for each incomplete recording, and for each with refused completions."""
+        return chain(incomplete_warnings(summary.recordings), refused_warnings(summary.recordings))
 
     def tables(self, summary: Summary) -> Iterator[ReportTable]:
         """Yield the numbers of completions by model if a recording is incomplete."""
@@ -63,3 +65,5 @@ class RecordingsSection(Section):
             }
             yield common | {"metric": "completions", "value": entry.completions}
             yield common | {"metric": "expected_completions", "value": entry.expected}
+            if entry.refused:
+                yield common | {"metric": "refused_completions", "value": entry.refused}
