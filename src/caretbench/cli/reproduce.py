@@ -13,6 +13,7 @@ from caretbench.cli.common import AsJson, print_line, print_note
 
 if TYPE_CHECKING:
     from caretbench.execution.dispatcher import AnyRequest
+    from caretbench.execution.execution_types import ExecutionResult
     from caretbench.problem import Completion, Problem, Score
     from caretbench.runs.run_folder import Manifest, RunFolder
 
@@ -32,8 +33,6 @@ def reproduce(
     Examples:
       caretbench reproduce runs/mine python/low_context/environment-overrides --model reference
     """
-    from caretbench.execution.dispatcher import open_executor
-    from caretbench.extraction.policies import policy
     from caretbench.runs import verdict as verdicts
     from caretbench.runs.run_folder import RunFolder
     from caretbench.runs.score import REFERENCE
@@ -53,13 +52,9 @@ def reproduce(
     is_reference = completion.model == REFERENCE and not (stored and verdicts.REFERENCE_PASSED in stored.values)
     text, steps, refusal = completion.text, tuple[str, ...](), None
     if not is_reference:
-        text, steps = _inserted_text(completion, problem, manifest.policy)
-        refusal = verdicts.refusal(completion.text, problem, policy(manifest.policy))
+        text, steps, refusal = _inserted_text(completion, problem, manifest.policy)
     request = None if refusal else suite.submitted_request(problem, text, manifest.profile, manifest.variants)
-    if request is None:
-        result = verdicts.result_without_program(problem, refusal)
-    else:
-        [result] = list(open_executor(1, use_cache=False).submit([request]))
+    result = _result(request, problem, refusal)
     flags = () if is_reference else verdicts.answer_flags(text, problem, manifest.profile)
     if is_reference:
         result = result.model_copy(update={"status": result.status.for_reference})
@@ -78,15 +73,31 @@ def reproduce(
         raise typer.Exit(1)
 
 
-def _inserted_text(completion: Completion, problem: Problem, policy_name: str) -> tuple[str | None, tuple[str, ...]]:
-    """Return the text that a policy makes of a completion, and the steps that changed it; None if it is refused."""
+def _result(request: AnyRequest | None, problem: Problem, refusal: str | None) -> ExecutionResult:
+    """Return the result of a request, run without the cache; of an answer without one the failure."""
+    from caretbench.execution.dispatcher import open_executor
+    from caretbench.runs import verdict as verdicts
+
+    if request is None:
+        return verdicts.result_without_program(problem, refusal)
+    [result] = open_executor(1, use_cache=False).submit([request])
+    return result
+
+
+def _inserted_text(
+    completion: Completion, problem: Problem, policy_name: str
+) -> tuple[str | None, tuple[str, ...], str | None]:
+    """Return the text that a policy makes of a completion, the steps that changed it, and the reason of a refusal."""
     from caretbench.extraction.policies import policy
     from caretbench.problem import Caret
+    from caretbench.runs import verdict as verdicts
 
-    if completion.text is None or not isinstance(problem.shown, Caret):
-        return completion.text, ()
-    extracted = policy(policy_name).apply(completion.text, problem.shown)
-    return None if extracted.refusal else extracted.text, extracted.steps
+    used = policy(policy_name)
+    text = verdicts.inserted_text(completion.text, problem, used)
+    steps: tuple[str, ...] = ()
+    if completion.text is not None and isinstance(problem.shown, Caret):
+        steps = used.apply(completion.text, problem.shown).steps
+    return text, steps, verdicts.refusal(completion.text, problem, used)
 
 
 def _print_program(request: AnyRequest) -> None:
