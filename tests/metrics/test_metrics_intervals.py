@@ -134,6 +134,8 @@ def test_a_benchmark_of_1800_problems_is_quick(clustered: bool) -> None:
         ([1, 0] * 5, ["a"] * 4 + ["b"] * 6),  # both groups have the same rate: nothing to resample
         ([1] * 9 + [0], [f"g{n // 2}" for n in range(10)]),
         ([0.5, 0.25, 0.75, 0.5], ["a", "a", "b", "b"]),
+        ([0.2, 0, 0], ["a", "b", "c"]),  # several samples, and one problem in each group
+        ([0.2, 0.2, 0.2], ["a", "b", "c"]),
     ],
 )
 def test_few_groups_give_no_narrower_interval_than_wilson_s_over_them(passes: list[float], groups: list[str]) -> None:
@@ -144,6 +146,10 @@ def test_few_groups_give_no_narrower_interval_than_wilson_s_over_them(passes: li
     assert found.high >= least.high
     assert found.warning is not None
     assert found.warning.startswith("only 1 cluster")
+
+
+def test_independent_problems_keep_the_bootstrap() -> None:
+    assert bootstrap_mean([0.2, 0.0, 0.0], seed=0, clusters=["a", "b", "c"]).high == pytest.approx(0.2)
 
 
 def test_many_groups_and_other_scales_keep_the_bootstrap() -> None:

@@ -92,6 +92,30 @@ def test_identical_runs_are_not_distinguishable_but_not_certainly_equal() -> Non
     assert compare(scores, scores, seed=1).interval.method == "constant"
 
 
+@pytest.mark.parametrize("better", [2, 5, 7, 8])
+def test_few_groups_give_no_narrower_interval_than_wilson_s_gains_and_losses(better: int) -> None:
+    second = [1.0, 0.0] * better + [0.0, 0.0] * (8 - better)
+    groups = [f"g{n // 2}" for n in range(16)]
+    few = compare([0.0] * 16, second, seed=0, clusters=["one"] * 16, overlap_groups=groups)
+    gains, losses = wilson(better / 2, 8), wilson(0, 8)
+    difference = better / 16
+    assert few.difference == difference
+    assert few.interval.low <= difference - math.hypot(difference - gains.low, losses.high) + 1e-12
+    assert few.interval.high >= gains.high - 1e-12
+    equal = compare(second, second, seed=0, clusters=["one"] * 16, overlap_groups=groups)
+    assert few.interval.high - few.interval.low >= equal.interval.high
+    many = compare([0.0] * 48, [1.0, 0.0] * 24, seed=0, clusters=["one"] * 48, overlap_groups=[
+        f"g{n // 2}" for n in range(48)
+    ])  # fmt: skip
+    assert many.interval.method == "constant"
+
+
+def test_few_groups_on_other_scales_keep_the_bootstrap() -> None:
+    scores = [1.0, 2.0, 3.0, 4.0]
+    found = compare(scores, [value + 1 for value in scores], seed=0, clusters=["a", "a", "b", "b"])
+    assert found.interval[:2] == (1.0, 1.0)
+
+
 def test_one_problem_proves_nothing() -> None:
     result = compare([0.2], [0.8], seed=1)
     assert math.isnan(result.interval.low)

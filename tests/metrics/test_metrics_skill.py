@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from caretbench.metrics.intervals import wilson
 from caretbench.metrics.skill import skill, skill_interval
 
 
@@ -29,3 +30,12 @@ def test_the_interval_of_a_skill_draws_scores_and_floors_together() -> None:
     assert skill_interval([1.0, 1.0], [1.0, 1.0], ["a", "b"], seed=0).method == "undefined"
     with pytest.raises(ValueError, match="one score"):
         skill_interval([1.0], [], ["a"], seed=0)
+
+
+def test_few_sources_give_no_narrower_interval_than_wilson_s_of_the_score() -> None:
+    scores, floors = [1.0, 0.0] * 4, [0.25] * 8
+    found = skill_interval(scores, floors, ["a", "a", "b", "b", "c", "c", "d", "d"], seed=0)  # no draw differs
+    least = wilson(2, 4)
+    assert found.low == pytest.approx((least.low - 0.25) / 0.75)
+    assert found.high == pytest.approx((least.high - 0.25) / 0.75)
+    assert found.warning == "only 4 sources: the interval may be too narrow"

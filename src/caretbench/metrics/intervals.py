@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from caretbench.metrics.resampling import MIN_CLUSTERS, Floats, ResamplingUnits, resampled_means, units_of
+from caretbench.metrics.resampling import Floats, ResamplingUnits, resampled_means, units_of
 
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
@@ -94,8 +94,8 @@ def bootstrap_mean(
     """Return the bootstrap interval of the mean over problems.
 
     Values that are all 0 or all 1 have no spread to resample: the result is then Wilson's interval over the units.
-    Over fewer than 20 units of several problems, whose spread a bootstrap understates, the interval of values from 0 to
-    1 is never narrower than Wilson's over the units.
+    Over fewer than 20 clusters or overlap groups, whose spread a bootstrap understates, the interval of values from 0
+    to 1 is never narrower than Wilson's over the units.
 
     Args:
         values: One value per problem, such as its pass rate over samples.
@@ -111,21 +111,20 @@ def bootstrap_mean(
     units = units_of(values, clusters, overlap_groups)
     array = np.asarray(values, dtype=np.float64)
     if (array == array[0]).all() and array[0] in (0.0, 1.0):
-        return wilson(array[0] * units.number, units.number)._replace(warning=units.warning)
+        return wilson(float(array[0]) * units.number, units.number)._replace(warning=units.warning)
     found = resampled_interval(units, seed=seed, method=method, resamples=resamples)
     is_rate = array.min() >= 0.0 and array.max() <= 1.0
-    return _at_least_wilson(found, units) if units.clustered and is_rate else found
+    if not (is_rate and units.number > 1 and units.few):
+        return found
+    return widened(found, wilson(units.mean * units.number, units.number))
 
 
-def _at_least_wilson(interval: Interval, units: ResamplingUnits) -> Interval:
-    """Return an interval over few units, widened to contain Wilson's over the units."""
-    if not 1 < units.number < MIN_CLUSTERS:
-        return interval
-    least = wilson(units.mean * units.number, units.number)
+def widened(interval: Interval, least: Interval) -> Interval:
+    """Return an interval that contains both; its warning is that of the first."""
     if interval.low <= least.low and least.high <= interval.high:
         return interval
-    method = "wilson" if least.low <= interval.low and interval.high <= least.high else interval.method
-    return Interval(min(interval.low, least.low), max(interval.high, least.high), method, units.warning)
+    method = least.method if least.low <= interval.low and interval.high <= least.high else interval.method
+    return Interval(min(interval.low, least.low), max(interval.high, least.high), method, interval.warning)
 
 
 def mean_interval(

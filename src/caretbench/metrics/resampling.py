@@ -40,6 +40,11 @@ class ResamplingUnits(NamedTuple):
         return len(self.sums)
 
     @property
+    def few(self) -> bool:
+        """Return whether there are fewer than 20 units, of problems that are not known to be independent."""
+        return self.number < MIN_CLUSTERS and (self.clustered or self.warning is not None)
+
+    @property
     def mean(self) -> float:
         """Mean over problems."""
         return float(self.sums.sum() / self.sizes.sum())

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from caretbench.metrics.intervals import CONFIDENCE, RESAMPLES, Interval
+from caretbench.metrics.intervals import CONFIDENCE, RESAMPLES, Interval, widened, wilson
 from caretbench.metrics.resampling import MIN_CLUSTERS
 
 
@@ -21,6 +21,8 @@ def skill(score: float, floor: float) -> float | None:
 
 def skill_interval(scores: Sequence[float], floors: Sequence[float], clusters: Sequence[str], *, seed: int) -> Interval:
     """Return the bootstrap percentile interval of the skill of mean scores; whole clusters are drawn.
+
+    Over fewer than 20 clusters it is never narrower than the skill at the bounds of Wilson's interval of the score.
 
     Args:
         scores: One value per problem, from 0 to 1.
@@ -46,5 +48,12 @@ def skill_interval(scores: Sequence[float], floors: Sequence[float], clusters: S
     if not values.size:
         return Interval(math.nan, math.nan, "undefined", "the floor reaches every answer")
     low, high = np.quantile(values, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    warning = f"only {units} sources: the interval may be too narrow" if units < MIN_CLUSTERS else None
-    return Interval(float(low), float(high), "percentile", warning)
+    if units >= MIN_CLUSTERS:
+        return Interval(float(low), float(high), "percentile")
+    found = Interval(float(low), float(high), "percentile", f"only {units} sources: the interval may be too narrow")
+    score, floor = (float(row.sum() / sizes.sum()) for row in table)
+    least = wilson(min(score, 1.0) * units, units)
+    worst, best = skill(least.low, floor), skill(least.high, floor)
+    if worst is None or best is None:
+        return found
+    return widened(found, Interval(worst, best, "wilson"))

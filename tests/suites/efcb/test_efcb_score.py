@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from caretbench.metrics.intervals import bootstrap_mean
+from caretbench.metrics.intervals import bootstrap_mean, wilson
 from caretbench.metrics.skill import skill
 from caretbench.suites.efcb.efcb_score import (
     CHANCE_ACCURACY,
@@ -167,6 +167,9 @@ def test_too_little_to_resample_is_said() -> None:
     assert few.method == "wilson"
     assert few.low < 1.0
     assert few.warning == "only 5 pull requests: the interval may be too narrow"
+    two = [ProblemOutcome(EASY_TASK, "r", f"c{number // 2}", float(number % 2)) for number in range(6)]
+    half = efcb_score(two).tasks[EASY_TASK].interval  # every pull request has one of two: no draw differs
+    assert half[:2] == wilson(1.5, 3)[:2]
     same = efcb_score([ProblemOutcome(REVERSE_TASK, "r", f"c{number}", 1.0) for number in range(50)])
     assert same.tasks[REVERSE_TASK].interval.method == "constant"
 

@@ -13,7 +13,7 @@ from typing import Final, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from caretbench.metrics.intervals import CONFIDENCE, RESAMPLES, Interval, wilson
+from caretbench.metrics.intervals import CONFIDENCE, RESAMPLES, Interval, widened, wilson
 from caretbench.metrics.resampling import MIN_CLUSTERS, Floats
 from caretbench.suites.efcb.choice_positions import CHOICE_COUNT
 from caretbench.suites.score_formulas import ScoreFormula
@@ -164,13 +164,14 @@ def _interval(value: float, draws: Floats, units: int, confidence: float, *, sha
     if units < 2:
         return Interval(math.nan, math.nan, "undefined", "one pull request has no spread")
     warning = f"only {units} pull requests: the interval may be too narrow" if units < MIN_CLUSTERS else None
-    low, high = np.nanquantile(draws, [(1 - confidence) / 2, (1 + confidence) / 2])
-    if high - low <= 1e-12:
-        if share and value in (0.0, 1.0):
-            # Equal shares have no spread to resample: see intervals.bootstrap_mean.
-            return wilson(value * units, units, confidence)._replace(warning=warning)
+    low, high = map(float, np.nanquantile(draws, [(1 - confidence) / 2, (1 + confidence) / 2]))
+    equal = high - low <= 1e-12
+    if share and (units < MIN_CLUSTERS or (equal and value in (0.0, 1.0))):
+        # Equal shares have no spread to resample, and few units too little: see intervals.bootstrap_mean.
+        return widened(Interval(low, high, "percentile", warning), wilson(value * units, units, confidence))
+    if equal:
         return Interval(value, value, "constant", "no draw differs: the interval has no width, not no error")
-    return Interval(float(low), float(high), "percentile", warning)
+    return Interval(low, high, "percentile", warning)
 
 
 class _Table(NamedTuple):
