@@ -53,6 +53,17 @@ def test_a_good_project_passes_three_times_and_bounds_follow_from_its_time() -> 
             "tests_fail: b (NameError: b)",
         ),
         (
+            result(
+                Status.FAILED,
+                stdout=CapturedOutput(
+                    text='INTERNALERROR>   File "/tmp/work/.deps/a.py", line 1, in f\n'
+                    'INTERNALERROR>   File "/tmp/work/shop/odd.py", line 7, in <module>\nINTERNALERROR> SystemExit: no'
+                ),
+                tests=[TestOutcome(name="pytest::internal", outcome="error", message="internal error\nTraceback")],
+            ),
+            "tests_fail: pytest::internal (SystemExit: no, at shop/odd.py:7)",
+        ),
+        (
             result(Status.FAILED, stdout=CapturedOutput(text="ok 1 - a\nnot ok 2 - b.js # time=3\n✖ c (2ms)\n1..3")),
             "tests_fail: b.js, c",
         ),

@@ -7,6 +7,7 @@ import shlex
 
 from caretbench.execution.classification import missing_modules, reports_compile_error
 from caretbench.execution.execution_types import Status
+from caretbench.execution.sandbox.program_sandbox import WORK
 from caretbench.execution.workspaces.workspace_runner import WorkspaceResult
 from caretbench.projects.excluded_tests import failing_names
 from caretbench.projects.runner_options import slow_test
@@ -39,6 +40,9 @@ _CMAKE_ERROR = re.compile(
 _CMAKE_CHARACTERS = 500
 _ERROR_LINE = re.compile(r"^\w[\w.]*(?:Error|Exception|Failure|Exit|Interrupt)\b.*", re.MULTILINE)
 """Last line of a traceback."""
+_INTERNAL = re.compile(r"^INTERNALERROR> ?(.*)$", re.MULTILINE)
+"""Traceback of pytest where something other than a test stops it, such as an exit of a module that it imports."""
+_OWN_FRAME = re.compile(rf'File "{re.escape(WORK)}/([^"]+)", line (\d+)')
 
 
 # Long: one case for each cause, in the order of precedence.
@@ -87,6 +91,11 @@ def telling_lines(output: str) -> list[str]:
 
 
 def _first_error(result: WorkspaceResult) -> str:
+    """Return the error of the first failed test, or the one that stopped pytest, with the last place in the project."""
+    internal = "\n".join(_INTERNAL.findall(f"{result.stdout.text}\n{result.stderr.text}"))
+    if raised := _ERROR_LINE.findall(internal):
+        places = [f", at {path}:{line}" for path, line in _OWN_FRAME.findall(internal) if not path.startswith(".")]
+        return f"{raised[-1][:_MOST_CHARACTERS]}{''.join(places[-1:])}"
     failed = (test.message for test in result.tests if test.outcome in ("failed", "error"))
     return first_error(next(filter(None, failed), ""))
 
