@@ -60,6 +60,11 @@ def test_the_line_of_npm_that_names_a_missing_package_is_shown_with_a_remedy(
     assert f"npm pkg delete 'devDependencies[{name}]'" in remedy[0]
 
 
+def test_without_another_package_the_remedy_is_no_setup(tmp_path: Path) -> None:
+    found = npm_failure(MISSING, snapshot(tmp_path, package({"gone": "^1.0.0"})))
+    assert found.endswith("; where no test needs gone: the same command without --setup")
+
+
 def test_a_package_of_a_package_is_named_without_a_remedy(tmp_path: Path) -> None:
     found = npm_failure(MISSING, snapshot(tmp_path, package({"kept": "1"})))
     assert "'gone@^1.0.0'" in found

@@ -83,10 +83,11 @@ def npm_failure(output: str, snapshot: Snapshot) -> str:
     text = " / ".join(told[:_MOST_LINES])
     required = {name: version for _, name, version in _dependencies(snapshot)}
     missing = sorted(_missing(told, required))
-    command = install_command(snapshot, missing) if missing else None
-    if command is None:
+    if not missing:
         return text
-    return f"{text}; where no test needs {', '.join(missing)}: --setup {shlex.quote(command)}"
+    command = install_command(snapshot, missing)
+    remedy = f"--setup {shlex.quote(command)}" if command else "the same command without --setup"
+    return f"{text}; where no test needs {', '.join(missing)}: {remedy}"
 
 
 def _missing(lines: Collection[str], required: Mapping[str, str]) -> set[str]:
