@@ -1,4 +1,4 @@
-"""A small project with tests, in Python and in JavaScript, and builds of it."""
+"""A small project with tests, in six languages, and builds of it."""
 
 from __future__ import annotations
 
@@ -51,8 +51,113 @@ test('large', () => assert.strictEqual(total([10, 200, 30], 100), 220))
 """
 JS_FILES = {"shop.js": JS, "shop.test.js": JS_TEST}
 
-SOURCES = {"python": FILES, "javascript": JS_FILES}
-COMMANDS = {"python": "python3 -m unittest", "javascript": "node --test"}
+# Valid JavaScript, too, so that its tests need no compiler.
+TS_FILES = {"shop.ts": JS, "shop.test.cjs": JS_TEST}
+JAVA = """\
+class Shop {
+    static int total(int[] orders, int limit) {
+        int found = 0;
+        for (int order : orders) {
+            if (order > limit) {
+                found += Math.round(order * 9 / 10);
+            } else {
+                found += order;
+            }
+        }
+        return found;
+    }
+}
+"""
+JAVA_TEST = """\
+public class ShopTest {
+    public static void main(String[] words) {
+        if (Shop.total(new int[] {10, 200, 30}, 100) != 220) throw new AssertionError("large");
+    }
+}
+"""
+CPP = """\
+#include "shop.h"
+#include <algorithm>
+
+int total(const std::vector<int>& orders, int limit) {
+    int found = 0;
+    for (int order : orders) {
+        if (order > limit) {
+            found += std::min(order, order * 9 / 10);
+        } else {
+            found += order;
+        }
+    }
+    return found;
+}
+"""
+CPP_TEST = """\
+#include "shop.h"
+
+int main() {
+    return total({10, 200, 30}, 100) == 220 ? 0 : 1;
+}
+"""
+CSHARP = """\
+using System;
+
+public static class Shop
+{
+    public static int Total(int[] orders, int limit)
+    {
+        int found = 0;
+        foreach (int order in orders)
+        {
+            if (order > limit)
+            {
+                found += Math.Min(order, order * 9 / 10);
+            }
+            else
+            {
+                found += order;
+            }
+        }
+        return found;
+    }
+}
+"""
+CSHARP_TEST = """\
+public static class ShopTest
+{
+    public static int Main()
+    {
+        return Shop.Total(new[] { 10, 200, 30 }, 100) == 220 ? 0 : 1;
+    }
+}
+"""
+CSHARP_RUN = """\
+{"runtimeOptions": {"framework": {"name": "Microsoft.NETCore.App", "version": "3.1.0"}, "rollForward": "Major"}}
+"""
+
+SOURCES = {
+    "python": FILES,
+    "javascript": JS_FILES,
+    "typescript": TS_FILES,
+    "java": {"Shop.java": JAVA, "ShopTest.java": JAVA_TEST},
+    "cpp": {
+        "shop.h": "#include <vector>\nint total(const std::vector<int>& orders, int limit);\n",
+        "shop.cpp": CPP,
+        "tests/shop_test.cpp": CPP_TEST,
+    },
+    "csharp": {"Shop.cs": CSHARP, "tests/ShopTest.cs": CSHARP_TEST, "run.json": CSHARP_RUN},
+}
+COMMANDS = {
+    "python": "python3 -m unittest",
+    "javascript": "node --test",
+    "typescript": "cp shop.ts shop.js && node --test shop.test.cjs",
+    "java": "javac -d /tmp/out Shop.java ShopTest.java && java -cp /tmp/out ShopTest",
+    "cpp": "g++ -I. -o /tmp/tests shop.cpp tests/shop_test.cpp && /tmp/tests",
+    "csharp": 'dotnet exec "$DOTNET_ROOT"/sdk/*/Roslyn/bincore/csc.dll -nologo -nowarn:CS1701 -out:tests.dll '
+    "$(printf -- '-r:%s ' \"$DOTNET_ROOT\"/packs/Microsoft.NETCore.App.Ref/*/ref/*/*.dll) Shop.cs tests/ShopTest.cs "
+    "&& dotnet exec --runtimeconfig run.json tests.dll",
+}
+TOOLS = {"javascript": "node", "typescript": "node", "java": "javac", "cpp": "g++"}
+"""Commands without which nothing of a language can be built; C# needs an SDK."""
 SETUP = "mkdir -p vendored && echo 3 > vendored/stamp.txt && sleep 0.4"
 
 

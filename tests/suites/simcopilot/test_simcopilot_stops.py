@@ -15,12 +15,13 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
+from caretbench.execution.toolchains.csharp import find_dotnet_sdk
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
 from caretbench.suites.simcopilot.build_types import SimCopilotOptions
 from caretbench.suites.simcopilot.task_builder import TaskBuilder
 from caretbench.suites.simcopilot.task_folder import TaskFolder
-from tests.support.shop_project import FILES, SETUP, SOURCES, options, written
+from tests.support.shop_project import FILES, SETUP, SOURCES, TOOLS, options, written
 
 # What it writes differs each time: a build that runs it again has another snapshot, and other bytes.
 RANDOM_SETUP = "mkdir -p vendored && head -c 9 /dev/urandom | od -An -tx1 > vendored/stamp.txt && sleep 0.4"
@@ -148,6 +149,8 @@ def start(root: Path, out: Path, language: str, cache: Path, last: str = "", sha
     Among candidates it waits when this share of them is decided, so that it never comes to its end.
     """
     environment = {**os.environ, "CARETBENCH_CACHE": str(cache), "PYTHONPATH": str(Path(__file__).parents[3])}
+    if language == "csharp" and (sdk := find_dotnet_sdk()) is not None:
+        environment["DOTNET_ROOT"] = str(sdk.root)  # the other cache has none
     return subprocess.Popen(
         [sys.executable, "-c", _DRIVER, str(root), str(out), language, last, str(share)],
         env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True,
@@ -182,12 +185,14 @@ def kill_in(process: subprocess.Popen[str], step: str, delay: float) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("language", ["python", "javascript"])
+@pytest.mark.parametrize("language", SOURCES)
 def test_ten_kills_leave_the_bytes_of_an_unbroken_build(
     engine: WorkspaceExecutor, place: Path, tmp_path: Path, language: str
 ) -> None:
-    if language == "javascript" and shutil.which("node") is None:
-        pytest.skip("needs node")
+    if language == "csharp" and find_dotnet_sdk() is None:
+        pytest.skip("needs an SDK of .NET")
+    if language in TOOLS and shutil.which(TOOLS[language]) is None:
+        pytest.skip(f"needs {TOOLS[language]}")
     engine.isolation()
     root = written(tmp_path / "shop", SOURCES[language])
     whole, out = tmp_path / "whole", tmp_path / "killed"
