@@ -86,8 +86,7 @@ def _apply(policy: Policy, text: str, surroundings: Surroundings) -> ExtractedTe
     done: list[str] = []
     if refusal := length_refusal(text, MAX_RAW_CHARACTERS):
         return ExtractedText("", (refusal,))
-    head = text[:MAX_TEXT_CHARACTERS]  # no more is parsed
-    if takes_too_much(head, (head, surroundings.program(head)), surroundings.language):
+    if _takes_too_much(policy, text, surroundings):
         return ExtractedText("", (_UNPARSABLE,))
     for name, step in (*CLEANING_STEPS, *policy.steps) if policy.cleans else policy.steps:
         if step is not without_reasoning and len(text) > MAX_TEXT_CHARACTERS:
@@ -99,6 +98,18 @@ def _apply(policy: Policy, text: str, surroundings: Surroundings) -> ExtractedTe
     if refusal := length_refusal(text, MAX_TEXT_CHARACTERS):
         return ExtractedText("", (refusal,))
     return ExtractedText(text, tuple(done))
+
+
+def _takes_too_much(policy: Policy, text: str, surroundings: Surroundings) -> bool:
+    """Return whether to parse a text, or what remains of it without reasoning, takes more than the limits."""
+    if _is_costly(text[:MAX_TEXT_CHARACTERS], surroundings):  # no more is parsed
+        return True
+    rest = without_reasoning(text, surroundings) if policy.cleans else text
+    return rest != text and len(rest) <= MAX_TEXT_CHARACTERS and _is_costly(rest, surroundings)
+
+
+def _is_costly(text: str, surroundings: Surroundings) -> bool:
+    return takes_too_much(text, (text, surroundings.program(text)), surroundings.language)
 
 
 def length_refusal(text: str, most: int) -> str | None:
