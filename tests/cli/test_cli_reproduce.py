@@ -38,6 +38,19 @@ def test_the_flags_of_an_answer_are_shown(tmp_path: Path) -> None:
     assert json.loads(shown)["flags"] == []
 
 
+def test_a_refused_answer_is_not_run(tmp_path: Path) -> None:
+    folder, mine = tmp_path / "run", tmp_path / "mine.jsonl"
+    mine.write_text(json.dumps({"problem_id": IDENTITY, "text": "pass\n" * 120_000}) + "\n")
+    caretbench(
+        "score", "devbench", "--completions", str(mine), "--select", f"id={IDENTITY}", "--baseline", "reference", "-o",
+        str(folder), "--json",
+    )  # fmt: skip
+    status, shown = caretbench("reproduce", str(folder), IDENTITY, "--model", "mine", "--json")
+    result = json.loads(shown)
+    assert (status, result["status"], result["stage"]) == (0, "runtime_error", "none")
+    assert result["reason"] == "refused: the answer has 600,000 characters, more than 500,000"
+
+
 def test_an_answer_to_a_question_is_measured_again(tmp_path: Path) -> None:
     folder, problem = RunFolder(tmp_path / "run"), question_problem("gmcq-easy", "cache")
     folder.path.mkdir()

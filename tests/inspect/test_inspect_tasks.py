@@ -10,6 +10,7 @@ from caretbench.cli.score import score
 from caretbench.errors import DataError
 from caretbench.files import write_rows
 from caretbench.inspect.tasks.inspect_logs import InspectLog, is_log
+from caretbench.inspect.tasks.inspect_suite import inspect_suite
 from caretbench.inspect.tasks.suite_tasks import inspect_task
 from caretbench.problem import Completion
 from caretbench.reports.run_summary import load_run_folder, summarise_run
@@ -100,6 +101,15 @@ def test_the_same_rates_and_means(log: EvalLog, from_log: RunFolder, by_hand: Ru
         assert similarity["line0_mean"] == pytest.approx(found["line0_match"], rel=1e-14)
         assert similarity["indel_similarity_mean"] == pytest.approx(found["indel_similarity"], rel=1e-14)
         assert column.coverage == found["coverage"] == 1.0
+
+
+def test_a_refused_answer_is_not_run() -> None:
+    suite = inspect_suite("devbench", "starter", execute=False)
+    problem = suite.problem(IDS[0])
+    prepared = suite.prepare(problem, "pass\n" * 120_000)
+    assert prepared.request is None
+    assert prepared.refusal == "refused: the answer has 600,000 characters, more than 500,000"
+    assert suite.prepare(problem, "").request is not None
 
 
 def test_passes_are_counted_by_hand(log: EvalLog) -> None:

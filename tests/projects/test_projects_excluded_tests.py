@@ -5,8 +5,11 @@ import re
 import pytest
 
 from caretbench.execution.execution_types import CapturedOutput, Status
+from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult, WorkspaceRunner
 from caretbench.projects.excluded_tests import failing_names, with_all_failures, with_excluded_tests, without_tests
+from caretbench.projects.failure_reasons import needs_network
+from caretbench.projects.project_check import check_project
 from caretbench.projects.setup.script_runners import SEARCH_PATH, runner_command
 from tests.support.project_files import open_folder
 
@@ -20,6 +23,30 @@ describe('lists', () => {
   it('is empty', () => assert.deepEqual([], []));
   it("needs 'a server'", () => assert(false));
 });
+"""
+UNITTESTS = """
+import socket
+import unittest
+
+
+class ShopTest(unittest.TestCase):
+    def test_adds(self):
+        self.assertEqual(1 + 1, 2)
+
+    def test_sorts(self):
+        self.assertEqual(sorted("ba"), ["a", "b"])
+
+    def test_counts(self):
+        self.assertEqual(len("ab"), 2)
+
+    def test_clock(self):
+        self.assertTrue(False)
+
+    def test_server(self):
+        socket.create_connection(("shop.example", 80))
+
+    def test_end(self):
+        next(iter(()))
 """
 _BUILD = "cmake --build b > /dev/null && ctest --test-dir b --stop-on-failure"
 
@@ -149,3 +176,20 @@ def test_failing_tests_of_node_are_named_and_excluded(workspace_runner: Workspac
         "lists::is empty",
     }
     assert failing_names(passed) == ()
+
+
+def test_failing_unittests_and_those_that_need_the_network_are_named_and_excluded(engine: WorkspaceExecutor) -> None:
+    with open_folder() as folder:
+        (folder / "test_shop.py").write_text(UNITTESTS)
+        identity = engine.workspace_runner.store.add(folder).id
+    request = WorkspaceRequest(id="p", snapshot=identity, command=(*SHELL, "python3 -m unittest"))
+    found = check_project(engine, request, exclude_failing=True)
+    assert (found.fault, found.test_count) == ("", 3)
+    clock, server = (found.failing_tests[f"test_shop.ShopTest.{name}"] for name in ("test_clock", "test_server"))
+    assert len(found.failing_tests) == 3
+    assert found.failing_tests["test_shop.ShopTest.test_end"] == "StopIteration"
+    assert clock == "AssertionError: False is not true"
+    assert needs_network(server)
+    insisted = check_project(engine, request)
+    assert insisted.fault.startswith("tests_need_network: a test (")
+    assert "test_shop.ShopTest.test_server" in insisted.fault

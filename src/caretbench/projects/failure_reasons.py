@@ -38,8 +38,10 @@ _CMAKE_ERROR = re.compile(
 )
 """First message of CMake where it cannot configure a project, without its call stack."""
 _CMAKE_CHARACTERS = 500
-_ERROR_LINE = re.compile(r"^\w[\w.]*(?:Error|Exception|Failure|Exit|Interrupt)\b.*", re.MULTILINE)
-"""Last line of a traceback."""
+_ERROR_LINE = re.compile(r"^\w[\w.]*(?:error|exception|failure|exit|interrupt)\b.*", re.MULTILINE | re.IGNORECASE)
+"""Last line of a traceback, by the name of the exception (``socket.gaierror`` too)."""
+_AFTER_FRAMES = re.compile(r"^ .*\n(\S.*)$", re.MULTILINE)
+"""Last line of a traceback, by its place."""
 _INTERNAL = re.compile(r"^INTERNALERROR> ?(.*)$", re.MULTILINE)
 """Traceback of pytest where something other than a test stops it, such as an exit of a module that it imports."""
 _OWN_FRAME = re.compile(rf'File "{re.escape(WORK)}/([^"]+)", line (\d+)')
@@ -110,7 +112,9 @@ def first_error(message: str) -> str:
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     marked = [line[1:].strip() for line in lines if line.startswith("E ")]
     telling = [line for line in marked if "Error" in line or "not found" in line]
-    raised = _ERROR_LINE.findall(message)[-1:] if lines and lines[0].startswith("Traceback") else []
+    raised = []
+    if lines and lines[0].startswith("Traceback"):
+        raised = (_ERROR_LINE.findall(message) or _AFTER_FRAMES.findall(message))[-1:]
     return (telling or marked or raised or lines or [""])[0][:_MOST_CHARACTERS]
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from caretbench.files import DataError
 from caretbench.suites.devbench.recorded_completions import recorded_completions
+from caretbench.suites.devbench.released_problems import FIELDS
 from tests.support.make_problem import MakeProblem
 
 
@@ -37,6 +38,16 @@ def test_a_path_that_is_not_there_is_refused(tmp_path: Path) -> None:
 def test_a_folder_without_completions_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no completions here"):
         list(recorded_completions(tmp_path, {}))
+
+
+def test_half_a_surrogate_pair_in_the_released_layout_comes_as_it_is(tmp_path: Path, make_problem: MakeProblem) -> None:
+    problem = make_problem("python/low_context/1").model_copy(update={"released": {"prefix": "p \ufffd"}})
+    texts = ["a = '\ud83d'", "\udc00\n", "\U0001f600"]
+    row = {"id": "1", "prefix": "p \ud83d", "golden_completion": problem.reference, "m_completions": texts}
+    path = tmp_path / "python" / "low_context" / "low_context-m.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(dict.fromkeys(FIELDS, "") | row) + "\n")
+    assert [one.text for one in recorded_completions(tmp_path, {problem.id: problem})] == texts
 
 
 def write(path: Path, *rows: dict[str, object]) -> Path:
