@@ -88,12 +88,12 @@ def test_time_grows_with_the_length(language: str, shape: str) -> None:
 def test_a_megabyte_is_refused_at_once(policy: Policy) -> None:
     texts = {name: shape(1_000_000) for name, shape in SHAPES.items()}
     for name, text in texts.items():
-        start = time.process_time()
         refused = policy.apply(text, CARETS["python"])
         assert (refused.text, refused.steps) == ("", (refused.refusal,)), name
         assert refused.refusal is not None
         assert f"{len(text):,} characters, more than {MAX_RAW_CHARACTERS:,}" in refused.refusal
-        assert time.process_time() - start < 0.2, name
+        # One try alone may hold a garbage collection of the whole test process.
+        assert min(cpu_seconds(policy, CARETS["python"], text) for _ in range(3)) < 0.2, name
 
 
 @pytest.mark.long
