@@ -3,16 +3,13 @@
 Archives are taken from package registries over https and must have the pinned SHA-256; of git repositories the pinned
 commit is fetched, whose hash git checks. What is there already is not fetched again. Nothing of a project is run here:
 it is set up and tested by ``caretbench build``, behind walls.
-Usage: python benchmarks/fetch_projects.py DEST [NAME …]
+SourceUsage: python benchmarks/fetch_projects.py DEST [NAME …]
 """
 
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 import sys
-import tarfile
 import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
@@ -23,11 +20,13 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from caretbench.download import PinnedFile, download_file, is_complete
 from caretbench.errors import DataError
 from caretbench.projects.setup.settings import SETTINGS_FILE, CheckSettings, ProjectSettings
+from caretbench.sources.fetching.git_checkout import fetch_commit, write_commit
+from caretbench.sources.fetching.source_limits import SourceLimits, SourceUsage
+from caretbench.sources.fetching.unpacking import unpack_archive
+from caretbench.temporary import temporary_folder
 
 TABLE = Path(__file__).with_name("projects.toml")
 ARCHIVES = ".archives"
-MOST_BYTES = 200 << 20
-"""An archive that unpacks to more is refused."""
 
 
 class Project(BaseModel):
@@ -109,57 +108,18 @@ def _value(value: object) -> str:
     return str(value).lower()
 
 
-def unpack(archive: Path, place: Path) -> None:
-    """The one folder of an archive as ``place``; links that lead outside and special files are refused.
-
-    Raises:
-        DataError: it holds several folders, too much, or what is refused.
-    """
-    aside = place.with_name(f".{place.name}.unpacking")
-    shutil.rmtree(aside, ignore_errors=True)
-    try:
-        with tarfile.open(archive) as packed:
-            total = 0
-            for member in packed:
-                total += member.size
-                if total > MOST_BYTES:
-                    raise DataError(f"{archive.name}: unpacks to more than {MOST_BYTES >> 20} MB")
-                packed.extract(member, aside, filter="data")
-        folders = sorted(aside.iterdir())
-        if len(folders) != 1 or not folders[0].is_dir():
-            raise DataError(f"{archive.name}: {len(folders)} entries at the top; one folder is expected")
-        folders[0].rename(place)
-    except tarfile.TarError as error:
-        raise DataError(f"{archive.name}: cannot be unpacked ({error})") from None
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
-
-
 def check_out(project: Project, place: Path) -> None:
     """Fetch one commit of a git repository, without its history, as ``place``.
 
     Raises:
         DataError: git cannot fetch it, or the folder is not in it.
     """
-    aside = place.with_name(f".{place.name}.fetching")
-    shutil.rmtree(aside, ignore_errors=True)
-    address, _, folder = project.url.partition("#")
-    steps = (["init", "-q", "."], ["fetch", "-q", "--depth", "1", address, project.revision],
-             ["checkout", "-q", "--detach", project.revision])  # fmt: skip
-    try:
-        aside.mkdir(parents=True)
-        for step in steps:
-            done = subprocess.run(
-                [shutil.which("git") or "git", *step], cwd=aside, capture_output=True, text=True, check=False
-            )
-            if done.returncode:
-                raise DataError(f"{project.name}: git {step[0]} {address}: {done.stderr.strip()}")
-        shutil.rmtree(aside / ".git")
-        if not (aside / folder).is_dir():
-            raise DataError(f"{project.name}: no folder {folder} in {address}")
-        (aside / folder).rename(place)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+    address, _, inside = project.url.partition("#")
+    usage = SourceUsage(SourceLimits())
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with temporary_folder("source", place.parent) as folder:
+        fetch_commit(address, project.revision, folder / "git", usage)
+        write_commit(folder / "git", folder / "files", usage, inside).rename(place)
 
 
 def prepare(project: Project, folder: Path) -> Path:
@@ -175,7 +135,7 @@ def prepare(project: Project, folder: Path) -> Path:
         archives = folder / ARCHIVES
         if not is_complete(project.pinned, archives):
             download_file(project.pinned, "", archives, url=project.url)
-        unpack(archives / project.pinned.path, place)
+        unpack_archive(archives / project.pinned.path, place)
     for path, text in project.files.items():
         (place / path).write_text(text.lstrip("\n"))
     if project.checks or project.setup:

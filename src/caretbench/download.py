@@ -16,7 +16,7 @@ _TIMEOUT_S = 30.0
 
 
 class PinnedFile(NamedTuple):
-    """Pinned file: path below the root, size in bytes, SHA-256; or, if these are unknown, its name as a blob of git."""
+    """Pinned file: path below the root, size in bytes (0: unknown), SHA-256; or its name as a blob of git."""
 
     path: str
     size: int = 0
@@ -28,7 +28,7 @@ class PinnedFile(NamedTuple):
         if self.git_blob:
             data = path.read_bytes()
             return hashlib.sha1(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).hexdigest() == self.git_blob
-        return path.stat().st_size == self.size and sha256_file(path) == self.sha256
+        return (not self.size or path.stat().st_size == self.size) and sha256_file(path) == self.sha256
 
 
 def is_complete(pinned: PinnedFile, folder: Path) -> bool:
@@ -68,6 +68,7 @@ def download_file(
     url: str | None = None,
     progress: Callable[[int], None] = lambda _size: None,
     pause: Callable[[float], None] = time.sleep,
+    remedy: str = "or give a local copy with --from DIR",
 ) -> None:
     """Download ``base_url/path``; a broken download is resumed, a wrong file is deleted.
 
@@ -78,6 +79,7 @@ def download_file(
         url: Its address, where that is not ``base_url/path``.
         progress: Called with the size in bytes of what is there, again and again.
         pause: Waits between tries.
+        remedy: End of the message of a failure.
 
     Raises:
         DataError: after four tries, with the last reason and what to do.
@@ -103,10 +105,7 @@ def download_file(
                 return
             part.unlink()
             reason = "its SHA-256 is not that of the pinned revision"
-    raise DataError(
-        f"{without_password(address)}: not downloaded ({reason}); run the same command again, "
-        "or give a local copy with --from DIR"
-    )
+    raise DataError(f"{without_password(address)}: not downloaded ({reason}); run the same command again, {remedy}")
 
 
 def _download(client: object, url: str, part: Path, size: int, progress: Callable[[int], None]) -> None:

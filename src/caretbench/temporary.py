@@ -20,15 +20,16 @@ _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @contextlib.contextmanager
-def temporary_folder(purpose: str) -> Iterator[Path]:
+def temporary_folder(purpose: str, place: Path | None = None) -> Iterator[Path]:
     """Provide an empty folder of this user alone, which is removed at the end; first remove what killed runs left.
 
     Args:
         purpose: A word that is part of the folder's name.
+        place: The folder that contains it; None: the system's for temporary files.
     """
-    remove_leftover_folders()
+    remove_leftover_folders(place)
     while True:
-        made = tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{purpose}-", ignore_cleanup_errors=True)
+        made = tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{purpose}-", dir=place, ignore_cleanup_errors=True)
         held = _lock(made.name)
         if held is not None:
             break
@@ -40,19 +41,19 @@ def temporary_folder(purpose: str) -> Iterator[Path]:
         os.close(held)
 
 
-def remove_leftover_folders() -> None:
-    """Remove the temporary folders of this user that no process holds.
+def remove_leftover_folders(place: Path | None = None) -> None:
+    """Remove the temporary folders of this user in ``place`` that no process holds.
 
     Anybody may give a folder or a link such a name where users share a temporary folder: links and what belongs to
     others stay.
     """
-    for place in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+    for path in (place or Path(tempfile.gettempdir())).glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
-            folder = os.open(place, _FOLDER)
+            folder = os.open(path, _FOLDER)
             try:
                 if os.fstat(folder).st_uid == os.geteuid():
                     fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    shutil.rmtree(place, ignore_errors=True)
+                    shutil.rmtree(path, ignore_errors=True)
             finally:
                 os.close(folder)
 

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 from caretbench.download import without_password
@@ -53,11 +54,39 @@ def _configurations(environment: Mapping[str, str]) -> Iterator[Path]:
     yield Path("/etc/xdg/pip/pip.conf")
 
 
+class IndexFile(NamedTuple):
+    """A file that a package index names; ``size`` is 0 and ``sha256`` empty where the index does not state them."""
+
+    name: str
+    url: str
+    sha256: str = ""
+    size: int = 0
+
+
 def file_url(project: str, file: str, *, index: str | None = None) -> str:
     """Return the address of ``file`` of ``project``; the index may speak JSON (PEP 691) or HTML (PEP 503).
 
     Raises:
         DataError: no network, or the index does not have it.
+    """
+    local = f"give the file with --from FILE ({file}), or use any GGUF file of your own: -m gguf/PATH"
+    page = f"{index or index_url()}/{project}/"
+    for found in package_files(project, index=index, remedy=f"without a network {local}"):
+        if found.name == file:
+            return found.url
+    raise DataError(f"{without_password(page)}: the package index has no {file}; give the file with --from FILE")
+
+
+def package_files(project: str, *, index: str | None = None, remedy: str = "try again later") -> list[IndexFile]:
+    """Return the files of ``project``, as the index lists them.
+
+    Args:
+        project: The name, as the index spells it.
+        index: The simple index; None: the one in force.
+        remedy: End of the message where the index cannot be reached.
+
+    Raises:
+        DataError: no network, or the index does not have the project.
     """
     import httpx
 
@@ -67,32 +96,24 @@ def file_url(project: str, file: str, *, index: str | None = None) -> str:
         with httpx.Client(timeout=30, follow_redirects=True) as client:
             response = client.get(page, headers={"Accept": _ACCEPT})
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise DataError(
-            f"{shown}: the package index cannot be reached ({type(error).__name__}); without a network give the "
-            f"file with --from FILE ({file}), or use any GGUF file of your own: -m gguf/PATH"
-        ) from None
+        raise DataError(f"{shown}: the package index cannot be reached ({type(error).__name__}); {remedy}") from None
     if response.status_code != httpx.codes.OK:
         raise DataError(f"{shown}: the package index answers {response.status_code}; is the index right?")
-    if "json" in response.headers.get("content-type", ""):
-        links = _json_links(response.text)
-    else:
-        links = _html_links(response.text)
-    for link in links:
-        address = urldefrag(urljoin(str(response.url), link)).url
-        if unquote(urlsplit(address).path).rpartition("/")[2] == file:
-            return address
-    raise DataError(f"{shown}: the package index has no {file}; give the file with --from FILE")
+    read = _json_files if "json" in response.headers.get("content-type", "") else _html_files
+    return [file._replace(url=urldefrag(urljoin(str(response.url), file.url)).url) for file in read(response.text)]
 
 
-def _json_links(text: str) -> Iterator[str]:
+def _json_files(text: str) -> Iterator[IndexFile]:
     try:
-        files = json.loads(text)["files"]
-        yield from (str(file["url"]) for file in files)
-    except (ValueError, KeyError, TypeError):
+        for file in json.loads(text)["files"]:
+            url, size, hashes = str(file["url"]), file.get("size"), file.get("hashes") or {}
+            digest = str(hashes.get("sha256", ""))
+            yield IndexFile(_file_name(url), url, digest, size if isinstance(size, int) else 0)
+    except (ValueError, KeyError, TypeError, AttributeError):
         return
 
 
-def _html_links(text: str) -> Iterator[str]:
+def _html_files(text: str) -> Iterator[IndexFile]:
     links: list[str] = []
 
     class Links(HTMLParser):
@@ -100,4 +121,10 @@ def _html_links(text: str) -> Iterator[str]:
             links.extend(value for name, value in attrs if tag == "a" and name == "href" and value)
 
     Links().feed(text)
-    yield from links
+    for link in links:
+        name, _, digest = urldefrag(link).fragment.partition("=")
+        yield IndexFile(_file_name(link), link, digest if name == "sha256" else "")
+
+
+def _file_name(url: str) -> str:
+    return unquote(urlsplit(url).path).rpartition("/")[2]

@@ -72,7 +72,7 @@ class GitRepository:
             source.write(stdin)
             source.seek(0)
             with subprocess.Popen(
-                [_git_program(), *arguments],
+                [git_program(), *arguments],
                 stdin=source,
                 stdout=subprocess.PIPE,
                 stderr=complaints,
@@ -165,7 +165,7 @@ class _CloneQueries:
     def __call__(self, *arguments: str) -> str:
         with tempfile.TemporaryFile() as complaints:
             done = subprocess.run(
-                [_git_program(), "-C", str(self._path), *arguments],
+                [git_program(), "-C", str(self._path), *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=complaints,
@@ -210,15 +210,16 @@ def _environment(home: Path) -> dict[str, str]:
     )
 
 
-def _git_program() -> str:
+def git_program() -> str:
+    """Return the path of git; DataError if it is not installed."""
     found = shutil.which("git")
     if found is None:
-        raise DataError("git is not installed, and mining needs it; install git")
+        raise DataError("git is not installed, and reading repositories needs it; install git")
     return found
 
 
 def _check_version() -> None:
-    said = subprocess.run([_git_program(), "--version"], capture_output=True, text=True, check=False).stdout
+    said = subprocess.run([git_program(), "--version"], capture_output=True, text=True, check=False).stdout
     found = re.search(r"(\d+)\.(\d+)", said)
     if found is None or (int(found[1]), int(found[2])) < OLDEST_GIT:
         raise DataError(f"git {'.'.join(map(str, OLDEST_GIT))} or newer is needed, found {said.strip() or 'none'}")

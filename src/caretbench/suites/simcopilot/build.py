@@ -13,6 +13,8 @@ from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
 from caretbench.options import Option, StringList
 from caretbench.progress import Progress
 from caretbench.projects.setup.settings import CheckSettings, OutputSettings
+from caretbench.sources.fetching.project_folders import ProjectFolder, ProjectFolders
+from caretbench.sources.fetching.source_spec import SOURCE_ABOUT, parse_source
 from caretbench.suites.simcopilot.build_types import BuiltTasks, SimCopilotOptions
 from caretbench.suites.simcopilot.mining.tasks import MODES, TaskSampling
 from caretbench.suites.simcopilot.task_builder import TaskBuilder
@@ -74,17 +76,27 @@ def build(sources: Sequence[str], output: Path, options: Mapping[str, Any], prog
     """
     if len(sources) != 1:
         found = f"{len(sources)} projects" if sources else "no project"
-        raise ValueError(f"{found}: a build takes exactly one; name the folder of one project")
+        raise ValueError(f"{found}: a build takes exactly one; name {SOURCE_ABOUT}")
     build_options = _options(options)
+    project = ProjectFolders().open(parse_source(sources[0]))
+    root = Path(project.path)
     engine = WorkspaceExecutor(
-        options["jobs"], workspace_runner=WorkspaceRunner(index=_indexes(options["index"], Path(sources[0])))
+        options["jobs"], workspace_runner=WorkspaceRunner(index=_indexes(options["index"], root))
     )
-    builder = TaskBuilder(engine, validate=not options["candidates_only"])
+    builder = TaskBuilder(engine, validate=not options["candidates_only"], unstated=_unstated_settings(project))
     builder.progress = progress
     try:
-        return builder.build(Path(sources[0]), TaskFolder(output), build_options)
+        return builder.build(root, TaskFolder(output), build_options)
     finally:
         engine.close()
+
+
+def _unstated_settings(project: ProjectFolder) -> Mapping[str, str]:
+    """Return name, source, revision and licence of a fetched project, for settings that it does not state itself."""
+    if project.kind == "folder":
+        return {}
+    values = {"name": project.name, "source": project.origin, "revision": project.revision, "licence": project.licence}
+    return {name: value for name, value in values.items() if value}
 
 
 def _options(options: Mapping[str, Any]) -> SimCopilotOptions:

@@ -20,6 +20,7 @@ from caretbench.profiles import ProfileRule, ProfileRules
 from caretbench.progress import Progress
 from caretbench.projects.answer_requests import file_splice, store_projects, workspace_request
 from caretbench.projects.snapshot_analysis import analyse_snapshot
+from caretbench.sources.fetching.source_spec import SOURCE_ABOUT
 from caretbench.suites import register
 from caretbench.suites.base import Suite
 from caretbench.suites.build_models import BuildModels
@@ -103,7 +104,7 @@ class SimCopilot(Suite):
     )  # fmt: skip
 
     pull_about = "the 15 released programs, their spans and labels"
-    build_about = "the tasks: the folder of a project with tests (it is not changed)"
+    build_about = f"the tasks, one project with tests: {SOURCE_ABOUT} (it is not changed)"
     build_options = build.OPTIONS
 
     profile_rules = SimCopilotProfile
@@ -154,6 +155,7 @@ class SimCopilot(Suite):
 
         Examples:
           caretbench build simcopilot ~/code/project --setup auto -o tasks
+          caretbench build simcopilot toolz==1.2.0 --setup auto -o tasks
           caretbench build simcopilot ~/code/project --test-command "pytest -q" --max-candidates 50 -o tasks
         """
         started = time.monotonic()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -62,6 +62,8 @@ class TaskBuilder:
 
     engine: WorkspaceExecutor
     validate: bool = True
+    unstated: Mapping[str, str] = field(default_factory=dict)
+    """Values of settings that the project itself does not state."""
     progress: Progress = lambda _step, _added, _total: None
     _known: dict[str, ProjectCheck] = field(default_factory=dict, repr=False)
     """Results of the project's own tests in this process, by command."""
@@ -85,7 +87,7 @@ class TaskBuilder:
             DataError: there are no files to mine or no tests, the tests do not pass, or the folder contains something
                 else.
         """
-        settings = read_settings(root) if root.is_dir() else ProjectSettings()
+        settings = self._settings(root)
         project = store_project(root, self.store, settings.ignore)
         with folder_lock(folder.path):
             self._steps = BuildSteps(folder.steps_path)
@@ -104,6 +106,12 @@ class TaskBuilder:
             if self.validate:
                 self._steps.remove()
         return BuiltTasks(manifest, candidates, verdicts, tasks, metered.cpu_s, decided)
+
+    def _settings(self, root: Path) -> ProjectSettings:
+        stated = read_settings(root) if root.is_dir() else ProjectSettings()
+        return stated.model_copy(
+            update={name: value for name, value in self.unstated.items() if getattr(stated, name) is None}
+        )
 
     def _existing_manifest(self, folder: TaskFolder, current: dict[str, JsonValue], seed: int) -> BuildManifest | None:
         """Return the manifest in the folder, of a build with the same project and options; None for a new folder."""

@@ -1,0 +1,1 @@
+"""Fetching of projects: source distributions, archives, git repositories, unpacked safely into the cache."""
