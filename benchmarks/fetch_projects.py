@@ -3,7 +3,7 @@
 Archives are taken from package registries over https and must have the pinned SHA-256; of git repositories the pinned
 commit is fetched, whose hash git checks. What is there already is not fetched again. Nothing of a project is run here:
 it is set up and tested by ``caretbench build``, behind walls.
-SourceUsage: python benchmarks/fetch_projects.py DEST [NAME …]
+Usage: python benchmarks/fetch_projects.py DEST [NAME …]
 """
 
 from __future__ import annotations
