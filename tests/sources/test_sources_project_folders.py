@@ -112,6 +112,12 @@ def test_a_known_release_is_found_when_the_index_goes_away(server: PackageServer
         folders.open(parse_source("some-name==2.0"))
 
 
+def test_messages_name_the_source_once(folders: ProjectFolders) -> None:
+    with pytest.raises(DataError) as raised:
+        folders.open(parse_source("some-name==9.0"))
+    assert str(raised.value).startswith("some-name==9.0: no source distribution")
+
+
 def test_each_source_is_a_folder_or_a_row_with_its_reason(
     tmp_path: Path, server: PackageServer, folders: ProjectFolders
 ) -> None:

@@ -91,7 +91,8 @@ class ProjectFolders:
                 self._folder.mkdir(parents=True, exist_ok=True)
             return self._open[spec.kind](spec)
         except (DataError, OSError) as error:
-            raise DataError(f"{_shown(spec)}: {error}") from None
+            shown = _shown(spec)
+            raise DataError(f"{shown}: {str(error).removeprefix(f'{shown}: ')}") from None
 
     def open_each(self, specs: Iterable[SourceSpec]) -> Iterator[ProjectFolder | RefusedSource]:
         """Yield the folder of each source, or the reason why there is none."""
