@@ -156,7 +156,6 @@ class SimCopilot(Suite):
         Examples:
           caretbench build simcopilot ~/code/project --setup auto -o tasks
           caretbench build simcopilot toolz==1.2.0 --setup auto -o tasks
-          caretbench build simcopilot ~/code/project --test-command "pytest -q" --max-candidates 50 -o tasks
         """
         started = time.monotonic()
         built = build.build(sources, output, options, progress)
