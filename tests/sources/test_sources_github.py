@@ -256,7 +256,7 @@ from caretbench.sources.github.client import GithubClient
 from caretbench.sources.github.github_mining import mine_github
 out = Path(sys.argv[2])
 client = GithubClient(sys.argv[1], token="", folder=out.parent / "answers")
-mine_github("o/r", out, client=client, report=lambda step, added, total: print(added, flush=True))
+mine_github("o/r", out, client=client, progress=lambda step, added, total: print(added, flush=True))
 """
 
 
@@ -272,6 +272,7 @@ def test_a_killed_run_goes_on_without_a_duplicate(house: Callable[..., Any]) -> 
                     if seen >= wanted:
                         process.kill()
                         break
+            assert seen >= wanted
         records = there.mine()
         numbers = [row.number for row in records]
         assert sorted(numbers) == [*range(1, 31)]

@@ -97,6 +97,8 @@ class GithubServer:
         self.name, self.pulls, self.page = name, list(pulls), page
         self.faults: dict[str, list[Fault]] = defaultdict(list)
         self.diffs: dict[int, str] = {}
+        self.moved: dict[str, str] = {}
+        """New beginnings of paths, by the old ones, to which requests are redirected."""
         self.asked: list[Asked] = []
         self.lock = threading.Lock()
 
@@ -160,6 +162,10 @@ class _Handler(BaseHTTPRequestHandler):
             fault = waiting.pop(0) if waiting else None
         if fault is not None and not fault.half:
             self._send(fault.status, fault.body, fault.headers)
+            return
+        old = next((old for old in self.house.moved if f"{address.path}/".startswith(f"{old}/")), None)
+        if old is not None:
+            self._send(301, b"{}", {"Location": self.house.moved[old] + self.path.removeprefix(old)})
             return
         found = self.house.answer(address.path, query, headers.get("accept", ""))
         if found is None or found[0] is None:

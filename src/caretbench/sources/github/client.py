@@ -65,6 +65,7 @@ class ResponseCache:
 API_URL: Final = "https://api.github.com"
 JSON_MEDIA_TYPE: Final = "application/vnd.github+json"
 DIFF_MEDIA_TYPE: Final = "application/vnd.github.diff"
+RAW_MEDIA_TYPE: Final = "application/vnd.github.raw+json"
 TOKEN_ENVIRONMENT_VARIABLE: Final = "GITHUB_TOKEN"  # noqa: S105  # the name of a variable
 _VERSION: Final = "2022-11-28"
 _TIMEOUT_S: Final = 60.0
@@ -130,13 +131,22 @@ class GithubClient:
         Raises:
             UnavailableError, DataError: as for :meth:`get_json`.
         """
-        url: str | None = self._base + path
-        while url is not None:
-            cached_response = self._request(url, JSON_MEDIA_TYPE, json.loads)
-            rows, url = json.loads(cached_response.body), cached_response.next_url
+        for rows in self.get_values(path):
             if not isinstance(rows, list):
                 raise DataError(f"{self._describe(path)}: expected a list, found {type(rows).__name__}")
             yield rows
+
+    def get_values(self, path: str) -> Iterator[Any]:
+        """Yield the JSON values of the pages at a path, following ``Link`` headers.
+
+        Raises:
+            UnavailableError, DataError: as for :meth:`get_json`.
+        """
+        url: str | None = self._base + path
+        while url is not None:
+            cached_response = self._request(url, JSON_MEDIA_TYPE, json.loads)
+            yield json.loads(cached_response.body)
+            url = cached_response.next_url
 
     def get_diff(self, path: str) -> str:
         """Return a pull request or a commit as a diff.
@@ -145,6 +155,14 @@ class GithubClient:
             UnavailableError, DataError: as for :meth:`get_json`.
         """
         return self._request(self._base + path, DIFF_MEDIA_TYPE, lambda text: text).body
+
+    def get_text(self, path: str) -> str:
+        """Return the content of a file, for example of a README, as text.
+
+        Raises:
+            UnavailableError, DataError: as for :meth:`get_json`.
+        """
+        return self._request(self._base + path, RAW_MEDIA_TYPE, lambda text: text).body
 
     # --- one request --------------------------------------------------------------------------------------------
 

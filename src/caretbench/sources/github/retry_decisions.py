@@ -18,7 +18,8 @@ MAX_WAIT_S: Final = 4000.0
 _SECONDARY_LIMIT_WAIT_S: Final = 60.0
 _FIRST_WAIT_S: Final = 1.0
 _GONE_STATUSES: Final = frozenset({404, 410, 451})
-_TOO_LARGE_STATUSES: Final = frozenset({406, 422})
+_NOT_SHOWN_STATUSES: Final = frozenset({406, 409, 422})
+"""Too large, empty, or a search that is refused."""
 
 
 class RetryDecision(NamedTuple):
@@ -42,7 +43,7 @@ def decide_retry(
         return RetryDecision("stop", "GitHub rejects the token: check GITHUB_TOKEN")
     if status in _GONE_STATUSES:
         return RetryDecision("skip", f"gone (status {status})")
-    if status in _TOO_LARGE_STATUSES:
+    if status in _NOT_SHOWN_STATUSES:
         return RetryDecision("skip", f"GitHub does not show it (status {status})")
     if status in (403, 429):
         return _decide_rate_limit(status, headers, text, attempt, now, generator)
@@ -62,12 +63,14 @@ def _decide_rate_limit(
     status: int, headers: httpx.Headers, text: str, attempt: int, now: float, generator: random.Random
 ) -> RetryDecision:
     words = text.lower()
+    if "access blocked" in words:
+        return RetryDecision("skip", f"blocked by GitHub (status {status})")
     after, left = _number(headers.get("retry-after")), _number(headers.get("x-ratelimit-remaining"))
     reset = _number(headers.get("x-ratelimit-reset"))
     if after is not None:
         reason, wait_s = "GitHub asks to wait", after
     elif left == 0 and reset is not None:
-        reason, wait_s = "the hour's requests are used up", max(0.0, reset - now) + 1.0
+        reason, wait_s = "the limit of requests is reached until its reset", max(0.0, reset - now) + 1.0
     elif status == 429 or "rate limit" in words or "abuse" in words:
         reason = "a secondary rate limit"
         wait_s = _SECONDARY_LIMIT_WAIT_S * 2 ** (attempt - 1) * generator.uniform(1, 1.25)
