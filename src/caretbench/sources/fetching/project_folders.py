@@ -76,7 +76,7 @@ class ProjectFolders:
         self._index = index
         self._github = github
         self._open: dict[SourceKind, Callable[[SourceSpec], ProjectFolder]] = {
-            "folder": self._given, "archive": self._archive, "archive_address": self._address,
+            "folder": self._local, "archive": self._archive, "archive_address": self._address,
             "distribution": self._distribution, "git": self._git, "github": self._hosted,
         }  # fmt: skip
 
@@ -103,7 +103,7 @@ class ProjectFolders:
                 shown = _shown(spec)
                 yield RefusedSource(source=shown, reason=str(error).removeprefix(f"{shown}: "))
 
-    def _given(self, spec: SourceSpec) -> ProjectFolder:
+    def _local(self, spec: SourceSpec) -> ProjectFolder:
         name = Path(spec.location).resolve().name
         return ProjectFolder(source=spec.text, kind=spec.kind, name=name, path=spec.location, origin="")
 
