@@ -94,7 +94,7 @@ def test_the_table_has_differences_with_intervals() -> None:
     frame = results(lambda number, mode: float(mode == "shown" or number % 4 == 0))
     table = effect_table(instruction_effects(frame, MEASURES, seed=0), "figure-6", "With and without the instruction")
     passed, followed = (dict(zip(table.columns, row, strict=True)) for row in table.rows)
-    assert followed["Compared"] == "without → shown"
+    assert followed["Compared"] == "none → shown"
     assert (followed["First"], followed["Second"]) == ("25.0%", "100.0%")
     assert followed["Difference (points)"].startswith("+75.0\n+")
     assert followed["Verdict"] == "better shown"

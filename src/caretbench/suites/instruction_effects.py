@@ -16,8 +16,8 @@ from caretbench.suites.suite_types import SuiteChart, Table
 if TYPE_CHECKING:
     import polars as pl
 
-MODE_TITLES: Final[Mapping[str, str]] = {"none": "without", "shown": "shown", "comment": "as a comment"}
-"""Titles of the modes of ``--instruction``, in the order of comparison: the second is compared with the first."""
+MODES: Final = ("none", "shown", "comment")
+"""Modes of ``--instruction``, in the order of comparison: the second is compared with the first."""
 
 _GROUP = ("model_title", "policy", "profile")
 
@@ -46,7 +46,7 @@ class InstructionEffect(NamedTuple):
         if not self.comparison.distinguishable:
             return NOT_DISTINGUISHABLE
         better = self.second if self.comparison.difference > 0 else self.first
-        return f"better {MODE_TITLES[better]}"
+        return f"better: {better}"
 
 
 def instruction_effects(
@@ -78,10 +78,10 @@ def _effects(
 ) -> Iterator[InstructionEffect]:
     import polars as pl
 
-    asked = results.filter(pl.col("instruction").is_in(list(MODE_TITLES)))
+    asked = results.filter(pl.col("instruction").is_in(MODES))
     for (model, policy, profile), rows in sorted(asked.partition_by(*_GROUP, as_dict=True).items()):
         for column in (name for name in measures if name in rows.columns):
-            by_mode = {mode: _problem_means(rows, mode, column) for mode in MODE_TITLES}
+            by_mode = {mode: _problem_means(rows, mode, column) for mode in MODES}
             there = [mode for mode, values in by_mode.items() if not values.is_empty()]
             for first, second in combinations(there, 2):
                 pairs = by_mode[first].join(by_mode[second].select("problem_id", second="value"), on="problem_id")
@@ -120,7 +120,7 @@ def effect_table(effects: Sequence[InstructionEffect], name: str, title: str) ->
     rows = [
         (
             one.model, one.measure, *(str(getattr(one, field)) or "all" for field in more), str(one.comparison.n),
-            f"{MODE_TITLES[one.first]} → {MODE_TITLES[one.second]}",
+            f"{one.first} → {one.second}",
             f"{100 * one.first_mean:.1f}%", f"{100 * one.second_mean:.1f}%", _difference(one.comparison),
             "< 0.001" if one.comparison.p_value < 0.001 else f"{one.comparison.p_value:.3f}", one.verdict,
         )
@@ -146,7 +146,7 @@ def effect_chart(effects: Sequence[InstructionEffect], title: str) -> SuiteChart
     values = [
         {
             "model": one.model, "measure": f"{one.measure}{f', {one.part}' if one.part else ''}",
-            "compared": f"{MODE_TITLES[one.first]} → {MODE_TITLES[one.second]}",
+            "compared": f"{one.first} → {one.second}",
             "difference": 100 * one.comparison.difference, "verdict": one.verdict,
             "low": _finite(100 * one.comparison.interval.low), "high": _finite(100 * one.comparison.interval.high),
         }

@@ -84,7 +84,7 @@ def test_a_run_in_two_modes_with_a_judge(tmp_path: Path, monkeypatch: pytest.Mon
     judged = next(table for name, table in tables.items() if name.startswith("c3bench-judged"))
     rates = {row[0]: (row[2].partition("\n")[0], row[3].partition("\n")[0]) for row in judged["rows"]}
     assert rates["m"] == ("100.0", "100.0 (!)")  # fewer controls than a grader must be asked about
-    by_predicate, by_judge = rates["m, instruction without"]
+    by_predicate, by_judge = rates["m, instruction none"]
     assert by_judge == f"{by_predicate} (!)"
     assert by_predicate != "100.0"
     [scores] = summary["judged"]

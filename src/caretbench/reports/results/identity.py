@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from caretbench.files import DataError
 from caretbench.reports.frame import LoadedRun
+from caretbench.reports.results.model_variants import DEFAULT_SETTINGS
 
 Alignable = Literal["data", "policy", "profile", "variants", "isolation"]
 ALIGNABLE: tuple[Alignable, ...] = ("data", "policy", "profile", "variants", "isolation")
@@ -85,7 +86,7 @@ def settings_of(manifest: Mapping[str, Any], model: str, parameters: str) -> dic
 def differences(first: Mapping[str, str], second: Mapping[str, str], *, clients: bool) -> list[str]:
     """Return the differences between settings as texts; those of clients (weights, address) only with ``clients``."""
     return [
-        f"{name} {_short(first.get(name))} and {_short(second.get(name))}"
+        f"{name} {_short(first, name)} and {_short(second, name)}"
         for name in dict.fromkeys((*first, *second))
         if first.get(name) != second.get(name) and (clients or not name.startswith("client."))
     ]
@@ -100,7 +101,7 @@ def _flattened(value: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, 
             yield f"{path}{name}", str(inner)
 
 
-def _short(text: str | None) -> str:
-    if text is None:
-        return "not set"
+def _short(settings: Mapping[str, str], name: str) -> str:
+    """Return a setting for a line; the word for one that is not there is that of titles."""
+    text = settings.get(name, DEFAULT_SETTINGS.get(name, "not set"))
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

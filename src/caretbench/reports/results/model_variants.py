@@ -15,7 +15,7 @@ ModelKey = tuple[str, str]
 INSTRUCTION = "instruction"
 """Setting that names the placement of instructions; it is not there for the default."""
 
-_DEFAULTS = {"context": "as_is", INSTRUCTION: "shown"}
+DEFAULT_SETTINGS = {"context": "as_is", INSTRUCTION: "shown"}
 """Settings that titles name, with the value of one that is not there; ``prompt`` is always there."""
 
 
@@ -84,9 +84,9 @@ def _settings(manifest: Mapping[str, Any], keys: Iterable[ModelKey]) -> dict[Mod
 
 
 def _way(settings: Mapping[str, Any]) -> tuple[str, ...]:
-    context = str(settings.get("context", _DEFAULTS["context"]))
+    context = str(settings.get("context", DEFAULT_SETTINGS["context"]))
     return (str(settings.get("prompt", "")), context, f"instruction {_mode(settings)}")
 
 
 def _mode(settings: Mapping[str, Any]) -> str:
-    return str(settings.get(INSTRUCTION, _DEFAULTS[INSTRUCTION])).partition("@")[0]
+    return str(settings.get(INSTRUCTION, DEFAULT_SETTINGS[INSTRUCTION])).partition("@")[0]

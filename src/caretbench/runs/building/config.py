@@ -111,7 +111,10 @@ def models_by_role(
     known = "; ".join(f"{role} ({purpose})" for role, purpose in roles.items())
     found: dict[str, tuple[NamedModel, ...]] = {}
     for option in options:
-        model = parse_model_option(option)
+        try:
+            model = parse_model_option(option)
+        except ValueError as error:
+            raise ValueError(f"{error}; roles of build {suite}: {known}") from None
         if model.role is None or model.role not in roles:
             raise ValueError(f"-m {option!r}: expected ROLE=PROVIDER/MODEL; roles of build {suite}: {known}")
         others = found.get(model.role, ())

@@ -62,7 +62,7 @@ def _followed(problem: Problem, text: str, profile: Profile) -> Iterator[Measure
         return
     if problem.runs_as_program:
         faults = failed_predicates(problem, text)
-        yield Measurement("implementation@1", {FOLLOWED: float(not faults)}, _details(faults))
+        yield Measurement("implementation@2", {FOLLOWED: float(not faults)}, _details(faults))
     elif C3BenchProfile(profile).whole_specification:
         faults = failed_predicates(problem, text)
         lenient = failed_predicates(problem, text, "lenient") if faults else []

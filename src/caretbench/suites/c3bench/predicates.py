@@ -49,5 +49,4 @@ def _fault(problem: Problem, check: PredicateCheck, text: str, level: Level) -> 
     if found is None:
         return "the completed file does not parse"
     rule = FeatureRule(*(_NAMES.validate_python(check.arguments[name]) for name in ("requires", "forbids")))
-    missing = [f"no {name}" for name in rule.requires if name not in found]
-    return ", ".join([*missing, *(f"has {name}" for name in rule.forbids if name in found)])
+    return ", ".join(rule.faults(found))

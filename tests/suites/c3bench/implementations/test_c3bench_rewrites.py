@@ -10,7 +10,7 @@ from caretbench.execution.dispatcher import open_executor
 from caretbench.execution.execution_types import ExecutionRequest, Status
 from caretbench.suites.c3bench.implementations.agreement import agreement_program
 from caretbench.suites.c3bench.implementations.equivalents import Equivalent, equivalent_contexts
-from caretbench.suites.c3bench.implementations.features import features
+from caretbench.suites.c3bench.implementations.features import features_of_text
 from caretbench.suites.c3bench.implementations.middle import PythonMiddle
 from caretbench.suites.c3bench.implementations.rewrite import rewrite_entries, rewrites
 from tests.support.python_rewrites import EXAMPLES, RewriteExample, check_text, function_text
@@ -54,7 +54,9 @@ def test_a_rewrite_applies_and_its_rule_tells_it_from_the_original(example: Rewr
     assert applied(example)
     found = equivalents(example)
     assert found
-    original = features(ast.parse(function_text(example.source)).body[0].body, "f")  # type: ignore[attr-defined]
+    text = function_text(example.source)
+    original = features_of_text(text, text.index("\n") + 1, len(text))
+    assert original is not None
     for program, one in found:
         assert one.rule.holds(one.features)
         assert not one.rule.holds(original)

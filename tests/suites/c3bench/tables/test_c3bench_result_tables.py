@@ -76,7 +76,7 @@ def test_the_effect_of_the_instruction_is_a_table_and_a_chart() -> None:
     effects = {one.name: one for one in result_tables(frame, PROBLEMS, 0)}["c3bench-instruction"]
     assert {line[1] for line in effects.rows} == {"Pass@1", "ICC IF", "SCC IF"}
     main = {one.name: one for one in result_tables(frame, PROBLEMS, 0)}["c3bench-results-default-clean@1"]
-    assert [line[0] for line in main.rows] == ["m", "m, instruction without"]
+    assert [line[0] for line in main.rows] == ["m", "m, instruction none"]
     titles = [chart.title for chart in result_charts(frame, PROBLEMS, 0)]
     assert [title.partition("(")[2] for title in titles] == [
         "Figure 6, in form)", "Figure 11, in form)", "Figure 12, in form)",

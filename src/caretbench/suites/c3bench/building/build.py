@@ -19,7 +19,13 @@ from caretbench.suites.c3bench.building.implementation_middles import implementa
 from caretbench.suites.c3bench.building.implementation_trials import examined_contexts
 from caretbench.suites.c3bench.building.options import C3BuildOptions
 from caretbench.suites.c3bench.building.scale_choice import chosen_middles, scale_candidates
-from caretbench.suites.c3bench.building.variant_stage import material_hash, rated_problems, read_material, variant_stage
+from caretbench.suites.c3bench.building.variant_stage import (
+    check_roles,
+    material_hash,
+    rated_problems,
+    read_material,
+    variant_stage,
+)
 from caretbench.suites.c3bench.problem_building import implementation_problems, scale_problem
 from caretbench.suites.suite_types import BuildResult, ProblemGate
 from caretbench.validation.duplicates import near_duplicate_texts
@@ -41,11 +47,12 @@ def build(
     """Build problems into a folder, or resume an interrupted build.
 
     Raises:
-        ValueError: there is no source.
+        ValueError: there is no source, or a checker has nothing to read.
         DataError: a source cannot be used, or the folder contains something else.
         AnswersMissingError: a model did not answer.
     """
     chosen = C3BuildOptions.of(tuple(sources), options)
+    check_roles(chosen, models)
     material = read_material(chosen)
     texts = material_hash(material, chosen)
     folder = C3Folder(output)

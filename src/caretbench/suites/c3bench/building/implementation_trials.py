@@ -15,11 +15,9 @@ from caretbench.execution.execution_types import ExecutionRequest, ExecutionResu
 from caretbench.files import RowAppender, read_rows, sha256_text
 from caretbench.problem import Row
 from caretbench.suites.c3bench.building.build_types import ImplementationContext, Reject
-from caretbench.suites.c3bench.implementations.agreement import agreement_program
+from caretbench.suites.c3bench.implementations.agreement import agreement_fault, agreement_program
 from caretbench.suites.c3bench.implementations.equivalents import Equivalent
 from caretbench.suites.c3bench.implementations.quality import quality_reject
-
-_REASONS = (("more than", "slow"), ("differs for", "differs"), ("only ", "few_inputs"))
 
 
 class TrialVerdict(Row):
@@ -132,7 +130,5 @@ def _verdict(result: ExecutionResult) -> TrialVerdict:
         return TrialVerdict(program=result.id)
     if not result.status.is_own_failure:
         return TrialVerdict(program=result.id, reason=result.status.value)
-    lines = [line for line in result.stderr.text.strip().split("\n") if line.strip()]
-    detail = (lines[-1] if lines else "").removeprefix("AssertionError: ")[:160]
-    reason = next((reason for start, reason in _REASONS if detail.startswith(start)), "error")
-    return TrialVerdict(program=result.id, reason=reason, detail=detail)
+    fault = agreement_fault(result)
+    return TrialVerdict(program=result.id, reason=fault.reason, detail=fault.detail)

@@ -35,7 +35,7 @@ from caretbench.syntax.source import language_of
 LANGUAGES: Final = ("python", "javascript", "typescript", "java")
 """Languages of source files."""
 
-MAX_CHARACTERS: Final = 60_000
+MAX_FILE_CHARACTERS: Final = 60_000
 """Maximum length of a source file."""
 
 _SKIPPED_FOLDERS: Final = frozenset({"node_modules", "__pycache__", "build", "dist", "target", "venv", "site-packages"})
@@ -147,7 +147,7 @@ class _Reader:
                 continue
             text = _text(path)
             if text is None:
-                self._reject(place, "unreadable", f"not a text in UTF-8 of at most {MAX_CHARACTERS} characters")
+                self._reject(place, "unreadable", f"not a text in UTF-8 of at most {MAX_FILE_CHARACTERS} characters")
             elif _checked_file(path).is_file():
                 continue  # read with the file that it checks
             else:
@@ -220,7 +220,7 @@ def _text(path: Path) -> str | None:
         text = path.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError):
         return None
-    return text if len(text) <= MAX_CHARACTERS and "\0" not in text else None
+    return text if len(text) <= MAX_FILE_CHARACTERS and "\0" not in text else None
 
 
 def _fault(file: SourceText) -> tuple[str, str] | None:

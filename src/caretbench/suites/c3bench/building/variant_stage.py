@@ -17,6 +17,7 @@ from caretbench.suites.c3bench.building.balance import balanced_choice
 from caretbench.suites.c3bench.building.build_types import BuildMaterial, ImplementationContext, Reject
 from caretbench.suites.c3bench.building.options import C3BuildOptions
 from caretbench.suites.c3bench.building.sources import read_sources
+from caretbench.suites.c3bench.variants.checker import CHECKER_ROLE
 from caretbench.suites.c3bench.variants.code_context import CodeContext, OtherImplementation, function_context
 from caretbench.suites.c3bench.variants.examination import ExaminedVariant
 from caretbench.suites.c3bench.variants.generator import GENERATOR_ROLE
@@ -42,6 +43,19 @@ def read_material(options: C3BuildOptions) -> BuildMaterial:
     if options.variants and not options.sources:
         return BuildMaterial((), (), ())
     return read_sources(options.sources)
+
+
+def check_roles(options: C3BuildOptions, models: BuildModels) -> None:
+    """Refuse a checker without instructions to read: those of rewrites are known.
+
+    Raises:
+        ValueError: there is a checker, but neither a generator nor a file of variants.
+    """
+    if CHECKER_ROLE in models.roles and GENERATOR_ROLE not in models.roles and not options.variants:
+        raise ValueError(
+            f"-m {CHECKER_ROLE}=…: there are no instructions to read back; "
+            f"add -m {GENERATOR_ROLE}=SPEC or --variants FILE"
+        )
 
 
 def material_hash(material: BuildMaterial, options: C3BuildOptions) -> str:

@@ -7,6 +7,8 @@ from importlib import resources
 from string import Template
 from typing import NamedTuple
 
+from caretbench.execution.execution_types import ExecutionResult
+
 
 class AgreementLimits(NamedTuple):
     """Bounds of a comparison.
@@ -21,6 +23,16 @@ class AgreementLimits(NamedTuple):
     max_lines: int = 20_000
     line_factor: int = 8
 
+
+class AgreementFault(NamedTuple):
+    """Reason why implementations do not agree, with the program's own message."""
+
+    reason: str
+    detail: str
+
+
+_REASONS = {"more than": "slow", "differs for": "differs", "only ": "few_inputs"}
+"""Reasons by the beginnings of the messages of ``agreement_harness.txt``."""
 
 DEFAULT_LIMITS = AgreementLimits()
 
@@ -45,3 +57,11 @@ def agreement_program(
     """
     texts = {"reference": reference, "variant": variant, "test": test, "entry_point": entry_point}
     return _template().substitute({name: repr(text) for name, text in texts.items()} | limits._asdict())
+
+
+def agreement_fault(result: ExecutionResult) -> AgreementFault:
+    """Return the reason why a program of :func:`agreement_program` failed: ``error`` where a test or the code fails."""
+    lines = [line for line in result.stderr.text.strip().split("\n") if line.strip()]
+    detail = (lines[-1] if lines else "").removeprefix("AssertionError: ")[:160]
+    reason = next((reason for start, reason in _REASONS.items() if detail.startswith(start)), "error")
+    return AgreementFault(reason, detail)

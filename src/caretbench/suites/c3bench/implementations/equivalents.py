@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from caretbench.suites.c3bench.implementations.features import features
+from caretbench.suites.c3bench.implementations.features import FoundFeatures, features_of_text
 from caretbench.suites.c3bench.implementations.middle import PythonMiddle, text_of
 from caretbench.suites.c3bench.implementations.rewrite import (
     Category,
@@ -26,9 +26,15 @@ class FeatureRule(NamedTuple):
     requires: tuple[str, ...]
     forbids: tuple[str, ...]
 
-    def holds(self, found: frozenset[str]) -> bool:
-        """Return whether the features satisfy the rule."""
-        return found.issuperset(self.requires) and found.isdisjoint(self.forbids)
+    def holds(self, found: FoundFeatures) -> bool:
+        """Return whether the features satisfy the rule: each required one has an effect, no forbidden one occurs."""
+        return found.effective.issuperset(self.requires) and found.present.isdisjoint(self.forbids)
+
+    def faults(self, found: FoundFeatures) -> list[str]:
+        """Return a line for each feature that is missing, idle or forbidden."""
+        missing = [name for name in self.requires if name not in found.effective]
+        idle = [f"idle {name}" if name in found.present else f"no {name}" for name in missing]
+        return [*idle, *(f"has {name}" for name in self.forbids if name in found.present)]
 
 
 class Equivalent(NamedTuple):
@@ -39,7 +45,7 @@ class Equivalent(NamedTuple):
     category: Category
     rule: FeatureRule
     instructions: tuple[str, ...]
-    features: frozenset[str]
+    features: FoundFeatures
 
 
 class EquivalentContext(NamedTuple):
@@ -65,7 +71,7 @@ def equivalent_contexts(text: str, entry_point: str, max_share: float) -> list[E
         EquivalentContext(*span, tuple(_distinct(equivalents)))
         for span, middle in _middles(text, module, entry_point)
         if span[1] - span[0] <= max_share * (len(text) - span[1] + span[0])
-        and (equivalents := _equivalents(middle, _margin(text, span[0])))
+        and (equivalents := _equivalents(text, span, middle))
     ]
     return sorted(found, key=lambda one: (-len(one.equivalents), one.start, one.end))
 
@@ -102,29 +108,33 @@ def _margin(text: str, start: int) -> str:
     return line[: len(line) - len(line.lstrip())]
 
 
-def _equivalents(middle: PythonMiddle, margin: str) -> list[Equivalent]:
+def _equivalents(text: str, span: tuple[int, int], middle: PythonMiddle) -> list[Equivalent]:
     entries = rewrite_entries()
-    original = features(middle.statements, middle.function.name)
     found = []
+    original: FoundFeatures | None = None
     for name, function in rewrites().items():
         for made in function(middle):
-            equivalent = _equivalent(name, entries[name], made, middle, margin)
-            if equivalent is not None and not equivalent.rule.holds(original):
+            original = original or features_of_text(text, *span)
+            equivalent = _equivalent(name, entries[name], made, text, span)
+            if equivalent is not None and original is not None and not equivalent.rule.holds(original):
                 found.append(equivalent)
                 break
     return found
 
 
-def _equivalent(
-    name: str, entry: RewriteEntry, made: Rewritten, middle: PythonMiddle, margin: str
-) -> Equivalent | None:
+def _equivalent(name: str, entry: RewriteEntry, made: Rewritten, text: str, span: tuple[int, int]) -> Equivalent | None:
     """Return the implementation; None if its own rule does not hold, or if a line is too long to read."""
-    rule = FeatureRule(_filled(entry.requires, made.words), _filled(entry.forbids, made.words))
-    own = features(made.statements, middle.function.name)
+    start, end = span
+    margin = _margin(text, start)
     lines = [margin + line if line else line for line in _laid_out(made.statements).split("\n")]
-    if not rule.holds(own) or max(map(len, lines)) > MAX_LINE:
+    if max(map(len, lines)) > MAX_LINE:
         return None
-    return Equivalent("\n".join(lines) + "\n", name, entry.category, rule, _filled(entry.instructions, made.words), own)
+    rule = FeatureRule(_filled(entry.requires, made.words), _filled(entry.forbids, made.words))
+    own = "\n".join(lines) + "\n"
+    found = features_of_text(text[:start] + own + text[end:], start, start + len(own))
+    if found is None or not rule.holds(found):
+        return None
+    return Equivalent(own, name, entry.category, rule, _filled(entry.instructions, made.words), found)
 
 
 def _laid_out(statements: Sequence[ast.stmt]) -> str:

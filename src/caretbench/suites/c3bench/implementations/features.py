@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
+from caretbench.suites.c3bench.implementations.idle.idle_statements import without_idle_parts
+from caretbench.suites.c3bench.implementations.name_uses import name_uses
 from caretbench.syntax.python_module import PythonPositions, python_module
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -32,7 +35,8 @@ def features(statements: Sequence[ast.stmt], function: str | None = None) -> fro
 
     Simple features are the kinds of nodes in it: ``for``, ``while``, ``comprehension``, ``lambda``, ``try``, ``match``,
     ``if``, ``function`` and others. Others contain a name: ``call:NAME``, ``name:NAME`` (assigned), ``handler:NAME``,
-    ``import:NAME``, ``keyword:NAME`` (an argument of a call), ``base:NAME`` (of a class), ``decorator:NAME``.
+    ``import:NAME``, ``keyword:NAME`` (an argument of a call), ``base:NAME`` (of a class), ``decorator:NAME``, and those
+    of :func:`name_uses`.
     ``recursion`` is a call of a function by itself (``function`` is the enclosing one), ``returns:N`` the number of
     return statements (nested functions excluded), ``nesting:N`` the depth of nested ``if`` statements. ``else``,
     ``early_return`` (an ``if`` that returns, without ``else``, before other statements) and
@@ -43,6 +47,7 @@ def features(statements: Sequence[ast.stmt], function: str | None = None) -> fro
         for node in ast.walk(statement):
             found |= {name for name, types in _SIMPLE.items() if isinstance(node, types)}
             found.update(_named(node))
+    found |= name_uses(statements)
     if _is_recursive(statements, function):
         found.add("recursion")
     found |= {name for name, holds in _SHAPES.items() if holds(statements)}
@@ -83,31 +88,57 @@ _SHAPES: dict[str, Callable[[Sequence[ast.stmt]], bool]] = {
 }
 
 
-def features_of_text(text: str, start: int, end: int) -> frozenset[str] | None:
+class FoundFeatures(NamedTuple):
+    """Features of a text: ``present`` are all of them, ``effective`` those of the parts that its result depends on."""
+
+    present: frozenset[str]
+    effective: frozenset[str]
+
+
+def features_of_text(text: str, start: int, end: int) -> FoundFeatures | None:
     """Return the features of the statements that begin in a span of a Python program; None if it does not parse.
 
-    The innermost function around the span counts for ``recursion``.
+    The innermost function around the span counts for ``recursion``. Numbers (``returns``, ``nesting``) are those of the
+    whole span.
     """
     module = python_module(text)
     if module is None:
         return None
     position = PythonPositions(text)
-    function = None
+    around, roots = _statements_in(module, position, start, end)
+    scope = around[0] if around else module
+    function = around[-1].name if around else None
+    present = features(roots, function)
+    used = features(_statements_in(without_idle_parts(scope), position, start, end)[1], function)
+    numbers = filter(_is_number, present)
+    return FoundFeatures(present, frozenset(one for one in used if not _is_number(one)).union(numbers))
+
+
+def _is_number(feature: str) -> bool:
+    return feature.startswith(("returns:", "nesting:"))
+
+
+def _statements_in(
+    scope: ast.AST, position: PythonPositions, start: int, end: int
+) -> tuple[list[ast.FunctionDef | ast.AsyncFunctionDef], list[ast.stmt]]:
+    """Return the functions around a span, outermost first, and the outermost statements that begin in it."""
+    around: list[ast.FunctionDef | ast.AsyncFunctionDef] = []
     roots: list[ast.stmt] = []
-    waiting: list[ast.AST] = [module]
+    waiting: list[ast.AST] = [scope]
     while waiting:
         node = waiting.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            first = position(node.lineno, node.col_offset)
+            last = position(node.end_lineno or node.lineno, node.end_col_offset or 0)
+            if first < start <= last:
+                around.append(node)
         for child in ast.iter_child_nodes(node):
-            if not isinstance(child, ast.stmt):
+            if not isinstance(child, ast.stmt) or position(child.lineno, child.col_offset) < start:
                 waiting.append(child)
-            elif start <= position(child.lineno, child.col_offset) < end:
+            elif position(child.lineno, child.col_offset) < end:
                 roots.append(child)
-            elif position(child.lineno, child.col_offset) < start:
-                if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-                    last = position(child.end_lineno or child.lineno, child.end_col_offset or 0)
-                    function = child.name if start <= last else function
-                waiting.append(child)
-    return features(sorted(roots, key=lambda one: (one.lineno, one.col_offset)), function)
+    by_place = {one: (one.lineno, one.col_offset) for one in (*around, *roots)}
+    return sorted(around, key=by_place.__getitem__), sorted(roots, key=by_place.__getitem__)
 
 
 def _named(node: ast.AST) -> Iterator[str]:

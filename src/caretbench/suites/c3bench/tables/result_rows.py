@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from caretbench.metrics.intervals import mean_interval
 from caretbench.problem import Problem
 from caretbench.suites.c3bench.measures import FOLLOWED, FOLLOWED_LENIENT
-from caretbench.suites.instruction_effects import MODE_TITLES
 
 if TYPE_CHECKING:
     import polars as pl
@@ -132,7 +131,7 @@ def _model_results(results: pl.DataFrame, problems: Mapping[str, Problem], seed:
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in results.iter_rows(named=True):
         mode = row.get("instruction") or "shown"
-        title = row["model_title"] + ("" if mode == "shown" else f", instruction {MODE_TITLES[mode]}")
+        title = row["model_title"] + ("" if mode == "shown" else f", instruction {mode}")
         key = (title, row["policy"], row["profile"], row.get("prompt") or "")
         groups.setdefault(key, []).append(row)
     for (title, policy, profile, prompt), rows in groups.items():

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from caretbench.problem import InlineSplice, Provenance
 from caretbench.suites.c3bench.checked_functions import CheckedFunction
 from caretbench.suites.c3bench.implementations.equivalents import FeatureRule
-from caretbench.suites.c3bench.implementations.features import features_of_text
+from caretbench.suites.c3bench.implementations.features import FoundFeatures, features_of_text
 from caretbench.suites.c3bench.implementations.rewrite import Category
 
 Origin = Literal["hand", "model"]
@@ -74,7 +74,7 @@ class CodeContext:
         """Return the program with a middle, without its tests."""
         return self.before + self.prefix + middle + self.suffix
 
-    def features(self, middle: str) -> frozenset[str] | None:
+    def features(self, middle: str) -> FoundFeatures | None:
         """Return the features of a middle in Python; None in other languages, or if the program does not parse."""
         if self.language != "python":
             return None

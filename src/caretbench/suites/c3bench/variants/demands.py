@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 from caretbench.files import read_packaged_toml
 from caretbench.problem import Row
 from caretbench.suites.c3bench.implementations.equivalents import FeatureRule
+from caretbench.suites.c3bench.implementations.features import FoundFeatures
 
 _PACKAGE = "caretbench.suites.c3bench.variants"
 _NEGATION = re.compile(
@@ -95,7 +96,7 @@ def _is_negated(text: str, position: int) -> bool:
     return bool(negations) and _ASSERTION.search(text, negations[-1].end(), position) is None
 
 
-def demand_faults(demands: Demands, text: str, surroundings: str, features: frozenset[str] | None) -> list[str]:
+def demand_faults(demands: Demands, text: str, surroundings: str, features: FoundFeatures | None) -> list[str]:
     """Return a line for each demand that an implementation does not meet.
 
     Constructs are decided by ``features`` (Python); identifiers by the text, and without a fault where a demanded one
@@ -103,12 +104,9 @@ def demand_faults(demands: Demands, text: str, surroundings: str, features: froz
     """
     found: list[str] = []
     if features is not None:
-        for names, wanted in ((demands.required, True), (demands.forbidden, False)):
-            found += [
-                f"{'no' if wanted else 'has a'} {name}"
-                for name in sorted(names)
-                if features.isdisjoint(constructs()[name].features) == wanted
-            ]
+        required, forbidden = sorted(demands.required), sorted(demands.forbidden)
+        found += [f"no {name}" for name in required if features.effective.isdisjoint(constructs()[name].features)]
+        found += [f"has a {name}" for name in forbidden if not features.present.isdisjoint(constructs()[name].features)]
     found += [f"no `{name}`" for name in sorted(demands.names) if not (_has(name, text) or _has(name, surroundings))]
     return found + [f"has `{name}`" for name in sorted(demands.forbidden_names) if _is_used(name, text, features)]
 
@@ -117,11 +115,11 @@ def _has(name: str, text: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
 
 
-def _is_used(name: str, text: str, features: frozenset[str] | None) -> bool:
-    return _has(name, text) if features is None else any(f"{kind}:{name}" in features for kind in _KINDS)
+def _is_used(name: str, text: str, features: FoundFeatures | None) -> bool:
+    return _has(name, text) if features is None else any(f"{kind}:{name}" in features.present for kind in _KINDS)
 
 
-def demanded_rule(demands: Demands, features: frozenset[str]) -> FeatureRule | None:
+def demanded_rule(demands: Demands, features: FoundFeatures) -> FeatureRule | None:
     """Return the predicate that demands state about an implementation with these features; None if they state none.
 
     A construct that several features can show is left to a judge.
@@ -141,5 +139,5 @@ def demanded_rule(demands: Demands, features: frozenset[str]) -> FeatureRule | N
     return FeatureRule(tuple(sorted(requires)), tuple(sorted(forbids))) if requires or forbids else None
 
 
-def _named(name: str, features: frozenset[str]) -> Iterator[str]:
-    return (f"{kind}:{name}" for kind in _KINDS if f"{kind}:{name}" in features)
+def _named(name: str, features: FoundFeatures) -> Iterator[str]:
+    return (f"{kind}:{name}" for kind in _KINDS if f"{kind}:{name}" in features.effective)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final, Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from caretbench.execution.execution_types import Executor
 from caretbench.problem import Row
@@ -19,25 +19,14 @@ from caretbench.suites.c3bench.variants.code_context import CodeContext, Origin,
 from caretbench.suites.c3bench.variants.demands import demand_faults, demanded_rule, demands_of
 from caretbench.suites.c3bench.variants.effects import effect_in_text
 from caretbench.suites.c3bench.variants.placement import misplaced
-from caretbench.suites.c3bench.variants.trials import reference_faults, trial_faults
+from caretbench.suites.c3bench.variants.variant_trials import reference_faults, trial_faults
 
 Verdict = Literal[
     "kept", "malformed", "hostile", "style", "wrong", "slow", "duplicate", "instruction", "reference", "not_run"
 ]
-REASONS: Final[Mapping[Verdict, str]] = {
-    "malformed": "no readable version, or one that does not fit into its place",
-    "hostile": "ends the program, or uses files, the network or processes",
-    "style": "a fault of style (PEP 8; layout in other languages)",
-    "wrong": "does not pass the tests three times, or differs from the reference on another input",
-    "slow": "executes too many lines, or ends at a limit",
-    "duplicate": "near to another implementation of the context, or does what another instruction demands",
-    "instruction": "the instruction does not say what the version does",
-    "reference": "the context's own middle does not pass its tests",
-    "not_run": "no verdict on this machine",
-}
-"""Reasons why variants are not kept."""
+"""Verdict on a variant: kept, or the reason why it is not (their meanings are in ``docs/c3bench.md``)."""
 
-MAX_CHARACTERS = 20_000
+MAX_VARIANT_CHARACTERS = 20_000
 
 
 class ExaminedVariant(Row):
@@ -117,7 +106,7 @@ def examine(
 def verdict_counts(rows: Sequence[ExaminedVariant]) -> Mapping[str, int]:
     """Return the number of variants by verdict; ``kept`` first."""
     counts = Counter(row.verdict for row in rows)
-    return {name: counts[name] for name in ("kept", *REASONS) if counts[name]}
+    return {name: counts[name] for name in get_args(Verdict) if counts[name]}
 
 
 def _row(one: Variant, verdict: Verdict, detail: str) -> ExaminedVariant:
@@ -140,7 +129,7 @@ def _row(one: Variant, verdict: Verdict, detail: str) -> ExaminedVariant:
 
 def _static_fault(context: CodeContext, one: Variant) -> tuple[Verdict, str] | None:
     """Return the fault of a variant that is found without a run."""
-    if not one.text.strip() or len(one.text) > MAX_CHARACTERS or "\0" in one.text:
+    if not one.text.strip() or len(one.text) > MAX_VARIANT_CHARACTERS or "\0" in one.text:
         return "malformed", "empty, too long, or with a null character"
     effect = effect_in_text(one.text, context.reference, context.language)
     if effect:

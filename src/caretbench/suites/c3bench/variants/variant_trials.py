@@ -7,16 +7,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from caretbench.execution.execution_types import ExecutionRequest, ExecutionResult, Executor, Status
-from caretbench.suites.c3bench.implementations.agreement import DEFAULT_LIMITS, AgreementLimits, agreement_program
+from caretbench.suites.c3bench.implementations.agreement import (
+    DEFAULT_LIMITS,
+    AgreementLimits,
+    agreement_fault,
+    agreement_program,
+)
 from caretbench.suites.c3bench.variants.code_context import CodeContext, FunctionTest, Variant
 from caretbench.suites.c3bench.variants.effects import watched_effect, watched_program
-
-RUNS = 3
-"""Number of runs of the tests that must pass."""
+from caretbench.validation.program_gate import REFERENCE_RUNS
 
 TrialReason = Literal["wrong", "slow", "hostile", "not_run"]
 
-_TOO_MANY_LINES = re.compile(r"AssertionError: (more than \d+ times the lines of the reference)")
 _LAST_ERROR = re.compile(r"(?m)^(\w*(?:Error|Exception)\b[^\n]{0,160})")
 
 
@@ -43,12 +45,12 @@ def reference_faults(contexts: Sequence[CodeContext], executor: Executor) -> dic
             is_reference=True,
         )
         for number, context in enumerate(contexts)
-        for repeat in range(RUNS)
+        for repeat in range(REFERENCE_RUNS)
     ]
     results = results_of(executor, requests)
     found = {}
     for number, context in enumerate(contexts):
-        outcomes = [results[f"{number}/{repeat}"] for repeat in range(RUNS)]
+        outcomes = [results[f"{number}/{repeat}"] for repeat in range(REFERENCE_RUNS)]
         failed = next((one for one in outcomes if one.status is not Status.PASSED), None)
         if failed is not None:
             found[context.id] = f"{failed.status}{_explained(failed)}"
@@ -82,7 +84,7 @@ def trial_faults(
         if index in found:
             continue
         context = contexts[one.context]
-        further += [_request(context, one, index, repeat) for repeat in range(1, RUNS)]
+        further += [_request(context, one, index, repeat) for repeat in range(1, REFERENCE_RUNS)]
         if context.id in watched:
             further.append(_watched_request(context, one.text, f"{index}/watched"))
         if context.function is not None and one.text != context.reference:
@@ -140,9 +142,9 @@ def _fault(result: ExecutionResult) -> TrialFault | None:
         return TrialFault("hostile", "ends the program before its end")
     if result.status.is_machine_fault and result.status is not Status.MISSING_DEPENDENCY:
         return TrialFault("not_run", f"{result.status}: {result.reason}"[:200])
-    lines = _TOO_MANY_LINES.search(result.stderr.text)
-    if lines:
-        return TrialFault("slow", lines[1])
+    fault = agreement_fault(result)
+    if fault.reason == "slow":
+        return TrialFault("slow", fault.detail.partition(" for ")[0])
     if result.status.hits_limit:
         return TrialFault("slow", str(result.status))
     return TrialFault("wrong", f"{result.status}{_explained(result)}")
