@@ -42,7 +42,7 @@ def test_the_difference_is_paired_by_problem_and_resampled_by_cluster() -> None:
     assert followed.comparison.difference == expected.difference == 0.75
     assert followed.comparison.method == "sign_flip_permutation"
     assert followed.comparison.interval.low == pytest.approx(expected.interval.low, abs=0.02)
-    assert followed.verdict == "better shown"
+    assert followed.verdict == "better: shown"
     assert passed.comparison.difference == 0
     assert passed.verdict == NOT_DISTINGUISHABLE
 
@@ -97,7 +97,7 @@ def test_the_table_has_differences_with_intervals() -> None:
     assert followed["Compared"] == "none → shown"
     assert (followed["First"], followed["Second"]) == ("25.0%", "100.0%")
     assert followed["Difference (points)"].startswith("+75.0\n+")
-    assert followed["Verdict"] == "better shown"
+    assert followed["Verdict"] == "better: shown"
     assert passed["Verdict"] == NOT_DISTINGUISHABLE
     assert "Policy" not in table.columns
     assert "2 tests" in table.notes[0]

@@ -93,4 +93,4 @@ def test_the_effect_of_the_instruction_is_measured_by_the_judge_too() -> None:
     rows = [dict(zip(effects.columns, row, strict=True)) for row in effects.rows]
     assert [row["Measure"] for row in rows] == ["Pass@1", "ICC IF", "ICC IF, judge"]
     assert rows[2]["Difference (points)"].startswith("+67.5")
-    assert [row["Verdict"] for row in rows] == ["not distinguishable", "not distinguishable", "better shown"]
+    assert [row["Verdict"] for row in rows] == ["not distinguishable", "not distinguishable", "better: shown"]

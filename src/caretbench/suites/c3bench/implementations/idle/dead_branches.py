@@ -31,6 +31,7 @@ _SOURCES: dict[str, tuple[type[ast.AST], ...]] = {
 """Nodes that can raise an exception; :func:`may_raise` decides about exceptions that are not here."""
 
 
+# Long: one case for each kind of node.
 def truth(node: ast.expr) -> bool | None:
     """Return the truth of a condition that is the same each time; None if it is not, or is not known."""
     match node:

@@ -150,6 +150,7 @@ class _Marks:
         found = [self._mark(one, loop, guarded=guarded) for one in statements]
         return any(found)
 
+    # Long: one case for each kind of statement.
     def _mark(self, one: ast.stmt, loop: ast.stmt | None, *, guarded: bool) -> bool:
         match one:
             case ast.Break() | ast.Continue():
