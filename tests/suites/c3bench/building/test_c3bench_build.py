@@ -55,7 +55,8 @@ def test_a_stopped_build_ends_with_the_same_bytes(source: Path, tmp_path: Path) 
     problems = list(read_rows(whole / "problems.jsonl", Problem))
     assert {one.label("task") for one in problems} == {"icc", "scc"}
     rejects = list(read_rows(whole / "rejected.jsonl", Reject))
-    assert any(one.stage == "tests" and "wrong/unchecked" in one.place for one in rejects)
+    [broken] = [one for one in rejects if one.stage == "tests" and one.place.startswith("source/wrong/unchecked")]
+    assert (broken.place, broken.reason, broken.count) == ("source/wrong/unchecked", "reference_fails", 1)
     assert not any("wrong/unchecked" in one.id for one in problems if one.label("task") == "icc")
     again = tmp_path / "again"
     for seconds in (0.6, 1.2, 2.0, 3.0):

@@ -6,7 +6,7 @@ for everything else. Verdicts are stored one by one, so that an interrupted buil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,9 +15,13 @@ from caretbench.execution.execution_types import ExecutionRequest, ExecutionResu
 from caretbench.files import RowAppender, read_rows, sha256_text
 from caretbench.problem import Row
 from caretbench.suites.c3bench.building.build_types import ImplementationContext, Reject
+from caretbench.suites.c3bench.checked_functions import CheckedFunction
 from caretbench.suites.c3bench.implementations.agreement import agreement_fault, agreement_program
 from caretbench.suites.c3bench.implementations.equivalents import Equivalent
 from caretbench.suites.c3bench.implementations.quality import quality_reject
+
+_PASSING = ("", "few_inputs")
+"""Reasons of a comparison of a function with itself if it passes its tests."""
 
 
 class TrialVerdict(Row):
@@ -48,6 +52,8 @@ def examined_contexts(
 ) -> ExaminedContexts:
     """Return the contexts whose implementations are legible, distinct and equivalent; those without one are dropped.
 
+    A function that does not pass its own tests is one reject, and no implementation of it is tried.
+
     Args:
         contexts: Contexts with implementations.
         executor: Runs the comparisons.
@@ -57,14 +63,26 @@ def examined_contexts(
     Raises:
         MachineError: a program cannot run on this machine.
     """
-    rejects: list[Reject] = []
-    legible = [context._replace(equivalents=tuple(_legible(context, rejects))) for context in contexts]
-    verdicts = _verdicts(legible, executor, stored, progress)
+    references = {one.function.id: _program(one.function, one.function.text) for one in contexts}
+    outcomes = _verdicts(references.values(), executor, stored)
+    broken = {name: outcomes[sha256_text(program)] for name, program in references.items()}
+    broken = {name: verdict for name, verdict in broken.items() if verdict.reason not in _PASSING}
+    rejects = [
+        Reject(stage="tests", place=name, reason="reference_fails", detail=verdict.detail or verdict.reason)
+        for name, verdict in broken.items()
+    ]
+    legible = [
+        context._replace(equivalents=tuple(_legible(context, rejects)))
+        for context in contexts
+        if context.function.id not in broken
+    ]
+    programs = [_variant_program(context, one) for context in legible for one in context.equivalents]
+    verdicts = _verdicts(programs, executor, stored, progress)
     kept = []
     for context in legible:
         agreeing = []
         for one in context.equivalents:
-            verdict = verdicts[_program_key(context, one)]
+            verdict = verdicts[sha256_text(_variant_program(context, one))]
             if not verdict.reason:
                 agreeing.append(one)
             else:
@@ -91,24 +109,21 @@ def _legible(context: ImplementationContext, rejects: list[Reject]) -> Iterator[
             yield one
 
 
-def _program(context: ImplementationContext, one: Equivalent) -> str:
-    function = context.function
-    variant = context.prefix + one.text + context.suffix
+def _variant_program(context: ImplementationContext, one: Equivalent) -> str:
+    return _program(context.function, context.prefix + one.text + context.suffix)
+
+
+def _program(function: CheckedFunction, variant: str) -> str:
     return agreement_program(function.text, variant, function.test, function.entry_point)
 
 
-def _program_key(context: ImplementationContext, one: Equivalent) -> str:
-    return sha256_text(_program(context, one))
-
-
 def _verdicts(
-    contexts: Sequence[ImplementationContext], executor: Executor, stored: Path, progress: Callable[[int], None]
+    sources: Iterable[str], executor: Executor, stored: Path, progress: Callable[[int], None] = lambda _count: None
 ) -> dict[str, TrialVerdict]:
+    """Return the verdicts on programs by the hashes of their texts; those that are stored do not run again."""
     rows = read_rows(stored, TrialVerdict, allow_partial_last_line=True) if stored.exists() else ()
     known = {row.program: row for row in rows}
-    programs = {
-        _program_key(context, one): _program(context, one) for context in contexts for one in context.equivalents
-    }
+    programs = {sha256_text(source): source for source in sources}
     progress(sum(key in known for key in programs))
     requests = (
         ExecutionRequest(id=key, language="python", source=program)
