@@ -117,7 +117,7 @@ def test_the_modes_are_paired_in_a_comparison(tmp_path: Path, models: Models) ->
     [row] = report.overall
     assert (row.first, row.second) == ("m (instruction none)", "m (instruction shown)")
     assert row.problems == 48
-    assert any("instruction none@1 and not set" in note for note in report.notes)
+    assert any("instruction none and shown" in note for note in report.notes)
 
 
 def test_the_prompts_differ_in_the_instruction_alone(tmp_path: Path, models: Models) -> None:
@@ -290,7 +290,7 @@ def test_a_run_scores_its_modes_before_the_judge_decides_about_what_passed(tmp_p
     )
     assert (first["Measure"], first["Difference (points)"].partition("\n")[0]) == ("By predicate", "+47.9")
     assert (second["Measure"], second["Difference (points)"].partition("\n")[0]) == ("By judge", "+50.0")
-    assert {row["Verdict"] for row in (first, second)} == {"better shown"}
+    assert {row["Verdict"] for row in (first, second)} == {"better: shown"}
     [scores] = json.loads(done.stdout)["judged"]
     values = {column["title"]: column["overall"]["scores"]["total"]["value"] for column in scores["columns"]}
     assert values["m (instruction shown)"] == 1.0

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from caretbench.files import DataError
 from caretbench.reports.frame import LoadedRun
-from caretbench.reports.results.model_variants import DEFAULT_SETTINGS
+from caretbench.reports.results.model_variants import DEFAULT_SETTINGS, INSTRUCTION
 
 Alignable = Literal["data", "policy", "profile", "variants", "isolation"]
 ALIGNABLE: tuple[Alignable, ...] = ("data", "policy", "profile", "variants", "isolation")
@@ -104,4 +104,6 @@ def _flattened(value: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, 
 def _short(settings: Mapping[str, str], name: str) -> str:
     """Return a setting for a line; the word for one that is not there is that of titles."""
     text = settings.get(name, DEFAULT_SETTINGS.get(name, "not set"))
+    if name == INSTRUCTION:
+        text = text.partition("@")[0]
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from caretbench.suites.c3bench.implementations.equivalents import FeatureRule
-from caretbench.suites.c3bench.implementations.features import features_of_text
+from caretbench.suites.c3bench.implementations.features import FoundFeatures, features_of_text
 from caretbench.suites.c3bench.implementations.rewrite import rewrite_entries
 from caretbench.suites.c3bench.variants.demands import constructs, demand_faults, demanded_rule, demands_of
 
@@ -49,7 +49,7 @@ def test_identifiers_are_read(instruction: str, names: set[str], forbidden: set[
 CODE = "def f(values):\n    total = 0\n    for value in values:\n        total += value\n    return total\n"
 
 
-def features() -> frozenset[str]:
+def features() -> FoundFeatures:
     found = features_of_text(CODE, CODE.index("    total"), len(CODE))
     assert found is not None
     return found
