@@ -14,9 +14,11 @@ from caretbench.errors import DataError
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceRunner
-from caretbench.projects.instrumentation import EXECUTION_LOG, instrument
 from caretbench.projects.language_tables import instrumentation_table
-from caretbench.projects.statement_reach import StatementReach, measure_reach
+from caretbench.projects.reach.execution_log import EXECUTION_LOG
+from caretbench.projects.reach.instrumentation import instrument
+from caretbench.projects.reach.measurement import measure_reach
+from caretbench.projects.reach.statement_reach import StatementReach
 from caretbench.syntax.faults import is_well_formed
 from caretbench.syntax.parser import parse
 from caretbench.syntax.source import SourceFile
@@ -409,12 +411,13 @@ def test_a_file_that_fails_with_marks_is_found_by_halves_and_counts_as_reached(
     files = {
         "good.py": "def f():\n    return 1\n\n\ndef g():\n    return 2\n",
         "odd.py": "def h():\n    return 3\n",
-        "test.py": "import good, odd\ngood.f()\nassert len(open('odd.py').read()) < 40\n",
+        "test.py": "import good, odd, sys\ngood.f()\nassert len(open('odd.py').read()) < 40\n"
+        "assert sys.gettrace() is None\n",
     }
     reach = look(workspace_runner, files, ("python3", "test.py"), ["good.py", "odd.py", "notes.txt"])
     assert set(reach.unknown_files) == {"odd.py", "notes.txt"}
     assert reach.unknown_files["odd.py"].startswith("the tests do not pass with instrumentation")
-    assert reach.run_count == 3
+    assert reach.run_count == 4  # the first one is traced
     assert reach.reaches("odd.py", 0, 5)
     assert reach.reaches("good.py", 13, 21)
     assert not reach.reaches("good.py", files["good.py"].index("return 2"), len(files["good.py"]))

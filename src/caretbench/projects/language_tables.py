@@ -83,6 +83,8 @@ class ProjectTable(LanguageTable):
     """Position among languages with equally many files."""
     mining: MiningTable
     instrumentation: InstrumentationTable
+    traced: bool = False
+    """The lines of its files are traced by its interpreter; where that fails, they are instrumented as all others."""
     commands: tuple[TestCommand, ...] = ()
 
 
@@ -98,6 +100,12 @@ def instrumentation_table(language: str) -> InstrumentationTable | None:
     """Return the instrumentation of a language; None if it has none."""
     table = project_tables().get(language)
     return table.instrumentation if table is not None else None
+
+
+def is_traced(language: str) -> bool:
+    """Return whether the lines of a language's files are traced by its interpreter."""
+    table = project_tables().get(language)
+    return table is not None and table.traced
 
 
 def language_commands(*, fallback: bool) -> tuple[TestCommand, ...]:

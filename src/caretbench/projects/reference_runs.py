@@ -15,9 +15,10 @@ from caretbench.problem import Problem, TestsCheck
 from caretbench.projects.answer_requests import check_key, check_request, file_splice
 from caretbench.projects.excluded_tests import failing_names
 from caretbench.projects.project_check import ProjectCheck, check_project, passed_test_count, passing_check
+from caretbench.projects.reach.measurement import measure_reach
+from caretbench.projects.reach.statement_reach import StatementReach
 from caretbench.projects.runner_options import with_reversed_order
 from caretbench.projects.setup.command_detection import NamedCheck
-from caretbench.projects.statement_reach import StatementReach, measure_reach
 
 _NAMED = 5
 

@@ -27,6 +27,8 @@ _TESTS: Final = f"{TOOLS_FOLDER}/tests.json"
 _EXCLUDED: Final = f"{TOOLS_FOLDER}/excluded.json"
 _PYTEST: Final = "caretbench_tests"
 _UNITTEST: Final = "sitecustomize"
+_TRACER: Final = "caretbench_trace"
+_TRACED: Final = f"{TOOLS_FOLDER}/traced-files"
 _STARTS_PYTEST = re.compile(r"(?:^|[\s/;&])(?:pytest|py\.test)(?=$|[\s;&])")
 _STARTS_UNITTEST = re.compile(r"-m\s+unittest\b")
 _STARTS_PYTHON = re.compile(r"(?:^|[\s/;&])python[\d.]*(?=\s)")
@@ -120,8 +122,19 @@ def has_selected_tests(request: WorkspaceRequest) -> bool:
 
 
 def with_reach_recording(request: WorkspaceRequest, path: str) -> WorkspaceRequest:
-    """Return a pytest request that records in the project's file ``path`` the statements that each test executes."""
+    """Return a pytest request that records in the project's file ``path`` the marks that each test executes."""
     return _with_plugin(request, {"CARETBENCH_REACH": f"{WORK}/{path}"})
+
+
+def with_line_tracing(request: WorkspaceRequest, paths: Sequence[str], log: str) -> WorkspaceRequest:
+    """Return the request that records in the project's file ``log`` the lines that Python executes of some files.
+
+    A line of the log holds the position of a file in ``paths``, and a line of it.
+    """
+    lines = (f"{WORK}/{path}" for path in (log, *paths))
+    patch = {_TRACED: "\0".join(lines).encode("utf-8", "surrogateescape"), log: b""}
+    traced = _with_tools(request, _TRACER, {"CARETBENCH_TRACE": f"{WORK}/{_TRACED}"}, patch)
+    return _with_tools(traced, _UNITTEST, {}, {})
 
 
 def with_reversed_order(request: WorkspaceRequest) -> WorkspaceRequest | None:

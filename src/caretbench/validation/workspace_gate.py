@@ -17,8 +17,9 @@ from caretbench.extraction.policies import Policy
 from caretbench.problem import Problem
 from caretbench.projects.answer_requests import file_splice, original_file, tests_check, workspace_request
 from caretbench.projects.project_check import ProjectCheck, check_project
+from caretbench.projects.reach.measurement import measure_reach
+from caretbench.projects.reach.statement_reach import StatementReach
 from caretbench.projects.span_faults import span_faults
-from caretbench.projects.statement_reach import StatementReach, measure_reach
 from caretbench.validation.duplicates import near_duplicate_spans
 from caretbench.validation.trials import (
     Trial,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 from pathlib import Path
 
@@ -30,6 +29,7 @@ from caretbench.suites.simcopilot.build_types import SimCopilotOptions
 from caretbench.suites.simcopilot.mining.tasks import TaskSampling
 from caretbench.suites.simcopilot.task_builder import TaskBuilder
 from caretbench.suites.simcopilot.task_folder import TaskFolder
+from tests.support.pytest_copy import copy_pytest
 
 PRICES = """\
 def total(orders, limit):
@@ -77,15 +77,8 @@ def project(root: Path, files: dict[str, str], *, with_pytest: bool = True) -> P
     root.mkdir()
     for path, text in files.items():
         (root / path).write_text(text)
-    for name in ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "py", "pygments") if with_pytest else ():
-        found = importlib.util.find_spec(name)
-        if found is None or found.origin is None:
-            continue
-        origin = Path(found.origin)
-        if origin.name == "__init__.py":
-            shutil.copytree(origin.parent, root / ".deps" / name, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
-        else:
-            shutil.copy(origin, root / ".deps" / origin.name)
+    if with_pytest:
+        copy_pytest(root / ".deps")
     return root
 
 
@@ -258,8 +251,9 @@ MARKS_FAIL = (
     + """
 
 def test_source():
-    import odd
+    import odd, sys
     assert len(open(odd.__file__).read()) < 60 and odd.twice(2) == 4
+    assert sys.gettrace() is None
 """
 )
 

@@ -6,7 +6,8 @@ It is added to the sandbox's copy of a project. Nothing of CaretBench can be imp
 that do not run, by id or by their name in JUnit reports; ``CARETBENCH_ORDER=reversed`` reverses the order.
 ``CARETBENCH_LOG`` is the file for the outcome of every test, in runs that do not stop at a failure; ``CARETBENCH_SLOW``
 the seconds after which a running test is named on standard error. ``CARETBENCH_REACH`` is the file for marks, one line
-of JSON for each test and one for what belongs to no single test: imported modules, shared fixtures, teardown.
+of JSON for each test and one for what belongs to no single test: imported modules, shared fixtures, teardown. A mark is
+the number of a statement in instrumented files, or of a line under the tracer (``caretbench_trace.py``).
 """
 
 from __future__ import annotations
@@ -46,7 +47,11 @@ class Watch:
 
 
 _watch = Watch()
-_settings = {name: os.environ.pop(name, "") for name in list(os.environ) if name.startswith("CARETBENCH_")}
+_settings = {
+    name: os.environ.pop(name)
+    for name in list(os.environ)
+    if name.startswith("CARETBENCH_") and name != "CARETBENCH_TRACE"  # which is for all processes
+}
 """Settings of this process alone: tests may start pytest themselves."""
 _stderr = os.dup(2)  # before pytest captures it
 
@@ -146,6 +151,9 @@ def pytest_runtest_protocol(item: Any) -> Generator[None, Any, None]:
         timer.cancel()
     _watch.take(_watch.own)
     _watch.write(item.nodeid, _watch.own)
+    tracer = sys.modules.get("caretbench_trace")
+    if tracer is not None:
+        tracer.resume()
 
 
 @pytest.hookimpl(hookwrapper=True)

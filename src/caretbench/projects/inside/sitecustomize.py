@@ -1,7 +1,8 @@
-"""Module added to the sandbox's copy of a project: exclusion, order and outcomes of its unittest tests.
+"""Module added to the sandbox's copy of a project: exclusion, order and outcomes of its unittest tests, and the tracer.
 
 Python imports it as it starts. Nothing of CaretBench can be imported here. The settings are those of the plugin for
-pytest (``caretbench_tests.py``); a name is that of a test, of a class or of a module, with dots.
+pytest (``caretbench_tests.py``), which reads them itself; a name is that of a test, of a class or of a module, with
+dots. ``CARETBENCH_TRACE`` starts the tracer (``caretbench_trace.py``), in processes of tests too.
 """
 
 from __future__ import annotations
@@ -12,8 +13,11 @@ import re
 import threading
 from typing import Any
 
-_settings = {name: os.environ.pop(name, "") for name in list(os.environ) if name.startswith("CARETBENCH_")}
+_settings = {}
 """Settings of this process alone: tests may start Python themselves."""
+if "caretbench_tests" not in os.environ.get("PYTEST_ADDOPTS", ""):
+    _names = [name for name in os.environ if name.startswith("CARETBENCH_") and name != "CARETBENCH_TRACE"]
+    _settings = {name: os.environ.pop(name) for name in _names}
 _HOLDER = re.compile(r"(?:setUp|tearDown)(?:Class|Module) \((.*)\)")
 """Description of a class or a module whose fixture failed."""
 _NOT_LOADED = "unittest.loader._FailedTest."
@@ -96,5 +100,7 @@ def _name_slow_tests(case: Any, seconds: float) -> None:
     case.run = run
 
 
+if "CARETBENCH_TRACE" in os.environ:
+    import caretbench_trace  # type: ignore[import-not-found]  # noqa: F401 - starts it; it lies beside this file
 if _settings:
     _prepare_unittest()

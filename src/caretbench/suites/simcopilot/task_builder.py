@@ -34,12 +34,13 @@ from caretbench.projects.project import (
     store_project,
 )
 from caretbench.projects.project_check import ProjectCheck, check_project
+from caretbench.projects.reach.measurement import measure_reach
+from caretbench.projects.reach.statement_reach import StatementReach
 from caretbench.projects.reference_runs import ReferenceRuns, run_checks, select_tests, without_slow_tests
 from caretbench.projects.runner_options import has_selected_tests
 from caretbench.projects.setup.command_detection import NamedCheck, project_checks
 from caretbench.projects.setup.project_setup import reaches_nothing_message, resolve_setup, run_setup, with_setup_hint
 from caretbench.projects.setup.settings import CheckSettings, ProjectSettings, read_settings
-from caretbench.projects.statement_reach import StatementReach, measure_reach
 from caretbench.suites.simcopilot.build_types import BuiltTasks, SimCopilotOptions
 from caretbench.suites.simcopilot.mining.tasks import ProjectMiner, TaskOrigin
 from caretbench.suites.simcopilot.task_folder import BuildManifest, TaskFolder, folder_lock

@@ -7,18 +7,16 @@ build file has to change. Line numbers stay the same if the language allows two 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import tree_sitter
-from pydantic import BaseModel
 
 from caretbench.errors import DataError
 from caretbench.execution.sandbox.program_sandbox import WORK
-from caretbench.execution.workspaces.workspace_runner import WorkspaceResult
 from caretbench.languages import language, node_kinds
 from caretbench.projects.language_tables import InstrumentationTable, instrumentation_table
+from caretbench.projects.reach.execution_log import EXECUTION_LOG
 from caretbench.syntax.analysis_types import Span
 from caretbench.syntax.blocks import statement_lists
 from caretbench.syntax.parser import has_error
@@ -26,11 +24,7 @@ from caretbench.syntax.preprocessing import parse_file
 from caretbench.syntax.queries import captures
 from caretbench.syntax.source import SourceFile
 
-EXECUTION_LOG = ".caretbench-marks"
-"""Path of the log file in the project."""
-
 _PLACE = f"{WORK}/{EXECUTION_LOG}"
-_LINE = re.compile(rb"^(\d+) (\d+)$", re.MULTILINE)
 _FUTURE = "future_import_statement"
 
 
@@ -42,8 +36,8 @@ class InstrumentedFile(NamedTuple):
     spans: tuple[Span, ...]
 
 
-def instrument(source: SourceFile, number: int) -> InstrumentedFile:
-    """Return a file with a recording call before every statement; ``number`` identifies it in the log.
+def recorded_statements(source: SourceFile) -> list[tree_sitter.Node]:
+    """Return the statements of a file whose execution is recorded, in text order.
 
     Raises:
         DataError: the file does not parse.
@@ -59,7 +53,20 @@ def instrument(source: SourceFile, number: int) -> InstrumentedFile:
     if has_error(tree) and not language(source.language).has_macros:  # a preprocessor has cut up some functions
         faulty = _faulty_bodies(tree.root_node, source)
         found = (node for node in found if not any(span.start <= node.start_byte < span.end for span in faulty))
-    nodes = sorted(found, key=lambda node: node.start_byte)
+    return sorted(found, key=lambda node: node.start_byte)
+
+
+def instrument(source: SourceFile, number: int) -> InstrumentedFile:
+    """Return a file with a recording call before every statement; ``number`` identifies it in the log.
+
+    Raises:
+        DataError: the file does not parse.
+        KeyError: its language has no instrumentation.
+    """
+    nodes = recorded_statements(source)
+    table = instrumentation_table(source.language)
+    if table is None:
+        raise KeyError(source.language)
     numbers = {"@file": str(number), "@size": str(len(nodes) + 1), "@place": _PLACE}
     definition = _filled(table.definition, numbers)
     parts = [definition] if nodes and table.definition_position == "head" else []
@@ -76,45 +83,6 @@ def instrument(source: SourceFile, number: int) -> InstrumentedFile:
         parts.append(f"\n{definition}\n")
     spans = tuple(Span(node.start_byte, node.end_byte) for node in nodes)
     return InstrumentedFile(number, "".join(parts).encode("utf-8", "surrogatepass"), spans)
-
-
-class ExecutedStatements(NamedTuple):
-    """Statements that a command executed, as pairs of file number and statement number.
-
-    Args:
-        executed: All executed statements.
-        by_test: For each test, in the order of execution, the statements that can be attributed to it; empty if the
-            runner does not report single tests. Statements of imports and shared fixtures belong to no test.
-    """
-
-    executed: frozenset[tuple[int, int]]
-    by_test: Mapping[str, frozenset[tuple[int, int]]]
-
-
-def executed_statements(result: WorkspaceResult) -> ExecutedStatements:
-    """Return the executed statements in the log file of a command."""
-    data = result.file(EXECUTION_LOG) or b""
-    counts = Counter((int(file), int(statement)) for file, statement in _LINE.findall(data))
-    shared = {mark for mark, count in counts.items() if count > 1}  # by several processes
-    tests: dict[str, set[tuple[int, int]]] = {}
-    for line in data.splitlines():
-        if line.startswith(b"{"):
-            found = _Line.model_validate_json(line)
-            numbers = ((file, int(bits, 16)) for file, bits in found.marks.items())
-            marks = {(file, n) for file, bits in numbers for n in range(bits.bit_length()) if bits >> n & 1}
-            if found.test is None:
-                shared |= marks
-            else:
-                tests.setdefault(found.test, set()).update(marks)
-    by_test = {name: frozenset(marks - shared) for name, marks in tests.items()}
-    return ExecutedStatements(frozenset(counts), by_test)
-
-
-class _Line(BaseModel):
-    """Log line of the pytest plugin: the statements that one test executed, as a bit set for each file."""
-
-    test: str | None
-    marks: Mapping[int, str]
 
 
 def _filled(template: str, numbers: Mapping[str, str]) -> str:

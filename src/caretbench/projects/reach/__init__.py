@@ -1,0 +1,1 @@
+"""Reach of a project's tests: the statements of its files that they execute."""
