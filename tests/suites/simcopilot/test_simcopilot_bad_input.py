@@ -125,6 +125,7 @@ def test_files_of_all_kinds_beside_each_other(engine: WorkspaceExecutor, tmp_pat
 def test_a_file_whose_reach_is_unknown_is_named_and_does_not_count(engine: WorkspaceExecutor, tmp_path: Path) -> None:
     tests = TEST.format("plain", GOOD["plain.py"][1]) + TEST.format("odd", GOOD["crlf.py"][1])
     tests += f"assert len(open('odd.py').read()) < {len(WORDS) + 99}\n"  # instrumented, it is longer
+    tests += "import sys\nassert sys.gettrace() is None\n"
     files = {"plain.py": CODE.encode(), "odd.py": WORDS.encode(), "check.py": tests.encode()}
     root = project(tmp_path / "p", files)
     built = build(engine, root, tmp_path / "tasks", "python3 check.py", files=["plain.py", "odd.py"])
