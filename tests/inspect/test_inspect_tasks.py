@@ -16,6 +16,7 @@ from caretbench.problem import Completion
 from caretbench.reports.run_summary import load_run_folder, summarise_run
 from caretbench.runs.run_folder import RunFolder
 from caretbench.suites import load_suite
+from caretbench.suites.answer_kinds import ERROR_KINDS_SCORER
 from tests.support.inspect_runs import answering, numbers, run
 
 devbench = inspect_task("devbench")
@@ -74,6 +75,9 @@ def rows_of(folder: RunFolder) -> dict[tuple[str, int], dict[str, object]]:
     for row in folder.scores():
         if row.model != "reference":
             said = rows.setdefault((row.problem_id, row.sample), {})
+            if row.scorer == ERROR_KINDS_SCORER:
+                said["error_kinds"] = [name for name, value in row.values.items() if value]
+                continue
             said |= dict(row.values) | ({"outcome": row.outcome} if row.outcome else {})
     return rows
 
@@ -83,10 +87,13 @@ def test_row_by_row_the_same_to_the_last_digit(log: EvalLog, from_log: RunFolder
     for sample in read_eval_log(log.location).samples or []:
         scored = sample.scores["caret"]
         values = {name: value for name, value in scored.value.items() if name != "verdict"}
-        theirs[str(sample.id), sample.epoch - 1] = values | {"outcome": scored.metadata["outcome"]}
+        theirs[str(sample.id), sample.epoch - 1] = values | {
+            name: scored.metadata[name] for name in ("outcome", "error_kinds")
+        }
     assert len(theirs) == 12
     assert theirs == rows_of(from_log) == rows_of(by_hand)
     assert len({row["outcome"] for row in theirs.values()}) > 2
+    assert any(row["error_kinds"] for row in theirs.values())
 
 
 def test_the_same_rates_and_means(log: EvalLog, from_log: RunFolder, by_hand: RunFolder) -> None:

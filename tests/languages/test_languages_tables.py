@@ -12,9 +12,9 @@ from caretbench.execution.scan.tamper import TamperTable
 from caretbench.execution.toolchain_tables import ToolchainTable, toolchain_tables
 from caretbench.languages import Language, language, languages, node_kinds, parsed_only_languages
 from caretbench.languages.table_reader import LanguageTable, language_file, language_folders, read_table
+from caretbench.metrics.error_kinds.outcome_kinds import ErrorTable
 from caretbench.projects.language_tables import ProjectTable, language_commands, project_tables
 from caretbench.prompts.templating import WorkedExample
-from caretbench.reports.results.error_classes import ErrorTable
 from caretbench.suites.c3bench.scale.parsing.statement_table import StatementTable
 from caretbench.syntax.names.scoping_rules import ScopingRules
 from caretbench.syntax.testing import TestConventions

@@ -156,10 +156,10 @@ def test_distances_are_cut_at_terciles_and_at_the_papers_bounds() -> None:
     assert not any("paper's bounds" in name for name in only)
 
 
-def test_what_the_parser_found_decides_the_class_of_an_error() -> None:
+def test_what_the_parser_found_decides_the_kind_of_an_error() -> None:
     [own, *_] = summarise_run(run()).errors
     counts = {name: count for part in own.parts for name, count in part.counts.items()}
-    assert counts["truncated"] == 1
+    assert counts["incomplete"] == 1
     assert "unresolved_name" not in counts
     assert "parses" not in " ".join(summarise_run(run()).columns[0].similarity_titles)
 

@@ -104,8 +104,8 @@ def test_refused_answers_are_counted_once_and_shown_with_their_reason() -> None:
     (line,) = (warning for warning in summary.warnings if "refused" in warning)
     assert line.startswith("m: 2 of 20 completions were refused, and count as failures (too ")
     assert not any("refused" in warning for warning in summarise(run).warnings)
-    classes = [part.counts for column in error_columns(build_frame(PROBLEMS, scores), TWENTY) for part in column.parts]
-    assert classes == [{"no_code": 2}] * 2  # both policies
+    kinds = [part.counts for column in error_columns(build_frame(PROBLEMS, scores), TWENTY) for part in column.parts]
+    assert kinds == [{"empty_when_due": 2}] * 2  # both policies
     lines = csv.DictReader(io.StringIO(to_csv(summary)))
     assert [row["value"] for row in lines if row["metric"] == "refused_completions"] == ["2"]
 

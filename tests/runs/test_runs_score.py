@@ -16,6 +16,7 @@ from caretbench.runs.score import ScoringStage
 from caretbench.runs.session import check_resumable
 from caretbench.runs.verdict import EXECUTION_SCORER
 from caretbench.suites import load_suite
+from caretbench.suites.answer_kinds import ERROR_KINDS_SCORER
 from tests.support.fakes import FakeExecutor
 from tests.support.make_problem import MakeProblem
 
@@ -200,12 +201,26 @@ def test_an_error_in_place_of_a_completion(
     assert row.counted is counted
 
 
-def test_without_an_executor_only_similarity_is_scored(tmp_path: Path, make_problem: MakeProblem) -> None:
+def test_without_an_executor_similarity_and_error_kinds_are_scored(tmp_path: Path, make_problem: MakeProblem) -> None:
     problem = make_problem()
     stage = scoring(tmp_path, [problem], None)
     stage.add_completions([Completion(problem_id=problem.id, model="m", text=problem.reference)])
     assert stage.run() == {}
-    assert [(row.scorer, row.values["cosine"]) for row in rows(tmp_path)] == [("similarity@1", 1.0)]
+    likeness, kinds = rows(tmp_path)
+    assert (likeness.scorer, likeness.values["cosine"]) == ("similarity@1", 1.0)
+    assert kinds.scorer == ERROR_KINDS_SCORER
+    assert set(kinds.values.values()) == {0.0}
+
+
+def test_error_kinds_are_those_of_the_inserted_text(tmp_path: Path, make_problem: MakeProblem) -> None:
+    problem = make_problem()
+    stage = scoring(tmp_path, [problem], None)
+    stage.add_completions(
+        [Completion(problem_id=problem.id, model="m", sample=n, text=t) for n, t in enumerate(["", None])]
+    )
+    stage.run()
+    kinds = [row.values for row in rows(tmp_path) if row.scorer == ERROR_KINDS_SCORER]
+    assert [{name for name, value in row.items() if value} for row in kinds] == [{"empty_when_due"}] * 2
 
 
 def test_the_text_is_cut_by_the_policy_before_it_runs(tmp_path: Path, make_problem: MakeProblem) -> None:

@@ -25,6 +25,7 @@ from caretbench.runs.judging.ratings import HumanRating, read_ratings
 from caretbench.runs.run_folder import RunFolder, current_manifest
 from caretbench.runs.verdict import REFERENCE_PASSED, decided_outcome, deciding_scores, needs_execution
 from caretbench.suites import baselines_of_run
+from caretbench.suites.answer_kinds import ERROR_KINDS_SCORER
 from caretbench.validation.validity import GATE_VERSION
 
 LABELS = ("language", "category", "mode")
@@ -38,10 +39,12 @@ FIXED_COLUMNS: Mapping[str, Any] = dict.fromkeys(
     (
         *KEY, *LABELS, "cluster", "overlap_group", "verdict", "valid", "status",
         "counted", "passed", "stage", "message", "flags", "fault", "refusal",
+        "error_kinds",
     ),
     pl.String,
 ) | {
     "sample": pl.Int64, "valid": pl.Boolean, "counted": pl.Boolean, "passed": pl.Boolean, "flags": pl.List(pl.String),
+    "error_kinds": pl.List(pl.String),
     REFERENCE_PASSED: pl.Float64,
 }  # fmt: skip
 """Columns of every table; each similarity metric of the scores adds one."""
@@ -52,6 +55,8 @@ to classify errors."""
 
 METRIC_ALIASES: Mapping[str, str] = {"line0_cosine": "cosine", "line0_exact_match": "line0_match"}
 """Metrics of the ``paper`` profile (for first lines) that share a column with those of ``default`` (for full texts)."""
+
+_KINDS = f"{ERROR_KINDS_SCORER.partition('@')[0]}@"
 
 _MESSAGE_KEYS = ("stderr", "stderr_tail", "diagnostics", "reason", "message")
 
@@ -168,7 +173,8 @@ def build_frame(
 
     Returns:
         One row per completion, policy and profile. ``passed`` is true if all checks passed, and null without a
-        verdict; ``status`` is that of the decisive check (:func:`caretbench.runs.verdict.decided_outcome`).
+        verdict; ``status`` is that of the decisive check (:func:`caretbench.runs.verdict.decided_outcome`);
+        ``error_kinds`` are the kinds by the text, null if they were not measured.
 
     Raises:
         DataError: a score names an unknown problem.
@@ -191,6 +197,9 @@ def build_frame(
         row |= _check_columns(group, executed=str(key[0]) in executed)
         row["refusal"] = _refusal(group)
         for score in group:
+            if score.scorer.startswith(_KINDS):
+                row["error_kinds"] = [name for name, value in score.values.items() if value]
+                continue
             if PARSED in score.values:
                 row["fault"] = str(score.details.get("fault") or ("" if score.values[PARSED] >= 1.0 else "syntax"))
             values = {

@@ -112,7 +112,7 @@ class Summary(ReportValue):
     best_of: tuple[BestOfThree, ...] = ()
     """Best of three steps of post-processing, of models that were scored under all three (SimCopilot)."""
     errors: tuple[ErrorColumn, ...] = ()
-    """Error classes by model; empty if they were not examined."""
+    """Error kinds by model; empty if there are none."""
     flagged: tuple[FlaggedAnswers, ...] = ()
     """Flagged passes, and the rates without them; empty if a run has no flags."""
     suite_tables: tuple[SuiteTable, ...] = ()

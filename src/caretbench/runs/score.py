@@ -234,7 +234,8 @@ class ScoringStage:
             return  # an error is no completion
         refusal = verdicts.refusal(completion.text, problem, self.policy)
         raw = [] if completion.text is None or refusal else self.suite.measure_raw(problem, completion.text)
-        for measured in (*self.suite.measure(problem, text, self.profile), *raw):
+        kinds = self.suite.measure_error_kinds(problem, text)
+        for measured in (*self.suite.measure(problem, text, self.profile), *kinds, *raw):
             details = dict(measured.details) | ({"reason": refusal} if refusal else {})
             yield self._row(completion, measured.scorer, values=measured.values, details=details)
 

@@ -19,6 +19,7 @@ from caretbench.options import Option
 from caretbench.problem import Caret, Completion, InlineSplice, Problem, Profile
 from caretbench.profiles import ProfileRules
 from caretbench.progress import Progress
+from caretbench.suites.answer_kinds import caret_place, measured_kinds
 from caretbench.suites.baselines import BASELINES, BaselineFunction
 from caretbench.suites.build_models import NO_MODELS, BuildModels
 from caretbench.suites.completion_files import read_completions
@@ -241,6 +242,14 @@ class Suite(ABC):
             return []
         faults = self.failed_predicates(problem, text or "")
         return [Measurement("predicates@1", {"passed": float(not faults)}, {"missing": "; ".join(faults)})]
+
+    def measure_error_kinds(self, problem: Problem, text: str | None) -> list[Measurement]:
+        """Return the error kinds of an inserted text, 1 or 0 for each; none of them counts as a check.
+
+        By default: those at a caret, in the whole program or file; nothing for answers to questions.
+        """
+        place = caret_place(problem)
+        return [] if place is None else [measured_kinds(text or "", problem.reference, place)]
 
     def measure_raw(self, problem: Problem, raw: str) -> list[Measurement]:
         """Return scores of a model's raw text, before truncation; none of them counts as a check.

@@ -37,6 +37,7 @@ class PreparedAnswer(NamedTuple):
     checks: tuple[float, ...]
     flags: tuple[str, ...]
     refusal: str | None = None
+    error_kinds: tuple[str, ...] = ()
 
 
 class AnswerVerdict(NamedTuple):
@@ -147,7 +148,9 @@ class InspectSuite:
             else None
         )
         found = verdicts.answer_flags(text, problem, self.profile)
-        return PreparedAnswer(text, request, similarity, tuple(checks), found, refusal)
+        measured_kinds = self.suite.measure_error_kinds(problem, text)
+        kinds = tuple(name for measured in measured_kinds for name, value in measured.values.items() if value)
+        return PreparedAnswer(text, request, similarity, tuple(checks), found, refusal, kinds)
 
     def start(self, prepared: PreparedAnswer) -> Future[ExecutionResult] | None:
         """Start the answer's program; None if there is none."""

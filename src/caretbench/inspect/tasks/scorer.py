@@ -40,7 +40,7 @@ def caret(
         policy: Truncation policy; by default the suite's own for the profile.
         profile: ``default`` or ``paper``.
         variants: A named build by language.
-        execute: Run the programs; without, only similarity is measured.
+        execute: Run the programs; without, similarity and error kinds are measured.
         workers: Programs in flight.
         use_cache: Take known verdicts from the cache.
     """
@@ -85,7 +85,7 @@ async def _score(suite: InspectSuite, state: TaskState, stamp: Mapping[str, Any]
         explanation="\n".join([verdict.outcome, *(str(text) for text in said if text)]),
         reason=None if verdict.passed is not None else verdict.outcome,
         metadata=_common(suite)
-        | {"outcome": verdict.outcome, "counted": verdict.passed is not None}
+        | {"outcome": verdict.outcome, "counted": verdict.passed is not None, "error_kinds": list(prepared.error_kinds)}
         | dict(verdict.details),
     )
 

@@ -1,36 +1,43 @@
-"""Numbers of answers by error class, for each model (like Figure 8 of SimCopilot's paper)."""
+"""Numbers of answers by error kind and by outcome, for each model (outcomes like Figure 8 of SimCopilot's paper)."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
+from pydantic import Field
 
+from caretbench.metrics.error_kinds.kind_table import NO_ERROR, OURS, error_kind_names
+from caretbench.metrics.error_kinds.outcome_kinds import AnswerEvidence, outcome_kind
 from caretbench.problem import Completion
 from caretbench.reports.estimates import ReportValue
 from caretbench.reports.frame import GROUP
-from caretbench.reports.results.error_classes import OURS, AnswerEvidence, class_of, error_classes
 
 _PARTS = ("language", "mode")
 
 
 class ErrorPart(ReportValue):
-    """Numbers of answers by error class, for one part of the problems; exceptions are counted by type."""
+    """Numbers of answers by outcome and by error kind, for one part of the problems."""
 
     labels: Mapping[str, str]
     counts: Mapping[str, int]
+    """Number of answers by outcome: each has one. Exceptions are counted by type."""
+    kinds: Mapping[str, int] = Field(default_factory=dict)
+    """Number of answers that did not pass by error kind, by outcome or text: an answer may have several."""
+    unchecked: int = 0
+    """Number of answers that no check decides; their kinds are by the text alone."""
     ours: int = 0
     """Number of answers without a verdict because of the machine; they count in no share."""
 
     @property
     def total(self) -> int:
-        """Number of answers with a verdict."""
-        return sum(self.counts.values())
+        """Number of answers with a verdict, and of unchecked ones."""
+        return sum(self.counts.values()) + self.unchecked
 
-    def by_class(self) -> Mapping[str, int]:
-        """Return the counts with all exceptions in one class."""
+    def by_outcome(self) -> Mapping[str, int]:
+        """Return the numbers by outcome with all exceptions in one."""
         folded: Counter[str] = Counter()
         for name, count in self.counts.items():
             folded[name.partition(":")[0]] += count
@@ -38,7 +45,7 @@ class ErrorPart(ReportValue):
 
 
 class ErrorColumn(ReportValue):
-    """Error classes of one model with one set of parameters, policy and profile, by language and mode."""
+    """Error kinds of one model with one set of parameters, policy and profile, by language and mode."""
 
     model: str
     parameters: str
@@ -52,28 +59,66 @@ class ErrorColumn(ReportValue):
         return tuple(str(getattr(self, name)) for name in GROUP)
 
 
-def error_columns(frame: pl.DataFrame, completions: Iterable[Completion]) -> tuple[ErrorColumn, ...]:
-    """Return the error classes of every model; completions are needed to detect blank and truncated answers."""
+class _PartCounts:
+    """Counts of one part of the problems."""
+
+    def __init__(self) -> None:
+        self.outcomes: Counter[str] = Counter()
+        self.kinds: Counter[str] = Counter()
+        self.unchecked = 0
+
+    def add(self, outcome: str | None, by_text: Iterable[str]) -> None:
+        """Count one answer; ``outcome`` is None where no check decides."""
+        found = set(by_text)
+        if outcome is None:
+            self.unchecked += 1
+        else:
+            self.outcomes[outcome] += 1
+            if outcome in (NO_ERROR, OURS):
+                return
+            found.add(outcome.partition(":")[0])
+        self.kinds.update(found)
+
+    def part(self, values: Sequence[str]) -> ErrorPart:
+        """Return the counts with the labels of the part."""
+        ours = self.outcomes.pop(OURS, 0)
+        labels = {name: value for name, value in zip(_PARTS, values, strict=True) if value}
+        order = {name: place for place, name in enumerate(error_kind_names())}
+        return ErrorPart(
+            labels=labels,
+            counts=dict(sorted(self.outcomes.items())),
+            kinds=dict(sorted(self.kinds.items(), key=lambda entry: order[entry[0]])),
+            unchecked=self.unchecked,
+            ours=ours,
+        )
+
+
+def error_columns(
+    frame: pl.DataFrame, completions: Iterable[Completion], unchecked: Collection[str] = ()
+) -> tuple[ErrorColumn, ...]:
+    """Return the error kinds of every model.
+
+    Args:
+        frame: The table of the run.
+        completions: Its completions, to detect blank and truncated answers.
+        unchecked: Ids of the problems that no check decides in this run: answers count by their text alone.
+    """
     answers = {completion.key: completion for completion in completions}
-    counts: dict[tuple[str, ...], dict[tuple[str, ...], Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
-    for row in frame.filter(pl.col("status").is_not_null()).iter_rows(named=True):
+    counts: dict[tuple[str, ...], dict[tuple[str, ...], _PartCounts]] = defaultdict(lambda: defaultdict(_PartCounts))
+    measured = pl.col("error_kinds").is_not_null() & pl.col("problem_id").is_in(list(unchecked))
+    for row in frame.filter(pl.col("status").is_not_null() | measured).iter_rows(named=True):
         group = tuple(str(row[name]) for name in GROUP)
         part = tuple(row[name] or "" for name in _PARTS)
         key = (row["problem_id"], row["model"], row["parameters"], row["sample"])
-        counts[group][part][class_of(_evidence(row, answers.get(key)))] += 1
+        outcome = None if row["status"] is None else outcome_kind(_evidence(row, answers.get(key)))
+        counts[group][part].add(outcome, row["error_kinds"] or ())
     return tuple(
         ErrorColumn(
             **dict(zip(GROUP, group, strict=True)),
-            parts=tuple(_part(values, counter) for values, counter in sorted(parts.items())),
+            parts=tuple(found.part(values) for values, found in sorted(parts.items())),
         )
         for group, parts in sorted(counts.items())
     )
-
-
-def _part(values: tuple[str, ...], counter: Counter[str]) -> ErrorPart:
-    ours = counter.pop(OURS, 0)
-    labels = {name: value for name, value in zip(_PARTS, values, strict=True) if value}
-    return ErrorPart(labels=labels, counts=dict(sorted(counter.items())), ours=ours)
 
 
 def _evidence(row: Mapping[str, Any], completion: Completion | None) -> AnswerEvidence:
@@ -93,7 +138,13 @@ def _evidence(row: Mapping[str, Any], completion: Completion | None) -> AnswerEv
     )
 
 
-def classes_present(columns: Sequence[ErrorColumn]) -> tuple[str, ...]:
-    """Return the classes that occur, in the order of the tables."""
-    present = {name for column in columns for part in column.parts for name in part.by_class()}
-    return tuple(name for name in error_classes() if name in present)
+def outcomes_present(columns: Sequence[ErrorColumn]) -> tuple[str, ...]:
+    """Return the outcomes that occur, in the order of the tables."""
+    present = {name for column in columns for part in column.parts for name in part.by_outcome()}
+    return tuple(name for name in error_kind_names() if name in present)
+
+
+def kinds_present(columns: Sequence[ErrorColumn]) -> tuple[str, ...]:
+    """Return the error kinds that occur, in the order of the tables."""
+    present = {name for column in columns for part in column.parts for name in part.kinds}
+    return tuple(name for name in error_kind_names() if name in present)

@@ -1,4 +1,4 @@
-"""Charts of answers: shares of statuses, and of error classes (like Figure 8 of SimCopilot's paper)."""
+"""Charts of answers: shares of statuses, and of outcomes by error kind (like Figure 8 of SimCopilot's paper)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from caretbench.execution.execution_types import Status
+from caretbench.metrics.error_kinds.kind_table import NO_ERROR, error_kind_title
 from caretbench.reports.charts import BAD, GOOD, OURS, Spec, field, finished_spec, name_axis, stacked_shares
-from caretbench.reports.results.error_classes import class_title
-from caretbench.reports.results.errors import ErrorColumn, classes_present
+from caretbench.reports.results.errors import ErrorColumn, outcomes_present
 from caretbench.reports.summary import Column
 from caretbench.reports.tables import display_labels
 
@@ -48,28 +48,28 @@ def status_shares(columns: Sequence[Column]) -> Spec | None:
 
 
 def error_shares(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str]) -> Spec | None:
-    """Return a chart of the shares of error classes in failed answers: a bar for each model, language and mode.
+    """Return a chart of the outcomes of failed answers: a bar for each model, language and mode.
 
     None if nothing failed.
     """
     shown = {column.key: column for column in columns if column.key in titles}
-    classes = [name for name in classes_present(tuple(shown.values())) if name != "pass"]
+    outcomes = [name for name in outcomes_present(tuple(shown.values())) if name != NO_ERROR]
     rows = []
     for key, column in shown.items():
         for part in column.parts:
-            counts = {name: count for name, count in part.by_class().items() if name != "pass"}
+            counts = {name: count for name, count in part.by_outcome().items() if name != NO_ERROR}
             failed = sum(counts.values())
             rows += [
                 {
-                    "bar": f"{titles[key]}, {display_labels(part.labels)}", "class": class_title(name), "count": count,
-                    "place": classes.index(name), "share": count / failed,
+                    "bar": f"{titles[key]}, {display_labels(part.labels)}", "outcome": error_kind_title(name),
+                    "count": count, "place": outcomes.index(name), "share": count / failed,
                 }
                 for name, count in counts.items()
                 if count
             ]  # fmt: skip
     if not rows:
         return None
-    return _stacked(rows, classes, "share of failures", "Shares of error classes in failed answers")
+    return _stacked(rows, outcomes, "share of failures", "Shares of outcomes in failed answers")
 
 
 def outcome_shares(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str]) -> Spec | None:
@@ -78,33 +78,33 @@ def outcome_shares(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ..
     None if there are no verdicts.
     """
     shown = {column.key: column for column in columns if column.key in titles}
-    classes = classes_present(tuple(shown.values()))
+    outcomes = outcomes_present(tuple(shown.values()))
     rows = []
     for key, column in shown.items():
         total = sum(part.total for part in column.parts)
-        for place, name in enumerate(classes):
-            count = sum(part.by_class().get(name, 0) for part in column.parts)
+        for place, name in enumerate(outcomes):
+            count = sum(part.by_outcome().get(name, 0) for part in column.parts)
             if count:
                 rows.append(
                     {
-                        "bar": titles[key], "class": class_title(name), "count": count, "place": place,
+                        "bar": titles[key], "outcome": error_kind_title(name), "count": count, "place": place,
                         "share": count / total,
                     }
                 )  # fmt: skip
     if not rows:
         return None
-    return _stacked(rows, classes, "share of all answers", "Shares of outcomes of all answers, by error class")
+    return _stacked(rows, outcomes, "share of all answers", "Shares of outcomes of all answers")
 
 
-def _stacked(rows: Sequence[Mapping[str, Any]], classes: Sequence[str], axis: str, description: str) -> Spec:
-    """Return stacked bars of shares, one colour for each class."""
-    names = [class_title(name) for name in classes]
+def _stacked(rows: Sequence[Mapping[str, Any]], outcomes: Sequence[str], axis: str, description: str) -> Spec:
+    """Return stacked bars of shares, one colour for each outcome."""
+    names = [error_kind_title(name) for name in outcomes]
     bad = iter(BAD * 2)
     # The legend begins at the bars: next to long names there is less room for it.
     columns = 2 if max(len(str(row["bar"])) for row in rows) > 16 else 3
-    colours = [GOOD if name == "pass" else next(bad) for name in classes]
+    colours = [GOOD if name == NO_ERROR else next(bad) for name in outcomes]
     bar = field("bar:N", title=None, axis=name_axis(320))
     legend = {"orient": "top", "title": None, "columns": columns}
-    part = field("class:N", sort=names, scale={"domain": names, "range": colours}, legend=legend)
+    part = field("outcome:N", sort=names, scale={"domain": names, "range": colours}, legend=legend)
     chart = stacked_shares(rows, bar, part, axis)
     return finished_spec(chart, {"step": 24}, description)

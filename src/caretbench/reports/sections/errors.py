@@ -1,4 +1,4 @@
-"""Section of error classes."""
+"""Section of error kinds: how answers went wrong."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from caretbench.problem import Question
+from caretbench.metrics.error_kinds.kind_table import EXCEPTION, NO_ERROR, OURS, error_kind_title
+from caretbench.problem import Problem, Question
 from caretbench.reports.report_source import ReportSource
-from caretbench.reports.results.error_classes import EXCEPTION, OURS, class_title
-from caretbench.reports.results.errors import ErrorColumn, classes_present, error_columns
+from caretbench.reports.results.errors import ErrorColumn, ErrorPart, error_columns, kinds_present
 from caretbench.reports.section import Chart, ColumnGroup, Section
 from caretbench.reports.summary import Column
 from caretbench.reports.tables import (
@@ -21,24 +21,26 @@ from caretbench.reports.tables import (
     share_field,
     table_of,
 )
+from caretbench.runs.verdict import needs_execution
 
 MAX_EXCEPTION_TYPES = 8
 """Maximum number of exception types with a column; all other types share one."""
 
 
 class ErrorsSection(Section):
-    """Section of error classes by model, language and mode; only for programs, not for answers to questions."""
+    """Section of error kinds by model, language and mode; only for programs, not for answers to questions."""
 
     def compute(self, source: ReportSource) -> Mapping[str, Any]:
-        """Return the error classes by model, if the run has completions and problems that are programs."""
+        """Return the error kinds by model, if the run has completions and problems that are programs."""
         run = source.run
-        programs = any(not isinstance(problem.shown, Question) for problem in run.problems)
-        if not programs or not run.completions:
+        if not run.completions or not any(map(_has_kinds, run.problems)):
             return {}
-        return {"errors": error_columns(run.frame, run.completions)}
+        executed = bool(run.manifest.get("executed", True))
+        unchecked = {one.id for one in run.problems if not (executed and needs_execution(one)) and _has_kinds(one)}
+        return {"errors": error_columns(run.frame, run.completions, unchecked)}
 
     def group_tables(self, group: ColumnGroup) -> Iterable[ReportTable]:
-        """Return shares of the classes, and types of exceptions."""
+        """Return shares of the error kinds, and types of exceptions."""
         return error_tables(group.summary.errors, error_titles(group.columns))
 
     def group_charts(self, group: ColumnGroup) -> Iterable[Chart]:
@@ -48,7 +50,7 @@ class ErrorsSection(Section):
         errors, titles = group.summary.errors, error_titles(group.columns)
         outcomes = answer_charts.outcome_shares(errors, titles)
         yield Chart("outcomes", "Outcomes of all answers", outcomes)
-        yield Chart("errors", "Failures by error class", answer_charts.error_shares(errors, titles))
+        yield Chart("errors", "Failures by outcome", answer_charts.error_shares(errors, titles))
 
 
 def error_titles(columns: Sequence[Column]) -> Mapping[tuple[str, ...], str]:
@@ -58,26 +60,44 @@ def error_titles(columns: Sequence[Column]) -> Mapping[tuple[str, ...], str]:
 
 
 def error_tables(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str]) -> tuple[ReportTable, ...]:
-    """Return shares of the classes by model, language and mode, then types of exceptions, of columns with a title."""
+    """Return shares of the kinds by model, language and mode, then types of exceptions, of columns with a title."""
     shown = [column for column in columns if column.key in titles]
-    classes = classes_present(shown)
-    if not classes:
+    parts = [(titles[column.key], part) for column in shown for part in column.parts]
+    if not any(part.total for _, part in parts):
         return ()
-    heads = ("Model", "Part", "Answers", *(class_title(name) for name in classes), class_title(OURS))
+    kinds = kinds_present(shown)
+    heads = (
+        "Model",
+        "Part",
+        "Answers",
+        error_kind_title(NO_ERROR),
+        *map(error_kind_title, kinds),
+        error_kind_title(OURS),
+    )
     rows: list[FieldValues] = [
         (
-            titles[column.key],
+            title,
             display_labels(part.labels),
             part.total,
-            *(_share(part.by_class().get(name, 0), part.total) for name in classes),
+            _share(part.counts.get(NO_ERROR, 0), part.total) if part.counts else None,
+            *(_share(part.kinds.get(name, 0), part.total) for name in kinds),
             part.ours,
         )
-        for column in shown
-        for part in column.parts
+        for title, part in parts
     ]
-    caption = "Shares of the answers with a verdict. Failures of the infrastructure are not counted."
-    ended = table_of("Outcomes by error class", heads, rows, caption)
-    return tuple(existing_tables([ended, _exceptions(shown, titles)]))
+    wrong = table_of("How answers went wrong", heads, rows, _caption([part for _, part in parts]))
+    return tuple(existing_tables([wrong, _exceptions(shown, titles)]))
+
+
+def _caption(parts: Iterable[ErrorPart]) -> str:
+    text = "Shares of the answers. One that did not pass may have several kinds, by its text and by its outcome. "
+    if any(part.unchecked for part in parts):
+        text += "Where no check decides, kinds are by the text alone, next to the reference. "
+    return f"{text}Failures of the infrastructure are not counted."
+
+
+def _has_kinds(problem: Problem) -> bool:
+    return not isinstance(problem.shown, Question)
 
 
 def _exceptions(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str]) -> ReportTable | None:

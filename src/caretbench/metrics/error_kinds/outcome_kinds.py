@@ -1,30 +1,20 @@
-"""Classification of failed answers into fourteen error classes, the same in every language.
+"""Error kind of an answer by its outcome, the same in every language.
 
 The outcome decides first, then the compiler's message, the type of the exception, and the parser. Rules are in
-``error_classes.toml``, patterns in ``errors.toml`` of a language's folder. ``harness_error`` is a fault of the machine
-and counts in no denominator.
+``error_kinds.toml``, patterns in ``errors.toml`` of a language's folder.
 """
 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from caretbench.languages.table_reader import LanguageTable, read_table
+from caretbench.metrics.error_kinds.kind_table import EXCEPTION, NO_ERROR, OURS, error_kind_table
 
-EXCEPTION = "runtime_exception"
-OURS = "harness_error"
-_PARSED_FIRST = frozenset({"syntax", "indentation"})
-
-
-class _Entry(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+_PARSED_FIRST = frozenset({"syntax", "wrong_indentation", "incomplete"})
 
 
 class RuntimeErrors(LanguageTable):
@@ -35,31 +25,18 @@ class RuntimeErrors(LanguageTable):
 
 
 class ErrorTable(LanguageTable):
-    """Errors of one language: patterns of its compiler by class, and its runtime's exception messages."""
+    """Errors of one language: patterns of its compiler by error kind, and its runtime's exception messages."""
 
     compiler: Mapping[str, tuple[str, ...]] = {}
     runtime: RuntimeErrors | None = None
 
 
-class _Meaning(_Entry):
-    kind: str = Field(alias="class")
-    types: tuple[str, ...]
-    when: str = ""
-
-
-class _Rules(_Entry):
-    order: tuple[str, ...]
-    titles: Mapping[str, str]
-    outcomes: Mapping[str, str]
-    exceptions: tuple[_Meaning, ...]
-
-
 class AnswerEvidence(NamedTuple):
-    """Evidence for the error class of an executed answer; ``text`` and ``parses`` are None if not examined.
+    """Evidence for the error kind of an executed answer; ``text`` and ``parses`` are None if not examined.
 
     ``outcome`` is a status of execution, or the reason for which there is no verdict; ``diagnostics`` is the text of
-    the compiler or type checker, ``output`` standard error or messages of failed tests; ``fault`` is the class of the
-    parse error.
+    the compiler or type checker, ``output`` standard error or messages of failed tests; ``fault`` is the kind of
+    the parse error.
     """
 
     language: str
@@ -73,40 +50,23 @@ class AnswerEvidence(NamedTuple):
 
 
 @cache
-def _rules() -> _Rules:
-    text = resources.files("caretbench.reports.results").joinpath("error_classes.toml").read_text("utf-8")
-    return _Rules.model_validate(tomllib.loads(text))
-
-
-@cache
 def _errors(language: str) -> ErrorTable:
     return read_table(language, "errors", ErrorTable) or ErrorTable()
 
 
-def error_classes() -> tuple[str, ...]:
-    """Return all error classes, in the order of the tables."""
-    return _rules().order
-
-
-def class_title(name: str) -> str:
-    """Return the title of an error class; the type of an exception is kept."""
-    kind, _, detail = name.partition(":")
-    title = _rules().titles[kind]
-    return f"{title}: {detail.replace('_', ' ')}" if detail else title
-
-
-def class_of(evidence: AnswerEvidence) -> str:
-    """Return the error class of an answer: a name of :func:`error_classes`, or ``runtime_exception:TYPE``."""
-    known = _rules().outcomes.get(evidence.outcome)
-    if known in ("pass", OURS):
+def outcome_kind(evidence: AnswerEvidence) -> str:
+    """Return the error kind of an outcome: ``pass``, a name of the table, or ``runtime_exception:TYPE``."""
+    table = error_kind_table()
+    known = table.outcomes.get(evidence.outcome)
+    if known in (NO_ERROR, OURS):
         return known
     if evidence.text is not None and not evidence.text.strip():
-        return "no_code"
+        return "empty_when_due"
     found = known or _of_messages(evidence)
     if evidence.parses is False and known is None and (evidence.fault or found not in _PARSED_FIRST):
-        found = evidence.fault or "syntax"
+        found = table.faults.get(evidence.fault, "syntax")
     if evidence.finish_reason == "length" and found in _PARSED_FIRST:
-        return "truncated"
+        return "incomplete"
     return found
 
 
@@ -124,7 +84,7 @@ def _of_messages(evidence: AnswerEvidence) -> str:
 
 
 def _of_compiler(language: str, diagnostics: str) -> str | None:
-    """Return the class of the first error in a compiler's output; None if no pattern matches."""
+    """Return the kind of the first error in a compiler's output; None if no pattern matches."""
     best: tuple[int, int] | None = None
     found = None
     for place, (name, pattern) in enumerate(_compiler_patterns(language)):
@@ -146,7 +106,7 @@ def _of_exception(language: str, output: str) -> str | None:
     hit = hits[-1] if runtime.last else hits[0]
     kind = next(group for group in hit.groups() if group)
     short = re.split(r"[.:]+", kind)[-1]
-    for meaning in _rules().exceptions:
+    for meaning in error_kind_table().exceptions:
         if short in meaning.types and re.search(meaning.when, hit[0]):
             return meaning.kind
     return f"{EXCEPTION}:{short}"

@@ -1,0 +1,56 @@
+"""Table of all error kinds: names in order, titles, and rules for outcomes (``error_kinds.toml``)."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+
+from pydantic import BaseModel, ConfigDict
+
+NO_ERROR = "pass"
+EXCEPTION = "runtime_exception"
+OURS = "harness_error"
+"""A fault of the machine: no error kind of an answer, and in no denominator."""
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ExceptionMeaning(_Entry):
+    """Error kind of some types of exceptions; ``when`` must be found on the line that names the type."""
+
+    kind: str
+    types: tuple[str, ...]
+    when: str = ""
+
+
+class ErrorKindTable(_Entry):
+    """Content of ``error_kinds.toml``."""
+
+    order: tuple[str, ...]
+    titles: Mapping[str, str]
+    faults: Mapping[str, str]
+    outcomes: Mapping[str, str]
+    exceptions: tuple[ExceptionMeaning, ...]
+
+
+@cache
+def error_kind_table() -> ErrorKindTable:
+    """Return the table of all error kinds."""
+    text = resources.files(__package__).joinpath("error_kinds.toml").read_text("utf-8")
+    return ErrorKindTable.model_validate(tomllib.loads(text))
+
+
+def error_kind_names() -> tuple[str, ...]:
+    """Return all error kinds in the order of the tables, ``pass`` first."""
+    return error_kind_table().order
+
+
+def error_kind_title(name: str) -> str:
+    """Return the title of an error kind; the type of an exception is kept."""
+    kind, _, detail = name.partition(":")
+    title = error_kind_table().titles[kind]
+    return f"{title}: {detail.replace('_', ' ')}" if detail else title
