@@ -99,7 +99,7 @@ def test_a_second_writer_is_refused(tmp_path: Path) -> None:
         ("{", "not JSON"),
         ("[1]", "expected a JSON object"),
         ('{"problem_id": "p"}', "model"),
-        ("\xff", "not JSON"),
+        ("\xff", "not JSON .*; save the file as UTF-8"),
         ('{"a": ' * 100_000, "not JSON"),
         ("9" * 5000, "not JSON"),
     ],

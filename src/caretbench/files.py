@@ -124,7 +124,10 @@ def read_lines(
                 except (ValueError, RecursionError) as error:  # no JSON, too deep, too long a number
                     if allow_partial_last_line and not raw.endswith(b"\n"):
                         return
-                    raise DataError(f"{path}:{number}: not JSON ({error}); repair or remove this line") from None
+                    remedy = (
+                        "save the file as UTF-8" if isinstance(error, UnicodeError) else "repair or remove this line"
+                    )
+                    raise DataError(f"{path}:{number}: not JSON ({error}); {remedy}") from None
                 if not isinstance(value, dict):
                     raise DataError(f"{path}:{number}: expected a JSON object, found {type(value).__name__}")
                 yield number, converted(value) if _SURROGATE.search(raw) else value

@@ -75,6 +75,16 @@ def test_a_foreseeable_mistake_is_one_line(arguments: tuple[str, ...], complaint
     assert len(done.stderr.strip().splitlines()) == 1
 
 
+def test_a_report_of_problems_names_the_command_that_runs_them(tmp_path: Path) -> None:
+    folder = tmp_path / "my tasks"
+    folder.mkdir()
+    (folder / "manifest.json").write_text('{"schema_version": 1, "suite": "simcopilot"}')
+    (folder / "problems.jsonl").write_text("")
+    done = caretbench("report", str(folder))
+    assert done.returncode == 2
+    assert f"run them first: caretbench run SUITE --data '{folder}' -m MODEL" in done.stderr
+
+
 def test_a_process_ends_with_the_same_line_and_status() -> None:
     done = in_own_process("list", "nonsense")
     assert (done.returncode, done.stdout) == (2, "")

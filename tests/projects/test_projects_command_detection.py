@@ -101,10 +101,16 @@ def test_every_row_of_the_table_is_told_by_some_files() -> None:
 def test_a_tool_that_is_not_here_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command_detection, "is_installed", lambda tool: tool != "mvn")
     project = snapshot(tmp_path, {"pom.xml": "", "A.java": ""})
-    with pytest.raises(DataError, match=r"Maven, offline would be the command, but mvn is not installed"):
+    with pytest.raises(DataError, match=r"Maven, offline would be .* mvn is not installed: apt-get install maven"):
         project_checks(project, ["java"])
     with pytest.raises(DataError, match=r"no tests found \(no file in its root belongs to .*give a test command"):
         project_checks(project, ["python"])
+
+
+def test_a_dotnet_without_msbuild_is_named_with_its_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command_detection, "is_installed", lambda tool: tool != "MSBuild")
+    with pytest.raises(DataError, match=r"MSBuild is not installed: install a whole \.NET SDK .*DOTNET_ROOT"):
+        project_checks(snapshot(tmp_path, {"a.sln": "", "A.cs": ""}), ["csharp"])
 
 
 def test_the_users_word_goes_before_the_projects_and_that_before_what_files_tell(tmp_path: Path) -> None:

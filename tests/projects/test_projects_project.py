@@ -66,6 +66,29 @@ def test_histories_environments_and_what_builds_leave_are_not_taken(project: Pat
     assert taken(project, tmp_path / "store", "notes").files == {"a.py"}
 
 
+def test_tasks_and_runs_inside_the_project_are_no_part_of_it(project: Path, tmp_path: Path) -> None:
+    before = taken(project, tmp_path / "store").snapshot.id
+    manifest = '{"schema_version": 1}'
+    for path, text in {
+        "tasks/manifest.json": manifest, "tasks/candidates.jsonl": "", "tasks/snapshots/ab/a.py": CODE,
+        "deep/begun/.steps.jsonl": "", "deep/begun/snapshots/ab/a.py": CODE,
+        "runs/one/manifest.json": manifest, "runs/one/scores.jsonl": "", "new/x.py": CODE,
+    }.items():  # fmt: skip
+        (project / path).parent.mkdir(parents=True, exist_ok=True)
+        (project / path).write_text(text)
+    found = store_project(project, SnapshotStore(tmp_path / "store"), output=project / "new")
+    assert found.files == {"a.py"}
+    assert found.excluded.keys() == {"tasks", "deep", "runs", "new"}
+    assert found.snapshot.id == before
+
+
+def test_a_users_own_manifest_makes_no_folder_an_output(project: Path, tmp_path: Path) -> None:
+    (project / "data").mkdir()
+    (project / "data" / "manifest.json").write_text("{}")
+    (project / "data" / "candidates.jsonl").write_text("")
+    assert taken(project, tmp_path / "store").files == {"a.py", "data/manifest.json", "data/candidates.jsonl"}
+
+
 def test_a_module_that_is_called_build_is_taken(project: Path, tmp_path: Path) -> None:
     for path in ("build/pom.xml", "dist/x.js"):
         (project / path).parent.mkdir()

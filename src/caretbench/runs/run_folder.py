@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -173,6 +174,11 @@ class RunFolder:
         try:
             return Manifest.model_validate_json(self.manifest_path.read_bytes())
         except ValidationError as error:
+            if self.problems_path.exists() and not self.completions_path.exists() and not self.scores_path.exists():
+                raise DataError(
+                    f"{self.path}: not a run's folder, but problems; run them first: caretbench run SUITE "
+                    f"--data {shlex.quote(str(self.path))} -m MODEL"
+                ) from None
             raise DataError(f"{self.manifest_path}: {describe_validation_error(error)}") from None
 
     def write_manifest(self, manifest: Manifest) -> None:

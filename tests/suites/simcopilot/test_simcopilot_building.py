@@ -69,6 +69,21 @@ def test_a_project_becomes_tasks_and_does_not_change(engine: WorkspaceExecutor, 
         built(engine, root, tmp_path / "tasks", SimCopilotOptions(sampling=TaskSampling(limit=4, seed=1)))
 
 
+def test_a_build_into_the_project_itself_is_resumed(
+    engine: WorkspaceExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = written(tmp_path / "shop", FILES)
+    monkeypatch.chdir(root)
+    first = built(engine, Path(), Path("my tasks"), decide=False)
+    again = built(engine, Path(), Path("my tasks"), decide=False)
+    assert first.candidates
+    assert again.manifest == first.manifest
+    beside = built(engine, root, tmp_path / "tasks", decide=False)
+    assert beside.manifest.snapshot == first.manifest.snapshot
+    told = build_result(first, Path("my tasks"), 1.0, candidates_only=False).lines[-1]
+    assert "--data 'my tasks' -m" in told
+
+
 def test_the_order_in_which_files_lie_on_the_disk_is_nothing(engine: WorkspaceExecutor, tmp_path: Path) -> None:
     files = {**FILES, "a_shop.py": SHOP.replace("total", "sum_of"), "z.py": "from shop import total\n"}
     one = written(tmp_path / "1" / "p", files)

@@ -127,7 +127,7 @@ def detect_command(snapshot: Snapshot, languages: Collection[str]) -> tuple[Chec
             continue
         missing = [tool for tool in row.required_tools if not is_installed(tool)]
         if missing:
-            lacking = lacking or f"{row.name} would be the command, but {', '.join(missing)} is not installed"
+            lacking = lacking or f"{row.name} would be the command, but {_not_installed(row, missing)}"
             continue
         script = test_script(snapshot) if row.package_script else None
         if script is not None:
@@ -149,6 +149,12 @@ def detect_command(snapshot: Snapshot, languages: Collection[str]) -> tuple[Chec
             minimum_tests=row.minimum_tests,
         ), lacking
     return None, lacking
+
+
+def _not_installed(row: TestCommand, tools: Sequence[str]) -> str:
+    packages = dict.fromkeys(_table()["packages"].get(tool, tool) for tool in tools)
+    remedy = row.hints.get("not_installed") or f"apt-get install {' '.join(packages)}"
+    return f"{', '.join(tools)} is not installed: {remedy}"
 
 
 def _fits(snapshot: Snapshot, row: TestCommand) -> bool:

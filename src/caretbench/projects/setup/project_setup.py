@@ -30,6 +30,7 @@ from caretbench.projects.runner_options import runs_pytest
 from caretbench.projects.setup import cmake_project, java_packages, missing_packages, npm_packages, python_packages
 from caretbench.projects.setup.command_detection import NamedCheck, detect_command
 from caretbench.projects.setup.debian_packages import cpp_packages_message
+from caretbench.projects.setup.offered_tests import offered_tests
 from caretbench.projects.setup.settings import CheckSettings
 
 AUTO: Final = "auto"
@@ -45,6 +46,8 @@ _LACKS = re.compile(
 _ABSENT_PACKAGES = re.compile(r"missing_dependency: ([\w., -]+?) (?:is|are) not installed")
 _JAVA_PACKAGE = re.compile(r"[a-z_]\w*(?:\.\w+)+")
 _NO_TESTS = re.compile(r"\bno_tests: |\bno tests found\b")
+_NO_TESTS_FOUND = "no tests found ("
+"""Beginning of the message that no known test command fits the project."""
 _NO_FILE = re.compile(r"\bENOENT\b|No such file or directory|FileNotFoundError")
 _RUNNER = re.compile(r"No module named '?(pytest)\b")
 """Missing test runner that has its own bundle."""
@@ -116,6 +119,8 @@ def _offers(message: str, snapshot: Snapshot, languages: Collection[str]) -> lis
         )
     if "cpp" in languages and _NO_TESTS.search(message):
         found.append(cmake_project.offered_tests(snapshot))
+    if _NO_TESTS_FOUND in message:
+        found.append(offered_tests(snapshot, languages))
     if "cpp" in languages:
         found.append(cpp_packages_message(message))
     if "java" in languages:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -107,7 +108,7 @@ def build_result(built: BuiltTasks, output: Path, wall_s: float, *, candidates_o
     if candidates_only:
         last = f"\n{output}: {len(built.candidates)} candidates; the same command without --candidates-only decides"
     else:
-        last = f"\n{output}: {built.task_count} tasks; caretbench run simcopilot --data {output} -m …"
+        last = f"\n{output}: {built.task_count} tasks; caretbench run simcopilot --data {shlex.quote(str(output))} -m …"
     return BuildResult(
         lines=(*_lines(built, wall_s), last),
         numbers=_numbers(built, wall_s),

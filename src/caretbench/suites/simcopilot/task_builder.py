@@ -89,7 +89,7 @@ class TaskBuilder:
                 else.
         """
         settings = self._settings(root)
-        project = store_project(root, self.store, settings.ignore)
+        project = store_project(root, self.store, settings.ignore, output=folder.path)
         with folder_lock(folder.path):
             self._steps = BuildSteps(folder.steps_path)
             stored_options = _stored(options, settings, project.snapshot.id)

@@ -26,6 +26,7 @@ from pydantic import Field, JsonValue, ValidationError
 
 from caretbench.files import DataError, describe_validation_error, read_rows, write_atomically, write_rows
 from caretbench.problem import SCHEMA_VERSION, FileSplice, Problem, Provenance, Row
+from caretbench.projects.project import STEPS_FILE
 from caretbench.validation.validity import Validity
 
 
@@ -77,7 +78,7 @@ class TaskFolder:
         self.candidates_path = path / "candidates.jsonl"
         self.validity_path = path / "validity.jsonl"
         self.problems_path = path / "problems.jsonl"
-        self.steps_path = path / ".steps.jsonl"
+        self.steps_path = path / STEPS_FILE
         """Results of an unfinished build's steps; hidden, and removed at its end."""
 
     def snapshot_path(self, identity: str) -> Path:

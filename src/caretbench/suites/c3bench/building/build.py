@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -218,7 +219,7 @@ def _reject_counts(rejects: Iterable[Reject]) -> dict[str, int]:
 def build_result(manifest: C3Manifest, output: Path) -> BuildResult:
     """Return the result of a build for the command line."""
     made = sum(manifest.problems.values())
-    lines = [f"{output}: {made} problems; use it with: caretbench run c3bench --data {output}"]
+    lines = [f"{output}: {made} problems; use it with: caretbench run c3bench --data {shlex.quote(str(output))}"]
     lines += [f"  {count:6d}  {name}" for name, count in manifest.problems.items()]
     lines += ["Yield:", *(f"  {count:6d}  {name}" for name, count in manifest.yields.items())]
     if manifest.variants:

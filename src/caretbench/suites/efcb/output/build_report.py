@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -87,7 +88,7 @@ def _exceeded(built: BuiltProblems) -> Iterator[str]:
 
 def _final_line(built: BuiltProblems, output: Path) -> str:
     if built.usable:
-        return f"\n{output}: {len(built.problems)} problems; caretbench run efcb --data {output} -m …"
+        return f"\n{output}: {len(built.problems)} problems; caretbench run efcb --data {shlex.quote(str(output))} -m …"
     if not built.filter_result.pulls:
         return f"\n{output}: no problems: no change passes every filter"
     if not built.problems:
