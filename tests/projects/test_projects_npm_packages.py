@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.execution.execution_types import CapturedOutput, Status
+from caretbench.execution.execution_types import CapturedOutput, ResultFile, Status
 from caretbench.execution.workspaces.workspace_runner import WorkspaceResult
 from caretbench.projects.project import StoredProject
-from caretbench.projects.setup.npm_packages import install_command, npm_failure
+from caretbench.projects.setup.npm_packages import install_command, npm_failure, smaller_install_command
 from caretbench.projects.setup.project_setup import run_setup
 from tests.support.project_files import snapshot
 
@@ -93,3 +93,39 @@ def test_versions_of_other_package_managers_are_translated(tmp_path: Path) -> No
     gone = {"dependencies[left]", "devDependencies[@a/eslint-config]", "devDependencies[@a/tsconfig]"}
     assert set(words[words.index("delete") + 1 : words.index("set") - 3]) == gone
     assert "plain" not in command
+
+
+def test_a_smaller_setup_keeps_what_scripts_sources_and_compilers_name(tmp_path: Path) -> None:
+    dev = dict.fromkeys(("uvu", "ts-node", "parcel", "pako", "@types/node", "typescript", "@scope/helper", "rc"), "*")
+    manifest = {
+        "dependencies": {"left": "1"},
+        "devDependencies": dev,
+        "scripts": {"test": "uvu -r ts-node/register test", "build": "parcel build demo/index.html"},
+    }
+    files = {
+        "package.json": json.dumps(manifest),
+        "test/a.ts": "import { inflate } from 'pako';\nimport '@scope/helper/setup';\n",
+        ".mocharc.json": '{"require": "rc/register"}',
+        "node_modules/x/index.js": "require('parcel')",
+    }
+    command = smaller_install_command(snapshot(tmp_path / "a", files))
+    assert command is not None
+    assert "npm pkg delete 'devDependencies[parcel]' && npm install" in command
+    named = {**files, "scripts/build.js": "require('parcel')"}
+    assert smaller_install_command(snapshot(tmp_path / "b", named)) is None
+
+
+def test_a_setup_that_is_too_large_names_a_smaller_one(tmp_path: Path) -> None:
+    project = snapshot(tmp_path, package({"kept": "^2"}, {"parcel": "^2"}))
+
+    class Engine:
+        def submit(self, _requests: object) -> list[WorkspaceResult]:
+            part = ResultFile(pattern="part", path="part", problem="it is larger than 4194304 bytes")
+            return [WorkspaceResult(id="setup", status=Status.PASSED, files=(part,))]
+
+    for command, told in (
+        ("npm install", r"packed; without .* --setup '.*devDependencies\[parcel\].*'; else build a bundle"),
+        ("pip install x", r"packed; build a bundle instead, or name a --setup that installs less \("),
+    ):
+        with pytest.raises(DataError, match=told):
+            run_setup(Engine(), StoredProject(project, frozenset()), command)  # type: ignore[arg-type]

@@ -30,8 +30,13 @@ def test_folders_with_tests_of_their_own_are_offered(tmp_path: Path) -> None:
 
 def test_scripts_that_test_are_offered_as_a_command(tmp_path: Path) -> None:
     names = ("tests/unittest.sh", "run-tests.sh", "attest.sh", "third_party/x/test.sh", "tests/cases/latest.sh")
-    found = offered_tests(snapshot(tmp_path, dict.fromkeys((*names, "a.cpp"), "")), ["cpp"])
-    assert found == "scripts that may test it: run-tests.sh, tests/unittest.sh: --test-command 'bash run-tests.sh'"
+    with_arguments = {"tests/runtest.sh": '"$2" | diff "${1}" -\n'}
+    with_defaults = {"tests/test.sh": 'exec make "${1:-check}" "\\$2"\n'}
+    files = {**dict.fromkeys((*names, "a.cpp"), ""), **with_arguments, **with_defaults}
+    found = offered_tests(snapshot(tmp_path, files), ["cpp"])
+    listed, _, command = found.partition(": --test-command ")
+    assert listed == "scripts that may test it: run-tests.sh, tests/test.sh, tests/unittest.sh"
+    assert command == "'bash run-tests.sh'"
 
 
 def test_the_offered_script_runs_in_its_folder(tmp_path: Path) -> None:

@@ -96,22 +96,26 @@ def _unfit(root: Path, patterns: tuple[str, ...], output: Path | None) -> Iterat
         prefix = "" if above == "." else f"{above}/"
         folders[:] = [name for name in folders if not _matches(prefix + name, name, patterns)]
         places = ((name, Path(folder) / name) for name in folders)
-        own = [name for name, place in places if os.path.realpath(place) == written or _is_output(place)]
-        yield from ((prefix + name, "tasks or a run of CaretBench") for name in own)
+        own = {name for name, place in places if os.path.realpath(place) == written or _is_output(place)}
+        yield from ((prefix + name, "tasks or a run of CaretBench") for name in sorted(own))
         folders[:] = [name for name in folders if name not in own]
         for name in (*folders, *files):
-            if _matches(prefix + name, name, patterns):
-                continue
-            place = Path(folder) / name
-            mode = place.lstat().st_mode
-            if stat.S_ISLNK(mode):
-                target = os.path.realpath(place)
-                if place.readlink().is_absolute() or not (target == real or target.startswith(real + "/")):
-                    yield prefix + name, "a link that leads out of the project"
-            elif not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-                yield prefix + name, "neither file, link nor folder"
-            elif not _is_utf8(name):
-                yield prefix + name, "its name is not UTF-8"
+            reason = None if _matches(prefix + name, name, patterns) else _fault(Path(folder) / name, real)
+            if reason is not None:
+                yield prefix + name, reason
+
+
+def _fault(place: Path, root: str) -> str | None:
+    """Return the reason why no snapshot of a project can contain a path; None if one can."""
+    mode = place.lstat().st_mode
+    if stat.S_ISLNK(mode):
+        target = os.path.realpath(place)
+        if place.readlink().is_absolute() or not (target == root or target.startswith(root + "/")):
+            return "a link that leads out of the project"
+        return None
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        return "neither file, link nor folder"
+    return None if _is_utf8(place.name) else "its name is not UTF-8"
 
 
 def _is_output(folder: Path) -> bool:

@@ -80,8 +80,10 @@ def test_a_build_into_the_project_itself_is_resumed(
     assert again.manifest == first.manifest
     beside = built(engine, root, tmp_path / "tasks", decide=False)
     assert beside.manifest.snapshot == first.manifest.snapshot
-    told = build_result(first, Path("my tasks"), 1.0, candidates_only=False).lines[-1]
-    assert "--data 'my tasks' -m" in told
+    none = build_result(first, Path("my tasks"), 1.0, candidates_only=False).lines[-1]
+    assert "0 tasks: no candidate passed the gate; --max-candidates N draws more" in none
+    some = build_result(first._replace(task_count=2), Path("my tasks"), 1.0, candidates_only=False).lines[-1]
+    assert "2 tasks; caretbench run simcopilot --data 'my tasks' -m" in some
 
 
 def test_the_order_in_which_files_lie_on_the_disk_is_nothing(engine: WorkspaceExecutor, tmp_path: Path) -> None:

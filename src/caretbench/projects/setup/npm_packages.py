@@ -5,10 +5,18 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Collection, Mapping
+from pathlib import PurePosixPath
 from typing import Final
 
 from caretbench.execution.workspaces.snapshot_store import Snapshot
-from caretbench.projects.setup.package_scripts import DEPENDENCY_FIELDS, PACKAGE_JSON, listed_texts, read_package_json
+from caretbench.projects.rules import project_rules
+from caretbench.projects.setup.package_scripts import (
+    DEPENDENCY_FIELDS,
+    PACKAGE_JSON,
+    listed_texts,
+    read_package_json,
+    test_script,
+)
 from caretbench.projects.setup.script_runners import script_rules
 
 _FETCH: Final = "npm install --no-save --ignore-scripts --no-audit --no-fund --legacy-peer-deps"
@@ -26,6 +34,9 @@ _MISSING: Final = re.compile(
 )
 _REPOSITORY: Final = re.compile(r"\bls-remote \S*?[:/]([\w.-]+/[\w.-]+?)(?:\.git)?$")
 _MOST_LINES: Final = 3
+_PACKAGE_WORD: Final = re.compile(r"(?:@[\w.-]+/)?[\w.-]*\w")
+_OF_COMPILERS: Final = re.compile(r"typescript|tslib|@types/.*|@babel/.*|core-js")
+_SOURCES: Final = frozenset({".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx"})
 
 
 def install_command(snapshot: Snapshot, excluded: Collection[str] = ()) -> str | None:
@@ -52,6 +63,36 @@ def install_command(snapshot: Snapshot, excluded: Collection[str] = ()) -> str |
     if not steps:
         return _FETCH
     return " && ".join([f"cp {PACKAGE_JSON} /tmp/", *steps, _FETCH, f"cp /tmp/{PACKAGE_JSON} ."])
+
+
+def smaller_install_command(snapshot: Snapshot) -> str | None:
+    """Return the command without development packages that neither tests nor sources name; None if all are named.
+
+    Packages of TypeScript and Babel are kept: compilers find them without a name.
+    """
+    script = test_script(snapshot)
+    texts = [script.line] if script is not None else []
+    texts += [
+        snapshot.read(path).decode("utf-8", "replace") for path in snapshot.entries if _names_packages(path, snapshot)
+    ]
+    words = {word for text in texts for word in _PACKAGE_WORD.findall(text)}
+    unnamed = [
+        name
+        for field, name, version in _dependencies(snapshot)
+        if field == "devDependencies"
+        and not _is_unneeded(field, name, version)
+        and not _OF_COMPILERS.fullmatch(name)
+        and name not in words
+    ]
+    return install_command(snapshot, unnamed) if unnamed else None
+
+
+def _names_packages(path: str, snapshot: Snapshot) -> bool:
+    """Return whether a file names the packages that it needs: a source or a tool's settings, not ``package.json``."""
+    place = PurePosixPath(path)
+    if snapshot.entries[path].kind != "file" or not project_rules().files.folders.isdisjoint(place.parts[:-1]):
+        return False
+    return place.suffix in _SOURCES or (len(place.parts) == 1 and place.name.startswith("."))
 
 
 def _dependencies(snapshot: Snapshot) -> list[tuple[str, str, str]]:

@@ -14,6 +14,8 @@ from caretbench.projects.setup.command_detection import detect_command, known_co
 
 _SCRIPT: Final = re.compile(r"(?:^|[-_.])(?:run)?[-_]?(?:unit|all|self)?[-_]?(?:tests?|checks?)\.(?:sh|bash)$")
 """Name of a shell script that runs tests."""
+_NEEDS_ARGUMENTS: Final = re.compile(rb"(?<!\\)\$\{?[12]\}?(?![\w:-])")
+"""First arguments of a script, used without a default value."""
 _MOST_FOLDERS: Final = 200
 _DEPTH: Final = 3
 _NAMED: Final = 3
@@ -32,9 +34,10 @@ def offered_folders(snapshot: Snapshot, languages: Collection[str]) -> tuple[tup
 
 
 def offered_scripts(snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the paths of shell scripts that run tests by their names, those of outer folders first."""
+    """Return the paths of shell scripts that run tests by their names, without arguments; outer folders come first."""
     paths = (path for path, entry in snapshot.entries.items() if entry.kind == "file" and not _is_foreign(path))
-    found = (path for path in paths if _SCRIPT.search(PurePosixPath(path).name.lower()))
+    named = (path for path in paths if _SCRIPT.search(PurePosixPath(path).name.lower()))
+    found = (path for path in named if not _NEEDS_ARGUMENTS.search(snapshot.read(path)))
     return tuple(sorted(found, key=lambda path: (path.count("/"), path)))
 
 

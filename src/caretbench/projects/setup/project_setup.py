@@ -211,5 +211,14 @@ def _check(result: WorkspaceResult, command: str, snapshot: Snapshot) -> None:
     if problem or len(result.files) > MAX_PARTS:
         most = PART_MB * MAX_PARTS
         raise DataError(
-            f"setup {command!r}: its files take more than {most} MB packed; build a bundle instead ({problem})"
+            f"setup {command!r}: its files take more than {most} MB packed; {_less(command, snapshot)}build a bundle "
+            f"instead, or name a --setup that installs less ({problem})"
         )
+
+
+def _less(command: str, snapshot: Snapshot) -> str:
+    """Return the option that installs only the npm packages that tests and sources name, if that is less."""
+    smaller = npm_packages.smaller_install_command(snapshot) if "npm install" in command else None
+    if smaller is None or smaller == command:
+        return ""
+    return f"without packages that neither the test script nor a source names: --setup {shlex.quote(smaller)}; else "

@@ -1,13 +1,26 @@
-"""Readers of a snapshot's TOML and INI files; a missing or malformed file is empty."""
+"""Readers of a snapshot's TOML, INI and requirements files; a missing or malformed file is empty."""
 
 from __future__ import annotations
 
 import configparser
+import posixpath
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 from caretbench.errors import DataError
 from caretbench.execution.workspaces.snapshot_store import Snapshot
+
+_FILES: Final = re.compile(
+    r"(?:requirements/)?(?:requirements|(?:requirements[-_.])?(?:tests?|testing)(?:[-_.]requirements)?)\.(?:txt|in)"
+)
+_ELSE_FILES: Final = re.compile(
+    r"(?:requirements/)?(?:requirements[-_.])?(?:dev|develop|development)(?:[-_.]requirements)?\.(?:txt|in)"
+)
+"""Requirements files that are used if none is named after tests."""
+_REQUIREMENT: Final = re.compile(r"[A-Za-z0-9][\w.-]*\s*(?:\[[^\]]*\])?[^@\\-]*(?:;.*)?")
+"""Line of a requirements file without options, addresses and continuation."""
 
 
 def read_text(snapshot: Snapshot, path: str) -> str | None:
@@ -45,3 +58,44 @@ def sub_table(table: Mapping[str, object], name: str) -> Mapping[str, object]:
 def strings(value: object) -> list[str]:
     """Return the texts in a list; empty if it is none."""
     return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+
+
+def requirement_files(snapshot: Snapshot) -> tuple[str, ...]:
+    """Return the requirements files of a project's tests; those for developers if none is named after tests."""
+    files = [path for path, entry in sorted(snapshot.entries.items()) if entry.kind == "file"]
+    listed = [path for path in files if _FILES.fullmatch(path)]
+    if not any("test" in path for path in listed):
+        listed += [path for path in files if _ELSE_FILES.fullmatch(path)]
+    return tuple(listed)
+
+
+def expanded_requirements(snapshot: Snapshot, requirements: Iterable[str]) -> tuple[str, ...]:
+    """Return requirements with the contents of requirements files (``-r PATH``), without references to tox's settings.
+
+    Files with options that only pip understands remain; missing ones do not.
+    """
+    found: list[str] = []
+    for requirement in requirements:
+        path = requirement.removeprefix("-r ").replace("{toxinidir}/", "")
+        if requirement.startswith("-r "):
+            found += _in_file(snapshot, path) if path in snapshot.entries else []
+        elif "{" not in requirement:
+            found.append(requirement)
+    return tuple(found)
+
+
+def _in_file(snapshot: Snapshot, path: str) -> list[str]:
+    """Return the packages in a requirements file; ``-r PATH`` if it contains options that only pip understands."""
+    text = read_text(snapshot, path) or ""
+    lines = [line for line in (re.sub(r"(?:^|\s)#.*", "", line).strip() for line in text.splitlines()) if line]
+    found: list[str] = []
+    for line in lines:
+        other = re.fullmatch(r"(?:-r|--requirement)[\s=]*(\S+)", line)
+        inner = posixpath.normpath(posixpath.join(posixpath.dirname(path), other[1])) if other else ""
+        if inner in snapshot.entries and inner != path:
+            found += _in_file(snapshot, inner)
+        elif _REQUIREMENT.fullmatch(line):
+            found.append(line)
+        else:
+            return [f"-r {path}"]
+    return found

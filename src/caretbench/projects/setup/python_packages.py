@@ -17,8 +17,15 @@ from caretbench.execution.bundles.pip import sandbox_python
 from caretbench.execution.sandbox.bubblewrap import PATH
 from caretbench.execution.sandbox.program_sandbox import WORK
 from caretbench.execution.workspaces.snapshot_store import Snapshot
-from caretbench.projects.setup.project_tables import read_ini, read_text, read_toml, strings, sub_table
-from caretbench.projects.setup.requirement_files import expanded_requirements, requirement_files
+from caretbench.projects.setup.project_tables import (
+    expanded_requirements,
+    read_ini,
+    read_text,
+    read_toml,
+    requirement_files,
+    strings,
+    sub_table,
+)
 
 PACKAGES_FOLDER: Final = ".deps"
 """Folder of the project into which a setup installs Python packages; it is on the import path and never mined."""

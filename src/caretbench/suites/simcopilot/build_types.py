@@ -107,6 +107,11 @@ def build_result(built: BuiltTasks, output: Path, wall_s: float, *, candidates_o
     """Return the printed result of a build that took ``wall_s`` seconds; not usable if it has no task."""
     if candidates_only:
         last = f"\n{output}: {len(built.candidates)} candidates; the same command without --candidates-only decides"
+    elif not built.task_count:
+        last = (
+            f"\n{output}: 0 tasks: no candidate passed the gate; --max-candidates N draws more, and --test-command "
+            "names tests that compare results (another build needs another -o)"
+        )
     else:
         last = f"\n{output}: {built.task_count} tasks; caretbench run simcopilot --data {shlex.quote(str(output))} -m …"
     return BuildResult(
@@ -191,7 +196,9 @@ def _lines(built: BuiltTasks, wall_s: float) -> Iterator[str]:
         if reached:
             more = manifest.rejected.get("not_drawn", 0)
             bound = f" ({more} more candidates were not drawn: --max-candidates)" if more else ""
-            per = f"{1000 * built.yield_task_count / reached:.0f} valid per 1,000 reached lines{bound}; "
+            rate = 1000 * built.yield_task_count / reached
+            per = f"{rate:.0f}" if rate >= 1 or not rate else f"{rate:.1g}"
+            per = f"{per} valid per 1,000 reached lines{bound}; "
         gate = ""
         if built.decided_count:
             each = built.gate_cpu_s / built.decided_count
