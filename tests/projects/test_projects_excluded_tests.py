@@ -7,7 +7,13 @@ import pytest
 from caretbench.execution.execution_types import CapturedOutput, Status
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult, WorkspaceRunner
-from caretbench.projects.excluded_tests import failing_names, with_all_failures, with_excluded_tests, without_tests
+from caretbench.projects.excluded_tests import (
+    failing_names,
+    unknown_tests,
+    with_all_failures,
+    with_excluded_tests,
+    without_tests,
+)
 from caretbench.projects.failure_reasons import needs_network
 from caretbench.projects.project_check import check_project
 from caretbench.projects.setup.script_runners import SEARCH_PATH, runner_command
@@ -193,3 +199,21 @@ def test_failing_unittests_and_those_that_need_the_network_are_named_and_exclude
     insisted = check_project(engine, request)
     assert insisted.fault.startswith("tests_need_network: a test (")
     assert "test_shop.ShopTest.test_server" in insisted.fault
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("tests/test_a.py::Clock::test_late[x-1]", True),
+        ("tests.test_a.Clock.test_late", True),
+        ("tests.test_a.Clock.test_late_0_negative", True),  # composed when it runs
+        ("Clock when it is late", True),
+        ("org.shop.ClockTest", True),
+        ("tests/test_a.py::Clock::test_lat_e", False),
+        ("nope", False),
+        ("test_", False),
+    ],
+)
+def test_a_name_that_occurs_nowhere_is_unknown(name: str, known: bool) -> None:
+    texts = ("it('is late')\n", "class ClockTest {}", "class Clock:\n    def test_late(self):\n        pass\n")
+    assert unknown_tests([name], texts) == (() if known else (name,))

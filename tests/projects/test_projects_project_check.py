@@ -69,6 +69,12 @@ def test_a_good_project_passes_three_times_and_bounds_follow_from_its_time() -> 
         ),
         (result(Status.TIMEOUT, reason="it ran for longer than 60 s"), "tests_hang: it ran for longer than 60 s"),
         (result(Status.FAILED, "socket.gaierror: Temporary failure in name resolution"), "tests_need_network: "),
+        (result(Status.FAILED, "getaddrinfo EAI_AGAIN a.example.org", stdout=CapturedOutput(text="not ok 1 - b c")),
+         "tests_need_network: a test (b c) needs the network (a.example.org), which a sandbox does not have; exclude "
+         "it with --exclude-test 'b c', or name a --test-command without it"),
+        (result(Status.FAILED, "java.net.UnknownHostException: a.example.org: Name or service not known"),
+         "tests_need_network: a test needs the network (a.example.org), which a sandbox does not have; exclude it "
+         "with --exclude-test NAME"),
         (result(Status.UNRESOLVED_IMPORT, missing_module="numpy"), "missing_dependency: numpy is not installed"),
         (result(Status.TIMEOUT, "✔ sums\n", reason="it ran for longer than 9 s"),
          "tests_hang: it ran for longer than 9 s, the limit for the whole test command; the last line that it printed"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from caretbench.execution.workspaces.java_test_command import JAVA_EXCLUDED, runs_java_tests
@@ -14,6 +14,8 @@ from caretbench.projects.runner_options import logged_tests, with_plugin_exclusi
 from caretbench.projects.setup.script_runners import without_bail, without_named_tests
 
 _PARAMETERS = re.compile(r"[\[(].*", re.DOTALL)
+_LEAST_BEGINNING = 6
+_LEAST_WORD = 4
 _FAILED = re.compile(
     r"^(?:not ok \d+ (?:- )?|✖ (?!failing tests)|\s*✘ \[fail\]: |\s*FAIL\s+)"
     r"(?!.*# (?:TODO|SKIP)\b)(\S.*?)(?: [#(].*)?$",
@@ -40,6 +42,33 @@ def with_excluded_tests(request: WorkspaceRequest, names: Sequence[str]) -> Work
         return request.model_copy(update={"environment": environment})
     command = without_tests(request.command, names)
     return None if command is None else request.model_copy(update={"command": command})
+
+
+def unknown_tests(names: Iterable[str], texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of tests of which no word occurs in these texts of a project, not even its beginning.
+
+    A test's name may be composed when it runs, so a name counts as known if the texts contain a beginning of six or
+    more characters that ends before an underscore.
+    """
+    missing = dict.fromkeys(names)
+    for text in texts:
+        for name in tuple(missing):
+            if any(re.search(rf"(?<!\w){re.escape(one)}(?![A-Za-z0-9])", text) for one in _beginnings(name)):
+                del missing[name]
+        if not missing:
+            break
+    return tuple(missing)
+
+
+def _beginnings(name: str) -> Iterator[str]:
+    plain = _PARAMETERS.sub("", name).strip()
+    last = re.split(r"::|[./](?=\S)", plain)[-1] or plain
+    words = re.findall(r"\w+", last) or [last]
+    for word in [one for one in words if len(one) >= _LEAST_WORD] or words:
+        yield word
+        parts = word.split("_")
+        begun = ("_".join(parts[:count]) for count in range(len(parts) - 1, 0, -1))
+        yield from (one for one in begun if len(one) >= _LEAST_BEGINNING)
 
 
 def all_failures_request(request: WorkspaceRequest) -> WorkspaceRequest:

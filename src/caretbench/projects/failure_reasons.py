@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Sequence
 
 from caretbench.execution.classification import missing_modules, reports_compile_error
 from caretbench.execution.execution_types import Status
@@ -21,6 +22,12 @@ _NETWORK = re.compile(
     r"|\b(?:EAI_AGAIN|ENOTFOUND|ENETUNREACH)\b|nodename nor servname|Could not resolve host|No route to host",
     re.IGNORECASE,
 )
+_HOST = re.compile(
+    r"(?:getaddrinfo (?:EAI_AGAIN|ENOTFOUND)|UnknownHostException:|Could not resolve host:|Failed to resolve|lookup"
+    r"|host=)\s*['\"]?((?:[\w-]+\.)+[a-z]{2,})\b",
+    re.IGNORECASE,
+)
+"""Host that a test asks for."""
 _NO_TESTS = re.compile(
     r"^(?:Ran 0 tests|collected 0 items|no tests ran|# tests 0|No tests were found!*|No test is available"
     r"|testing: warning: no tests to run)",
@@ -67,8 +74,7 @@ def failure_reason(result: WorkspaceResult) -> str:
         return f"does_not_compile: {' '.join(configured[0].split())[:_CMAKE_CHARACTERS]}{cloned[:_MOST_CHARACTERS]}"
     # A compiler's message quotes the source, which may name such an error.
     if _NETWORK.search(output) and not reports_compile_error(result.stderr.text, result.stdout.text):
-        of = f" ({failing})" if failing else ""
-        return f"tests_need_network: a test{of} needs the network, which a sandbox does not have; exclude it"
+        return _network_reason(output, failing_names(result))
     if result.status is Status.UNRESOLVED_IMPORT:
         names = missing_modules(result.stderr.text) or (str(result.missing_module),)
         verb = "is" if len(names) == 1 else "are"
@@ -84,6 +90,17 @@ def failure_reason(result: WorkspaceResult) -> str:
     if failing and error:
         failing = f"{failing} ({error})"
     return f"tests_fail: {failing or result.reason or tail or f'exit status {result.exit_code}'}"
+
+
+def _network_reason(output: str, failing: Sequence[str]) -> str:
+    of = f" ({', '.join(failing[:_NAMED])})" if failing else ""
+    hosts = ", ".join(list(dict.fromkeys(_HOST.findall(output)))[:_NAMED])
+    reached = f" ({hosts})" if hosts else ""
+    option = shlex.quote(failing[0]) if failing else "NAME"
+    return (
+        f"tests_need_network: a test{of} needs the network{reached}, which a sandbox does not have; exclude it with "
+        f"--exclude-test {option}, or name a --test-command without it"
+    )
 
 
 def telling_lines(output: str) -> list[str]:

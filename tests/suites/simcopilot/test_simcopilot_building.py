@@ -86,6 +86,15 @@ def test_a_build_into_the_project_itself_is_resumed(
     assert "2 tasks; caretbench run simcopilot --data 'my tasks' -m" in some
 
 
+def test_a_test_to_exclude_that_is_not_there_is_named(engine: WorkspaceExecutor, tmp_path: Path) -> None:
+    root = written(tmp_path / "shop", FILES)
+    options = SimCopilotOptions(sampling=TaskSampling(limit=4), exclude_tests=("test_shop.ShopTest.test_totl",))
+    with pytest.raises(
+        DataError, match=r"--exclude-test 'test_shop\.ShopTest\.test_totl': no file of the project contains"
+    ):
+        built(engine, root, tmp_path / "tasks", options, decide=False)
+
+
 def test_the_order_in_which_files_lie_on_the_disk_is_nothing(engine: WorkspaceExecutor, tmp_path: Path) -> None:
     files = {**FILES, "a_shop.py": SHOP.replace("total", "sum_of"), "z.py": "from shop import total\n"}
     one = written(tmp_path / "1" / "p", files)

@@ -25,6 +25,7 @@ from caretbench.files import RowAppender, write_rows
 from caretbench.problem import Problem
 from caretbench.projects.answer_requests import check_key, check_request, file_splice
 from caretbench.projects.build_steps import BuildSteps, MeteredEngine, StoringEngine
+from caretbench.projects.excluded_tests import unknown_tests
 from caretbench.projects.project import (
     AnalysedProject,
     StoredProject,
@@ -154,6 +155,7 @@ class TaskBuilder:
             checks = project_checks(snapshot, languages, from_user=options.check, settings=settings.checks)
         except DataError as error:
             raise DataError(hint({"": str(error)})) from None
+        _check_excluded(options.exclude_tests, project)
         runs = self._reference_runs(snapshot.id, [entry.excluding(options.exclude_tests) for entry in checks], options)
         if not runs.checks:
             raise DataError(f"{root}: its tests do not pass three times: {hint(runs.excluded_checks)}")
@@ -325,6 +327,17 @@ class TaskBuilder:
         if known is None and has_selected_tests(request):
             return check_project(self._storing_engine, request, runs=1)
         return known
+
+
+def _check_excluded(names: Sequence[str], project: StoredProject) -> None:
+    """Raise DataError if a test to exclude is named in no file of the project's own."""
+    texts = (project.snapshot.read(path).decode("utf-8", "replace") for path in sorted(project.files))
+    unknown = unknown_tests(names, texts) if names else ()
+    if unknown:
+        raise DataError(
+            f"--exclude-test {unknown[0]!r}: no file of the project contains this name; give one as messages show it, "
+            "tests/test_a.py::test_b (pytest) or tests.test_a.Class.test_b (unittest) for example"
+        )
 
 
 def _first(analysed: AnalysedProject) -> str:
