@@ -34,6 +34,8 @@ class Hosted:
     files: Mapping[str, str] = field(default_factory=lambda: {"lib.py": "", "tests/test_lib.py": ""})
     readme: str = "# A library\n"
     truncated: bool = False
+    commit: str = ""
+    """The newest commit; by default one that no repository has."""
 
     def row(self, number: int) -> Json:
         """Return the facts as GitHub shows them."""
@@ -95,7 +97,7 @@ class SearchServer(GithubServer):
         return {"total_count": len(rows), "incomplete_results": self.incomplete, "items": shown}, more
 
     def _content(self, one: Hosted, number: int, rest: str, accept: str) -> Any:
-        commit = f"{number:040x}"
+        commit = one.commit or f"{number:040x}"
         if rest == "":
             return one.row(number)
         if rest == "/commits/main":

@@ -5,6 +5,7 @@ A source ends as a :class:`ProjectFolder`, or as a :class:`RefusedSource` with t
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -60,7 +61,7 @@ class ProjectFolders:
         folder: The folder; None: in the cache.
         limits: Bounds of each source.
         index: The simple package index; None: the one that pip or uv uses here.
-        github: The address below which OWNER/NAME is a repository.
+        github: The address below which OWNER/NAME is a repository; None: that of GITHUB_SERVER_URL, else GitHub's.
     """
 
     def __init__(
@@ -69,12 +70,12 @@ class ProjectFolders:
         *,
         limits: SourceLimits | None = None,
         index: str | None = None,
-        github: str = GITHUB,
+        github: str | None = None,
     ) -> None:
         self._folder = folder or cache_folder() / "data" / "sources"
         self._limits = limits or SourceLimits()
         self._index = index
-        self._github = github
+        self._github = (github or os.environ.get("GITHUB_SERVER_URL") or GITHUB).rstrip("/")
         self._open: dict[SourceKind, Callable[[SourceSpec], ProjectFolder]] = {
             "folder": self._local, "archive": self._archive, "archive_address": self._address,
             "distribution": self._distribution, "git": self._git, "github": self._hosted,
@@ -91,7 +92,7 @@ class ProjectFolders:
                 self._folder.mkdir(parents=True, exist_ok=True)
             return self._open[spec.kind](spec)
         except (DataError, OSError) as error:
-            shown = _shown(spec)
+            shown = spec.shown
             raise DataError(f"{shown}: {str(error).removeprefix(f'{shown}: ')}") from None
 
     def open_each(self, specs: Iterable[SourceSpec]) -> Iterator[ProjectFolder | RefusedSource]:
@@ -100,7 +101,7 @@ class ProjectFolders:
             try:
                 yield self.open(spec)
             except DataError as error:
-                shown = _shown(spec)
+                shown = spec.shown
                 yield RefusedSource(source=shown, reason=str(error).removeprefix(f"{shown}: "))
 
     def _local(self, spec: SourceSpec) -> ProjectFolder:
@@ -184,7 +185,7 @@ class ProjectFolders:
             {name: path.read_bytes()[:_LICENCE_BYTES].decode("utf-8", "replace") for name, path in texts.items()}
         )
         values = {"name": name, "path": str(place), "licence": licence, **fields}
-        return ProjectFolder.model_validate({"source": _shown(spec), "kind": spec.kind, **values})
+        return ProjectFolder.model_validate({"source": spec.shown, "kind": spec.kind, **values})
 
     def _place(self, name: str, *content: str) -> Path:
         return self._folder / sha256_text(_RULES, *content)[:32] / name
@@ -198,8 +199,3 @@ def _move(folder: Path, place: Path) -> None:
     except OSError:
         if not place.is_dir():
             raise
-
-
-def _shown(spec: SourceSpec) -> str:
-    """Return the source for messages, without a password."""
-    return without_password(spec.text) if "://" in spec.text else spec.text

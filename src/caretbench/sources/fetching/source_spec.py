@@ -10,6 +10,7 @@ from typing import Final, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
+from caretbench.download import without_password
 from caretbench.errors import DataError
 from caretbench.files import describe_validation_error
 from caretbench.problem import Row
@@ -45,6 +46,11 @@ class SourceSpec(Row):
     """Folder of the repository that is the project."""
     sha256: str | None = Field(default=None, pattern=_SHA256)
     """Hash of the archive; any other content is refused."""
+
+    @property
+    def shown(self) -> str:
+        """The source for messages and files, without a password."""
+        return without_password(self.text) if "://" in self.text else self.text
 
     @model_validator(mode="after")
     def _check_pin(self) -> Self:

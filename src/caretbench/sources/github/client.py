@@ -66,6 +66,7 @@ API_URL: Final = "https://api.github.com"
 JSON_MEDIA_TYPE: Final = "application/vnd.github+json"
 DIFF_MEDIA_TYPE: Final = "application/vnd.github.diff"
 RAW_MEDIA_TYPE: Final = "application/vnd.github.raw+json"
+API_ENVIRONMENT_VARIABLE: Final = "GITHUB_API_URL"
 TOKEN_ENVIRONMENT_VARIABLE: Final = "GITHUB_TOKEN"  # noqa: S105  # the name of a variable
 _VERSION: Final = "2022-11-28"
 _TIMEOUT_S: Final = 60.0
@@ -83,12 +84,13 @@ class RequestLimitError(DataError):
 class GithubClient:
     """Client of GitHub's REST API, a context manager.
 
-    ``base_url`` may be that of GitHub Enterprise. Responses "not modified" count towards ``max_requests``, too.
+    ``base_url`` may be that of GitHub Enterprise; None is that of ``GITHUB_API_URL``, else GitHub's. Responses "not
+    modified" count towards ``max_requests``, too.
     """
 
     def __init__(
         self,
-        base_url: str = API_URL,
+        base_url: str | None = None,
         *,
         token: str | None = None,
         max_requests: int | None = None,
@@ -101,7 +103,7 @@ class GithubClient:
         headers = {"X-GitHub-Api-Version": _VERSION, "User-Agent": "caretbench"}
         if token:
             headers["Authorization"] = f"Bearer {token}"
-        self._base = base_url.rstrip("/")
+        self._base = (base_url or os.environ.get(API_ENVIRONMENT_VARIABLE) or API_URL).rstrip("/")
         # Redirects are followed here, to send the token to this host only (a renamed repository stays at it).
         self._http = httpx.Client(headers=headers, timeout=_TIMEOUT_S, follow_redirects=False)
         self._store = ResponseCache(folder or cache_folder() / "data" / "github", token)

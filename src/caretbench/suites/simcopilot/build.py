@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from caretbench.errors import DataError
 from caretbench.execution.sandbox.package_index.configured_indexes import configured_index_policy
 from caretbench.execution.sandbox.package_index.index_policy import IndexPolicy
-from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
+from caretbench.execution.workspaces.bounded_executor import BoundedExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
 from caretbench.options import Option, StringList
 from caretbench.progress import Progress
 from caretbench.projects.setup.settings import CheckSettings, OutputSettings
 from caretbench.sources.fetching.project_folders import ProjectFolder, ProjectFolders
-from caretbench.sources.fetching.source_spec import SOURCE_ABOUT, parse_source
-from caretbench.suites.simcopilot.build_types import BuiltTasks, SimCopilotOptions
+from caretbench.suites.project_sources import SOURCE_OPTIONS, find_sources, source_limits
+from caretbench.suites.simcopilot.build_types import BuiltTasks, SimCopilotOptions, build_result
 from caretbench.suites.simcopilot.mining.tasks import MODES, TaskSampling
 from caretbench.suites.simcopilot.task_builder import TaskBuilder
-from caretbench.suites.simcopilot.task_folder import TaskFolder
+from caretbench.suites.simcopilot.task_folder import TaskFolder, folder_lock
+from caretbench.suites.source_builds import BuildClock, build_sources, crawl_result, sources_result
+from caretbench.suites.suite_types import BuildResult
 
 _PER_1000: Final = 30
 """Default number of candidates for each 1,000 lines that the tests reach."""
@@ -26,6 +30,7 @@ _PER_1000: Final = 30
 _PROJECT, _TESTS, _TASKS = "Project", "Tests", "Tasks"
 
 OPTIONS: Final = (
+    *SOURCE_OPTIONS,
     Option("language", StringList, "Language to mine; may be repeated. Default: all.", "build",
            flags=("--language", "-l"), help_group=_PROJECT),
     Option("exclude", StringList, "Pattern of paths that are not mined; may be repeated.", "build", metavar="PATTERN",
@@ -67,26 +72,48 @@ OPTIONS: Final = (
 """Options of ``caretbench build simcopilot``."""
 
 
-def build(sources: Sequence[str], output: Path, options: Mapping[str, Any], progress: Progress) -> BuiltTasks:
-    """Build a folder of tasks from one project, or resume its build.
+def build(sources: Sequence[str], output: Path, options: Mapping[str, Any], progress: Progress) -> BuildResult:
+    """Build a folder of tasks from one project, or a folder of such folders from several, or resume a build.
 
     Raises:
-        ValueError: an option is wrong, or ``sources`` is not exactly one project.
-        DataError: the project or the folder cannot be used.
+        ValueError: an option is wrong, or there is no project.
+        DataError: the project or the folder cannot be used; of several projects that is a row.
     """
-    if len(sources) != 1:
-        found = f"{len(sources)} projects" if sources else "no project"
-        raise ValueError(f"{found}: a build takes exactly one; name {SOURCE_ABOUT}")
     build_options = _options(options)
-    project = ProjectFolders().open(parse_source(sources[0]))
+    found = find_sources(sources, output, options, build_options.languages, progress)
+    if options["crawl_only"]:
+        return crawl_result(found.specs, output, found.refused)
+    folders = ProjectFolders(limits=source_limits(options))
+    candidates_only = options["candidates_only"]
+    if not found.several:
+        started = time.monotonic()
+        [spec] = found.specs.values()
+        project = folders.open(spec)
+        built = _build_project(project, output, options, progress, lambda: None)
+        return build_result(built, output, time.monotonic() - started, candidates_only=candidates_only)
+
+    def build_one(project: ProjectFolder, folder: Path, clock: BuildClock) -> int:
+        named = project.model_copy(update={"name": folder.name})
+        made = _build_project(named, folder, options, clock, clock.check)
+        return len(made.candidates) if candidates_only else made.task_count
+
+    if TaskFolder(output).manifest_path.exists():
+        raise DataError(f"{output}: contains the tasks of one project; give another folder with -o")
+    with folder_lock(output):
+        several = build_sources(found.specs, output, folders, build_one, progress, max_s=60 * options["source_minutes"])
+    return sources_result("simcopilot", several, output, found.refused)
+
+
+def _build_project(
+    project: ProjectFolder, output: Path, options: Mapping[str, Any], progress: Progress, check: Callable[[], None]
+) -> BuiltTasks:
     root = Path(project.path)
-    engine = WorkspaceExecutor(
-        options["jobs"], workspace_runner=WorkspaceRunner(index=_indexes(options["index"], root))
-    )
+    runner = WorkspaceRunner(index=_indexes(options["index"], root))
+    engine = BoundedExecutor(options["jobs"], workspace_runner=runner, check=check)
     builder = TaskBuilder(engine, validate=not options["candidates_only"], unstated=_unstated_settings(project))
     builder.progress = progress
     try:
-        return builder.build(root, TaskFolder(output), build_options)
+        return builder.build(root, TaskFolder(output), _options(options))
     finally:
         engine.close()
 

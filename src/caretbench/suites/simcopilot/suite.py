@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -24,9 +23,9 @@ from caretbench.sources.fetching.source_spec import SOURCE_ABOUT
 from caretbench.suites import register
 from caretbench.suites.base import Suite
 from caretbench.suites.build_models import BuildModels
+from caretbench.suites.project_sources import SOURCES_FILE
 from caretbench.suites.simcopilot import build, starter
 from caretbench.suites.simcopilot.answer_syntax import syntax_fault
-from caretbench.suites.simcopilot.build_types import build_result
 from caretbench.suites.simcopilot.contexts import CONTEXT_VERSION, CONTEXTS, build_context
 from caretbench.suites.simcopilot.released import spans as released
 from caretbench.suites.simcopilot.released.paper_rules import paper_rules
@@ -35,6 +34,7 @@ from caretbench.suites.simcopilot.released.released_problems import released_pro
 from caretbench.suites.simcopilot.released.released_projects import split_variant
 from caretbench.suites.simcopilot.released.tables import released_tables
 from caretbench.suites.simcopilot.task_folder import TaskFolder
+from caretbench.suites.source_builds import read_outcomes
 from caretbench.suites.suite_types import BuildResult, Measurement, PaperTable, ProblemSet, Stratification, Table
 from caretbench.validation.workspace_gate import WorkspaceGate
 
@@ -104,7 +104,7 @@ class SimCopilot(Suite):
     )  # fmt: skip
 
     pull_about = "the 15 released programs, their spans and labels"
-    build_about = f"the tasks, one project with tests: {SOURCE_ABOUT} (it is not changed)"
+    build_about = f"the tasks, a project with tests: {SOURCE_ABOUT} (it is not changed)"
     build_options = build.OPTIONS
 
     profile_rules = SimCopilotProfile
@@ -127,10 +127,12 @@ class SimCopilot(Suite):
             name = place if place == "released" else root.resolve().name
             suffix = "" if variant == "released" else f"-{variant}"
             return ProblemSet.of(name + suffix, released_problems(root, variant))
-        folder = TaskFolder(root)
-        problems = folder.problems()
-        projects = dict.fromkeys(file_splice(problem).snapshot for problem in problems)
-        store_projects((identity, folder.snapshot_path(identity)) for identity in projects)
+        problems = []
+        for folder in _task_folders(root):
+            found = folder.problems()
+            projects = dict.fromkeys(file_splice(problem).snapshot for problem in found)
+            store_projects((identity, folder.snapshot_path(identity)) for identity in projects)
+            problems += found
         return ProblemSet.of(root.resolve().name, problems)
 
     def pull(self, source: Path | None, models: Sequence[str], progress: Callable[[int, int], None]) -> Path:
@@ -147,20 +149,19 @@ class SimCopilot(Suite):
         progress: Progress,
         **_models: BuildModels,
     ) -> BuildResult:
-        """Make tasks from a project with tests.
+        """Make tasks from projects with tests.
 
         Each task is a block that was cut out of a file; the project's own tests check the answers. They must pass
         three times on the unchanged project. A task is kept if the original block passes and a wrong answer that
         parses fails. Run the same command again to resume an interrupted build.
 
+        Each of several projects is built into its own folder, and ends as tasks or as a row with its reason.
+
         Examples:
           caretbench build simcopilot ~/code/project --setup auto -o tasks
-          caretbench build simcopilot toolz==1.2.0 --setup auto -o tasks
+          caretbench build simcopilot toolz==1.2.0 idna==3.15 --setup auto -o tasks
         """
-        started = time.monotonic()
-        built = build.build(sources, output, options, progress)
-        wall_s = time.monotonic() - started
-        return build_result(built, output, wall_s, candidates_only=options["candidates_only"])
+        return build.build(sources, output, options, progress)
 
     def data_tables(self, source: str) -> tuple[Table, ...]:
         """Return the paper's tables about its data, from the released spans and labels."""
@@ -206,3 +207,10 @@ class SimCopilot(Suite):
         if name == "language":
             return language(value).name
         return _MODES.get(value, value) if name == "mode" else value
+
+
+def _task_folders(root: Path) -> list[TaskFolder]:
+    """Return the folder itself, or the folders of its sources with tasks."""
+    if not (root / SOURCES_FILE).is_file():
+        return [TaskFolder(root)]
+    return [TaskFolder(root / row.folder) for row in read_outcomes(root) if row.problems]

@@ -1,0 +1,99 @@
+"""Builds of several projects with real sandboxes, from a list and from a crawl of a local GitHub."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from caretbench import api
+from caretbench.errors import DataError
+from caretbench.execution.sandbox import bubblewrap
+from caretbench.suites import load_suite
+from tests.support.git_repository import History
+from tests.support.github_search_server import SearchServer, hosted
+from tests.support.shop_project import FILES, written
+
+pytestmark = pytest.mark.skipif(bubblewrap.find_bubblewrap() is None, reason="bubblewrap is not installed")
+FAILING = {**FILES, "test_shop.py": FILES["test_shop.py"].replace("220", "221").replace(", 0)", ", 1)")}
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.long
+def test_a_crawl_becomes_one_benchmark_with_a_reason_for_each_other_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    today = datetime.now(UTC).strftime("%Y-%m-%dT00:00:00Z")
+    hub, repositories = tmp_path / "hub", []
+    for number, (name, files) in enumerate({"one": FILES, "two": FILES, "bad": FAILING}.items()):
+        history = History(hub / f"o/{name}.git")
+        history.commit("First", files)
+        (commit,) = history.write()
+        repositories.append(hosted(f"o/{name}", today, files=files, commit=commit, stars=900 - number))
+    monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("GITHUB_SERVER_URL", f"file://{hub}")
+    listed = tmp_path / "sources.txt"
+    listed.write_text("shop  # a folder\n")
+    written(tmp_path / "shop", FILES)
+    options = {"crawl": True, "source_file": listed, "max_candidates": 2, "jobs": 1}
+    with SearchServer([*repositories, hosted("o/gone", today, stars=60)]) as server:
+        monkeypatch.setenv("GITHUB_API_URL", server.url)
+        result = api.build("simcopilot", [], tmp_path / "dev", **options)
+        asked, first = len(server.asked), contents(tmp_path / "dev")
+        again = api.build("simcopilot", [], tmp_path / "dev", **options)
+        assert len(server.asked) == asked
+    assert contents(tmp_path / "dev") == first
+    rows = {row["folder"]: row for row in result.numbers["sources"]}  # type: ignore[union-attr, call-overload, index]
+    assert list(rows) == ["shop", "o+one", "o+two", "o+bad", "o+gone"]
+    assert all(rows[name]["problems"] >= 1 for name in ("shop", "o+one", "o+two"))
+    assert "its tests do not pass three times" in rows["o+bad"]["reason"]
+    assert rows["o+gone"]["reason"].startswith("git fetch: ")
+    assert again.numbers["tasks"] == result.numbers["tasks"]
+    suite = load_suite("simcopilot")
+    loaded = suite.load(str(tmp_path / "dev"))
+    assert {problem.cluster for problem in loaded.problems} == {"shop", "o+one", "o+two"}
+    assert len(loaded.problems) == result.numbers["tasks"]
+    provenance = next(p for p in loaded.problems if p.cluster == "o+one").provenance
+    assert provenance is not None
+    assert (provenance.source, provenance.revision) == (f"file://{hub}/o/one.git", repositories[0].commit)
+    with pytest.raises(DataError, match="not empty, and no folder of tasks"):
+        api.build("simcopilot", [str(tmp_path / "shop")], tmp_path / "dev", jobs=1)
+
+
+def test_a_source_that_takes_too_long_is_a_row_and_a_longer_time_goes_on(tmp_path: Path) -> None:
+    projects = [str(written(tmp_path / name, FILES)) for name in ("one", "two")]
+    options = {"max_candidates": 1, "jobs": 1}
+    short = api.build("simcopilot", projects, tmp_path / "dev", source_minutes=0.0, **options)
+    assert not short.usable
+    assert [row["reason"] for row in short.numbers["sources"]] == [  # type: ignore[union-attr, call-overload, index]
+        "takes longer than 0 min (--source-minutes)"
+    ] * 2
+    assert load_suite("simcopilot").load(str(tmp_path / "dev")).problems == ()
+    longer = api.build("simcopilot", projects, tmp_path / "dev", **options)
+    assert longer.usable
+    assert {problem.cluster for problem in load_suite("simcopilot").load(str(tmp_path / "dev")).problems} == {
+        "one", "two",
+    }  # fmt: skip
+
+
+def test_a_crawl_alone_builds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    today = datetime.now(UTC).strftime("%Y-%m-%dT00:00:00Z")
+    monkeypatch.setenv("CARETBENCH_CACHE", str(tmp_path / "cache"))
+    with SearchServer([hosted("o/one", today), hosted("o/two", today, licence=None)]) as server:
+        monkeypatch.setenv("GITHUB_API_URL", server.url)
+        result = api.build("simcopilot", [], tmp_path / "dev", crawl=True, crawl_only=True)
+    assert result.numbers["sources"] == [f"o/one@{0:040x}"]
+    assert result.lines[1] == "\nrefused repositories: 1 no licence that GitHub recognises"
+    assert sorted(path.name for path in (tmp_path / "dev").iterdir()) == ["crawl.json", "crawl.jsonl"]
+
+
+def test_a_folder_of_one_project_does_not_become_one_of_several(tmp_path: Path) -> None:
+    projects = [str(written(tmp_path / name, FILES)) for name in ("one", "two")]
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev/manifest.json").write_text("{}")
+    with pytest.raises(DataError, match="contains the tasks of one project"):
+        api.build("simcopilot", projects, tmp_path / "dev", jobs=1)
