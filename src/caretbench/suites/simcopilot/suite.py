@@ -159,7 +159,7 @@ class SimCopilot(Suite):
 
         Examples:
           caretbench build simcopilot ~/code/project --setup auto -o tasks
-          caretbench build simcopilot toolz==1.2.0 idna==3.15 --setup auto -o tasks
+          caretbench build simcopilot toolz==1.2.0 natsort==8.4.0 --setup auto -o tasks
         """
         return build.build(sources, output, options, progress)
 
