@@ -55,12 +55,12 @@ def builds(tmp_path: Path, actions: dict[str, Callable[..., int]], *, max_s: flo
 def test_each_source_ends_as_problems_or_with_its_reason_and_the_rest_goes_on(tmp_path: Path) -> None:
     actions: dict[str, Callable[..., int]] = {
         "data": failing(DataError("its tests fail")), "disk": failing(OSError(28, "No space left on device")),
-        "deep": failing(RecursionError()), "none": lambda *_: 0, "good": lambda *_: 7,
+        "deep": failing(RecursionError("too deep")), "none": lambda *_: 0, "good": lambda *_: 7,
     }  # fmt: skip
     built, notes = builds(tmp_path, actions)
     reasons = {one.folder: one.reason for one in built.outcomes}
     assert reasons == {
-        "data": "its tests fail", "disk": "[Errno 28] No space left on device", "deep": "RecursionError",
+        "data": "its tests fail", "disk": "[Errno 28] No space left on device", "deep": "RecursionError: too deep",
         "none": "no valid task", "good": "",
     }  # fmt: skip
     assert [one.problems for one in built.outcomes] == [0, 0, 0, 0, 7]

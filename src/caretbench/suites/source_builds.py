@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -129,9 +130,11 @@ def _build(
         problems = build_one(project, folder, clock)
     except MachineError:
         raise
-    except (DataError, OSError, RecursionError, MemoryError) as error:
-        text = str(error).removeprefix(f"{spec.shown}: ") or type(error).__name__
-        return outcome.model_copy(update={"reason": text})
+    except (DataError, OSError) as error:
+        return outcome.model_copy(update={"reason": str(error).removeprefix(f"{spec.shown}: ")})
+    except Exception as error:  # an unknown project may show a mistake of this program; the others go on
+        logging.getLogger("caretbench").debug("%s", spec.shown, exc_info=True)
+        return outcome.model_copy(update={"reason": f"{type(error).__name__}: {error}"})
     return outcome.model_copy(update={"problems": problems, "reason": "" if problems else "no valid task"})
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -78,6 +82,25 @@ def test_a_source_that_takes_too_long_is_a_row_and_a_longer_time_goes_on(tmp_pat
     assert {problem.cluster for problem in load_suite("simcopilot").load(str(tmp_path / "dev")).problems} == {
         "one", "two",
     }  # fmt: skip
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("moment", ["one/candidates.jsonl", "one/problems.jsonl", "two/validity.jsonl"])
+def test_a_build_of_several_that_is_killed_goes_on(tmp_path: Path, moment: str) -> None:
+    command = [sys.executable, "-m", "caretbench", "build", "simcopilot", "one", "two", "--max-candidates=2", "-j1"]
+    for name in ("one", "two"):
+        written(tmp_path / name, FILES)
+    environment = {**os.environ, "CARETBENCH_CACHE": str(tmp_path / "cache")}
+    subprocess.run([*command, "-o", "whole"], cwd=tmp_path, env=environment, check=True, capture_output=True)
+    with subprocess.Popen(
+        [*command, "-o", "killed"], cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        while not (tmp_path / "killed" / moment).exists() and process.poll() is None:
+            time.sleep(0.01)
+        process.kill()
+    assert (tmp_path / "killed" / moment).exists()
+    subprocess.run([*command, "-o", "killed"], cwd=tmp_path, env=environment, check=True, capture_output=True)
+    assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
 
 
 def test_a_crawl_alone_builds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

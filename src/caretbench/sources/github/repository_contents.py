@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any, Self
 from urllib.parse import quote
 
+from pydantic import Field, ValidationError
+
 from caretbench.problem import Row
 from caretbench.sources.github.client import GithubClient, UnavailableError
 
@@ -12,7 +14,7 @@ from caretbench.sources.github.client import GithubClient, UnavailableError
 class HostedRepository(Row):
     """Facts about a repository; ``repo`` is its present name."""
 
-    repo: str
+    repo: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9_.-]+$")
     branch: str
     """Its default branch."""
     licence: str | None
@@ -49,7 +51,7 @@ class HostedRepository(Row):
 class RepositoryTree(Row):
     """The paths of a repository's files at a commit."""
 
-    commit: str
+    commit: str = Field(pattern=r"^[0-9a-f]{40,64}$")
     paths: tuple[str, ...]
     complete: bool
     """False if GitHub lists only a part of the paths."""
@@ -80,7 +82,7 @@ class RepositoryContents:
                 paths=tuple(str(entry["path"]) for entry in tree["tree"] if entry["type"] == "blob"),
                 complete=not tree.get("truncated"),
             )
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, AttributeError, ValidationError) as error:
             raise _unknown_form(error) from None
 
     def readme(self, repo: str, commit: str) -> str:
