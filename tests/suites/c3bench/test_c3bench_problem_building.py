@@ -52,6 +52,20 @@ def test_implementations_of_a_context_differ_in_instruction_and_reference_alone(
         assert TEST not in one.caret.suffix
 
 
+def test_the_wording_of_an_instruction_depends_on_the_problem_and_never_changes() -> None:
+    [context] = equivalent_contexts(TEXT, "largest", 5)[:1]
+    wordings = {one.rewrite: one.instructions for one in context.equivalents}
+    seen: dict[str, set[str]] = {name: set() for name in wordings}
+    for number in range(40):
+        function = FUNCTION._replace(id=f"ours/{number}")
+        found = implementation_problems(function, context)
+        assert found == implementation_problems(function, context)
+        for one in found:
+            seen[one.label("rewrite")].add(one.caret.instruction or "")
+    assert any(len(texts) > 1 for texts in wordings.values())
+    assert {name: set(texts) for name, texts in wordings.items()} == seen
+
+
 def test_a_judge_is_asked_about_implementations_and_not_about_scale() -> None:
     assert all(JUDGED in one.checks for one in problems())
     [middle, *_] = scale_middles(TEXT, "python")

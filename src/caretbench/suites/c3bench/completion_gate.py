@@ -51,11 +51,8 @@ class CompletionGate(ResumableGate):
             reasons.append("extraction_changes_reference")
         if faults := failed_predicates(problem, problem.reference):
             reasons.append(f"reference_fails: {'; '.join(faults)}")
-        passing = passing_wrong_answers(problem)
-        if "empty" in passing:
-            reasons.append("answerable_without_answer: empty")
-        if others := [name for name in passing if name != "empty"]:
-            reasons.append(f"wrong_answer_passes: {', '.join(others)}")
+        if passing := passing_wrong_answers(problem):
+            reasons.append(f"wrong_answer_passes: {', '.join(passing)}")
         return Validity(problem_id=problem.id, verdict="invalid" if reasons else "valid", reasons=tuple(reasons))
 
 
