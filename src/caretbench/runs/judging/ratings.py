@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from caretbench.files import DataError, read_rows, sha256_text
+from caretbench.files import read_rows, sha256_text
 from caretbench.judging.aggregation import TextKey
 from caretbench.judging.criteria import Criterion
 from caretbench.judging.prompting import question_text
-from caretbench.metrics.agreement import krippendorff_alpha
+from caretbench.judging.rating_rows import alpha_of_people, checked_ratings
 from caretbench.metrics.correlation import pearson, spearman
 from caretbench.problem import Caret, Problem, Row
 from caretbench.runs.judging.texts_to_judge import DistinctText
@@ -76,16 +76,8 @@ def read_ratings(folder: RunFolder) -> list[HumanRating]:
     path = folder.path / RATINGS_NAME
     if not path.exists():
         return []
-    rows = [row for row in read_rows(path, HumanRating) if row.total is not None]
-    seen: set[tuple[str, str, str]] = set()
-    for row in rows:
-        key = (row.rater, row.problem_id, row.answer)
-        if not row.rater:
-            raise DataError(f"{path}: a rating of {row.problem_id} does not name its rater")
-        if key in seen:
-            raise DataError(f"{path}: {row.rater} rated one text of {row.problem_id} twice")
-        seen.add(key)
-    return rows
+    filled = (row for row in read_rows(path, HumanRating) if row.total is not None)
+    return checked_ratings(path, filled, lambda row: row.answer)
 
 
 def rated_score_names(criterion: Criterion) -> list[str]:
@@ -131,13 +123,12 @@ def human_agreement(rows: Sequence[HumanRating], judged: Mapping[TextKey, float]
     texts = sorted(by_text)
     people = [math.fsum(by_text[text].values()) / len(by_text[text]) for text in texts]
     judge = [judged[text] for text in texts]
-    raters = sorted({rater for given in by_text.values() for rater in given})
     linear, ranked = pearson(judge, people), spearman(judge, people)
     return HumanAgreement(
         texts=len(texts),
-        raters=len(raters),
+        raters=len({rater for given in by_text.values() for rater in given}),
         pearson=linear and linear.coefficient,
         spearman=ranked and ranked.coefficient,
         mean_difference=(math.fsum(judge) - math.fsum(people)) / len(texts),
-        alpha=krippendorff_alpha([[by_text[text].get(rater) for text in texts] for rater in raters]),
+        alpha=alpha_of_people(by_text),
     )

@@ -99,7 +99,7 @@ def test_a_sheet_is_written_once_and_then_applied(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"rater": ""}, "a filled row of a does not name its rater"),
+        ({"rater": ""}, "a rating of a does not name its rater"),
         ({"values": {"instruction": 2}}, "instruction is 2; 1 .keep. or 0 .drop."),
         ({"values": {"beauty": 1}}, "no question 'beauty'"),
     ],
@@ -114,5 +114,5 @@ def test_a_malformed_sheet_is_an_error(tmp_path: Path, changed: dict[str, object
 def test_nobody_rates_a_problem_twice(tmp_path: Path) -> None:
     path = tmp_path / "sheet.jsonl"
     write_rows(path, [rated("a", "x", 1, 1), rated("a", "x", 0, 1)])
-    with pytest.raises(DataError, match="x rated a twice"):
+    with pytest.raises(DataError, match="x rated one text of a twice"):
         read_sheet(path)

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 
 from pydantic import Field, field_validator
 
-from caretbench.files import DataError, read_rows, sha256_text
-from caretbench.metrics.agreement import krippendorff_alpha
+from caretbench.files import read_rows, sha256_text
+from caretbench.judging.rating_rows import alpha_of_people, checked_ratings
 from caretbench.problem import Caret, Problem, Row
 
 QUESTIONS: Final[Mapping[str, str]] = {
@@ -104,16 +104,8 @@ def read_sheet(path: Path) -> list[VariantRating]:
     Raises:
         DataError: a row does not fit, does not name its rater, or a person rated a problem twice.
     """
-    rows = [row for row in read_rows(path, VariantRating) if row.is_filled]
-    seen: set[tuple[str, str, str]] = set()
-    for row in rows:
-        key = (row.rater, row.problem_id, row.item)
-        if not row.rater:
-            raise DataError(f"{path}: a filled row of {row.problem_id} does not name its rater")
-        if key in seen:
-            raise DataError(f"{path}: {row.rater} rated {row.problem_id} twice")
-        seen.add(key)
-    return rows
+    filled = (row for row in read_rows(path, VariantRating) if row.is_filled)
+    return checked_ratings(path, filled, lambda row: row.item)
 
 
 def sheet_decisions(ratings: Sequence[VariantRating], problems: Sequence[Problem]) -> SheetDecisions:
@@ -142,11 +134,11 @@ def sheet_decisions(ratings: Sequence[VariantRating], problems: Sequence[Problem
         raters,
         len({row.problem_id for row in valid}),
         len(ratings) - len(valid),
-        {question: _agreement(valid, raters, question) for question in QUESTIONS},
+        {question: _agreement(valid, question) for question in QUESTIONS},
     )
 
 
-def _agreement(rows: Sequence[VariantRating], raters: Sequence[str], question: str) -> QuestionAgreement:
+def _agreement(rows: Sequence[VariantRating], question: str) -> QuestionAgreement:
     given: dict[str, dict[str, int]] = defaultdict(dict)
     for row in rows:
         value = row.values.get(question)
@@ -158,9 +150,7 @@ def _agreement(rows: Sequence[VariantRating], raters: Sequence[str], question: s
         for by in shared.values()
         for first, second in combinations([by[name] for name in sorted(by)], 2)
     ]
-    ratings = [[given[name].get(rater) for name in sorted(given)] for rater in raters]
-    alpha = krippendorff_alpha(ratings) if shared else None
-    return QuestionAgreement(len(shared), alpha, sum(pairs) / len(pairs) if pairs else None)
+    return QuestionAgreement(len(shared), alpha_of_people(shared), sum(pairs) / len(pairs) if pairs else None)
 
 
 def decision_lines(path: Path, decisions: SheetDecisions) -> list[str]:
