@@ -45,5 +45,11 @@ def test_the_offered_script_runs_in_its_folder(tmp_path: Path) -> None:
     assert told.endswith("--test-command 'bash test.sh' --directory 'my tests'")
 
 
+def test_no_script_is_offered_where_a_tool_is_missing(tmp_path: Path) -> None:
+    project = snapshot(tmp_path, {"a.sln": "", "A.cs": "", "test.sh": "dotnet test\n"})
+    message = "no tests found (dotnet test would be the command, but MSBuild is not installed: …): give a command"
+    assert with_setup_hint({"": message}, project, ["csharp"], (), None) == message
+
+
 def test_nothing_is_offered_where_no_file_concerns_tests(tmp_path: Path) -> None:
     assert offered_tests(snapshot(tmp_path, {"a.py": "", "b/c.py": ""}), ["python"]) == ""

@@ -162,3 +162,13 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
     (root / "labels" / "Python" / "one_reason_verified.csv").unlink()
     with pytest.raises(DataError, match=r"one_reason_verified.csv: cannot be read"):
         load(root)
+
+
+def test_a_folder_without_labels_is_a_release_without_labels(tmp_path: Path) -> None:
+    root = write(tmp_path)
+    for path in (root / "labels" / "Python").iterdir():
+        path.unlink()
+    (root / "labels" / "Python" / ".DS_Store").write_bytes(b"")
+    [program] = load(root)
+    assert program.spans
+    assert (program.references, program.reasons) == ((), ())

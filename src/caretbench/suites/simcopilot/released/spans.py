@@ -95,6 +95,11 @@ def _place(root: Path, places: Sequence[str]) -> Path | None:
     return next((root / place for place in places if (root / place).exists()), None)
 
 
+def _labels(root: Path, places: Sequence[str]) -> Path | None:
+    """Return the first of some places that contains labels; the newer repository has an empty one for Java."""
+    return next((root / place for place in places if any((root / place).glob("*_verified.csv"))), None)
+
+
 def load(root: Path) -> tuple[ReleasedProgram, ...]:
     """Return all released programs with their spans and labels, in the order of the files.
 
@@ -134,7 +139,7 @@ def _program(root: Path, path: Path, language: str, value: object) -> ReleasedPr
     twice = next((span for span, count in Counter(spans).items() if count > 1), None)
     if twice is not None:
         raise DataError(f"{path}: {record.name} has the span {twice.start} to {twice.end} twice; {_REMEDY}")
-    labels = _place(root, rules.labels)
+    labels = _labels(root, rules.labels)
     references = tuple(_references(labels / f"{record.name}_dependency_verified.csv")) if labels else ()
     reasons = tuple(_reasons(labels / f"{record.name}_reason_verified.csv")) if labels else ()
     source = _source(root, record.name, rules)
