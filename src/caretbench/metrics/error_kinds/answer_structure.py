@@ -40,7 +40,7 @@ class Statement(NamedTuple):
 
 
 class Call(NamedTuple):
-    """Call that overlaps the text: what is called, and its arguments; bodies of functions in them are left out."""
+    """Call that overlaps the text: what is called, and its arguments; bodies of functions in them are excluded."""
 
     callee: str
     arguments: str

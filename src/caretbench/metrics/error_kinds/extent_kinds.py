@@ -16,7 +16,7 @@ def empty_when_due(compared: ComparedAnswer) -> bool:
     return compared.is_empty and not compared.nothing_due
 
 
-def given_when_nothing_due(compared: ComparedAnswer) -> bool:
+def text_when_nothing_due(compared: ComparedAnswer) -> bool:
     """Return whether the answer has text and the reference is empty."""
     return compared.nothing_due and not compared.is_empty
 

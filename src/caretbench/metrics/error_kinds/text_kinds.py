@@ -13,10 +13,10 @@ from caretbench.metrics.error_kinds.code_kinds import wrong_block_kind, wrong_ca
 from caretbench.metrics.error_kinds.compared_answer import CaretPlace, ComparedAnswer
 from caretbench.metrics.error_kinds.extent_kinds import (
     empty_when_due,
-    given_when_nothing_due,
     incomplete,
     over_generation,
     several_blocks,
+    text_when_nothing_due,
 )
 from caretbench.metrics.error_kinds.layout_kinds import wrong_indentation
 from caretbench.metrics.error_kinds.repetition_kinds import repeats_surroundings
@@ -32,7 +32,7 @@ TEXT_KINDS: Final[Mapping[str, Callable[[ComparedAnswer], bool]]] = {
     "repeats_surroundings": repeats_surroundings,
     "wrong_call": wrong_call,
     "wrong_block_kind": wrong_block_kind,
-    "given_when_nothing_due": given_when_nothing_due,
+    "given_when_nothing_due": text_when_nothing_due,
     "empty_when_due": empty_when_due,
 }
 """Rules by error kind, in the order of the scores."""

@@ -40,7 +40,7 @@ class TracedFile:
 
 
 def statement_marks(marks: frozenset[Mark], files: Mapping[int, TracedFile]) -> frozenset[Mark]:
-    """Return marks of lines as marks of statements; ``files`` are the traced files by number, others are left out."""
+    """Return marks of lines as marks of statements; ``files`` are the traced files by number, others are excluded."""
     lines: dict[int, list[int]] = {}
     for file, line in marks:
         lines.setdefault(file, []).append(line)
