@@ -15,6 +15,8 @@ from caretbench.problem import ChoiceCheck, Completion, Problem
 from caretbench.reports.run_summary import load_run_folder, summarise_run
 from caretbench.runs.run_folder import RunFolder
 from caretbench.suites import load_suite
+from caretbench.suites.answer_kinds import ERROR_KINDS_SCORER
+from caretbench.suites.efcb.suite import MASKED_TASK
 from tests.support.efcb_changes import build_tasks
 from tests.support.inspect_runs import answering, numbers, run
 
@@ -78,7 +80,9 @@ def rows_of(folder: RunFolder, problems: dict[str, Problem]) -> dict[tuple[str, 
     rows: dict[tuple[str, int], dict[str, object]] = {}
     for row in folder.scores():
         if row.model != "reference" and row.problem_id in problems:
-            rows.setdefault((row.problem_id, row.sample), {}).update(row.values)
+            kinds = [name for name, value in row.values.items() if value]
+            found = {"error_kinds": kinds} if row.scorer == ERROR_KINDS_SCORER else row.values
+            rows.setdefault((row.problem_id, row.sample), {}).update(found)
     return rows
 
 
@@ -86,10 +90,12 @@ def rows_of(folder: RunFolder, problems: dict[str, Problem]) -> dict[tuple[str, 
 def test_row_by_row_the_same(log: EvalLog, folders: list[RunFolder], problems: dict[str, Problem]) -> None:
     theirs = {}
     for sample in read_eval_log(log.location).samples or []:
-        values = sample.scores["caret"].value
+        values, kinds = sample.scores["caret"].value, sample.scores["caret"].metadata["error_kinds"]
         theirs[str(sample.id), sample.epoch - 1] = {
             name: value for name, value in values.items() if name != "verdict" and not math.isnan(value)
         }
+        if problems[str(sample.id)].labels["task"] == MASKED_TASK:
+            theirs[str(sample.id), sample.epoch - 1]["error_kinds"] = kinds
     assert len(theirs) == 2 * len(problems)
     assert theirs == rows_of(folders[0], problems) == rows_of(folders[1], problems)
 

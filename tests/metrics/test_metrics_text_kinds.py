@@ -132,6 +132,21 @@ def test_examples(kind: str, answer: str) -> None:
         assert not any(kinds.values())
 
 
+@pytest.mark.parametrize(
+    ("answer", "is_wrong"),
+    [
+        ("kept = read(path)\n    return kept.strip()", False),  # a name of its own
+        ("kept = load(path)\n    return kept.strip()", True),
+        ("def inner(one):\n        return one\n\n    data = read(path)\n    return data.strip()", False),
+        ("load(path)\n    return load(path).strip()", True),  # called twice, introduced nowhere
+    ],
+)
+def test_names_that_an_answer_introduces_may_differ(answer: str, is_wrong: bool) -> None:
+    reference = "data = read(path)\n    return data.strip()"
+    place = CaretPlace("def text_of(path):\n    ", "\n\n\nprint(text_of('a'))\n", "python")
+    assert text_kinds(answer, reference, place)["wrong_call"] == float(is_wrong)
+
+
 def test_text_where_nothing_is_due_has_one_kind_of_its_own() -> None:
     place = CaretPlace(PREFIX + LOOP, SUFFIX, "python")
     assert text_kinds("\n    result += 1", "", place)["given_when_nothing_due"] == 1.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from caretbench.problem import ContextFile, CriterionCheck, NoSplice, Problem, Provenance, Question
+from caretbench.suites import load_suite
 from caretbench.suites.efcb.open_answers.masked_scores import (
     COPY_BASELINES,
     MEASURE_NAMES,
@@ -70,6 +71,19 @@ def test_measures_of_a_half_right_answer() -> None:
 def test_indentation_at_the_ends_and_blanks_behind_lines_are_forgiven() -> None:
     values = masked_scores(problem_of(), "three(third, another)  \n\tthree(fourth, another)")
     assert values["exact_match"] == values["edit_similarity"] == 1.0
+
+
+def test_error_kinds_are_those_of_the_lines_in_their_hunk() -> None:
+    def kinds(text: str | None, problem: Problem) -> set[str]:
+        [measured] = load_suite("efcb").measure_error_kinds(problem, text)
+        return {name for name, value in measured.values.items() if value}
+
+    problem = problem_of()
+    assert kinds(ANSWER, problem) == kinds(f"```go\n{ANSWER}\n```", problem) == set()
+    assert kinds(None, problem) == {"empty_when_due"}
+    assert "wrong_call" in kinds(ANSWER.replace("three", "other"), problem)
+    assert "over_generation" in kinds(f"{ANSWER}\n\tfive()", problem)
+    assert "incomplete" in kinds("\tthree(third, another)", problem_of(path="a.unknown"))
 
 
 def test_an_unknown_language_is_not_checked() -> None:

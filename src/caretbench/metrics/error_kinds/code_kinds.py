@@ -10,6 +10,8 @@ from caretbench.metrics.error_kinds.answer_structure import AnswerStructure, Cal
 from caretbench.metrics.error_kinds.compared_answer import ComparedAnswer
 
 _NAME = re.compile(r"[^\W\d]\w*")
+_BEFORE_CALLS = frozenset({"return", "await", "throw", "new", "in", "of", "not", "and", "or", "yield", "case", "else"})
+"""Words before a call; another word before a name and a bracket declares a function."""
 
 
 def wrong_call(compared: ComparedAnswer) -> bool:
@@ -38,8 +40,7 @@ def _renamed(structure: AnswerStructure, compared: ComparedAnswer) -> Sequence[C
     known = _names(compared.prefix, compared.suffix)
     other = next(one for one in compared.structures or () if one is not structure)
     elsewhere = known | _names(*other.words)
-    counts = Counter(word for word in structure.words if _NAME.fullmatch(word))
-    own = [name for name, count in counts.items() if count > 1 and name not in elsewhere]
+    own = [name for name in _introduced(structure.words) if name not in elsewhere]
     numbers = {name: f"${number}" for number, name in enumerate(own)}
     if not numbers:
         return structure.calls
@@ -48,6 +49,18 @@ def _renamed(structure: AnswerStructure, compared: ComparedAnswer) -> Sequence[C
         return _NAME.sub(lambda found: numbers.get(found[0], found[0]), text)
 
     return [Call(replaced(call.callee), replaced(call.arguments)) for call in structure.calls]
+
+
+def _introduced(words: Sequence[str]) -> list[str]:
+    """Return the names that occur more than once and are not called where they first occur, in their order."""
+    counts = Counter(word for word in words if _NAME.fullmatch(word))
+    found = []
+    for name, before, after in zip(words, ["", *words], [*words[1:], ""], strict=False):
+        if counts.pop(name, 0) > 1:
+            declares = bool(_NAME.fullmatch(before)) and before not in _BEFORE_CALLS
+            if after != "(" or declares:
+                found.append(name)
+    return found
 
 
 def _names(*texts: str) -> set[str]:

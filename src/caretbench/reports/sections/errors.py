@@ -6,8 +6,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import polars as pl
+
 from caretbench.metrics.error_kinds.kind_table import EXCEPTION, NO_ERROR, OURS, error_kind_title
-from caretbench.problem import Problem, Question
+from caretbench.problem import Question
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.errors import ErrorColumn, ErrorPart, error_columns, kinds_present
 from caretbench.reports.section import Chart, ColumnGroup, Section
@@ -28,16 +30,18 @@ MAX_EXCEPTION_TYPES = 8
 
 
 class ErrorsSection(Section):
-    """Section of error kinds by model, language and mode; only for programs, not for answers to questions."""
+    """Section of error kinds by model, language and mode; of answers to questions, only where kinds were measured."""
 
     def compute(self, source: ReportSource) -> Mapping[str, Any]:
-        """Return the error kinds by model, if the run has completions and problems that are programs."""
+        """Return the error kinds by model, if the run has completions."""
         run = source.run
-        if not run.completions or not any(map(_has_kinds, run.problems)):
+        if not run.completions:
             return {}
         executed = bool(run.manifest.get("executed", True))
-        unchecked = {one.id for one in run.problems if not (executed and needs_execution(one)) and _has_kinds(one)}
-        return {"errors": error_columns(run.frame, run.completions, unchecked)}
+        unchecked = {problem.id for problem in run.problems if not (executed and needs_execution(problem))}
+        carets = [problem.id for problem in run.problems if not isinstance(problem.shown, Question)]
+        frame = run.frame.filter(pl.col("problem_id").is_in(carets) | pl.col("error_kinds").is_not_null())
+        return {"errors": error_columns(frame, run.completions, unchecked)}
 
     def group_tables(self, group: ColumnGroup) -> Iterable[ReportTable]:
         """Return shares of the error kinds, and types of exceptions."""
@@ -94,10 +98,6 @@ def _caption(parts: Iterable[ErrorPart]) -> str:
     if any(part.unchecked for part in parts):
         text += "Where no check decides, kinds are by the text alone, next to the reference. "
     return f"{text}Failures of the infrastructure are not counted."
-
-
-def _has_kinds(problem: Problem) -> bool:
-    return not isinstance(problem.shown, Question)
 
 
 def _exceptions(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str]) -> ReportTable | None:

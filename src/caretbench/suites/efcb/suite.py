@@ -20,7 +20,7 @@ from caretbench.suites.efcb.attacks.leak_report import shortcut_report
 from caretbench.suites.efcb.efcb_score import HALLUCINATION_TASK, MASKED_TASK, PUBLISHED_FORMULA
 from caretbench.suites.efcb.open_answers.masked_answers import parse_masked_answer
 from caretbench.suites.efcb.open_answers.masked_problems import WHOLE_PATCH_TIER
-from caretbench.suites.efcb.open_answers.masked_scores import masked_scores
+from caretbench.suites.efcb.open_answers.masked_scores import masked_error_kinds, masked_scores
 from caretbench.suites.efcb.open_answers.reverse_problems import parse_description
 from caretbench.suites.efcb.open_answers.reverse_scores import (
     hallucination_scores,
@@ -126,6 +126,10 @@ class Efcb(Suite):
             said = {"unsupported": ", ".join(mention.text for mention in made_up)}
             return [Measurement("mentions@2", hallucination_scores(problem, text), said)]
         return [Measurement("description@1", reverse_scores(problem, text))]
+
+    def measure_error_kinds(self, problem: Problem, text: str | None) -> list[Measurement]:
+        """Return the error kinds of lines that an answer writes for masks; nothing for other questions."""
+        return masked_error_kinds(problem, text) if problem.labels["task"] == MASKED_TASK else []
 
     def gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> QuestionGate:
         """Return the gate for questions."""

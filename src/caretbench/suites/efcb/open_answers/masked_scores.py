@@ -12,9 +12,11 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from caretbench.metrics.error_kinds.compared_answer import CaretPlace
 from caretbench.metrics.similarity import similarities
 from caretbench.metrics.text_overlap import bag_overlap, chrf
 from caretbench.problem import Problem, Question
+from caretbench.suites.answer_kinds import measured_kinds
 from caretbench.suites.efcb.open_answers.mask_windows import MASK_PLACEHOLDER
 from caretbench.suites.efcb.open_answers.masked_answers import (
     MaskedHunk,
@@ -23,6 +25,7 @@ from caretbench.suites.efcb.open_answers.masked_answers import (
     unwrap_answer,
 )
 from caretbench.suites.efcb.open_answers.masked_problems import WHOLE_PATCH_TIER
+from caretbench.suites.suite_types import Measurement
 from caretbench.syntax.source import grammar_of
 from caretbench.syntax.uses.identifiers import identifiers
 
@@ -76,6 +79,16 @@ def masked_scores(problem: Problem, text: str | None) -> Mapping[str, float]:
         | {f"floor_{name}": value for name, value in floors.items()}
         | {"floor": best, "net": values[MAIN_MEASURE] - best}
     )
+
+
+def masked_error_kinds(problem: Problem, text: str | None) -> list[Measurement]:
+    """Return the error kinds of the written lines in their hunk's new side; nothing where the whole patch is asked."""
+    shown = read_masked_patch(problem)
+    if shown.hunk is None:
+        return []
+    before, after = shown.hunk.split_new_side(())
+    place = CaretPlace(before, f"\n{after}", shown.grammar or "")
+    return [measured_kinds(_written(text, shown), problem.reference, place)]
 
 
 def _written(text: str | None, shown: MaskedPatch) -> str:
