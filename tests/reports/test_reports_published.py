@@ -110,6 +110,12 @@ def test_one_language_is_compared_with_its_own_numbers_alone(run: LoadedRun) -> 
     assert notes[1].endswith("(all problems: 12 of 72)")
 
 
+def test_models_that_the_paper_does_not_have_are_said_to_have_no_printed_number(run: LoadedRun) -> None:
+    unknown = [row.model_copy(update={"model": "somebody's"}) for row in run.completions]
+    notes = list(PublishedSection().notes(summarise(replace(run, completions=unknown))))
+    assert notes == ["The paper prints no number for these models and problems.", "0 of 0 cells agree"]
+
+
 def test_a_limit_and_recordings_of_some_problems_are_compared_with_nothing(run: LoadedRun) -> None:
     limited = summarise(part_of(run, lambda name: name.endswith("/1")))
     assert compare_with_published(limited) == ()

@@ -52,7 +52,10 @@ class PublishedSection(Section):
     def notes(self, summary: Summary) -> Iterable[str]:
         """Return what is not compared, and at the end how many numbers agree."""
         rows = compare_with_published(summary)
-        yield from partial_models(summary)
+        partial = list(partial_models(summary))
+        yield from partial
+        if not (rows or partial or _own_tables(summary)):
+            yield "The paper prints no number for these models and problems."
         if rows or not _own_tables(summary):
             yield _agreement(rows)
 
