@@ -16,6 +16,7 @@ from caretbench.problem import Completion, Problem
 from caretbench.reports.run_summary import load_run_folder, summarise_run
 from caretbench.runs.run_folder import RunFolder
 from caretbench.suites import load_suite
+from caretbench.suites.answer_kinds import ERROR_KINDS_SCORER
 from tests.support.inspect_runs import answering, numbers, run
 
 c3bench = inspect_task("c3bench")
@@ -39,12 +40,13 @@ def test_row_by_row_the_same(tmp_path: Path) -> None:
     select = "id=" + "|".join(problems)
     task = c3bench(select=select, prompt="left-to-right")
     log = run(task, answering(lambda identity, _epoch: answer(*problems[identity])), tmp_path / "logs")
-    theirs = {}
+    theirs, theirs_kinds = {}, {}
     for sample in read_eval_log(log.location).samples or []:
-        values = sample.scores["caret"].value
+        scored = sample.scores["caret"]
         theirs[str(sample.id)] = {
-            name: value for name, value in values.items() if name != "verdict" and not math.isnan(value)
+            name: value for name, value in scored.value.items() if name != "verdict" and not math.isnan(value)
         }
+        theirs_kinds[str(sample.id)] = scored.metadata["error_kinds"]
     rows = [
         Completion(problem_id=identity, model="m", parameters="p", text=answer(*held))
         for identity, held in problems.items()
@@ -53,10 +55,14 @@ def test_row_by_row_the_same(tmp_path: Path) -> None:
     score("c3bench", completions=[tmp_path / "m.jsonl"], baseline="none", output=tmp_path / "run", select=select,
           html=False, as_json=True)  # fmt: skip
     ours: dict[str, dict[str, float]] = {}
+    kinds: dict[str, list[str]] = {}
     for row in RunFolder(tmp_path / "run").scores():
-        if row.model == "m":
+        if row.model == "m" and row.scorer == ERROR_KINDS_SCORER:
+            kinds[row.problem_id] = [name for name, value in row.values.items() if value]
+        elif row.model == "m":
             ours.setdefault(row.problem_id, {}).update(row.values)
     assert theirs == ours
+    assert theirs_kinds == {identity: kinds.get(identity, []) for identity in ours}
     assert {name for values in ours.values() for name in values} >= {"passed", "followed", "followed_lenient"}
     [column] = [one for one in summarise_run(load_run_folder(tmp_path / "run")).columns if not one.baseline]
     assert column.overall.pass_at[1].problems == len(chosen[0])
