@@ -63,6 +63,10 @@ def test_help_imports_none_of_the_heavy_libraries() -> None:
         (("reproduce", "/nowhere", "x"), "not a run's folder"),
         (("pull", "efcb"), "nothing to pull"),
         (("pull", "devbench", "--from", "/nowhere"), "not there"),
+        (
+            ("build", "simcopilot", ".", "--test-command", "x", "--expect-output", "a.txt:fuzzy"),
+            "--expect-output 'a.txt:fuzzy': expected FILE[:HOW], with HOW one of exact, whitespace",
+        ),
         (("cache", "prune"), "say what to prune"),
         (("deps", "build", "nonsense"), "nonsense"),
     ],

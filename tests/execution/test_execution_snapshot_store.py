@@ -76,6 +76,11 @@ def test_content_decides_the_name(store: SnapshotStore, project: Path) -> None:
     assert len(seen) == 5
 
 
+def test_a_link_to_a_project_is_the_project(store: SnapshotStore, project: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(project)
+    assert store.add(tmp_path / "link") == store.add(project)
+
+
 def test_equal_files_are_one_file(store: SnapshotStore, project: Path) -> None:
     first = store.add(project)
     (project / "new.py").write_text("three = 3\n")

@@ -148,8 +148,8 @@ class SnapshotStore:
     def _take(self, source: Path, ignore: Sequence[str]) -> Iterator[tuple[str, SnapshotEntry]]:
         root = os.path.realpath(source)
         count = size = 0
-        for folder, folders, files, descriptor in os.fwalk(source, follow_symlinks=False, onerror=_fail):
-            above = Path(folder).relative_to(source).as_posix()
+        for folder, folders, files, descriptor in os.fwalk(root, follow_symlinks=False, onerror=_fail):
+            above = Path(folder).relative_to(root).as_posix()
             prefix = "" if above == "." else f"{above}/"
             names = [name for name in (*folders, *files) if not _ignored(prefix + name, name, ignore)]
             folders[:] = [name for name in folders if name in names]

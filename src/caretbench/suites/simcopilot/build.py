@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from caretbench.errors import DataError
 from caretbench.execution.sandbox.package_index.configured_indexes import configured_index_policy
@@ -14,7 +14,7 @@ from caretbench.execution.workspaces.bounded_executor import BoundedExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
 from caretbench.options import Option, StringList
 from caretbench.progress import Progress
-from caretbench.projects.setup.settings import CheckSettings, OutputSettings
+from caretbench.projects.setup.settings import CheckSettings, Comparison, OutputSettings
 from caretbench.sources.fetching.project_folders import ProjectFolder, ProjectFolders
 from caretbench.suites.project_sources import SOURCE_OPTIONS, find_sources, source_limits
 from caretbench.suites.simcopilot.build_types import BuiltTasks, SimCopilotOptions, build_result
@@ -160,6 +160,9 @@ def _check(options: Mapping[str, Any]) -> CheckSettings | None:
     output = None
     if expected is not None:
         file, colon, how = expected.rpartition(":")
+        known = get_args(Comparison)
+        if colon and how not in known:
+            raise ValueError(f"--expect-output {expected!r}: expected FILE[:HOW], with HOW one of {', '.join(known)}")
         output = OutputSettings.model_validate({"file": file, "comparison": how} if colon else {"file": expected})
     return CheckSettings(
         command=command,
