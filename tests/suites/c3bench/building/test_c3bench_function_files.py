@@ -112,3 +112,9 @@ def test_functions_that_call_each_other_come_together() -> None:
     assert found.text == (
         "def even(n):\n    return n == 0 or odd(n - 1)\n\n\ndef odd(n):\n    return n != 0 and even(n - 1)\n"
     )
+
+
+def test_a_constant_that_needs_a_class_is_two_lines_below_it() -> None:
+    text = "class Table(dict):\n    pass\nEMPTY = Table()\ndef look():\n    return EMPTY\n"
+    [found] = paired_functions("a.py", text, "def check_look(candidate):\n    assert candidate() == {}\n", OURS)
+    assert found.text == ("class Table(dict):\n    pass\n\n\nEMPTY = Table()\n\n\ndef look():\n    return EMPTY\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from textwrap import indent
 
 import pytest
 from hypothesis import given
@@ -194,6 +195,20 @@ def test_implementations_of_rewrites_have_no_idle_parts() -> None:
         for name in one.features.present - one.features.effective
     }
     assert idle == set()
+
+
+@pytest.mark.parametrize(
+    "header", ["", "if a:", "for x in a:", "while a:", "with a:", "class A:", "def g():", "async def g():"]
+)
+def test_answers_that_are_idle_as_a_whole_have_features_too(header: str) -> None:
+    for text in (*ALL_IDLE, "pass", "..."):
+        inner = filled(text)
+        body = f"{header}\n{indent(inner, '    ')}" if header else inner
+        before, middle = "def f(a):\n", indent(body, "    ") + "\n"
+        for suffix in ("", "    return a\n"):
+            found = features_of_text(before + middle + suffix, len(before), len(before + middle))
+            assert found is not None
+            assert found.effective.isdisjoint({"name:current", "name:state"}), body
 
 
 def test_forbidden_features_count_where_they_are_idle() -> None:

@@ -44,7 +44,7 @@ def without_idle_parts(root: ast.Module | Function) -> ast.Module | Function:
         if after == before:
             break
         before = after
-    return copy
+    return ast.fix_missing_locations(copy)  # of `pass` where a body is empty now
 
 
 def _sweep(root: ast.Module | Function, around: dict[str, bool]) -> None:
