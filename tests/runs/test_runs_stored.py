@@ -31,13 +31,21 @@ def test_its_numbers_are_the_same(suite: str) -> None:
 
 
 @pytest.mark.parametrize("suite", ["devbench", pytest.param("efcb", marks=pytest.mark.long)])
-def test_scoring_it_again_adds_nothing(suite: str, tmp_path: Path) -> None:
+def test_scoring_it_again_adds_error_kinds_alone_and_once(suite: str, tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / suite)
     shutil.copytree(STORED / suite, folder.path)
     before = folder.scores_path.read_bytes(), folder.completions_path.read_bytes()
     ids = "|".join(problem.id for problem in folder.problems())
-    score(RunConfig(suites=({"name": suite, "select": f"id={ids}"},), output=folder.path))  # type: ignore[arg-type]
-    assert (folder.scores_path.read_bytes(), folder.completions_path.read_bytes()) == before
+    config = RunConfig(suites=({"name": suite, "select": f"id={ids}"},), output=folder.path)  # type: ignore[arg-type]
+    score(config)
+    after = folder.scores_path.read_bytes(), folder.completions_path.read_bytes()
+    old, new = set(before[0].splitlines()), after[0].splitlines()
+    added = [json.loads(line) for line in new if line not in old]
+    assert [line for line in new if line in old] == before[0].splitlines()
+    assert {row["scorer"] for row in added} <= {"error-kinds@1"}
+    assert after[1] == before[1]
+    score(config)
+    assert (folder.scores_path.read_bytes(), folder.completions_path.read_bytes()) == after
 
 
 def test_stored_verdicts_of_the_gate_are_read() -> None:

@@ -83,11 +83,16 @@ def params(*names: str) -> list[object]:
     return [pytest.param(name, marks=marks.get(name, ())) for name in names if possible[name]]
 
 
+_before: set[str] = set()
+"""Private folders that were there when a box was opened."""
+
+
 @contextmanager
 def opened(name: str) -> Iterator[Sandbox]:
     """Open a box; the test is skipped where its level cannot be had."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(landlock_sandbox, "_PREFIX", PREFIX)
+        _before.update(_private_folders())  # of other test files, whose boxes were killed
         box = BOXES[name]()
         try:
             box.probe()
@@ -113,8 +118,12 @@ def give(box: Sandbox, *places: Path) -> None:
 
 
 def left_over() -> list[str]:
-    """Return the private folders of Landlock that programs left."""
-    return [str(place) for place in Path(tempfile.gettempdir()).glob(f"{PREFIX}*")]
+    """Return the private folders of Landlock that programs left since the last box was opened."""
+    return sorted(_private_folders() - _before)
+
+
+def _private_folders() -> set[str]:
+    return {str(place) for place in Path(tempfile.gettempdir()).glob(f"{PREFIX}*")}
 
 
 def command_lines() -> str:
