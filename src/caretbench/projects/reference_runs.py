@@ -21,6 +21,7 @@ from caretbench.projects.runner_options import with_reversed_order
 from caretbench.projects.setup.command_detection import NamedCheck
 
 _NAMED = 5
+_LEAST_CPU_S: Final = 2.0
 
 
 class ReferenceRuns(NamedTuple):
@@ -194,5 +195,8 @@ def without_slow_tests(
 
 
 def rounded_cpu_s(cpu_s: float) -> float:
-    """Return CPU seconds rounded up to a power of two, at least 1, so that mining twice gives the same tasks."""
-    return float(2 ** math.ceil(math.log2(max(cpu_s, 1.0))))
+    """Return CPU seconds rounded up to a power of two, so that mining twice gives the same tasks.
+
+    At least 2: the limits of answers are the same for all shorter times.
+    """
+    return float(2 ** math.ceil(math.log2(max(cpu_s, _LEAST_CPU_S))))

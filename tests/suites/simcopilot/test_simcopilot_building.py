@@ -56,7 +56,7 @@ def test_a_project_becomes_tasks_and_does_not_change(engine: WorkspaceExecutor, 
     assert fingerprint(root) == before
     assert {problem.cluster for problem in result.candidates} == {"shop"}
     check = result.candidates[0].checks[0].model_dump()
-    assert (check["minimum_tests"], check["reference_s"]) == (2, 1.0)
+    assert (check["minimum_tests"], check["reference_s"]) == (2, 2.0)
     valid = [row.details for row in result.verdicts.values() if row.verdict == "valid"]
     assert all(int(details["runs"]) > 0 and "cpu_s" not in details for details in valid), "times are not repeatable"
     assert (result.decided_count, result.gate_cpu_s > 0) == (len(result.candidates), True)
