@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from caretbench.projects.setup.settings import CheckSettings
-from caretbench.suites.simcopilot.build_types import SimCopilotOptions
 from caretbench.suites.simcopilot.mining.tasks import TaskSampling
+from caretbench.suites.simcopilot.options import SimCopilotOptions
 
 SHOP = '''\
 def total(orders, limit):

@@ -12,10 +12,11 @@ from caretbench.errors import DataError
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.problem import FileSplice
 from caretbench.projects.setup.settings import CheckSettings
-from caretbench.suites.simcopilot.build_types import BuiltTasks, SimCopilotOptions
+from caretbench.suites.project_tasks.build_types import BuiltTasks
+from caretbench.suites.project_tasks.task_builder import TaskBuilder
+from caretbench.suites.project_tasks.task_folder import TaskFolder
 from caretbench.suites.simcopilot.mining.tasks import TaskSampling
-from caretbench.suites.simcopilot.task_builder import TaskBuilder
-from caretbench.suites.simcopilot.task_folder import TaskFolder
+from caretbench.suites.simcopilot.options import SimCopilotOptions
 
 CODE = """\
 def total(orders, limit):

@@ -21,10 +21,11 @@ from caretbench.projects.answer_requests import check_request
 from caretbench.projects.reference_runs import run_checks
 from caretbench.projects.setup.command_detection import project_checks
 from caretbench.projects.setup.settings import CheckSettings, read_settings
-from caretbench.suites.simcopilot.build_types import BuiltTasks, SimCopilotOptions, build_result
+from caretbench.suites.project_tasks.build_types import BuiltTasks, build_result
+from caretbench.suites.project_tasks.task_builder import TaskBuilder
+from caretbench.suites.project_tasks.task_folder import TaskFolder
 from caretbench.suites.simcopilot.mining.tasks import TaskSampling
-from caretbench.suites.simcopilot.task_builder import TaskBuilder
-from caretbench.suites.simcopilot.task_folder import TaskFolder
+from caretbench.suites.simcopilot.options import SimCopilotOptions
 from tests.support.shop_project import FILES, JS, JS_TEST, SHOP, written
 
 FEW = SimCopilotOptions(sampling=TaskSampling(limit=4))

@@ -13,9 +13,9 @@ from caretbench.projects import project as project_module
 from caretbench.projects.project import analyse_project, store_project
 from caretbench.projects.rules import project_rules
 from caretbench.projects.snapshot_analysis import analyse_snapshot
-from caretbench.suites.simcopilot.mining.sampling import SampledCandidate, balanced_sample
+from caretbench.projects.token_search import TokenSearch
+from caretbench.suites.project_tasks.sampling import SampledCandidate, balanced_sample
 from caretbench.suites.simcopilot.mining.tasks import ProjectMiner, TaskSampling
-from caretbench.suites.simcopilot.mining.token_search import TokenSearch
 from caretbench.syntax import SourceFile, analyse
 
 FUNCTION = '''\

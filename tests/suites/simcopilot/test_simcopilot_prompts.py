@@ -19,15 +19,16 @@ from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.files import write_rows
 from caretbench.problem import FileSplice, Problem, Provenance, TestsCheck
 from caretbench.projects import snapshot_analysis
+from caretbench.projects.file_spans import visible_text
+from caretbench.projects.token_search import split_tokens
 from caretbench.prompts import strategy
 from caretbench.prompts.strategy import PromptBudget, UnpromptableError
 from caretbench.runs.model_under_test import ModelUnderTest, prompt_text
 from caretbench.runs.run_folder import RunFolder
 from caretbench.suites import load_suite
+from caretbench.suites.project_tasks.block_miner import TaskOrigin
 from caretbench.suites.simcopilot.contexts import CONTEXTS, ShownContext, build_context
-from caretbench.suites.simcopilot.mining.candidates import visible_text
-from caretbench.suites.simcopilot.mining.tasks import ProjectMiner, TaskOrigin, TaskSampling
-from caretbench.suites.simcopilot.mining.token_search import split_tokens
+from caretbench.suites.simcopilot.mining.tasks import ProjectMiner, TaskSampling
 from caretbench.suites.suite_contexts import suite_context
 from caretbench.syntax import ProjectAnalysis, SourceFile, analyse, is_test_path
 from tests.support.fakes import FakeClient

@@ -25,10 +25,10 @@ from caretbench.projects.runner_options import (
 )
 from caretbench.projects.setup.command_detection import project_checks
 from caretbench.projects.setup.settings import CheckSettings
-from caretbench.suites.simcopilot.build_types import SimCopilotOptions
+from caretbench.suites.project_tasks.task_builder import TaskBuilder
+from caretbench.suites.project_tasks.task_folder import TaskFolder
 from caretbench.suites.simcopilot.mining.tasks import TaskSampling
-from caretbench.suites.simcopilot.task_builder import TaskBuilder
-from caretbench.suites.simcopilot.task_folder import TaskFolder
+from caretbench.suites.simcopilot.options import SimCopilotOptions
 from tests.support.pytest_copy import copy_pytest
 
 PRICES = """\

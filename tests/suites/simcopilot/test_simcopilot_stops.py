@@ -19,9 +19,9 @@ from caretbench.errors import DataError
 from caretbench.execution.toolchains.csharp import find_dotnet_sdk
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
-from caretbench.suites.simcopilot.build_types import SimCopilotOptions
-from caretbench.suites.simcopilot.task_builder import TaskBuilder
-from caretbench.suites.simcopilot.task_folder import TaskFolder
+from caretbench.suites.project_tasks.task_builder import TaskBuilder
+from caretbench.suites.project_tasks.task_folder import TaskFolder
+from caretbench.suites.simcopilot.options import SimCopilotOptions
 from tests.support.shop_project import FILES, SETUP, SOURCES, TOOLS, options, written
 
 # What it writes differs each time: a build that runs it again has another snapshot, and other bytes.
@@ -115,8 +115,8 @@ _DRIVER = """
 import sys, time
 from pathlib import Path
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
-from caretbench.suites.simcopilot.task_builder import TaskBuilder
-from caretbench.suites.simcopilot.task_folder import TaskFolder
+from caretbench.suites.project_tasks.task_builder import TaskBuilder
+from caretbench.suites.project_tasks.task_folder import TaskFolder
 from tests.support.shop_project import SETUP, options
 
 root, out, language, last, share = sys.argv[1:]

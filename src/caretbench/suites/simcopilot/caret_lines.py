@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from caretbench.problem import FileSplice
-from caretbench.suites.simcopilot.mining.candidates import visible_text
+from caretbench.projects.file_spans import visible_text
 from caretbench.syntax import FileAnalysis
 
 _MOVED: Final = frozenset({"function", "method", "class"})

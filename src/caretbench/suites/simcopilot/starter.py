@@ -16,10 +16,10 @@ from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.files import DataError, read_rows
 from caretbench.problem import Caret, FileSplice, Label, Problem, Row, TestsCheck
 from caretbench.projects.answer_requests import file_splice, tests_check
+from caretbench.projects.file_spans import visible_text
 from caretbench.projects.project import store_project
 from caretbench.projects.setup.command_detection import NamedCheck, project_checks
 from caretbench.projects.setup.settings import ProjectSettings, read_settings
-from caretbench.suites.simcopilot.mining.candidates import visible_text
 
 _DIGITS = 8
 

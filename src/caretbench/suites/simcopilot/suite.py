@@ -17,24 +17,24 @@ from caretbench.metrics.similarity import similarities
 from caretbench.problem import Caret, FileSplice, Problem, Profile
 from caretbench.profiles import ProfileRule, ProfileRules
 from caretbench.progress import Progress
-from caretbench.projects.answer_requests import file_splice, store_projects, workspace_request
+from caretbench.projects.answer_requests import file_splice, workspace_request
 from caretbench.projects.snapshot_analysis import analyse_snapshot
 from caretbench.sources.fetching.source_spec import SOURCE_ABOUT
 from caretbench.suites import register
 from caretbench.suites.base import Suite
 from caretbench.suites.build_models import BuildModels
-from caretbench.suites.project_sources import SOURCES_FILE
-from caretbench.suites.simcopilot import build, starter
+from caretbench.suites.project_tasks.build import build_projects
+from caretbench.suites.project_tasks.task_folder import stored_tasks
+from caretbench.suites.simcopilot import starter
 from caretbench.suites.simcopilot.answer_syntax import syntax_fault
 from caretbench.suites.simcopilot.contexts import CONTEXT_VERSION, CONTEXTS, build_context
+from caretbench.suites.simcopilot.options import OPTIONS, simcopilot_options
 from caretbench.suites.simcopilot.released import spans as released
 from caretbench.suites.simcopilot.released.paper_rules import paper_rules
 from caretbench.suites.simcopilot.released.release_files import pull, released_folder
 from caretbench.suites.simcopilot.released.released_problems import released_problems
 from caretbench.suites.simcopilot.released.released_projects import split_variant
 from caretbench.suites.simcopilot.released.tables import released_tables
-from caretbench.suites.simcopilot.task_folder import TaskFolder
-from caretbench.suites.source_builds import read_outcomes
 from caretbench.suites.suite_types import BuildResult, Measurement, PaperTable, ProblemSet, Stratification, Table
 from caretbench.validation.workspace_gate import WorkspaceGate
 
@@ -105,7 +105,7 @@ class SimCopilot(Suite):
 
     pull_about = "the 15 released programs, their spans and labels"
     build_about = f"the tasks, a project with tests: {SOURCE_ABOUT} (it is not changed)"
-    build_options = build.OPTIONS
+    build_options = OPTIONS
 
     profile_rules = SimCopilotProfile
 
@@ -127,13 +127,7 @@ class SimCopilot(Suite):
             name = place if place == "released" else root.resolve().name
             suffix = "" if variant == "released" else f"-{variant}"
             return ProblemSet.of(name + suffix, released_problems(root, variant))
-        problems = []
-        for folder in _task_folders(root):
-            found = folder.problems()
-            projects = dict.fromkeys(file_splice(problem).snapshot for problem in found)
-            store_projects((identity, folder.snapshot_path(identity)) for identity in projects)
-            problems += found
-        return ProblemSet.of(root.resolve().name, problems)
+        return ProblemSet.of(root.resolve().name, stored_tasks(root))
 
     def pull(self, source: Path | None, models: Sequence[str], progress: Callable[[int, int], None]) -> Path:
         """Fetch the released programs, spans and labels into the cache and return their folder."""
@@ -161,7 +155,7 @@ class SimCopilot(Suite):
           caretbench build simcopilot ~/code/project --setup auto -o tasks
           caretbench build simcopilot toolz==1.2.0 natsort==8.4.0 --setup auto -o tasks
         """
-        return build.build(sources, output, options, progress)
+        return build_projects(sources, output, options, simcopilot_options(options), progress)
 
     def data_tables(self, source: str) -> tuple[Table, ...]:
         """Return the paper's tables about its data, from the released spans and labels."""
@@ -207,10 +201,3 @@ class SimCopilot(Suite):
         if name == "language":
             return language(value).name
         return _MODES.get(value, value) if name == "mode" else value
-
-
-def _task_folders(root: Path) -> list[TaskFolder]:
-    """Return the folder itself, or the folders of its sources with tasks."""
-    if not (root / SOURCES_FILE).is_file():
-        return [TaskFolder(root)]
-    return [TaskFolder(root / row.folder) for row in read_outcomes(root) if row.problems]

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from caretbench.problem import FileSplice
+from caretbench.projects.file_spans import dominant_newline, round_trips, visible_text
 from caretbench.projects.language_tables import project_tables
+from caretbench.projects.token_search import TokenSearch, split_tokens
 from caretbench.suites.simcopilot.mining.rules import CutKind, mining_rules
-from caretbench.suites.simcopilot.mining.token_search import TokenSearch, split_tokens
 from caretbench.suites.simcopilot.released.paper_rules import Mode
 from caretbench.syntax import Block, FileAnalysis, Span
 from caretbench.syntax.analysis_types import SpanIndex
@@ -30,7 +30,6 @@ _ACTS: Final = frozenset({
 _RANK: Final[dict[CutKind, int]] = {"body": 0, "header": 1, "run": 2, "statement": 3}
 _PUNCTUATION: Final = b" \t\r\n{}()[];,"
 """Characters that are no code by themselves."""
-BOM: Final = b"\xef\xbb\xbf"
 
 
 class Candidate(NamedTuple):
@@ -46,17 +45,6 @@ class Candidate(NamedTuple):
     span: Span
     closing_bracket: str
     block: Block
-
-
-def dominant_newline(data: bytes) -> str:
-    """Return the most frequent line ending."""
-    pairs = data.count(b"\r\n")
-    return "\r\n" if pairs and 2 * pairs >= data.count(b"\n") else "\n"
-
-
-def visible_text(data: bytes) -> str:
-    """Return a part of a file as shown to a model: with line feeds, without byte-order mark."""
-    return data.removeprefix(BOM).decode("utf-8").replace("\r\n", "\n")
 
 
 class FileMiner:
@@ -186,7 +174,7 @@ class FileMiner:
         span, rules = candidate.span, self.rules.blocks
         if self.source.line_at(span.end - 1) - self.source.line_at(span.start) + 1 > rules.max_lines:
             return "too_long"
-        if not self._round_trips(candidate, raw):
+        if not round_trips(self.source.path, span, self.data, self.newline):
             return "does_not_round_trip"
         tokens = split_tokens(visible_text(raw))
         words = sum(token not in rules.separators for token in tokens)
@@ -211,14 +199,6 @@ class FileMiner:
         if cut != "header" and not self._acts_in(span) and not self._decides(candidate):
             return "no_control_flow_or_call"
         return ""
-
-    def _round_trips(self, candidate: Candidate, raw: bytes) -> bool:
-        text = visible_text(raw)
-        if not text.strip() or BOM in raw[:3]:
-            return False
-        splice = candidate_splice(candidate, "", self.data, self.newline)
-        alone = splice.model_copy(update={"start": 0, "end": len(raw)})  # the file around it is not looked at
-        return alone.content(raw, text) == raw
 
     def _is_imports(self, text: str) -> bool:
         lines = [line.strip() for line in text.split("\n") if line.strip()]
@@ -277,21 +257,3 @@ class FileMiner:
     @cached_property
     def _haystack(self) -> TokenSearch:
         return TokenSearch(self.data.decode("utf-8"))
-
-
-def candidate_splice(
-    candidate: Candidate, snapshot: str, data: bytes, default_newline: str | None = None
-) -> FileSplice:
-    """Return the splice of an answer to a candidate.
-
-    Its line ending is the block's; for a block of one line ``default_newline``, or the most frequent one of the file.
-    """
-    raw = data[candidate.span.start : candidate.span.end]
-    newline = dominant_newline(raw) if b"\n" in raw else default_newline or dominant_newline(data)
-    return FileSplice(
-        snapshot=snapshot,
-        path=candidate.path,
-        start=candidate.span.start,
-        end=candidate.span.end,
-        newline="\r\n" if newline == "\r\n" else "\n",
-    )

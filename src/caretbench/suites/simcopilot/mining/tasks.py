@@ -8,10 +8,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
-from caretbench.problem import Caret, Problem, Provenance, TestsCheck
-from caretbench.suites.simcopilot.mining.candidates import Candidate, FileMiner, candidate_splice, visible_text
+from caretbench.problem import Caret, Problem
+from caretbench.projects.file_spans import span_splice, visible_text
+from caretbench.suites.project_tasks.block_miner import TaskOrigin
+from caretbench.suites.project_tasks.sampling import Cell, SampledCandidate, balanced_sample, overlap_groups
+from caretbench.suites.simcopilot.mining.candidates import Candidate, FileMiner
 from caretbench.suites.simcopilot.mining.labels import candidate_labels, paper_constructs
-from caretbench.suites.simcopilot.mining.sampling import Cell, SampledCandidate, balanced_sample, overlap_groups
 from caretbench.suites.simcopilot.released.paper_rules import Mode
 from caretbench.syntax import ProjectAnalysis
 
@@ -38,18 +40,6 @@ class TaskSampling:
         if limit is not None or self.limit is None:
             return replace(self, limit=self.limit if limit is None else limit)
         return replace(self, limit=max(self.limit, -(-self.per_1000_lines * reached_lines // 1000)))
-
-
-@dataclass(frozen=True)
-class TaskOrigin:
-    """Properties that all problems of one check of a project share."""
-
-    project: str
-    snapshot: str
-    provenance: Provenance
-    check: TestsCheck
-    checks_by_file: Mapping[str, TestsCheck] = field(default_factory=dict)
-    """Checks that replace ``check``, by file."""
 
 
 class MinedCandidates(NamedTuple):
@@ -141,7 +131,7 @@ class ProjectMiner:
                 suffix="" if hidden else visible_text(data[end:]),
                 path=candidate.path,
             ),
-            splice=candidate_splice(candidate, origin.snapshot, data),
+            splice=span_splice(candidate.path, candidate.span, origin.snapshot, data),
             reference=visible_text(data[start:end]),
             checks=(origin.checks_by_file.get(candidate.path, origin.check),),
             labels=candidate_labels(analysis, candidate, origin.project),

@@ -1,11 +1,10 @@
-"""Options and result of a SimCopilot build."""
+"""Result of a build of tasks from one project."""
 
 from __future__ import annotations
 
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -15,44 +14,10 @@ from caretbench.problem import Problem
 from caretbench.projects.answer_requests import file_splice
 from caretbench.projects.setup.missing_packages import missing_modules
 from caretbench.projects.setup.project_setup import missing_packages_hint
-from caretbench.projects.setup.settings import CheckSettings
-from caretbench.suites.simcopilot.mining.tasks import TaskSampling
-from caretbench.suites.simcopilot.task_folder import BuildManifest
+from caretbench.suites.project_tasks.task_folder import BuildManifest
 from caretbench.suites.suite_types import BuildResult
 from caretbench.text_tables import align_columns
 from caretbench.validation.validity import Validity
-
-
-@dataclass(frozen=True)
-class SimCopilotOptions:
-    """Options of a build."""
-
-    languages: tuple[str, ...] = ()
-    sampling: TaskSampling = field(default_factory=TaskSampling)
-    check: CheckSettings | None = None
-    setup: str | None = None
-    exclude: tuple[str, ...] = ()
-    unverified: bool = False
-    exclude_tests: tuple[str, ...] = ()
-    """Names of tests that do not run."""
-    all_tests: bool = False
-    """Refuse a project with a test that fails, in place of excluding the test."""
-
-    def to_manifest(self) -> dict[str, JsonValue]:
-        """Return the options as they are stored in the manifest."""
-        return {
-            "languages": list(self.languages),
-            "modes": list(self.sampling.modes),
-            "limit": self.sampling.limit,
-            "per_file": self.sampling.per_file,
-            "check": self.check.model_dump(mode="json") if self.check else None,
-            "setup": self.setup,
-            "exclude": list(self.exclude),
-            "unverified": self.unverified,
-            **({"exclude_tests": list(self.exclude_tests)} if self.exclude_tests else {}),
-            **({"all_tests": True} if self.all_tests else {}),
-            **({"per_1000": self.sampling.per_1000_lines} if self.sampling.per_1000_lines else {}),
-        }
 
 
 class BuiltTasks(NamedTuple):
@@ -113,7 +78,8 @@ def build_result(built: BuiltTasks, output: Path, wall_s: float, *, candidates_o
             "names tests that compare results (another build needs another -o)"
         )
     else:
-        last = f"\n{output}: {built.task_count} tasks; caretbench run simcopilot --data {shlex.quote(str(output))} -m …"
+        data = shlex.quote(str(output))
+        last = f"\n{output}: {built.task_count} tasks; caretbench run {built.manifest.suite} --data {data} -m …"
     return BuildResult(
         lines=(*_lines(built, wall_s), last),
         numbers=_numbers(built, wall_s),

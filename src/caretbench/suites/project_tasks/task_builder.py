@@ -42,9 +42,15 @@ from caretbench.projects.runner_options import has_selected_tests
 from caretbench.projects.setup.command_detection import NamedCheck, project_checks
 from caretbench.projects.setup.project_setup import reaches_nothing_message, resolve_setup, run_setup, with_setup_hint
 from caretbench.projects.setup.settings import CheckSettings, ProjectSettings, read_settings
-from caretbench.suites.simcopilot.build_types import BuiltTasks, SimCopilotOptions
-from caretbench.suites.simcopilot.mining.tasks import ProjectMiner, TaskOrigin
-from caretbench.suites.simcopilot.task_folder import BuildManifest, TaskFolder, folder_lock
+from caretbench.suites.project_tasks.block_miner import (
+    BlockMiner,
+    DrawnProblems,
+    DrawnTasks,
+    ProjectOptions,
+    TaskOrigin,
+)
+from caretbench.suites.project_tasks.build_types import BuiltTasks
+from caretbench.suites.project_tasks.task_folder import BuildManifest, TaskFolder, folder_lock
 from caretbench.validation.workspace_gate import WorkspaceGate
 from caretbench.versions import versions
 
@@ -82,7 +88,7 @@ class TaskBuilder:
         """The engine of the build's own steps, which repeats nothing that an earlier attempt has done."""
         return StoringEngine(self.engine, self._steps)
 
-    def build(self, root: Path, folder: TaskFolder, options: SimCopilotOptions) -> BuiltTasks:
+    def build(self, root: Path, folder: TaskFolder, options: ProjectOptions) -> BuiltTasks:
         """Build the folder, or resume its build.
 
         Raises:
@@ -94,7 +100,7 @@ class TaskBuilder:
         with folder_lock(folder.path):
             self._steps = BuildSteps(folder.steps_path)
             stored_options = _stored(options, settings, project.snapshot.id)
-            manifest = self._existing_manifest(folder, stored_options, options.sampling.seed)
+            manifest = self._existing_manifest(folder, stored_options, options.seed)
             if manifest is None:
                 with self._steps.keeping_setup():
                     manifest = self._mine(root, project, settings, folder, options)
@@ -104,10 +110,13 @@ class TaskBuilder:
             if self.validate:
                 folder.sort_validity(candidates)
             verdicts = folder.validity()
-            tasks = folder.write_problems(unverified=options.unverified) if self.validate else 0
+            tasks = self._write_tasks(folder, options) if self.validate else 0
             if self.validate:
                 self._steps.remove()
         return BuiltTasks(manifest, candidates, verdicts, tasks, metered.cpu_s, decided)
+
+    def _write_tasks(self, folder: TaskFolder, options: ProjectOptions) -> int:
+        return folder.write_problems(options.tasks(folder.accepted(unverified=options.unverified), self.store))
 
     def _settings(self, root: Path) -> ProjectSettings:
         stated = read_settings(root) if root.is_dir() else ProjectSettings()
@@ -134,12 +143,7 @@ class TaskBuilder:
         return manifest
 
     def _mine(
-        self,
-        root: Path,
-        project: StoredProject,
-        settings: ProjectSettings,
-        folder: TaskFolder,
-        options: SimCopilotOptions,
+        self, root: Path, project: StoredProject, settings: ProjectSettings, folder: TaskFolder, options: ProjectOptions
     ) -> BuildManifest:
         stored_options = _stored(options, settings, project.snapshot.id)
         languages = chosen_languages(project, options.languages)
@@ -169,6 +173,7 @@ class TaskBuilder:
         folder.validity_path.unlink(missing_ok=True)
         write_rows(folder.candidates_path, mined.problems)
         manifest = BuildManifest(
+            suite=options.suite,
             project=name,
             snapshot=snapshot.id,
             provenance=settings.provenance(name),
@@ -176,7 +181,7 @@ class TaskBuilder:
             command=runs.checks[0].check.command,
             setup=command,
             options=stored_options,
-            seed=options.sampling.seed,
+            seed=options.seed,
             versions=versions(),
             lines=analysed.line_counts,
             reached_lines=mined.reached,
@@ -211,7 +216,7 @@ class TaskBuilder:
         self.progress("setup", 1, None)
         return StoredProject(snapshot, project.files, project.excluded), command
 
-    def _reference_runs(self, snapshot: str, checks: Sequence[NamedCheck], options: SimCopilotOptions) -> ReferenceRuns:
+    def _reference_runs(self, snapshot: str, checks: Sequence[NamedCheck], options: ProjectOptions) -> ReferenceRuns:
         title = "tests as they are"
         self.progress(title, 0, len(checks))
         insists = options.all_tests
@@ -234,15 +239,14 @@ class TaskBuilder:
         settings: ProjectSettings,
         analysed: AnalysedProject,
         runs: ReferenceRuns,
-        options: SimCopilotOptions,
+        options: ProjectOptions,
     ) -> _Mined:
-        miner = ProjectMiner(analysed.analysis)
+        miner = options.miner(analysed.analysis)
         paths = {path for mined in analysed.mined.values() for path in mined}
         self.progress("files", 0, len(paths))
-        found = miner.find_candidates(paths)
+        rejected = miner.find(paths)
         self.progress("files", len(paths), len(paths))
         problems: list[Problem] = []
-        rejected = Counter(found.rejected)
         lines = dict.fromkeys(analysed.mined, 0)
         unknown: dict[str, str] = {}
         dropped: dict[str, str] = {}
@@ -255,23 +259,23 @@ class TaskBuilder:
             reach = self._reached(entry, project.snapshot.id, own)
             if reach.reaches_nothing:
                 dropped[entry.name] = reaches_nothing_message(entry)
-                rejected["not_reached"] += sum(len(found.candidates[path]) for path in own)
+                rejected["not_reached"] += miner.candidate_count(own)
                 continue
             unknown.update(reach.unknown_files)
-            part = miner.without_unreached(found, own, reach.reaches)
             by_path = {path: analysed.analysis[path].source for path in own}
             hit = {path: len(reach.executed_lines(path, source)) for path, source in by_path.items()}
             for path, count in hit.items():
                 lines[by_path[path].language] += count
-            sampling = options.sampling.for_check(entry.limit, sum(hit.values()))
-            chosen = miner.sample_candidates(part, sampling, own)
-            rejected["not_reached"] += part.rejected["not_reached"] - found.rejected["not_reached"]
-            rejected["not_drawn"] += sum(len(part.candidates[path]) for path in own) - len(chosen)
             by_file = {path: entry.check_for(path) for path in own}
             origin = TaskOrigin(name, project.snapshot.id, settings.provenance(name), entry.check, by_file)
-            made = miner.make_problems(chosen, origin)
-            problems += made if entry.name in runs.order_dependent else self._selected(made, entry, reach)
-        rejected["no_check"] += sum(len(found.candidates[path]) for path in waiting)
+            drawn = miner.draw(own, origin, reach, entry.limit, sum(hit.values()))
+            rejected.update(drawn.rejected)
+            any_order = entry.name not in runs.order_dependent
+            chosen = self._with_tests(miner, drawn.problems, entry, reach, any_order=any_order)
+            rejected.update(chosen.rejected)
+            self._known |= chosen.project_checks
+            problems += chosen.problems
+        rejected["no_check"] += miner.candidate_count(waiting)
         counts = {reason: count for reason, count in sorted(rejected.items()) if count}
         return _Mined(problems, counts, lines, dict(sorted(unknown.items())), dropped)
 
@@ -282,26 +286,39 @@ class TaskBuilder:
         self.progress("reach", len(own), None)
         return reach
 
-    def _selected(self, problems: Sequence[Problem], entry: NamedCheck, reach: StatementReach) -> Sequence[Problem]:
-        """Return the problems with the tests that reach each of them, if these are known."""
-        if not reach.all_tests:
-            return self._fast(problems, entry, reach)
-        self.progress("tests of tasks", 0, None)
-        found = select_tests(self._storing_engine, problems, entry.check, reach)
-        self.progress("tests of tasks", len(found.project_checks), None)
-        self._known |= found.project_checks
-        return found.problems
+    def _with_tests(
+        self,
+        miner: BlockMiner,
+        problems: tuple[Problem, ...],
+        entry: NamedCheck,
+        reach: StatementReach,
+        *,
+        any_order: bool,
+    ) -> DrawnProblems:
+        """Return the problems with the tests of the miner's choice; by default those that reach each block, or all."""
+        title = "tests of tasks"
 
-    def _fast(self, problems: Sequence[Problem], entry: NamedCheck, reach: StatementReach) -> Sequence[Problem]:
-        """Return the problems, without slow tests in their checks if faster ones reach the same statements."""
+        def progress(done: int) -> None:
+            self.progress(title, done, None)
+
+        chosen = miner.choose_tests(DrawnTasks(self._storing_engine, self.store, problems, reach, any_order, progress))
+        if chosen is not None:
+            return chosen
+        unchanged = DrawnProblems(problems, Counter())
+        if not any_order:
+            return unchanged
+        if reach.all_tests:
+            self.progress(title, 0, None)
+            found = select_tests(self._storing_engine, problems, entry.check, reach)
+            self.progress(title, len(found.project_checks), None)
+            return DrawnProblems(found.problems, Counter(), found.project_checks)
         known = self._known.get(check_key(entry.check, file_splice(problems[0]).snapshot)) if problems else None
         slow = known.slow_tests if known is not None else ()
         if not slow:
-            return problems
+            return unchanged
         self.progress("slow tests, excluded where faster ones reach the same lines", len(slow), None)
-        found = without_slow_tests(self._storing_engine, problems, entry.check, reach, slow, store=self.store)
-        self._known |= found.project_checks
-        return found.problems
+        fast = without_slow_tests(self._storing_engine, problems, entry.check, reach, slow, store=self.store)
+        return DrawnProblems(fast.problems, Counter(), fast.project_checks)
 
     def _decide(self, folder: TaskFolder, candidates: Sequence[Problem], engine: MeteredEngine) -> int:
         """Store the verdicts that are missing, and return their number."""
@@ -345,7 +362,7 @@ def _first(analysed: AnalysedProject) -> str:
     return next((f": {path}: {why}" for path, why in analysed.skipped.items()), "")
 
 
-def _stored(options: SimCopilotOptions, settings: ProjectSettings, snapshot: str) -> dict[str, JsonValue]:
+def _stored(options: ProjectOptions, settings: ProjectSettings, snapshot: str) -> dict[str, JsonValue]:
     """Return everything that determines the tasks, as stored in the manifest."""
     return {
         **options.to_manifest(),

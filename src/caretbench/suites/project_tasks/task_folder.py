@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
@@ -26,7 +26,10 @@ from pydantic import Field, JsonValue, ValidationError
 
 from caretbench.files import DataError, describe_validation_error, read_rows, write_atomically, write_rows
 from caretbench.problem import SCHEMA_VERSION, FileSplice, Problem, Provenance, Row
+from caretbench.projects.answer_requests import file_splice, store_projects
 from caretbench.projects.project import STEPS_FILE
+from caretbench.suites.project_sources import SOURCES_FILE
+from caretbench.suites.source_builds import read_outcomes
 from caretbench.validation.validity import Validity
 
 
@@ -128,11 +131,15 @@ class TaskFolder:
         known = self.validity()
         write_rows(self.validity_path, (known[problem.id] for problem in candidates if problem.id in known))
 
-    def write_problems(self, *, unverified: bool = False) -> int:
-        """Write ``problems.jsonl`` and return the number of tasks: valid candidates, and optionally unverified ones."""
+    def accepted(self, *, unverified: bool = False) -> Iterator[Problem]:
+        """Yield the valid candidates, and optionally unverified ones."""
         accepted = {"valid", "unverified"} if unverified else {"valid"}
         ids = {name for name, row in self.validity().items() if row.verdict in accepted}
-        return write_rows(self.problems_path, (problem for problem in self._mined() if problem.id in ids))
+        yield from (problem for problem in self._mined() if problem.id in ids)
+
+    def write_problems(self, tasks: Iterable[Problem]) -> int:
+        """Write ``problems.jsonl``, and return the number of tasks."""
+        return write_rows(self.problems_path, tasks)
 
     def problems(self) -> list[Problem]:
         """Return the tasks to run.
@@ -155,6 +162,28 @@ class TaskFolder:
         for snapshot in {splice.snapshot for _, splice in splices if isinstance(splice, FileSplice)}:
             if not self.snapshot_path(snapshot).is_dir():
                 raise DataError(f"{self.path}: the project {snapshot} is missing in snapshots/")
+
+
+def stored_tasks(root: Path) -> list[Problem]:
+    """Return the tasks of a folder, or of the folders of several sources; add their projects to the store.
+
+    Raises:
+        DataError: a build is unfinished, a row is malformed, or a project is missing or changed.
+    """
+    problems = []
+    for folder in _task_folders(root):
+        found = folder.problems()
+        projects = dict.fromkeys(file_splice(problem).snapshot for problem in found)
+        store_projects((identity, folder.snapshot_path(identity)) for identity in projects)
+        problems += found
+    return problems
+
+
+def _task_folders(root: Path) -> list[TaskFolder]:
+    """Return the folder itself, or the folders of its sources with tasks."""
+    if not (root / SOURCES_FILE).is_file():
+        return [TaskFolder(root)]
+    return [TaskFolder(root / row.folder) for row in read_outcomes(root) if row.problems]
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.files import DataError, sha256_json, write_rows
 from caretbench.problem import Caret, FileSplice, NoSplice, Problem, Provenance
 from caretbench.suites import load_suite
-from caretbench.suites.simcopilot.task_folder import BuildManifest, TaskFolder
+from caretbench.suites.project_tasks.task_folder import BuildManifest, TaskFolder
 from caretbench.suites.suite_types import DEFAULT_STRATIFICATION
 from caretbench.validation.validity import Validity
 
@@ -49,8 +49,8 @@ def test_only_what_the_gate_let_through_is_run(tmp_path: Path) -> None:
     folder = made(tmp_path)
     with pytest.raises(DataError, match="its build has not ended"):
         folder.problems()
-    assert folder.write_problems() == 1
-    assert folder.write_problems(unverified=True) == 2
+    assert folder.write_problems(folder.accepted()) == 1
+    assert folder.write_problems(folder.accepted(unverified=True)) == 2
     with pytest.raises(DataError, match=f"project {SNAPSHOT} is missing"):
         folder.problems()
     folder.snapshot_path(SNAPSHOT).mkdir(parents=True)

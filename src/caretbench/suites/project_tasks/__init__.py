@@ -1,0 +1,1 @@
+"""Builds of tasks from projects with tests, for every suite that has such tasks."""
