@@ -42,6 +42,11 @@ def sandbox_python() -> Path:
     return Path(launcher_interpreter()[0])
 
 
+def sandbox_version() -> tuple[int, ...]:
+    """Return major and minor version of the Python that programs run with; empty if it does not start."""
+    return _version(sandbox_python())
+
+
 def find_uv() -> str | None:
     """Return the ``uv`` on the path, else the one installed next to this interpreter, else None."""
     neighbour = Path(sys.executable).with_name("uv")

@@ -12,11 +12,17 @@ from typing import Final
 from caretbench.errors import DataError
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 
+_FOLDER: Final = r"(?:(?:requirements|requires|reqs?|tests?|ci)/)?"
+_TESTS: Final = r"(?:unit[-_]?)?(?:tests?|testing|unittests?|pytest)"
+_DEVELOPERS: Final = r"(?:dev|develop|development|devel|ci)"
+_KIND: Final = r"(?:requirements|reqs?|requires)"
 _FILES: Final = re.compile(
-    r"(?:requirements/)?(?:requirements|(?:requirements[-_.])?(?:tests?|testing)(?:[-_.]requirements)?)\.(?:txt|in)"
+    rf"{_FOLDER}(?:{_KIND}|{_KIND}[-_.]?{_TESTS}|{_TESTS}[-_.]?{_KIND})\.(?:txt|in)"
+    rf"|(?:(?:requirements|requires|reqs?)/)?{_TESTS}\.(?:txt|in)"
 )
 _ELSE_FILES: Final = re.compile(
-    r"(?:requirements/)?(?:requirements[-_.])?(?:dev|develop|development)(?:[-_.]requirements)?\.(?:txt|in)"
+    rf"{_FOLDER}(?:{_KIND}[-_.]?{_DEVELOPERS}|{_DEVELOPERS}[-_.]?{_KIND})\.(?:txt|in)"
+    rf"|(?:(?:requirements|requires|reqs?)/)?{_DEVELOPERS}\.(?:txt|in)"
 )
 """Requirements files that are used if none is named after tests."""
 _REQUIREMENT: Final = re.compile(r"[A-Za-z0-9][\w.-]*\s*(?:\[[^\]]*\])?[^@\\-]*(?:;.*)?")
@@ -41,9 +47,14 @@ def read_toml(snapshot: Snapshot, path: str) -> Mapping[str, object]:
 
 def read_ini(snapshot: Snapshot, path: str) -> configparser.ConfigParser:
     """Return the sections of an INI file."""
+    return ini_sections(read_text(snapshot, path) or "")
+
+
+def ini_sections(text: str) -> configparser.ConfigParser:
+    """Return the sections of a text in the form of an INI file."""
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     try:
-        parser.read_string(read_text(snapshot, path) or "")
+        parser.read_string(text)
     except configparser.Error:
         return configparser.ConfigParser()
     return parser
@@ -64,7 +75,7 @@ def requirement_files(snapshot: Snapshot) -> tuple[str, ...]:
     """Return the requirements files of a project's tests; those for developers if none is named after tests."""
     files = [path for path, entry in sorted(snapshot.entries.items()) if entry.kind == "file"]
     listed = [path for path in files if _FILES.fullmatch(path)]
-    if not any("test" in path for path in listed):
+    if not any("test" in path.rpartition("/")[2] or path.startswith("test") for path in listed):
         listed += [path for path in files if _ELSE_FILES.fullmatch(path)]
     return tuple(listed)
 

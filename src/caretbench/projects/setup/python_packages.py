@@ -2,45 +2,36 @@
 
 from __future__ import annotations
 
-import ast
-import configparser
 import re
 import shlex
 import subprocess
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from caretbench.execution.bundles.bundle_model import INSIDE
 from caretbench.execution.bundles.pip import sandbox_python
 from caretbench.execution.sandbox.bubblewrap import PATH
 from caretbench.execution.sandbox.program_sandbox import WORK
 from caretbench.execution.workspaces.snapshot_store import Snapshot
-from caretbench.projects.setup.project_tables import (
-    expanded_requirements,
-    read_ini,
-    read_text,
-    read_toml,
-    requirement_files,
-    strings,
-    sub_table,
+from caretbench.projects.setup.project_tables import expanded_requirements, read_text, requirement_files
+from caretbench.projects.setup.python.declared_packages import declared_packages, named_groups, own_name, packages_of
+from caretbench.projects.setup.python.need_names import (
+    has_test_package,
+    is_unneeded,
+    joined_needs,
+    names_of_tests,
+    package_name,
 )
+from caretbench.projects.setup.python.nox_sessions import nox_needs
+from caretbench.projects.setup.python.tox_environments import tox_needs
+from caretbench.projects.setup.python.workflow_installs import workflow_needs
 
 PACKAGES_FOLDER: Final = ".deps"
 """Folder of the project into which a setup installs Python packages; it is on the import path and never mined."""
 INSTALLATION: Final = f"python3 -m pip install --no-compile --target {PACKAGES_FOLDER}"
 """Command that installs the packages that follow."""
-_GROUPS: Final[tuple[str, ...]] = ("test", "tests", "testing", "pytest", "unittest")
-_ELSE_GROUPS: Final[tuple[str, ...]] = ("dev", "develop", "development")
-"""Names of dependency groups that are used if no group is named after tests."""
-_NO_NEED: Final = re.compile(
-    r"tox(?:[-_].*)?|nox|ruff|black|isort|flake8.*|mypy|pyright|pylint|pre[-_]commit|twine|build|wheel|sphinx.*|furo|"
-    r"coverage|coveralls|codecov|pytest[-_]cov|mkdocs.*|bump.*|towncrier|virtualenv|uv|hatch",
-    re.IGNORECASE,
-)
-"""Packages for style, publishing or coverage, which no test imports."""
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _ASKS: Final = re.compile(r"\b(?:importlib[._]metadata|pkg_resources)\b")
 _ENTRY_POINTS: Final = re.compile(r"\bscripts\b|entry[-_]points", re.IGNORECASE)
 _BUILT_FILES: Final = re.compile(
@@ -99,28 +90,49 @@ def with_python_path(
     return {**environment, **added}
 
 
+class _Needed(NamedTuple):
+    """Packages that are named for tests, and further ones that also may be for something else."""
+
+    named: tuple[str, ...]
+    further: tuple[str, ...]
+
+
 def requirements(snapshot: Snapshot, runner: str | None = None) -> tuple[str, ...]:
     """Return the arguments of ``pip install`` for a project's tests: packages, and ``-r FILE``.
 
     ``runner`` is a package that the test command needs.
     """
-    project = read_toml(snapshot, "pyproject.toml")
-    config = read_ini(snapshot, "setup.cfg")
-    about = sub_table(project, "project")
-    found = [*strings(about.get("dependencies")), *_poetry(project), *_set_up(snapshot)]
-    found += _lines(config, "options", "install_requires")
-    groups = _named_groups(project, config)
-    chosen = [name for name in _GROUPS if name in groups] or [name for name in _ELSE_GROUPS if name in groups]
-    found += [one for name in chosen for one in groups[name]]
-    found += _lines(read_ini(snapshot, "tox.ini"), "testenv", "deps")
-    own = _plain(str(about.get("name", "")))
-    found += [f"-r {path}" for path in requirement_files(snapshot)]
-    kept = [one for one in expanded_requirements(snapshot, found) if _is_needed(one, own)]
-    if runner and not any(_plain(one) == runner for one in kept):
-        kept.append(runner)
-    if any(_plain(one) == "pytest" for one in kept) and _has_old_hooks(snapshot):
-        kept.append("pytest<9")
-    return tuple(dict.fromkeys(kept))
+    needed = _needed(snapshot, runner)
+    return (*needed.named, *needed.further)
+
+
+def _needed(snapshot: Snapshot, runner: str | None) -> _Needed:
+    """Return what a project's files name, each package once.
+
+    Metadata, tox and requirements files are meant for tests. What sessions of nox, jobs of CI and other groups with a
+    test runner install is further: it is not needed where it cannot be installed.
+    """
+    groups, own = named_groups(snapshot), own_name(snapshot)
+    tox, nox, jobs = tox_needs(snapshot), nox_needs(snapshot), workflow_needs(snapshot)
+    chosen = names_of_tests(groups)
+    named = [*declared_packages(snapshot), *(one for name in chosen for one in groups[name])]
+    named += [*tox.packages, *packages_of(groups, (*tox.extras, *tox.groups))]
+    named += [f"-r {path}" for path in requirement_files(snapshot)]
+    first = [one for one in expanded_requirements(snapshot, named) if _is_needed(one, own)]
+    others = joined_needs((nox, jobs))
+    further = [one for listed in groups.values() if has_test_package(listed) for one in listed]
+    further += [*packages_of(groups, (*others.extras, *others.groups)), *others.packages]
+    known = {package_name(one) for one in first}
+    added = {
+        package_name(one): one
+        for one in reversed(expanded_requirements(snapshot, further))
+        if _is_needed(one, own) and not one.startswith("-r ") and package_name(one) not in known
+    }
+    if runner and runner not in {*known, *added}:
+        first.append(runner)
+    if any(package_name(one) == "pytest" for one in (*first, *added.values())) and _has_old_hooks(snapshot):
+        first.append("pytest<9")
+    return _Needed(tuple(dict.fromkeys(first)), tuple(reversed(added.values())))
 
 
 def _has_old_hooks(snapshot: Snapshot) -> bool:
@@ -128,26 +140,21 @@ def _has_old_hooks(snapshot: Snapshot) -> bool:
     return any(_OLD_HOOKS.search(read_text(snapshot, path) or "") for path in own)
 
 
-def _named_groups(project: Mapping[str, object], config: configparser.ConfigParser) -> Mapping[str, list[str]]:
-    """Return the packages of dependency groups and extras, by name."""
-    groups: dict[str, list[str]] = {}
-    included = sub_table(project, "dependency-groups")
-    for name in included:
-        groups.setdefault(name, []).extend(_group(included, name, frozenset()))
-    for name, listed in sub_table(sub_table(project, "project"), "optional-dependencies").items():
-        groups.setdefault(name, []).extend(strings(listed))
-    if config.has_section("options.extras_require"):
-        for name in config["options.extras_require"]:
-            groups.setdefault(name, []).extend(_lines(config, "options.extras_require", name))
-    return groups
-
-
 def install_command(snapshot: Snapshot, runner: str | None = None) -> str | None:
-    """Return the command that installs the :func:`requirements`, and the project if need be; None if nothing is."""
-    needed = requirements(snapshot, runner)
-    words = [part for one in needed for part in (one.split(" ", 1) if one.startswith("-r ") else [one])]
-    packages = f"{INSTALLATION} {shlex.join(words)}" if words else ""
+    """Return the command that installs the :func:`requirements`, and the project if need be; None if nothing is.
+
+    If they cannot be installed together, those that are named for tests are installed alone.
+    """
+    needed = _needed(snapshot, runner)
+    packages = _installation((*needed.named, *needed.further))
+    if needed.further:
+        packages = f"{{ {packages} || {_installation(needed.named) or 'true'}; }}"
     return " && ".join(filter(None, (packages, _own_installation(snapshot)))) or None
+
+
+def _installation(needed: Sequence[str]) -> str:
+    words = [part for one in needed for part in (one.split(" ", 1) if one.startswith("-r ") else [one])]
+    return f"{INSTALLATION} {shlex.join(words)}" if words else ""
 
 
 def added_installation(arguments: str) -> str:
@@ -206,60 +213,5 @@ def _outermost_package(folder: str, root: str, snapshot: Snapshot) -> str:
 def _is_needed(requirement: str, own: str) -> bool:
     if requirement.startswith("-r "):
         return True
-    name = _plain(requirement)
-    return bool(name) and name != own and _NO_NEED.fullmatch(name) is None and ":" not in requirement
-
-
-def _plain(requirement: str) -> str:
-    """Return the normalised name of a package (PEP 503)."""
-    found = _NAME.match(requirement)
-    return re.sub(r"[-_.]+", "-", found[0]).lower() if found else ""
-
-
-def _group(groups: Mapping[str, object], name: str, above: Collection[str]) -> Iterator[str]:
-    listed = groups.get(name)
-    for entry in listed if isinstance(listed, list) else []:
-        if isinstance(entry, str):
-            yield entry
-        elif isinstance(entry, dict):
-            inner = str(entry.get("include-group", ""))
-            if inner not in {*above, name}:
-                yield from _group(groups, inner, {*above, name})
-
-
-def _poetry(project: Mapping[str, object]) -> list[str]:
-    """Return the packages in Poetry's tables, without versions, whose syntax differs from pip's."""
-    poetry = sub_table(sub_table(project, "tool"), "poetry")
-    tables = [sub_table(poetry, "dependencies"), sub_table(poetry, "dev-dependencies")]
-    tables += [sub_table(sub_table(sub_table(poetry, "group"), name), "dependencies") for name in (*_GROUPS, "dev")]
-    return [name for table in tables for name in table if name != "python"]
-
-
-def _set_up(snapshot: Snapshot) -> list[str]:
-    """Return the requirements in ``setup.py``, if they are literal lists."""
-    text = read_text(snapshot, "setup.py")
-    try:
-        tree = ast.parse(text or "")
-    except (SyntaxError, ValueError):
-        return []
-    arguments = ("install_requires", "tests_require")
-    values = [
-        keyword.value
-        for call in ast.walk(tree)
-        if isinstance(call, ast.Call)
-        for keyword in call.keywords
-        if keyword.arg in arguments and isinstance(keyword.value, ast.List | ast.Tuple)
-    ]
-    return [
-        one.value
-        for value in values
-        for one in value.elts
-        if isinstance(one, ast.Constant) and isinstance(one.value, str)
-    ]
-
-
-def _lines(config: configparser.ConfigParser, section: str, option: str) -> list[str]:
-    if not config.has_option(section, option):
-        return []
-    lines = (line.split("#")[0].strip() for line in config.get(section, option).splitlines())
-    return [re.sub(r"^-r\s*", "-r ", line) for line in lines if line]
+    name = package_name(requirement)
+    return bool(name) and name != own and not is_unneeded(name) and ":" not in requirement
