@@ -12,7 +12,7 @@ from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.problem import Problem, TestsCheck
-from caretbench.projects.answer_requests import check_key, check_request, file_splice
+from caretbench.projects.answer_requests import check_key, check_request, file_splice, tests_check
 from caretbench.projects.excluded_tests import failing_names
 from caretbench.projects.project_check import ProjectCheck, check_project, passed_test_count, passing_check
 from caretbench.projects.reach.measurement import measure_reach
@@ -124,6 +124,26 @@ def select_tests(
         tests = reach.tests_reaching(splice.path, splice.start, splice.end)
         if 0 < len(tests) <= MAX_TESTS:
             chosen[problem.id] = tests
+    return run_named_tests(engine, problems, chosen, check)
+
+
+def run_named_tests(
+    engine: WorkspaceEngine,
+    problems: Sequence[Problem],
+    chosen: Mapping[str, tuple[str, ...]],
+    check: TestsCheck | None = None,
+) -> ProblemsWithTests:
+    """Return the problems with the tests ``chosen`` for each of them, by id; the others stay as they are.
+
+    Each distinct set of tests runs once, alone, on the unchanged project. If it does not pass, all tests check the
+    problem. ``check`` is the check of all problems; by default the first one's.
+
+    Raises:
+        DataError: the snapshot is missing or damaged.
+    """
+    if not problems:
+        return ProblemsWithTests((), {})
+    check = check or tests_check(problems[0])
     snapshots = {file_splice(problem).snapshot for problem in problems}
     distinct = [(snapshot, tests) for snapshot in snapshots for tests in dict.fromkeys(chosen.values())]
     fewest = min(1, check.minimum_tests)

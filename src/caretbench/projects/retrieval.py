@@ -22,25 +22,27 @@ def most_similar_parts(
     query: str, files: Sequence[tuple[str, NumberedLines]], count: int
 ) -> list[tuple[str, NumberedLines]]:
     """Return up to ``count`` parts of 20 lines with their paths, by rising BM25 score (all positive)."""
-    import bm25s
-
     parts = [
         (path, lines[start : start + LINES_PER_PART])
         for path, lines in files
         for start in range(0, len(lines), LINES_PER_PART)
     ]
-    corpus = [words("\n".join(text for _, text in lines)) for _, lines in parts]
+    ranked = rank_by_similarity(query, ["\n".join(text for _, text in lines) for _, lines in parts])
+    return [parts[number] for number in reversed(ranked[:count])]
+
+
+def rank_by_similarity(query: str, texts: Sequence[str]) -> list[int]:
+    """Return the numbers of the texts with a positive BM25 score, by falling score; equal scores in their order."""
+    import bm25s
+
+    corpus = [words(text) for text in texts]
     filled = [n for n, found in enumerate(corpus) if found]
-    query_words = words(query)
-    if not filled or not query_words:
+    known = {word for n in filled for word in corpus[n]}
+    query_words = [word for word in words(query) if word in known]
+    if not query_words:
         return []
     index = bm25s.BM25()
     index.index([corpus[n] for n in filled], show_progress=False)
-    known = {word for n in filled for word in corpus[n]}
-    query_words = [word for word in query_words if word in known]
-    if not query_words:
-        return []
     scores = index.get_scores(query_words)
     ranked = sorted(range(len(filled)), key=lambda n: (-float(scores[n]), n))
-    best = [n for n in ranked if scores[n] > 0][:count]
-    return [parts[filled[n]] for n in reversed(best)]
+    return [filled[n] for n in ranked if scores[n] > 0]

@@ -76,13 +76,16 @@ def logged_tests(result: WorkspaceResult) -> tuple[TestOutcome, ...]:
     """Return the outcomes of a run with :func:`with_test_log`; empty if it logged none."""
     lines = (result.file(TEST_LOG) or b"").splitlines()
     found = [_LoggedTest.model_validate_json(line) for line in lines]
-    return tuple(TestOutcome(name=one.test, outcome=one.outcome, message=one.message) for one in found)
+    return tuple(
+        TestOutcome(name=one.test, outcome=one.outcome, seconds=one.seconds, message=one.message) for one in found
+    )
 
 
 class _LoggedTest(FrozenModel):
     test: str
     outcome: Literal["passed", "failed", "error"]
     message: str
+    seconds: float = 0.0
 
 
 def with_plugin_exclusion(request: WorkspaceRequest, names: Sequence[str]) -> WorkspaceRequest | None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ENTRY_POINT_GROUP: Final[Literal["caretbench.suites"]] = "caretbench.suites"
 """Entry point group in which a package declares a suite: ``name = "package.module:Class"``."""
 
-_OURS: Final = ("devbench", "simcopilot", "efcb", "c3bench")
+_OURS: Final = ("devbench", "simcopilot", "efcb", "c3bench", "codevbench")
 """Built-in suites; the class is in ``caretbench.suites.NAME.suite``. No entry points, so that a checkout needs no
 reinstallation when one is added."""
 

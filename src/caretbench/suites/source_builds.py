@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import logging
+import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -47,10 +48,14 @@ class BuildClock(Progress):
     Args:
         progress: Receiver of steps and notes.
         max_s: Maximum time in seconds.
+        source: Name of the source, in front of each step; empty if there is only one.
+        cpu_s: CPU seconds of the source's commands, set by the builder.
     """
 
     progress: Progress
     max_s: float
+    source: str = ""
+    cpu_s: float = 0.0
     now: Callable[[], float] = time.monotonic
     _start: float = field(init=False)
 
@@ -65,7 +70,7 @@ class BuildClock(Progress):
     def __call__(self, step: str, added: int, total: int | None, detail: str = "") -> None:
         """Count ``added`` more of a step."""
         self.check()
-        self.progress(step, added, total, detail)
+        self.progress(f"{self.source}: {step}" if self.source else step, added, total, detail)
 
     def note(self, line: str) -> None:
         """Report one line that is not the result."""
@@ -73,10 +78,11 @@ class BuildClock(Progress):
 
 
 class SourceBuilds(NamedTuple):
-    """The end of each source, and its seconds in this run."""
+    """The end of each source, and its wall and CPU seconds in this run."""
 
     outcomes: tuple[SourceOutcome, ...]
     wall_s: tuple[float, ...]
+    cpu_s: tuple[float, ...]
 
 
 BuildOne = Callable[[ProjectFolder, Path, BuildClock], int]
@@ -106,17 +112,18 @@ def build_sources(
         MachineError: this machine lacks something, which no other source changes.
     """
     progress("sources", 0, len(specs))
-    outcomes, seconds = [], []
+    outcomes, seconds, cpu_seconds = [], [], []
     for name, spec in specs.items():
-        clock = BuildClock(progress, max_s)
+        clock = BuildClock(progress, max_s, spec.shown)
         started = time.monotonic()
         outcomes.append(_build(name, spec, output / name, folders, build_one, clock))
         seconds.append(time.monotonic() - started)
+        cpu_seconds.append(clock.cpu_s)
         progress("sources", 1, None)
         if outcomes[-1].reason:
             progress.note(f"{outcomes[-1].source}: {outcomes[-1].reason}")
     write_rows(output / SOURCES_FILE, outcomes)
-    return SourceBuilds(tuple(outcomes), tuple(seconds))
+    return SourceBuilds(tuple(outcomes), tuple(seconds), tuple(cpu_seconds))
 
 
 def _build(
@@ -152,13 +159,14 @@ def sources_result(suite: str, built: SourceBuilds, output: Path, refused: Mappi
             *_table(built),
             *crawl_lines(refused),
             f"\n{output}: {total} tasks of {good} of {len(built.outcomes)} sources; "
-            f"caretbench run {suite} --data {output} -m …",
+            f"caretbench run {suite} --data {shlex.quote(str(output))} -m …",
         ),
         numbers={
             "tasks": total,
             "sources": [
-                one.model_dump(mode="json", exclude={"schema_version"}) | {"wall_s": round(wall_s, 1)}
-                for one, wall_s in zip(built.outcomes, built.wall_s, strict=True)
+                one.model_dump(mode="json", exclude={"schema_version"})
+                | {"wall_s": round(wall_s, 1), "cpu_s": round(cpu_s, 1)}
+                for one, wall_s, cpu_s in zip(*built, strict=True)
             ],
             "refused_repositories": dict(refused),
         },
@@ -168,10 +176,10 @@ def sources_result(suite: str, built: SourceBuilds, output: Path, refused: Mappi
 
 def _table(built: SourceBuilds) -> Iterator[str]:
     rows = [
-        [one.source, str(one.problems), f"{wall_s / 60:.1f}", one.reason]
-        for one, wall_s in zip(built.outcomes, built.wall_s, strict=True)
+        [one.source, str(one.problems), f"{wall_s / 60:.1f}", f"{cpu_s / 60:.1f}", one.reason]
+        for one, wall_s, cpu_s in zip(*built, strict=True)
     ]
-    yield from align_columns(rows, ("source", "tasks", "minutes", "reason"))
+    yield from align_columns(rows, ("source", "tasks", "minutes", "CPU minutes", "reason"))
 
 
 def crawl_lines(refused: Mapping[str, int]) -> Sequence[str]:

@@ -14,8 +14,10 @@ from caretbench.projects.answer_requests import file_splice
 from caretbench.projects.project_check import ProjectCheck
 from caretbench.syntax.faults import fault_count
 from caretbench.syntax.parser import parse
+from caretbench.validation.added_code import ADDED_THROW, added_code
 from caretbench.validation.mutants import REACH_ONLY_MUTANTS, mutants, stub, throw_at_start
 from caretbench.validation.validity import Validity, Verdict
+from caretbench.validation.value_mutants import value_mutants
 
 THROW: Final = "throw"
 """Name of mutants that throw."""
@@ -53,10 +55,13 @@ class Trial:
     reach_only_kill: str = ""
 
 
-def trial_answers(problem: Problem, content: bytes) -> Iterator[TrialAnswer]:
+def trial_answers(problem: Problem, content: bytes, *, partial_lines: bool = False) -> Iterator[TrialAnswer]:
     """Yield the answers to try: empty ones, then mutants; throws last, because they show the least.
 
-    ``content`` is the unchanged file with the problem's span.
+    Where the right answer is empty, these are answers with code that is not due.
+
+    ``content`` is the unchanged file with the problem's span. With ``partial_lines``, a reference without other mutants
+    has those of its values.
     """
     splice = file_splice(problem)
     before, after = (
@@ -65,10 +70,16 @@ def trial_answers(problem: Problem, content: bytes) -> Iterator[TrialAnswer]:
     )
     inline = InlineSplice(before=before, after=after)
     in_program = problem.model_copy(update={"splice": inline})
+    if not problem.reference.strip():
+        yield from (TrialAnswer(mutant.name, mutant.text) for mutant in added_code(in_program))
+        return
     yield from _nothing(in_program, inline)
     if (throw := throw_at_start(in_program)) is not None:
         yield TrialAnswer(_AT_START, throw.text, throw.name)
-    found = [TrialAnswer(mutant.name, mutant.text) for mutant in mutants(in_program)]
+    changed = mutants(in_program)
+    if partial_lines and all(mutant.name in {THROW, *REACH_ONLY_MUTANTS} for mutant in changed):
+        changed = [*value_mutants(in_program), *changed]
+    found = [TrialAnswer(mutant.name, mutant.text) for mutant in changed]
     yield from sorted(found, key=lambda one: (one.name in REACH_ONLY_MUTANTS, one.name == THROW))
 
 
@@ -124,7 +135,7 @@ def verdict_of_result(trial: Trial, answer: TrialAnswer, result: WorkspaceResult
         return None
     if not result.status.kills_mutant:
         return None
-    if answer.name in REACH_ONLY_MUTANTS:
+    if answer.name in {*REACH_ONLY_MUTANTS, ADDED_THROW}:
         trial.reach_only_kill = answer.name
         return None
     return _row(trial, "valid", killed_by=answer.name)

@@ -37,13 +37,15 @@ class WorkspaceGate(ResumableGate):
     """Gate for problems that are checked by a project's tests.
 
     ``policy`` must leave references unchanged. ``reach`` is the reach of the tests; None: measured once per project.
-    ``known_checks`` returns the result of a project's own tests, if they have run already.
+    ``known_checks`` returns the result of a project's own tests, if they have run already. ``partial_lines``: values
+    are mutated where a reference has no other mutants.
     """
 
     engine: WorkspaceEngine
     policy: Policy
     store: SnapshotStore | None = None
     reach: StatementReach | None = None
+    partial_lines: bool = False
     known_checks: Callable[[WorkspaceRequest], ProjectCheck | None] = field(default=lambda _request: None)
     progress: Callable[[int], None] = field(default=lambda _count: None)
     _projects: dict[str, ProjectCheck] = field(default_factory=dict, repr=False)
@@ -135,7 +137,10 @@ class WorkspaceGate(ResumableGate):
                 reasons = ("not_reached: no test runs it",)
                 yield Validity(problem_id=problem.id, verdict="invalid", reasons=reasons)
             else:
-                trials.append(Trial(problem, project, trial_answers(problem, self.original_file(problem))))
+                trials.append(Trial(problem, project, self._answers(problem)))
+
+    def _answers(self, problem: Problem) -> Iterator[TrialAnswer]:
+        return trial_answers(problem, self.original_file(problem), partial_lines=self.partial_lines)
 
     def _try(self, waiting: deque[Trial]) -> Iterator[Validity]:
         """Yield the verdicts of trials; each result queues the next answer of its problem."""

@@ -77,11 +77,12 @@ def _is_excluded(nodeid: str) -> bool:
     return nodeid in _excluded or _report_name(nodeid) in _excluded
 
 
-def _log(nodeid: str, outcome: str, message: str = "") -> None:
+def _log(nodeid: str, outcome: str, message: str = "", seconds: float = 0.0) -> None:
     place = _settings.get("CARETBENCH_LOG")
     if place:
         with Path(place).open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"test": nodeid, "outcome": outcome, "message": message[-4000:]}) + "\n")
+            row = {"test": nodeid, "outcome": outcome, "message": message[-4000:], "seconds": seconds}
+            file.write(json.dumps(row) + "\n")
 
 
 def pytest_configure(config: Any) -> None:
@@ -108,9 +109,9 @@ def pytest_collectreport(report: Any) -> None:
 def pytest_runtest_logreport(report: Any) -> None:
     """Log the outcome of a test; of its setup and teardown only if they fail."""
     if report.failed:
-        _log(report.nodeid, "failed" if report.when == "call" else "error", str(report.longrepr))
+        _log(report.nodeid, "failed" if report.when == "call" else "error", str(report.longrepr), report.duration)
     elif report.when == "call" and report.passed:
-        _log(report.nodeid, "passed")
+        _log(report.nodeid, "passed", seconds=report.duration)
 
 
 def _name_slow_test(nodeid: str, seconds: float) -> None:

@@ -96,6 +96,11 @@ class ProjectOptions(ABC):
     """Options of a build that all suites with tasks from projects have."""
 
     suite: ClassVar[str]
+    verdict_label: ClassVar[str]
+    """Label by which the result of a build counts verdicts."""
+
+    mutates_values: ClassVar[bool] = False
+    """The gate mutates values where a reference has no other mutants, as parts of a line may."""
 
     languages: tuple[str, ...] = ()
     check: CheckSettings | None = None

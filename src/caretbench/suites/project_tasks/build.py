@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,12 +50,12 @@ def build_projects(
         started = time.monotonic()
         [spec] = found.specs.values()
         project = folders.open(spec)
-        built = _build_project(project, output, values, options, progress, lambda: None)
+        built = _build_project(project, output, values, options, BuildClock(progress, math.inf))
         return build_result(built, output, time.monotonic() - started, candidates_only=candidates_only)
 
     def build_one(project: ProjectFolder, folder: Path, clock: BuildClock) -> int:
         named = project.model_copy(update={"name": folder.name})
-        made = _build_project(named, folder, values, options, clock, clock.check)
+        made = _build_project(named, folder, values, options, clock)
         return len(made.candidates) if candidates_only else made.task_count
 
     if TaskFolder(output).manifest_path.exists():
@@ -65,21 +66,17 @@ def build_projects(
 
 
 def _build_project(
-    project: ProjectFolder,
-    output: Path,
-    values: Mapping[str, Any],
-    options: ProjectOptions,
-    progress: Progress,
-    check: Callable[[], None],
+    project: ProjectFolder, output: Path, values: Mapping[str, Any], options: ProjectOptions, clock: BuildClock
 ) -> BuiltTasks:
     root = Path(project.path)
     runner = WorkspaceRunner(index=_indexes(values["index"], root))
-    engine = BoundedExecutor(values["jobs"], workspace_runner=runner, check=check)
+    engine = BoundedExecutor(values["jobs"], workspace_runner=runner, check=clock.check)
     builder = TaskBuilder(engine, validate=not values["candidates_only"], unstated=_unstated_settings(project))
-    builder.progress = progress
+    builder.progress = clock
     try:
         return builder.build(root, TaskFolder(output), options)
     finally:
+        clock.cpu_s = engine.cpu_s
         engine.close()
 
 

@@ -24,7 +24,8 @@ class BuiltTasks(NamedTuple):
     """Result of a build: the manifest, all candidates with their verdicts, and the number of tasks.
 
     ``gate_cpu_s`` are the CPU seconds of the gate's commands in this run, and ``decided_count`` the number of
-    candidates that it decided; earlier runs of the same build are not included.
+    candidates that it decided; earlier runs of the same build are not included. The printed table counts verdicts by
+    ``verdict_label``.
     """
 
     manifest: BuildManifest
@@ -33,6 +34,7 @@ class BuiltTasks(NamedTuple):
     task_count: int
     gate_cpu_s: float = 0.0
     decided_count: int = 0
+    verdict_label: str = "mode"
 
     def verdict_count(self, verdict: str) -> int:
         """Return the number of candidates with this verdict."""
@@ -148,14 +150,14 @@ def _lines(built: BuiltTasks, wall_s: float) -> Iterator[str]:
     yield f"{manifest.project}: {sum(manifest.lines.values())} lines, {reached} of them reached by its tests"
     blocks = sorted(manifest.rejected.items(), key=lambda entry: -entry[1])
     yield "no candidates: " + (", ".join(f"{count} {reason}" for reason, count in blocks) or "none")
-    table = built.verdict_counts_by_label("mode")
+    table = built.verdict_counts_by_label(built.verdict_label)
     if table:
         rows = [
             [mode, *(str(counts[verdict]) for verdict in _VERDICTS), str(counts.total())]
             for mode, counts in sorted(table.items())
         ]
         yield ""
-        yield from align_columns(rows, ("mode", *_VERDICTS, "candidates"))
+        yield from align_columns(rows, (built.verdict_label, *_VERDICTS, "candidates"))
         yield from (f"  {reason} ({count})" for reason, count in built.reasons().most_common())
     if built.task_count:
         per = ""

@@ -106,14 +106,14 @@ class TaskBuilder:
                     manifest = self._mine(root, project, settings, folder, options)
             candidates = tuple(folder.candidates())
             metered = MeteredEngine(self.engine)
-            decided = self._decide(folder, candidates, metered) if self.validate else 0
+            decided = self._decide(folder, candidates, metered, options) if self.validate else 0
             if self.validate:
                 folder.sort_validity(candidates)
             verdicts = folder.validity()
             tasks = self._write_tasks(folder, options) if self.validate else 0
             if self.validate:
                 self._steps.remove()
-        return BuiltTasks(manifest, candidates, verdicts, tasks, metered.cpu_s, decided)
+        return BuiltTasks(manifest, candidates, verdicts, tasks, metered.cpu_s, decided, options.verdict_label)
 
     def _write_tasks(self, folder: TaskFolder, options: ProjectOptions) -> int:
         return folder.write_problems(options.tasks(folder.accepted(unverified=options.unverified), self.store))
@@ -320,7 +320,9 @@ class TaskBuilder:
         fast = without_slow_tests(self._storing_engine, problems, entry.check, reach, slow, store=self.store)
         return DrawnProblems(fast.problems, Counter(), fast.project_checks)
 
-    def _decide(self, folder: TaskFolder, candidates: Sequence[Problem], engine: MeteredEngine) -> int:
+    def _decide(
+        self, folder: TaskFolder, candidates: Sequence[Problem], engine: MeteredEngine, options: ProjectOptions
+    ) -> int:
         """Store the verdicts that are missing, and return their number."""
         gate = WorkspaceGate(
             engine,
@@ -328,6 +330,7 @@ class TaskBuilder:
             store=self.store,
             reach=StatementReach(),  # candidates that no test reaches are already removed
             known_checks=self._project,
+            partial_lines=options.mutates_values,
         )
         with RowAppender(folder.validity_path) as appender:
             known = folder.validity()

@@ -65,6 +65,7 @@ class SimCopilotOptions(ProjectOptions):
     """Options of a SimCopilot build."""
 
     suite: ClassVar[str] = "simcopilot"
+    verdict_label: ClassVar[str] = "mode"
 
     sampling: TaskSampling = field(default_factory=TaskSampling)
 

@@ -20,6 +20,7 @@ from caretbench.projects.file_spans import visible_text
 from caretbench.projects.project import store_project
 from caretbench.projects.setup.command_detection import NamedCheck, project_checks
 from caretbench.projects.setup.settings import ProjectSettings, read_settings
+from caretbench.suites.project_tasks.sample_projects import sample_projects
 
 _DIGITS = 8
 
@@ -40,12 +41,6 @@ class StarterTask(Row):
     reference_s: float
     overlap_group: str | None = None
     labels: Mapping[str, Label]
-
-
-def sample_projects() -> Mapping[str, Path]:
-    """Return the sample projects, by name."""
-    root = Path(str(resources.files("caretbench"))) / "samples"
-    return {path.name: path for path in sorted(root.iterdir()) if path.is_dir()}
 
 
 def starter_tasks_path(project: str) -> Path:

@@ -1,0 +1,217 @@
+"""Blocks of a file by the paper's kinds, from the tree-sitter blocks of ``syntax/``.
+
+A method and a handler (``except``, ``catch``) are their bodies, since the header stands before the caret; every other
+block is a whole statement. Only code in functions is taken: what runs at import decides about all tests at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Final, Literal, NamedTuple
+
+import tree_sitter
+
+from caretbench.files import read_packaged_toml
+from caretbench.problem import Row
+from caretbench.projects.file_spans import dominant_newline, round_trips, visible_text
+from caretbench.projects.language_tables import project_tables
+from caretbench.projects.token_search import TokenSearch, split_tokens
+from caretbench.syntax import Block, FileAnalysis, Span
+from caretbench.syntax.analysis_types import FUNCTION_SCOPES, SpanIndex
+from caretbench.syntax.preprocessing import parse_file
+
+BlockKind = Literal[
+    "method", "if", "for", "while", "try", "catch", "statement", "argument_list", "partial_line", "comment"
+]  # fmt: skip
+
+_BODIES: Final[dict[str, BlockKind]] = {"if_body": "if", "loop_body": "for", "try_body": "try"}
+_OTHER_BODIES: Final = frozenset({"function_body", "class_body", "with_body", "switch_case"})
+_WHILE: Final = (b"while", b"do")
+
+
+class CodevRules(Row):
+    """Rules of ``blocks.toml``: which blocks become problems, and the paper's class of each kind."""
+
+    min_tokens: int
+    max_lines: int
+    min_repeated_tokens: int
+    argument_lists: frozenset[str]
+    """Types of nodes that are the arguments of a call."""
+    idle_statements: frozenset[str]
+    """Types of nodes of statements that are no problems."""
+    leaving_statements: frozenset[str]
+    """Types of nodes after which no further statement of the same list runs."""
+    classes: dict[str, str]
+
+
+@cache
+def block_rules() -> CodevRules:
+    """Return the rules."""
+    return CodevRules.model_validate(read_packaged_toml("caretbench.suites.codevbench", "blocks.toml"))
+
+
+class CodeBlock(NamedTuple):
+    """One block: its kind, its bytes in the file at ``path``, and the spans of its own statements.
+
+    ``statements`` are those directly in the body of a compound block, in text order; empty for others. ``leaves`` is
+    True if no further statement runs after it, as after ``return``.
+    """
+
+    path: str
+    kind: BlockKind
+    span: Span
+    statements: tuple[Span, ...] = ()
+    leaves: bool = False
+
+
+class BlockFinder:
+    """Finder of the blocks of one file."""
+
+    def __init__(self, analysis: FileAnalysis) -> None:
+        self.analysis = analysis
+        self.data = analysis.source.data
+        self.path = analysis.source.path
+        self.newline = dominant_newline(self.data)
+        self._import = project_tables()[analysis.source.language].mining.import_statement
+        self._statements = [block for block in analysis.blocks if block.kind == "statement"]
+        self._nesting = SpanIndex([block.span for block in self._statements])
+        self._docstrings = {comment.start for comment in analysis.comments if comment.kind == "docstring"}
+        self._haystack = TokenSearch(self.data.decode("utf-8"))
+        self._tree = parse_file(analysis.source)
+
+    def blocks(self) -> Iterator[CodeBlock]:
+        """Yield all blocks, in no particular order."""
+        compound: dict[Span, tuple[BlockKind, Block]] = {}
+        other: set[Span] = set()
+        for block in self.analysis.blocks:
+            if block.kind == "function_body":
+                yield from self._body("method", block)
+            elif block.kind == "handler":
+                yield from self._body("catch", block)
+            if block.kind not in _BODIES and block.kind not in _OTHER_BODIES:
+                continue
+            around = self._statement_around(block.span)
+            if around is None:
+                continue
+            if block.kind in _BODIES and around not in compound:
+                compound[around] = (_BODIES[block.kind], block)
+            elif block.kind in _OTHER_BODIES:
+                other.add(around)
+        for statement in self._statements:
+            if statement.span in compound:
+                kind, body = compound[statement.span]
+                yield from self._whole(kind, statement.span, body)
+            elif statement.span not in other and self._is_plain(statement.span):
+                yield from self._simple(statement.span)
+
+    def _statement_around(self, body: Span) -> Span | None:
+        """Return the statement that a body belongs to: the innermost one that begins before it."""
+        for index in self._nesting.enclosing(*body):
+            span = self._statements[index].span
+            if span.start < body.start:
+                return span
+        return None
+
+    def _body(self, kind: BlockKind, block: Block) -> Iterator[CodeBlock]:
+        statements = self._own_statements(block.content)
+        if statements and statements[0].start in self._docstrings:
+            statements = statements[1:]
+        if statements:
+            span = Span(statements[0].start, statements[-1].end)
+            yield CodeBlock(self.path, kind, span, statements, self._leaves(statements[-1]))
+
+    def _whole(self, kind: BlockKind, span: Span, body: Block) -> Iterator[CodeBlock]:
+        if kind == "for" and self.data[span.start : span.end].startswith(_WHILE):
+            kind = "while"
+        yield CodeBlock(self.path, kind, span, self._own_statements(body.content))
+
+    def _simple(self, span: Span) -> Iterator[CodeBlock]:
+        node = self._node(span)
+        yield CodeBlock(self.path, "statement", span, leaves=self._leaves(span))
+        text = self.data[span.start : span.end]
+        if b"\n" not in text:
+            yield CodeBlock(self.path, "partial_line", span)
+        waiting = [node]
+        while waiting:
+            inner = waiting.pop()
+            waiting.extend(inner.children)
+            if inner.type in block_rules().argument_lists and inner.named_children:
+                first, last = inner.named_children[0], inner.named_children[-1]
+                yield CodeBlock(self.path, "argument_list", Span(first.start_byte, last.end_byte))
+
+    def _own_statements(self, content: Span) -> tuple[Span, ...]:
+        """Return the statements of a body that lie in no other statement of it."""
+        found: list[Span] = []
+        for block in self.analysis.blocks_in(content):
+            if block.kind == "statement" and (not found or block.span.start >= found[-1].end):
+                found.append(block.span)
+        return tuple(found)
+
+    def _node(self, span: Span) -> tree_sitter.Node:
+        """Return the largest node with the bytes of a statement."""
+        node = self._tree.root_node.descendant_for_byte_range(span.start, max(span.start, span.end - 1))
+        assert node is not None  # noqa: S101  a span of this tree
+        while node.parent is not None and node.parent.start_byte == span.start and node.parent.end_byte <= span.end:
+            node = node.parent
+        while node.type.endswith("block") and node.start_byte == span.start and node.named_children:
+            node = node.named_children[0]  # the list of a single statement has the same bytes
+        return node
+
+    def _types(self, span: Span) -> set[str]:
+        """Return the type of a statement's node, and of the expression that it consists of."""
+        node = self._node(span)
+        return {node.type, *(child.type for child in node.named_children[:1] if node.type == "expression_statement")}
+
+    def _leaves(self, span: Span) -> bool:
+        return bool(self._types(span) & block_rules().leaving_statements)
+
+    def _is_plain(self, span: Span) -> bool:
+        if span.start in self._docstrings or self._types(span) & block_rules().idle_statements:
+            return False
+        return self._import.match(visible_text(self.data[span.start : span.end])) is None
+
+    def tokens(self, span: Span) -> list[tuple[Span, bool]]:
+        """Return the tokens of a span, each with True if it is an operator; strings and comments are one token each."""
+        found: list[tuple[Span, bool]] = []
+        waiting = [self._tree.root_node]
+        while waiting:
+            node = waiting.pop()
+            if node.end_byte <= span.start or node.start_byte >= span.end:
+                continue
+            whole = not node.children or "string" in node.type or "comment" in node.type
+            if not whole:
+                waiting.extend(reversed(node.children))
+            elif span.start <= node.start_byte and node.end_byte <= span.end and node.end_byte > node.start_byte:
+                text = self.data[node.start_byte : node.end_byte]
+                operator = not node.is_named and not any(chr(byte).isalnum() or byte in b"()[]{},;:" for byte in text)
+                found.append((Span(node.start_byte, node.end_byte), operator))
+        return found
+
+    def fault(self, span: Span) -> str:
+        """Return the rule that refuses a span as the hidden text of a problem; empty if none does."""
+        rules, source = block_rules(), self.analysis.source
+        scopes = self.analysis.enclosing_scopes(span)
+        function = next((scope for scope in reversed(scopes) if scope.kind in FUNCTION_SCOPES), None)
+        if function is None:
+            return "outside_functions"
+        if self.analysis.is_test(span):
+            return "test_code"
+        if source.line_at(span.end - 1) - source.line_at(span.start) + 1 > rules.max_lines:
+            return "too_long"
+        if not round_trips(self.path, span, self.data, self.newline):
+            return "does_not_round_trip"
+        tokens = split_tokens(visible_text(self.data[span.start : span.end]))
+        if len(tokens) < rules.min_tokens:
+            return "too_short"
+        if any(
+            one.span.start < function.span.end and function.span.start < one.span.end for one in self.analysis.faults
+        ):
+            return "does_not_parse"
+        if len(tokens) >= rules.min_repeated_tokens and self._is_repeated(span, tokens):
+            return "shown_elsewhere"
+        return ""
+
+    def _is_repeated(self, span: Span, tokens: list[str]) -> bool:
+        start, end = (self.analysis.source.characters_before(position) for position in span)
+        return any(last <= start or first >= end for first, last in self._haystack.find(tokens))

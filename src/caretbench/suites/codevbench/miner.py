@@ -1,0 +1,135 @@
+"""Miner of a project: hidden spans of its blocks, a weighted sample of them, and the candidates made of it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from caretbench.problem import Caret, Problem
+from caretbench.projects.file_spans import span_splice, visible_text
+from caretbench.projects.reach.statement_reach import StatementReach
+from caretbench.suites.codevbench.code_blocks import BlockFinder, block_rules
+from caretbench.suites.codevbench.cuts import HiddenSpan, hidden_spans
+from caretbench.suites.codevbench.mask_runs import tests_by_masks
+from caretbench.suites.codevbench.mix_weights import Weights
+from caretbench.suites.codevbench.weighted_sample import weighted_sample
+from caretbench.suites.project_tasks.block_miner import BlockMiner, DrawnProblems, DrawnTasks, TaskOrigin
+from caretbench.suites.project_tasks.sampling import overlap_groups
+from caretbench.syntax import ProjectAnalysis
+
+BLOCK_SPAN = "block_span"
+"""Field of ``released`` with the bytes of the block in its file, ``START-END``."""
+
+
+@dataclass(frozen=True)
+class SpanSampling:
+    """Settings of the sample: maximum number of spans for each check (None: all) and file, the mix, the seed."""
+
+    limit: int | None
+    per_file: int | None
+    weights: Weights
+    seed: int = 0
+
+
+class CodevMiner(BlockMiner):
+    """Miner of the blocks that tests execute."""
+
+    def __init__(self, analysis: ProjectAnalysis, sampling: SpanSampling) -> None:
+        self._analysis = analysis
+        self._sampling = sampling
+        self._found: dict[str, list[HiddenSpan]] = {}
+
+    def find(self, paths: Collection[str]) -> Counter[str]:
+        """Find the candidates in some files; return the number of rejected blocks by rule."""
+        rejected: Counter[str] = Counter()
+        for path in sorted(paths):
+            finder = BlockFinder(self._analysis[path])
+            known: dict[tuple[int, int, str], HiddenSpan] = {}
+            for block in finder.blocks():
+                for hidden in hidden_spans(block, finder):
+                    fault = finder.fault(block.span if hidden.cut == "empty" else hidden.span)
+                    if fault:
+                        rejected[fault] += 1
+                    else:
+                        known.setdefault((*hidden.span, hidden.block.kind + hidden.cut), hidden)
+            self._found[path] = sorted(known.values(), key=lambda one: (one.span, one.key))
+        return rejected
+
+    def candidate_count(self, paths: Collection[str]) -> int:
+        """Return the number of candidates in some files."""
+        return sum(len(self._found[path]) for path in paths)
+
+    def draw(
+        self, paths: Collection[str], origin: TaskOrigin, reach: StatementReach, limit: int | None, reached_lines: int
+    ) -> DrawnProblems:
+        """Return the candidates made of a sample of the spans whose blocks the tests of one check reach."""
+        del reached_lines
+        known = [one for path in sorted(paths) for one in self._found[path]]
+        reached = [one for one in known if reach.reaches(one.block.path, *one.block.span)]
+        sampling = self._sampling
+        chosen = weighted_sample(
+            reached,
+            sampling.weights,
+            limit=sampling.limit if limit is None else limit,
+            per_file=sampling.per_file,
+            seed=sampling.seed,
+        )
+        chosen.sort(key=lambda one: (one.block.path, one.span, one.key))
+        rejected = Counter(not_reached=len(known) - len(reached), not_drawn=len(reached) - len(chosen))
+        groups = overlap_groups([(one.block.path, *one.block.span) for one in chosen])
+        firsts: dict[int, str] = {}
+        for hidden, group in zip(chosen, groups, strict=True):
+            firsts.setdefault(group, f"{origin.project}/{hidden.block.path}:{hidden.block.span.start}")
+        problems = (self._problem(one, origin, firsts[group]) for one, group in zip(chosen, groups, strict=True))
+        return DrawnProblems(tuple(problems), rejected)
+
+    def choose_tests(self, drawn: DrawnTasks) -> DrawnProblems:
+        """Return the candidates with the tests that fail under every mask; the others are rejected."""
+        return tests_by_masks(drawn, {problem.id: block_span(problem) for problem in drawn.problems})
+
+    def _problem(self, hidden: HiddenSpan, origin: TaskOrigin, group: str) -> Problem:
+        path, kind = hidden.block.path, hidden.block.kind
+        source = self._analysis[path].source
+        data = source.data
+        start, end = hidden.span
+        reference = visible_text(data[start:end])
+        line_start = source.line_starts[source.line_at(start) - 1]
+        first, last = source.line_at(hidden.block.span.start), source.line_at(hidden.block.span.end - 1)
+        digest = hashlib.sha256(data).hexdigest()[:8]
+        scenario = "full_block" if hidden.cut == "block" else "inner_block"
+        return Problem(
+            id=f"{origin.project}/{path}#{digest}:{start}-{end}:{scenario}.{kind}.{hidden.cut}",
+            suite="codevbench",
+            shown=Caret(
+                language=source.language, prefix=visible_text(data[:start]), suffix=visible_text(data[end:]), path=path
+            ),
+            splice=span_splice(path, hidden.span, origin.snapshot, data),
+            reference=reference,
+            checks=(origin.checks_by_file.get(path, origin.check),),
+            labels={
+                "language": source.language,
+                "scenario": scenario,
+                "cut": hidden.cut,
+                "block": kind,
+                "block_class": block_rules().classes[kind],
+                "answer": "code" if reference else "empty",
+                "line": "partial" if hidden.is_partial_line else "whole",
+                "project": origin.project,
+                "tests_by": "project",
+                "block_lines": float(last - first + 1),
+                "reference_lines": float(reference.count("\n") + 1 if reference else 0),
+                "cursor_column": float(len(visible_text(data[line_start:start]))),
+            },
+            cluster=origin.project,
+            overlap_group=group,
+            provenance=origin.provenance,
+            released={BLOCK_SPAN: f"{hidden.block.span.start}-{hidden.block.span.end}"},
+        )
+
+
+def block_span(problem: Problem) -> tuple[int, int]:
+    """Return the bytes of a problem's block in its file."""
+    start, end = problem.released[BLOCK_SPAN].split("-")
+    return int(start), int(end)

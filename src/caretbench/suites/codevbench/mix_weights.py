@@ -1,0 +1,125 @@
+"""Weights of a mix of problems: shares of kinds of block, scenarios, cuts and parts of a line.
+
+A file of weights is TOML; ``usage`` and ``even`` ship. Shares of one table need not add up to anything.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from importlib import resources
+from pathlib import Path
+from typing import Final
+
+from pydantic import Field, ValidationError, model_validator
+
+from caretbench.errors import DataError
+from caretbench.files import describe_validation_error
+from caretbench.problem import Row
+from caretbench.suites.codevbench.cuts import HiddenSpan
+
+SHIPPED: Final = ("even", "usage")
+"""Names of the weights that ship."""
+_BOTH_FORMS: Final = 2
+"""Problems of scenario 3 that one block gives: the file emptied, and the function emptied."""
+
+
+class _Shares(Row):
+    @model_validator(mode="after")
+    def _some(self) -> _Shares:
+        values = self.model_dump().values()
+        if min(values) < 0 or not sum(values):
+            raise ValueError("shares are 0 or more, and one of them is more than 0")
+        return self
+
+
+class BlockShares(_Shares):
+    """Shares by kind of block."""
+
+    method: float = 0.0
+    if_: float = Field(default=0.0, alias="if")
+    for_: float = Field(default=0.0, alias="for")
+    while_: float = Field(default=0.0, alias="while")
+    try_: float = Field(default=0.0, alias="try")
+    catch: float = 0.0
+    statement: float = 0.0
+    argument_list: float = 0.0
+    partial_line: float = 0.0
+    comment: float = 0.0
+
+
+class ScenarioShares(_Shares):
+    """Shares by scenario."""
+
+    full_block: float = 0.0
+    inner_block: float = 0.0
+    incomplete_suffix: float = 0.0
+    rag: float = 0.0
+
+    @property
+    def blocks(self) -> dict[str, float]:
+        """Number of blocks that each scenario of whole blocks needs, in the unit of the shares."""
+        return {
+            "full_block": self.full_block,
+            "incomplete_suffix": self.incomplete_suffix / _BOTH_FORMS,
+            "rag": self.rag,
+        }
+
+
+class CutShares(_Shares):
+    """Shares by cut of an inner block, of the problems that are drawn."""
+
+    statement: float = 0.0
+    token: float = 0.0
+    operator: float = 0.0
+    empty: float = 0.0
+
+
+class LineShares(_Shares):
+    """Shares of answers that begin a line, and of those that go on in one."""
+
+    whole: float = 1.0
+    partial: float = 1.0
+
+
+class Weights(Row):
+    """The weights of a mix; ``source`` says where the shares come from."""
+
+    schema_version: int = Field(default=1, ge=1, le=1)
+    name: str
+    source: str
+    block: BlockShares
+    scenario: ScenarioShares
+    cut: CutShares
+    line: LineShares = LineShares()
+
+    def of(self, hidden: HiddenSpan) -> float:
+        """Return the weight of a span; 0: no such problem."""
+        share: float = self.block.model_dump(by_alias=True)[hidden.block.kind]
+        if hidden.cut == "block":
+            share *= max(self.scenario.blocks.values())
+        else:
+            cuts: dict[str, float] = self.cut.model_dump()
+            share *= self.scenario.inner_block * cuts[hidden.cut] / sum(cuts.values())
+        return share * (self.line.partial if hidden.is_partial_line else self.line.whole)
+
+    def keeps(self, scenario: str, draw: float) -> bool:
+        """Return whether a block becomes a problem of a scenario of whole blocks, for a number from 0 to 1."""
+        blocks = self.scenario.blocks
+        return draw * max(blocks.values()) < blocks[scenario]
+
+
+def read_weights(name: str) -> Weights:
+    """Return weights that ship, by name, or those of a file.
+
+    Raises:
+        DataError: the file is missing or malformed.
+    """
+    place = resources.files(__package__).joinpath(f"weights/{name}.toml") if name in SHIPPED else Path(name)
+    try:
+        return Weights.model_validate(tomllib.loads(place.read_text("utf-8")))
+    except FileNotFoundError:
+        raise DataError(f"{name}: no such file of weights; give one, or {' or '.join(SHIPPED)}") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise DataError(f"{name}: cannot be read as TOML ({error})") from None
+    except ValidationError as error:
+        raise DataError(f"{name}: {describe_validation_error(error)}") from None

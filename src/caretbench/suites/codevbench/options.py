@@ -1,0 +1,73 @@
+"""Options of a Codev-Bench build, and the miner that they describe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from pydantic import JsonValue
+
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.options import Option
+from caretbench.problem import Problem
+from caretbench.suites.codevbench.miner import CodevMiner, SpanSampling
+from caretbench.suites.codevbench.mix_weights import SHIPPED, read_weights
+from caretbench.suites.codevbench.scenarios import scenario_problems
+from caretbench.suites.project_tasks.block_miner import ProjectOptions
+from caretbench.suites.project_tasks.build_options import TASKS_GROUP, common_values, project_build_options
+from caretbench.syntax import ProjectAnalysis
+
+MAX_SPANS: Final = 100
+"""Default maximum number of hidden spans for each test command."""
+
+OPTIONS: Final = project_build_options(
+    Option("weights", str, f"Mix of problems: {', '.join(SHIPPED)}, or a file of weights.", "build", default=SHIPPED[0],
+           metavar="NAME|FILE", help_group=TASKS_GROUP),
+    Option("max_candidates", int, "Maximum number of hidden spans of each test command; 0: all. A span gives up to "
+           "four problems.", "build", flags=("--max-candidates", "--limit"), default=MAX_SPANS, minimum=0, metavar="N",
+           help_group=TASKS_GROUP),
+)  # fmt: skip
+"""Options of ``caretbench build codevbench``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CodevOptions(ProjectOptions):
+    """Options of a Codev-Bench build."""
+
+    suite: ClassVar[str] = "codevbench"
+    verdict_label: ClassVar[str] = "block"
+    mutates_values: ClassVar[bool] = True
+
+    sampling: SpanSampling
+
+    @property
+    def seed(self) -> int:
+        """Random seed of the choice of candidates."""
+        return self.sampling.seed
+
+    def own_options(self) -> dict[str, JsonValue]:
+        """Return the suite's own options as they are stored in the manifest."""
+        weights = self.sampling.weights.model_dump(mode="json", by_alias=True, exclude={"source"})
+        return {"weights": weights, "limit": self.sampling.limit, "per_file": self.sampling.per_file}
+
+    def miner(self, analysis: ProjectAnalysis) -> CodevMiner:
+        """Return the miner of a project."""
+        return CodevMiner(analysis, self.sampling)
+
+    def tasks(self, accepted: Iterable[Problem], store: SnapshotStore) -> Iterator[Problem]:
+        """Yield the problems of all scenarios."""
+        yield from scenario_problems(accepted, self.sampling.weights, store)
+
+
+def codev_options(values: Mapping[str, Any]) -> CodevOptions:
+    """Return the options of a build from the values of :data:`OPTIONS`.
+
+    Raises:
+        ValueError: a value is wrong.
+        DataError: the file of weights is missing or malformed.
+    """
+    sampling = SpanSampling(
+        values["max_candidates"] or None, values["per_file"], read_weights(values["weights"]), values["seed"]
+    )
+    return CodevOptions(sampling=sampling, **common_values(values))

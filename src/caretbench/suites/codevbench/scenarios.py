@@ -1,0 +1,58 @@
+"""Problems of all scenarios from validated candidates: a block is validated once, and shown in several ways."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.files import sha256_text
+from caretbench.problem import Problem
+from caretbench.projects.answer_requests import file_splice
+from caretbench.projects.file_spans import visible_text
+from caretbench.projects.snapshot_analysis import analyse_snapshot
+from caretbench.suites.codevbench.mix_weights import Weights
+from caretbench.suites.codevbench.similar_functions import enclosing_function, similar_functions
+from caretbench.syntax import ProjectAnalysis
+
+
+def scenario_problems(candidates: Iterable[Problem], weights: Weights, store: SnapshotStore) -> Iterator[Problem]:
+    """Yield the problems of all scenarios, those of one candidate together.
+
+    Inner blocks are problems by themselves. A whole block gives one of scenario 1, two of scenario 3, and one of
+    scenario 4, as far as the weights want them.
+    """
+    for problem in candidates:
+        if problem.label("scenario") == "inner_block":
+            yield problem
+            continue
+        splice = file_splice(problem)
+        analysis = analyse_snapshot(splice.snapshot, store, required_file=splice.path)
+        for scenario, made in _scenarios(problem, analysis):
+            draw = int(sha256_text(problem.id, scenario)[:12], 16) / 16**12
+            if weights.keeps(scenario, draw):
+                yield made
+
+
+def _scenarios(problem: Problem, analysis: ProjectAnalysis) -> Iterator[tuple[str, Problem]]:
+    yield "full_block", problem
+    splice = file_splice(problem)
+    function = enclosing_function(analysis, splice.path, (splice.start, splice.end))
+    rest = visible_text(analysis[splice.path].source.data[function.end :])
+    yield "incomplete_suffix", _shown(problem, "incomplete_suffix", "file_emptied", suffix="")
+    if rest.strip():
+        yield "incomplete_suffix", _shown(problem, "incomplete_suffix", "function_emptied", suffix=rest)
+    found = similar_functions(problem, analysis)
+    if found:
+        yield "rag", _shown(problem, "rag", "block", context=found, repository=problem.label("project"))
+
+
+def _shown(problem: Problem, scenario: str, cut: str, **changes: object) -> Problem:
+    """Return a problem in another scenario, with changes of what is shown."""
+    place = problem.id.rpartition(":")[0]
+    return problem.model_copy(
+        update={
+            "id": f"{place}:{scenario}.{problem.label('block')}.{cut}",
+            "shown": problem.caret.model_copy(update=changes),
+            "labels": {**problem.labels, "scenario": scenario, "cut": cut},
+        }
+    )

@@ -1,0 +1,80 @@
+"""Functions of a project that are most like the one at a caret, for scenario 4."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from caretbench.problem import ContextFile, Problem
+from caretbench.projects.answer_requests import file_splice
+from caretbench.projects.file_spans import visible_text
+from caretbench.projects.retrieval import rank_by_similarity
+from caretbench.projects.token_search import TokenSearch, split_tokens
+from caretbench.suites.codevbench.code_blocks import block_rules
+from caretbench.syntax import ProjectAnalysis, Span, is_test_path
+
+FUNCTIONS: Final = 3
+"""Number of functions that a prompt shows, as in the paper."""
+_NAMED: Final = ("function", "method")
+
+
+class _Function(NamedTuple):
+    path: str
+    span: Span
+    text: str
+
+
+@lru_cache(maxsize=4)
+def _functions(analysis: ProjectAnalysis, language: str) -> tuple[_Function, ...]:
+    """Return the functions of a project outside of its tests, in the order of files and positions."""
+    return tuple(
+        _Function(path, scope.span, visible_text(file.source.data[scope.span.start : scope.span.end]))
+        for path, file in sorted(analysis.files.items())
+        if file.source.language == language and not is_test_path(path, language)
+        for scope in file.scopes
+        if scope.kind in _NAMED and not scope.is_test
+    )
+
+
+def enclosing_function(analysis: ProjectAnalysis, path: str, span: tuple[int, int]) -> Span:
+    """Return the innermost named function around a span, or the span itself where there is none."""
+    around = [scope.span for scope in analysis[path].enclosing_scopes(span) if scope.kind in _NAMED]
+    return around[-1] if around else Span(*span)
+
+
+def similar_functions(problem: Problem, analysis: ProjectAnalysis, *, oracle: bool = False) -> tuple[ContextFile, ...]:
+    """Return the functions most like the one at the caret by BM25, the best last; at most three.
+
+    The query is the function around the caret without the hidden text. ``oracle`` leaves the hidden text in it, as the
+    paper's released code does: an upper bound, since the answer takes part in the search. Functions that overlap with
+    the caret's, or that contain the hidden text, are not shown.
+    """
+    splice = file_splice(problem)
+    own = enclosing_function(analysis, splice.path, (splice.start, splice.end))
+    outer = [one.span for one in analysis[splice.path].enclosing_scopes(own) if one.kind in _NAMED]
+    taken = outer[0] if outer else own
+    data = analysis[splice.path].source.data
+    hidden = split_tokens(problem.reference)
+    query = visible_text(data[own.start : splice.start]) + "\n" + visible_text(data[splice.end : own.end])
+    if oracle:
+        query = visible_text(data[own.start : own.end])
+    is_long = len(hidden) >= block_rules().min_repeated_tokens
+    others = [
+        one
+        for one in _functions(analysis, analysis[splice.path].source.language)
+        if not (one.path == splice.path and one.span.start < taken.end and taken.start < one.span.end)
+    ]
+    shown: list[_Function] = []
+    for number in rank_by_similarity(query, [one.text for one in others]):
+        if len(shown) == FUNCTIONS:
+            break
+        found = others[number]
+        if is_long and any(TokenSearch(found.text).find(hidden)):
+            continue
+        if not any(found.path == one.path and _overlap(found.span, one.span) for one in shown):
+            shown.append(found)
+    return tuple(ContextFile(path=one.path, text=one.text + "\n") for one in reversed(shown))
+
+
+def _overlap(one: Span, other: Span) -> bool:
+    return one.start < other.end and other.start < one.end

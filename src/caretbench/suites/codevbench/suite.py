@@ -1,0 +1,124 @@
+"""Codev-Bench: blocks of repositories that unit tests execute, in four scenarios of a developer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from caretbench.execution.dispatcher import Dispatcher
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
+from caretbench.extraction.policies import policy
+from caretbench.files import DataError
+from caretbench.languages import language
+from caretbench.metrics.code_statistics import problem_statistics
+from caretbench.metrics.similarity import similarities
+from caretbench.problem import Caret, Problem, Profile
+from caretbench.progress import Progress
+from caretbench.projects.answer_requests import file_splice, workspace_request
+from caretbench.projects.snapshot_analysis import analyse_snapshot
+from caretbench.sources.fetching.source_spec import SOURCE_ABOUT
+from caretbench.suites import register
+from caretbench.suites.base import Suite
+from caretbench.suites.build_models import BuildModels
+from caretbench.suites.codevbench.options import OPTIONS, codev_options
+from caretbench.suites.codevbench.similar_functions import similar_functions
+from caretbench.suites.codevbench.starter import starter_problems
+from caretbench.suites.project_tasks.build import build_projects
+from caretbench.suites.project_tasks.task_folder import stored_tasks
+from caretbench.suites.suite_types import BuildResult, Measurement, ProblemSet, Stratification
+from caretbench.validation.workspace_gate import WorkspaceGate
+
+
+@register
+class CodevBench(Suite):
+    """Codev-Bench: blocks that unit tests execute; see :class:`caretbench.suites.base.Suite`."""
+
+    name = "codevbench"
+    title = "Codev-Bench"
+    about = "blocks of repositories that unit tests execute, in four scenarios of a developer"
+    strata = ("scenario", "block", "cut", "answer", "block_class", "line", "language", "project", "tests_by")
+    stratification = Stratification(
+        labels=("scenario", "block", "cut", "answer", "line", "language", "project", "tests_by", "block_lines",
+                "cursor_column"),
+        crossed=(("scenario", "block"), ("scenario", "cut"), ("scenario", "project")),
+        main_labels=("scenario",),
+        cell_labels=("scenario", "block"),
+        heat_maps=(("scenario", "block"),),
+    )  # fmt: skip
+
+    build_about = f"the problems, a project with tests: {SOURCE_ABOUT} (it is not changed)"
+    build_options = OPTIONS
+
+    contexts = MappingProxyType({"as_is": 1, "oracle": 1})
+
+    def load(self, source: str) -> ProblemSet:
+        """Return the problems of ``starter``, or of a folder written by ``caretbench build codevbench``.
+
+        The projects are added to the store in the cache.
+        """
+        if source == "starter":
+            return ProblemSet.of("starter", starter_problems())
+        root = Path(source)
+        if not root.is_dir():
+            raise DataError(f"{source}: no such folder; expected starter, or a folder of problems")
+        return ProblemSet.of(root.resolve().name, stored_tasks(root))
+
+    def build(
+        self,
+        sources: Sequence[str],
+        output: Path,
+        options: Mapping[str, Any],
+        progress: Progress,
+        **_models: BuildModels,
+    ) -> BuildResult:
+        """Make problems from projects with tests.
+
+        The tests run once with a record of what they execute. A sample of the executed blocks is drawn by --weights,
+        and each is masked: removed, replaced by nothing, and in functions by a throw. The fastest tests that fail under
+        every mask decide about the answers. A block is kept if the original passes and a wrong answer that parses
+        fails; it gives problems of several scenarios. Run the same command again to resume an interrupted build.
+
+        Each of several projects is built into its own folder, and ends as problems or as a row with its reason.
+
+        Examples:
+          caretbench build codevbench ~/code/project --setup auto -o dev
+          caretbench build codevbench toolz==1.2.0 natsort==8.4.0 --setup auto -o dev
+        """
+        return build_projects(sources, output, options, codev_options(options), progress)
+
+    def request(self, problem: Problem, text: str | None, profile: Profile) -> WorkspaceRequest | None:
+        """Return the request that runs the deciding tests on an answer; None for a null answer."""
+        del profile  # both profiles use the same request
+        return None if text is None else workspace_request(problem, text)
+
+    def caret_in_context(self, problem: Problem, context: str) -> Caret:
+        """Return the caret of a problem; ``oracle``: in scenario 4 the hidden text takes part in the search."""
+        if context == "as_is" or problem.label("scenario") != "rag":
+            return problem.caret
+        splice = file_splice(problem)
+        analysis = analyse_snapshot(splice.snapshot, required_file=splice.path)
+        return problem.caret.model_copy(update={"context": similar_functions(problem, analysis, oracle=True)})
+
+    def gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> WorkspaceGate:
+        """Return the gate for problems that tests of a project check."""
+        found = policy(self.rules("default").policy)
+        return WorkspaceGate(executor().projects, found, partial_lines=True, progress=progress)
+
+    def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
+        """Return the similarity to the reference, and the number of lines of the answer."""
+        del profile
+        [likeness] = similarities([(text, problem.reference)])
+        lines = float(text.count("\n") + 1 if text else 0)
+        return [Measurement("similarity@1", likeness._asdict()), Measurement("lines@1", {"answer_lines": lines})]
+
+    def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
+        """Return lines, tokens and cyclomatic complexity of the shown text and of the reference."""
+        del profile
+        caret = problem.caret
+        return problem_statistics(caret.prefix, problem.reference, caret.suffix, "", caret.language)._asdict()
+
+    def canonical_label(self, name: str, value: str) -> str:
+        """Return ``python`` for ``py``, and so on."""
+        return language(value).name if name == "language" else value

@@ -1,0 +1,44 @@
+"""Sample of hidden spans by weights: kinds and cuts in the shares of a mix, evenly over files."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+from caretbench.files import sha256_text
+from caretbench.suites.codevbench.cuts import HiddenSpan
+from caretbench.suites.codevbench.mix_weights import Weights
+
+
+def weighted_sample(
+    spans: Sequence[HiddenSpan], weights: Weights, *, limit: int | None, per_file: int | None = None, seed: int = 0
+) -> list[HiddenSpan]:
+    """Return a sample of spans, in the order of sampling.
+
+    Each step takes from the cell (kind of block and cut) that is furthest behind its share, and there from the file
+    with the fewest spans; the rest follows from a hash. Spans of weight 0 are not taken. A cell that runs out leaves
+    its share to the others.
+    """
+    cells: dict[tuple[str, str], list[HiddenSpan]] = defaultdict(list)
+    shares: dict[tuple[str, str], float] = {}
+    for span in spans:
+        weight = weights.of(span)
+        if weight > 0:
+            cells[span.block.kind, span.cut].append(span)
+            shares[span.block.kind, span.cut] = weight
+    rank = {(one.block.path, one.key): sha256_text(str(seed), one.block.path, one.key) for one in spans}
+    chosen: list[HiddenSpan] = []
+    taken: Counter[tuple[str, str]] = Counter()
+    in_file: Counter[str] = Counter()
+    while cells and (limit is None or len(chosen) < limit):
+        cell = min(cells, key=lambda one: ((taken[one] + 1) / shares[one], one))
+        open_spans = [one for one in cells[cell] if per_file is None or in_file[one.block.path] < per_file]
+        if not open_spans:
+            del cells[cell]
+            continue
+        first = min(open_spans, key=lambda one: (in_file[one.block.path], rank[one.block.path, one.key]))
+        cells[cell].remove(first)
+        chosen.append(first)
+        taken[cell] += 1
+        in_file[first.block.path] += 1
+    return chosen

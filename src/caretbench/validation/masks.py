@@ -1,0 +1,60 @@
+"""Masks of a block: texts in its place that do nothing, under which tests of the block must fail.
+
+The masks are deletion or the least text that keeps the file well formed (``pass`` in Python), and for a function's
+body a throw. Masks that do not parse where the file does are no masks.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from caretbench.problem import FileSplice, InlineSplice, Problem
+from caretbench.syntax.faults import fault_count
+from caretbench.syntax.parser import parse
+from caretbench.validation.mutants import stub, throw_at_start
+
+
+class Mask(NamedTuple):
+    """The name of a mask, and its text in the place of the block."""
+
+    name: str
+    text: str
+
+
+def masks(problem: Problem, content: bytes, span: tuple[int, int], *, throw: bool) -> tuple[Mask, ...]:
+    """Return the masks of the bytes ``span`` of a problem's file with this ``content``.
+
+    Args:
+        problem: The problem; only its language, checks and path count.
+        content: The unchanged file.
+        span: The masked bytes.
+        throw: Also a throw before the first statement, which keeps the text after it.
+    """
+    before, text, after = (
+        part.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
+        for part in (content[: span[0]], content[span[0] : span[1]], content[span[1] :])
+    )
+    caret = problem.caret.model_copy(update={"prefix": before, "suffix": after})
+    masked = problem.model_copy(
+        update={"shown": caret, "splice": InlineSplice(before=before, after=after), "reference": text}
+    )
+    language = caret.language
+    clean = fault_count(parse(before + text + after, language), language) == 0
+
+    def is_sound(candidate: str) -> bool:
+        return not clean or fault_count(parse(before + candidate + after, language), language) == 0
+
+    least = stub(masked)
+    found = [Mask("deletion", ""), Mask("pass", least)] if least else [Mask("deletion", "")]
+    sound = [mask for mask in found if mask.text.strip() != text.strip() and is_sound(mask.text)]
+    thrown = throw_at_start(masked) if throw else None
+    if thrown is not None:
+        sound.append(Mask("throw", thrown.text))
+    return tuple(sound)
+
+
+def with_mask(problem: Problem, span: tuple[int, int]) -> Problem:
+    """Return the problem with another span of its file, for requests that test a mask."""
+    assert isinstance(problem.splice, FileSplice)  # noqa: S101  a problem of a project
+    splice = problem.splice.model_copy(update={"start": span[0], "end": span[1]})
+    return problem.model_copy(update={"splice": splice})
