@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -27,6 +28,7 @@ from caretbench.runs.plans.config import RunConfig
 from caretbench.runs.plans.plan import ResolvedRun
 from caretbench.runs.plans.roles import parse_model_option
 from caretbench.runs.run_folder import RunFolder
+from caretbench.suites.project_tasks.sample_projects import sample_projects
 from caretbench.suites.selection import Selection
 from tests.support.fakes import FakeClient, Reply, failure
 from tests.support.model_server import Behaviour, ModelServer, Recorded, drip, error
@@ -531,3 +533,18 @@ def test_ctrl_c_keeps_what_came_and_the_same_command_goes_on(tmp_path: Path) -> 
         assert len(server.requests) - before == 12 - len(kept)
     assert list(folder.completions())[: len(kept)] == kept
     assert list(folder.missing()) == []
+
+
+def test_a_project_is_built_and_run(models: Models, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    root = tmp_path / "depot"
+    shutil.copytree(sample_projects()["depot"], root)
+    arguments = ["run", "codevbench", "--project", str(root), "-m", "openai/one", "--no-execute", "--no-html"]
+    result = CliRunner().invoke(cli.app, [*arguments, "--limit", "2"])
+    assert result.exit_code == 0, result.exception
+    assert (tmp_path / "tasks" / "codevbench-depot" / "problems.jsonl").is_file()
+    assert len(models.opened) == 1
+    for more, message in (("--data", "give it without --data"), ("", "makes no problems of a project")):
+        wrong = ["run", "codevbench" if more else "devbench", "--project", str(root), "-m", "openai/one"]
+        refused = CliRunner().invoke(cli.app, [*wrong, *([more, "x"] if more else [])])
+        assert message in str(refused.exception)

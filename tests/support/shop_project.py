@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from caretbench.projects.setup.settings import CheckSettings
+from caretbench.suites.codevbench.miner import SpanSampling
+from caretbench.suites.codevbench.mix_weights import read_weights
+from caretbench.suites.codevbench.options import CodevOptions
 from caretbench.suites.simcopilot.mining.tasks import TaskSampling
 from caretbench.suites.simcopilot.options import SimCopilotOptions
 
@@ -176,4 +179,12 @@ def options(setup: str = SETUP, language: str = "python", command: str | None = 
         check=CheckSettings(command=command or COMMANDS[language]),
         setup=setup,
         unverified=True,
+    )
+
+
+def codev_options(limit: int = 12) -> CodevOptions:
+    """Options of a Codev-Bench build of the Python project with a set-up."""
+    sampling = SpanSampling(limit, None, read_weights("even"))
+    return CodevOptions(
+        languages=("python",), sampling=sampling, check=CheckSettings(command=COMMANDS["python"]), setup=SETUP
     )

@@ -19,7 +19,7 @@ from caretbench.cli.common import (
     print_note,
 )
 from caretbench.cli.options import with_options
-from caretbench.runs.plans.options import COST, JUDGING, OPTIONS, OVERRIDES_RUN_FILE, SAMPLING
+from caretbench.runs.plans.options import COST, JUDGING, OPTIONS, OVERRIDES_RUN_FILE, PROBLEMS, SAMPLING
 
 if TYPE_CHECKING:
     from caretbench.runs.plans.config import RunConfig
@@ -47,6 +47,14 @@ def run(
         str | None,
         typer.Option(help="Address of the judges' provider. Default: the provider's own.", rich_help_panel=JUDGING),
     ] = None,
+    project: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SOURCE",
+            help="Make the problems of this project first, in tasks/SUITE-NAME, and run on them in place of --data.",
+            rich_help_panel=PROBLEMS,
+        ),
+    ] = None,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -63,29 +71,69 @@ def run(
 
     Examples:
       caretbench run devbench -m gguf/smollm2 --limit 12
-      caretbench run devbench -m openai/gpt-4o-mini -n 5 --dry-run
+      caretbench run codevbench --project ~/code/project -m gguf/smollm2
     """
-    from caretbench.cli.forecast import print_forecast
-    from caretbench.runs.forecast import forecast_run
-    from caretbench.runs.plans.plan import ResolvedRun
-    from caretbench.runs.runner import run as run_plan
-
     source = Path(target) if target.endswith(".toml") else None
+    if project is not None:
+        if source or options["data"]:
+            raise ValueError("--project: give it without --data, and with the name of a suite")
+        options["data"] = str(_build_project(target, project, quiet=as_json))
     config = (
         _config_from_file(source, model, grader_base_url, options, command_line)
         if source
         else _config_from_options(target, model, grader_base_url, options)
     )
-    plan = ResolvedRun.from_config(config, source) if dry_run else ResolvedRun.from_config(config, source, check_access)
     if dry_run:
-        print_forecast(plan, forecast_run(plan, open_client), as_json=as_json)
-        return
+        _print_forecast(config, source, as_json=as_json)
+    else:
+        _run(config, source, html=html, as_json=as_json)
+
+
+def _print_forecast(config: RunConfig, source: Path | None, *, as_json: bool) -> None:
+    from caretbench.cli.forecast import print_forecast
+    from caretbench.runs.forecast import forecast_run
+    from caretbench.runs.plans.plan import ResolvedRun
+
+    plan = ResolvedRun.from_config(config, source)
+    print_forecast(plan, forecast_run(plan, open_client), as_json=as_json)
+
+
+def _run(config: RunConfig, source: Path | None, *, html: bool, as_json: bool) -> None:
+    from caretbench.runs.plans.plan import ResolvedRun
+    from caretbench.runs.runner import run as run_plan
+
+    plan = ResolvedRun.from_config(config, source, check_access)
     with StepProgress(quiet=as_json) as steps:
         result = run_plan(plan, open_client, steps, _probe)
     complaints = [*result.complaints]
     if config.score:
         complaints += _show(result, config, several=len(plan.benchmarks) > 1, html=html, as_json=as_json)
     exit_on_complaints(complaints)
+
+
+def _build_project(suite: str, project: str, *, quiet: bool) -> Path:
+    """Return the folder with the problems of a project, which are built if they are not there.
+
+    Raises:
+        ValueError: the suite makes no problems of a project.
+        DataError: the project cannot be used, or gives no problem.
+    """
+    from caretbench.api import build, load_suite
+    from caretbench.errors import DataError
+    from caretbench.sources.fetching.source_spec import parse_source
+    from caretbench.suites.project_sources import folder_names
+
+    if not any(option.name == "setup" for option in load_suite(suite).build_options):
+        raise ValueError(f"--project: {load_suite(suite).title} makes no problems of a project and its tests")
+    [name] = folder_names([parse_source(project)])
+    folder = Path("tasks") / f"{suite}-{name}"
+    with StepProgress(quiet=quiet) as steps:
+        result = build(suite, [project], folder, progress=steps, setup="auto")
+    for line in (*result.notes, *(() if quiet else result.lines)):
+        print_note(line)
+    if not result.usable:
+        raise DataError(f"{project}: no problem passed the gate; nothing to run")
+    return folder
 
 
 def _config_from_file(

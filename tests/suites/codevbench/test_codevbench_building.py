@@ -22,8 +22,9 @@ from caretbench.suites.project_tasks.sample_projects import sample_projects
 from caretbench.suites.project_tasks.task_builder import TaskBuilder
 from caretbench.suites.project_tasks.task_folder import TaskFolder
 from caretbench.validation.masks import masks, with_mask
+from tests.support.killed_builds import KilledBuilds, content
 from tests.support.pytest_copy import copy_pytest
-from tests.support.shop_project import COMMANDS, SOURCES, TOOLS, written
+from tests.support.shop_project import COMMANDS, FILES, SOURCES, TOOLS, written
 
 SHOP = '''\
 def total(orders, limit):
@@ -139,21 +140,15 @@ def test_references_pass_and_masks_fail_again(engine: WorkspaceExecutor, shop: P
 
 
 @pytest.mark.long
-def test_a_stopped_build_writes_the_same_bytes(engine: WorkspaceExecutor, shop: Path, tmp_path: Path) -> None:
-    class StopError(BaseException):
-        pass
-
-    def stopping(step: str, added: int, _total: int | None) -> None:
-        if step == "candidates" and added:
-            raise StopError
-
-    options = pytest_options(12)
-    built(engine, shop, tmp_path / "whole", options)
-    with pytest.raises(StopError):
-        TaskBuilder(engine, progress=stopping).build(shop, TaskFolder(tmp_path / "dev"), options)
-    built(engine, shop, tmp_path / "dev", options)
-    for name in ("candidates.jsonl", "validity.jsonl", "problems.jsonl"):
-        assert (tmp_path / "dev" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+def test_ten_kills_leave_the_bytes_of_an_unbroken_build(engine: WorkspaceExecutor, place: Path, tmp_path: Path) -> None:
+    engine.isolation()
+    root = written(tmp_path / "shop", FILES)
+    kills = {"setup": 2, "tests as they are": 2, "reach": 2, "tests of tasks": 2, "candidates": 2}
+    killed = KilledBuilds(root, "codev_options()", kills, place / "codev")
+    killed.build_unbroken(tmp_path / "whole")
+    killed.build_with_kills(tmp_path / "killed")
+    assert content(tmp_path / "killed") == content(tmp_path / "whole")
+    assert TaskFolder(tmp_path / "killed").problems()
 
 
 def test_a_block_is_a_problem_of_each_scenario(engine: WorkspaceExecutor, tmp_path: Path) -> None:

@@ -113,3 +113,10 @@ def test_wrong_files_are_named(tmp_path: Path, change: tuple[str, str], message:
     assert str(path) in str(raised.value)
     with pytest.raises(DataError, match="no such file of weights"):
         read_weights(str(tmp_path / "none.toml"))
+
+
+def test_unfit_spans_are_replaced_by_others() -> None:
+    pool = spans({"if": 30})
+    chosen = weighted_sample(pool, read_weights("even"), limit=10, is_fit=lambda one: one.span.start % 20 == 0)
+    assert len(chosen) == 10
+    assert all(one.span.start % 20 == 0 for one in chosen)

@@ -174,7 +174,8 @@ class BlockFinder:
     def tokens(self, span: Span) -> list[tuple[Span, bool]]:
         """Return the tokens of a span, each with True if it is an operator; strings and comments are one token each."""
         found: list[tuple[Span, bool]] = []
-        waiting = [self._tree.root_node]
+        around = self._tree.root_node.descendant_for_byte_range(span.start, span.end)
+        waiting = [around or self._tree.root_node]
         while waiting:
             node = waiting.pop()
             if node.end_byte <= span.start or node.start_byte >= span.end:

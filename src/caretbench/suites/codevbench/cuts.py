@@ -9,11 +9,14 @@ from collections.abc import Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
 from caretbench.files import sha256_text
-from caretbench.suites.codevbench.code_blocks import BlockFinder, CodeBlock
+from caretbench.suites.codevbench.code_blocks import BlockFinder, BlockKind, CodeBlock
 from caretbench.syntax import Span
 
 Cut = Literal["block", "statement", "token", "operator", "empty"]
 INNER_CUTS: Final[tuple[Cut, ...]] = ("statement", "token", "operator", "empty")
+_RANK: Final[tuple[BlockKind, ...]] = (
+    "while", "try", "catch", "for", "method", "if", "argument_list", "statement", "partial_line", "comment"
+)  # fmt: skip
 _PARTIAL_KINDS: Final = frozenset({"argument_list", "partial_line", "comment"})
 
 
@@ -28,6 +31,11 @@ class HiddenSpan(NamedTuple):
     def key(self) -> str:
         """Name of the span in its file."""
         return f"{self.span.start}-{self.span.end}:{self.block.kind}.{self.cut}"
+
+    @property
+    def rank(self) -> tuple[bool, int]:
+        """Rank among equal spans, of which the first is taken: whole blocks, then the rarer kinds."""
+        return (self.cut != "block", _RANK.index(self.block.kind))
 
     @property
     def is_partial_line(self) -> bool:

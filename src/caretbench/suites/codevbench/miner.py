@@ -6,20 +6,26 @@ import hashlib
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Final
 
+from caretbench.extraction.policies import policy
 from caretbench.problem import Caret, Problem
+from caretbench.projects.answer_requests import tests_check
 from caretbench.projects.file_spans import span_splice, visible_text
 from caretbench.projects.reach.statement_reach import StatementReach
 from caretbench.suites.codevbench.code_blocks import BlockFinder, block_rules
 from caretbench.suites.codevbench.cuts import HiddenSpan, hidden_spans
+from caretbench.suites.codevbench.function_ages import EarlierRelease
 from caretbench.suites.codevbench.mask_runs import tests_by_masks
 from caretbench.suites.codevbench.mix_weights import Weights
 from caretbench.suites.codevbench.weighted_sample import weighted_sample
 from caretbench.suites.project_tasks.block_miner import BlockMiner, DrawnProblems, DrawnTasks, TaskOrigin
 from caretbench.suites.project_tasks.sampling import overlap_groups
-from caretbench.syntax import ProjectAnalysis
+from caretbench.syntax import ProjectAnalysis, Span
 
-BLOCK_SPAN = "block_span"
+POLICY: Final = "block"
+"""Truncation policy that must leave every reference unchanged."""
+BLOCK_SPAN: Final = "block_span"
 """Field of ``released`` with the bytes of the block in its file, ``START-END``."""
 
 
@@ -36,9 +42,18 @@ class SpanSampling:
 class CodevMiner(BlockMiner):
     """Miner of the blocks that tests execute."""
 
-    def __init__(self, analysis: ProjectAnalysis, sampling: SpanSampling) -> None:
+    def __init__(
+        self,
+        analysis: ProjectAnalysis,
+        sampling: SpanSampling,
+        *,
+        earlier: EarlierRelease | None = None,
+        added_tests: str = "",
+    ) -> None:
         self._analysis = analysis
         self._sampling = sampling
+        self._earlier = earlier
+        self._added_tests = added_tests
         self._found: dict[str, list[HiddenSpan]] = {}
 
     def find(self, paths: Collection[str]) -> Counter[str]:
@@ -46,14 +61,14 @@ class CodevMiner(BlockMiner):
         rejected: Counter[str] = Counter()
         for path in sorted(paths):
             finder = BlockFinder(self._analysis[path])
-            known: dict[tuple[int, int, str], HiddenSpan] = {}
-            for block in finder.blocks():
-                for hidden in hidden_spans(block, finder):
-                    fault = finder.fault(block.span if hidden.cut == "empty" else hidden.span)
-                    if fault:
-                        rejected[fault] += 1
-                    else:
-                        known.setdefault((*hidden.span, hidden.block.kind + hidden.cut), hidden)
+            known: dict[Span, HiddenSpan] = {}
+            spans = (hidden for block in finder.blocks() for hidden in hidden_spans(block, finder))
+            for hidden in sorted(spans, key=lambda one: (one.rank, one.key)):
+                fault = finder.fault(hidden.block.span if hidden.cut == "empty" else hidden.span)
+                if fault:
+                    rejected[fault] += 1
+                elif known.setdefault(hidden.span, hidden) is not hidden:
+                    rejected["same_span"] += 1
             self._found[path] = sorted(known.values(), key=lambda one: (one.span, one.key))
         return rejected
 
@@ -75,6 +90,7 @@ class CodevMiner(BlockMiner):
             limit=sampling.limit if limit is None else limit,
             per_file=sampling.per_file,
             seed=sampling.seed,
+            is_fit=self._survives_extraction,
         )
         chosen.sort(key=lambda one: (one.block.path, one.span, one.key))
         rejected = Counter(not_reached=len(known) - len(reached), not_drawn=len(reached) - len(chosen))
@@ -85,16 +101,36 @@ class CodevMiner(BlockMiner):
         problems = (self._problem(one, origin, firsts[group]) for one, group in zip(chosen, groups, strict=True))
         return DrawnProblems(tuple(problems), rejected)
 
+    def _survives_extraction(self, hidden: HiddenSpan) -> bool:
+        """Return whether the truncation policy leaves the hidden text as it is, as an answer."""
+        caret, reference = self._caret(hidden)
+        return policy(POLICY).apply(reference, caret).text == reference
+
+    def _caret(self, hidden: HiddenSpan) -> tuple[Caret, str]:
+        """Return the caret of a span, and its text."""
+        source = self._analysis[hidden.block.path].source
+        start, end = hidden.span
+        before, text, after = (visible_text(part) for part in _split(source.data, start, end))
+        return Caret(language=source.language, prefix=before, suffix=after, path=source.path), text
+
     def choose_tests(self, drawn: DrawnTasks) -> DrawnProblems:
         """Return the candidates with the tests that fail under every mask; the others are rejected."""
-        return tests_by_masks(drawn, {problem.id: block_span(problem) for problem in drawn.problems})
+        found = tests_by_masks(drawn, {problem.id: block_span(problem) for problem in drawn.problems})
+        return found._replace(problems=tuple(self._with_author(problem) for problem in found.problems))
+
+    def _with_author(self, problem: Problem) -> Problem:
+        """Return the problem, labelled ``user`` where all tests that decide may be or are the user's."""
+        tests = tests_check(problem).tests
+        if not self._added_tests or not all(name.startswith(f"{self._added_tests}/") for name in tests):
+            return problem
+        return problem.model_copy(update={"labels": {**problem.labels, "tests_by": "user"}})
 
     def _problem(self, hidden: HiddenSpan, origin: TaskOrigin, group: str) -> Problem:
         path, kind = hidden.block.path, hidden.block.kind
         source = self._analysis[path].source
         data = source.data
         start, end = hidden.span
-        reference = visible_text(data[start:end])
+        caret, reference = self._caret(hidden)
         line_start = source.line_starts[source.line_at(start) - 1]
         first, last = source.line_at(hidden.block.span.start), source.line_at(hidden.block.span.end - 1)
         digest = hashlib.sha256(data).hexdigest()[:8]
@@ -102,9 +138,7 @@ class CodevMiner(BlockMiner):
         return Problem(
             id=f"{origin.project}/{path}#{digest}:{start}-{end}:{scenario}.{kind}.{hidden.cut}",
             suite="codevbench",
-            shown=Caret(
-                language=source.language, prefix=visible_text(data[:start]), suffix=visible_text(data[end:]), path=path
-            ),
+            shown=caret,
             splice=span_splice(path, hidden.span, origin.snapshot, data),
             reference=reference,
             checks=(origin.checks_by_file.get(path, origin.check),),
@@ -121,12 +155,17 @@ class CodevMiner(BlockMiner):
                 "block_lines": float(last - first + 1),
                 "reference_lines": float(reference.count("\n") + 1 if reference else 0),
                 "cursor_column": float(len(visible_text(data[line_start:start]))),
+                **({"age": self._earlier.age(self._analysis, path, hidden.block.span)} if self._earlier else {}),
             },
             cluster=origin.project,
             overlap_group=group,
             provenance=origin.provenance,
             released={BLOCK_SPAN: f"{hidden.block.span.start}-{hidden.block.span.end}"},
         )
+
+
+def _split(data: bytes, start: int, end: int) -> tuple[bytes, bytes, bytes]:
+    return data[:start], data[start:end], data[end:]
 
 
 def block_span(problem: Problem) -> tuple[int, int]:

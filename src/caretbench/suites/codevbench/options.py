@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from pydantic import JsonValue
@@ -11,6 +13,9 @@ from pydantic import JsonValue
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.options import Option
 from caretbench.problem import Problem
+from caretbench.sources.fetching.project_folders import ProjectFolder, ProjectFolders
+from caretbench.sources.fetching.source_spec import parse_source
+from caretbench.suites.codevbench.function_ages import EarlierRelease
 from caretbench.suites.codevbench.miner import CodevMiner, SpanSampling
 from caretbench.suites.codevbench.mix_weights import SHIPPED, read_weights
 from caretbench.suites.codevbench.scenarios import scenario_problems
@@ -18,6 +23,7 @@ from caretbench.suites.project_tasks.block_miner import ProjectOptions
 from caretbench.suites.project_tasks.build_options import TASKS_GROUP, common_values, project_build_options
 from caretbench.syntax import ProjectAnalysis
 
+_VERSION: Final = re.compile(r"\d[\w.!+-]*")
 MAX_SPANS: Final = 100
 """Default maximum number of hidden spans for each test command."""
 
@@ -27,6 +33,8 @@ OPTIONS: Final = project_build_options(
     Option("max_candidates", int, "Maximum number of hidden spans of each test command; 0: all. A span gives up to "
            "four problems.", "build", flags=("--max-candidates", "--limit"), default=MAX_SPANS, minimum=0, metavar="N",
            help_group=TASKS_GROUP),
+    Option("new_since", str, "Earlier release: a version of the same distribution, or a source. Labels functions that "
+           "are new or changed since (`age`).", "build", metavar="VERSION|SOURCE", help_group=TASKS_GROUP),
 )  # fmt: skip
 """Options of ``caretbench build codevbench``."""
 
@@ -40,6 +48,11 @@ class CodevOptions(ProjectOptions):
     mutates_values: ClassVar[bool] = True
 
     sampling: SpanSampling
+    added_tests: str = ""
+    """Name of the folder of tests that the user laid next to the project; empty if there is none."""
+    new_since: str = ""
+    """Version or source of an earlier release; empty: functions have no age."""
+    earlier: EarlierRelease | None = None
 
     @property
     def seed(self) -> int:
@@ -49,11 +62,30 @@ class CodevOptions(ProjectOptions):
     def own_options(self) -> dict[str, JsonValue]:
         """Return the suite's own options as they are stored in the manifest."""
         weights = self.sampling.weights.model_dump(mode="json", by_alias=True, exclude={"source"})
-        return {"weights": weights, "limit": self.sampling.limit, "per_file": self.sampling.per_file}
+        return {
+            "weights": weights,
+            "limit": self.sampling.limit,
+            "per_file": self.sampling.per_file,
+            "added_tests": self.added_tests,
+            "new_since": self.new_since,
+        }
+
+    def for_project(self, project: ProjectFolder, folders: ProjectFolders, store: SnapshotStore) -> CodevOptions:
+        """Return the options with the project's earlier release, if one is named.
+
+        Raises:
+            DataError: the earlier release cannot be fetched.
+        """
+        if not self.new_since:
+            return self
+        version = project.kind == "distribution" and _VERSION.fullmatch(self.new_since)
+        name = f"{project.source.partition('==')[0]}=={self.new_since}" if version else self.new_since
+        folder = Path(folders.open(parse_source(name)).path)
+        return replace(self, earlier=EarlierRelease.of_folder(folder, store))
 
     def miner(self, analysis: ProjectAnalysis) -> CodevMiner:
         """Return the miner of a project."""
-        return CodevMiner(analysis, self.sampling)
+        return CodevMiner(analysis, self.sampling, earlier=self.earlier, added_tests=self.added_tests)
 
     def tasks(self, accepted: Iterable[Problem], store: SnapshotStore) -> Iterator[Problem]:
         """Yield the problems of all scenarios."""
@@ -70,4 +102,10 @@ def codev_options(values: Mapping[str, Any]) -> CodevOptions:
     sampling = SpanSampling(
         values["max_candidates"] or None, values["per_file"], read_weights(values["weights"]), values["seed"]
     )
-    return CodevOptions(sampling=sampling, **common_values(values))
+    tests = values["tests"]
+    return CodevOptions(
+        sampling=sampling,
+        added_tests=tests.resolve().name if tests is not None else "",
+        new_since=values["new_since"] or "",
+        **common_values(values),
+    )

@@ -38,9 +38,9 @@ class CodevBench(Suite):
     name = "codevbench"
     title = "Codev-Bench"
     about = "blocks of repositories that unit tests execute, in four scenarios of a developer"
-    strata = ("scenario", "block", "cut", "answer", "block_class", "line", "language", "project", "tests_by")
+    strata = ("scenario", "block", "cut", "answer", "block_class", "line", "language", "project", "tests_by", "age")
     stratification = Stratification(
-        labels=("scenario", "block", "cut", "answer", "line", "language", "project", "tests_by", "block_lines",
+        labels=("scenario", "block", "cut", "answer", "line", "language", "project", "tests_by", "age", "block_lines",
                 "cursor_column"),
         crossed=(("scenario", "block"), ("scenario", "cut"), ("scenario", "project")),
         main_labels=("scenario",),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from caretbench.files import sha256_text
 from caretbench.suites.codevbench.cuts import HiddenSpan
@@ -11,13 +11,19 @@ from caretbench.suites.codevbench.mix_weights import Weights
 
 
 def weighted_sample(
-    spans: Sequence[HiddenSpan], weights: Weights, *, limit: int | None, per_file: int | None = None, seed: int = 0
+    spans: Sequence[HiddenSpan],
+    weights: Weights,
+    *,
+    limit: int | None,
+    per_file: int | None = None,
+    seed: int = 0,
+    is_fit: Callable[[HiddenSpan], bool] = lambda _span: True,
 ) -> list[HiddenSpan]:
     """Return a sample of spans, in the order of sampling.
 
     Each step takes from the cell (kind of block and cut) that is furthest behind its share, and there from the file
     with the fewest spans; the rest follows from a hash. Spans of weight 0 are not taken. A cell that runs out leaves
-    its share to the others.
+    its share to the others. ``is_fit`` is asked about a span only when its turn comes.
     """
     cells: dict[tuple[str, str], list[HiddenSpan]] = defaultdict(list)
     shares: dict[tuple[str, str], float] = {}
@@ -38,6 +44,8 @@ def weighted_sample(
             continue
         first = min(open_spans, key=lambda one: (in_file[one.block.path], rank[one.block.path, one.key]))
         cells[cell].remove(first)
+        if not is_fit(first):
+            continue
         chosen.append(first)
         taken[cell] += 1
         in_file[first.block.path] += 1

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 from pydantic import JsonValue
 
@@ -16,6 +16,7 @@ from caretbench.problem import Problem, Provenance, TestsCheck
 from caretbench.projects.project_check import ProjectCheck
 from caretbench.projects.reach.statement_reach import StatementReach
 from caretbench.projects.setup.settings import CheckSettings
+from caretbench.sources.fetching.project_folders import ProjectFolder, ProjectFolders
 from caretbench.syntax import ProjectAnalysis
 
 
@@ -116,6 +117,15 @@ class ProjectOptions(ABC):
     @abstractmethod
     def seed(self) -> int:
         """Random seed of the choice of candidates."""
+
+    def for_project(self, project: ProjectFolder, folders: ProjectFolders, store: SnapshotStore) -> Self:
+        """Return the options for one of several projects; by default these themselves.
+
+        Raises:
+            DataError: another source that they name cannot be fetched.
+        """
+        del project, folders, store
+        return self
 
     @abstractmethod
     def own_options(self) -> dict[str, JsonValue]:

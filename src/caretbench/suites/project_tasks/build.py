@@ -12,10 +12,12 @@ from caretbench.errors import DataError
 from caretbench.execution.sandbox.package_index.configured_indexes import configured_index_policy
 from caretbench.execution.sandbox.package_index.index_policy import IndexPolicy
 from caretbench.execution.workspaces.bounded_executor import BoundedExecutor
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
 from caretbench.progress import Progress
 from caretbench.sources.fetching.project_folders import ProjectFolder, ProjectFolders
 from caretbench.suites.project_sources import find_sources, source_limits
+from caretbench.suites.project_tasks.added_tests import project_with_tests
 from caretbench.suites.project_tasks.block_miner import ProjectOptions
 from caretbench.suites.project_tasks.build_options import named_values
 from caretbench.suites.project_tasks.build_types import BuiltTasks, build_result
@@ -46,16 +48,20 @@ def build_projects(
         return crawl_result(found.specs, output, found.refused)
     folders = ProjectFolders(limits=source_limits(values))
     candidates_only = values["candidates_only"]
+
+    def chosen(project: ProjectFolder) -> ProjectOptions:
+        return options.for_project(project, folders, SnapshotStore())
+
     if not found.several:
         started = time.monotonic()
         [spec] = found.specs.values()
         project = folders.open(spec)
-        built = _build_project(project, output, values, options, BuildClock(progress, math.inf))
+        built = _build_project(project, output, values, chosen(project), BuildClock(progress, math.inf))
         return build_result(built, output, time.monotonic() - started, candidates_only=candidates_only)
 
     def build_one(project: ProjectFolder, folder: Path, clock: BuildClock) -> int:
         named = project.model_copy(update={"name": folder.name})
-        made = _build_project(named, folder, values, options, clock)
+        made = _build_project(named, folder, values, chosen(project), clock)
         return len(made.candidates) if candidates_only else made.task_count
 
     if TaskFolder(output).manifest_path.exists():
@@ -74,7 +80,8 @@ def _build_project(
     builder = TaskBuilder(engine, validate=not values["candidates_only"], unstated=_unstated_settings(project))
     builder.progress = clock
     try:
-        return builder.build(root, TaskFolder(output), options)
+        with project_with_tests(root, values["tests"]) as place:
+            return builder.build(place, TaskFolder(output), options)
     finally:
         clock.cpu_s = engine.cpu_s
         engine.close()

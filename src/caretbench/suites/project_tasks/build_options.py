@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final, get_args
 
 from caretbench.options import Option, StringList
@@ -22,6 +23,8 @@ _BEFORE: Final = (
            "project's files (Python, JavaScript, TypeScript, Java).", "build", help_group=_PROJECT),
     Option("index", StringList, "Package index for --setup: a variable (PIP_INDEX_URL, npm_config_registry, …) or a "
            "host; may be repeated.", "build", metavar="[NAME=]ADDRESS", help_group=_PROJECT),
+    Option("tests", Path, "Folder of further tests, which is laid next to the project's own.", "build",
+           metavar="FOLDER", help_group=_TESTS),
     Option("test_command", str, "Command that runs the tests. Default: from caretbench.toml or the project's files.",
            "build", help_group=_TESTS),
     Option("junit", StringList, "JUnit reports that the test command writes; may be repeated.", "build",
