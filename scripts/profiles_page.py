@@ -7,7 +7,7 @@ from pathlib import Path
 from caretbench.suites import load_suite
 from caretbench.suites.profile_tables import profiles_page
 
-OURS = ("devbench", "simcopilot", "efcb", "c3bench")
+OURS = ("devbench", "simcopilot", "efcb", "c3bench", "codevbench")
 
 if __name__ == "__main__":
     page = Path(__file__).parents[1] / "docs" / "profiles.md"

@@ -57,6 +57,11 @@ DAMAGED = {
     "simcopilot/repair": {
         "c_sharp": 283, "cpp": 254, "java": 232, "javascript": 235, "python": 249, "typescript": 251,
     },
+    "codevbench/answer": {},
+    # Without a fence nothing is left, which is right for an empty reference alone.
+    "codevbench/chat": {
+        "c_sharp": 297, "cpp": 299, "java": 298, "javascript": 299, "python": 300, "typescript": 300,
+    },
 }  # fmt: skip
 
 

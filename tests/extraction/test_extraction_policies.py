@@ -17,7 +17,7 @@ CALL = Caret(language="java", prefix="class A { int f(int a) {\n", suffix="\n} }
 def test_names_and_versions() -> None:
     assert set(POLICIES) == {
         "raw", "released", "clean", "first_line", "same_block", "syntax", "syntax_overlap", "block",
-        "simcopilot/clean", "simcopilot/trim", "simcopilot/repair",
+        "simcopilot/clean", "simcopilot/trim", "simcopilot/repair", "codevbench/answer", "codevbench/chat",
     }  # fmt: skip
     assert policy().name == DEFAULT_POLICY == "syntax"
     assert policy("syntax@1") is policy("syntax")

@@ -10,7 +10,7 @@ from caretbench.suites import load_suite
 from caretbench.suites.profile_tables import profile_table, profiles_page
 
 ROOT = Path(__file__).parents[2]
-OURS = ("devbench", "simcopilot", "efcb", "c3bench")
+OURS = ("devbench", "simcopilot", "efcb", "c3bench", "codevbench")
 
 
 class Own(ProfileRules):

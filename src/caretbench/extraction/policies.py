@@ -23,6 +23,7 @@ from caretbench.extraction.block_end import (
 from caretbench.extraction.caret_surroundings import MAX_TEXT_CHARACTERS, Surroundings
 from caretbench.extraction.clean import CLEANING_STEPS, strip_released_fence, without_reasoning
 from caretbench.extraction.cuts import cut_to_same_block, first_line, longest_parsing_cut, without_suffix_overlap
+from caretbench.extraction.published_answers import answer_as_published, last_fenced_block
 from caretbench.extraction.released_steps import clean_as_released, repair_as_released, trim_as_released
 from caretbench.plugins import Plugin, Version, installed_plugins, load_plugin, one_line
 from caretbench.problem import Caret
@@ -199,6 +200,18 @@ _POLICIES = (
         1,
         "SimCopilot's three released steps: then indentation (Python) or the number of brackets repaired.",
         steps=_RELEASED_STEPS,
+    ),
+    Policy(
+        "codevbench/answer",
+        1,
+        "Codev-Bench's published cut: of an answer with fences the last closed block, else all up to an end token.",
+        steps=(("cut as published", answer_as_published),),
+    ),
+    Policy(
+        "codevbench/chat",
+        1,
+        "Codev-Bench's published cut of chat answers: the last closed fenced block, and nothing without one.",
+        steps=(("last fenced block", last_fenced_block),),
     ),
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
@@ -13,22 +13,27 @@ from caretbench.extraction.policies import policy
 from caretbench.files import DataError
 from caretbench.languages import language
 from caretbench.metrics.code_statistics import problem_statistics
-from caretbench.metrics.similarity import similarities
 from caretbench.problem import Caret, Problem, Profile
 from caretbench.progress import Progress
-from caretbench.projects.answer_requests import file_splice, workspace_request
+from caretbench.projects.answer_requests import file_splice, tests_check, workspace_request
 from caretbench.projects.snapshot_analysis import analyse_snapshot
 from caretbench.sources.fetching.source_spec import SOURCE_ABOUT
 from caretbench.suites import register
 from caretbench.suites.base import Suite
 from caretbench.suites.build_models import BuildModels
+from caretbench.suites.codevbench.measures import CodevBenchProfile, measured, request_under
 from caretbench.suites.codevbench.options import OPTIONS, codev_options
 from caretbench.suites.codevbench.similar_functions import similar_functions
 from caretbench.suites.codevbench.starter import starter_problems
+from caretbench.suites.codevbench.tables.data_tables import data_tables
+from caretbench.suites.codevbench.tables.result_tables import result_tables
 from caretbench.suites.project_tasks.build import build_projects
 from caretbench.suites.project_tasks.task_folder import stored_tasks
-from caretbench.suites.suite_types import BuildResult, Measurement, ProblemSet, Stratification
+from caretbench.suites.suite_types import BuildResult, Measurement, ProblemSet, Stratification, Table
 from caretbench.validation.workspace_gate import WorkspaceGate
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @register
@@ -47,6 +52,8 @@ class CodevBench(Suite):
         cell_labels=("scenario", "block"),
         heat_maps=(("scenario", "block"),),
     )  # fmt: skip
+
+    profile_rules = CodevBenchProfile
 
     build_about = f"the problems, a project with tests: {SOURCE_ABOUT} (it is not changed)"
     build_options = OPTIONS
@@ -88,10 +95,19 @@ class CodevBench(Suite):
         """
         return build_projects(sources, output, options, codev_options(options), progress)
 
+    def data_tables(self, source: str) -> tuple[Table, ...]:
+        """Return the number of problems by repository, scenario and class of blocks, as the paper's Table 2."""
+        return data_tables(self.load(source).problems)
+
+    def result_tables(self, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> tuple[Table, ...]:
+        """Return Tables 2 to 7 in form, weighted rates, parts of scenarios, and correlations."""
+        return result_tables(results, problems, seed)
+
     def request(self, problem: Problem, text: str | None, profile: Profile) -> WorkspaceRequest | None:
         """Return the request that runs the deciding tests on an answer; None for a null answer."""
-        del profile  # both profiles use the same request
-        return None if text is None else workspace_request(problem, text)
+        if text is None:
+            return None
+        return request_under(workspace_request(problem, text), tests_check(problem), profile)
 
     def caret_in_context(self, problem: Problem, context: str) -> Caret:
         """Return the caret of a problem; ``oracle``: in scenario 4 the hidden text takes part in the search."""
@@ -107,11 +123,8 @@ class CodevBench(Suite):
         return WorkspaceGate(executor().projects, found, partial_lines=True, progress=progress)
 
     def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
-        """Return the similarity to the reference, and the number of lines of the answer."""
-        del profile
-        [likeness] = similarities([(text, problem.reference)])
-        lines = float(text.count("\n") + 1 if text else 0)
-        return [Measurement("similarity@1", likeness._asdict()), Measurement("lines@1", {"answer_lines": lines})]
+        """Return edit similarity and lines, as the profile computes them, and whether the answer is empty."""
+        return measured(problem, text, profile)
 
     def statistics(self, problem: Problem, profile: Profile) -> Mapping[str, float]:
         """Return lines, tokens and cyclomatic complexity of the shown text and of the reference."""

@@ -1,0 +1,78 @@
+"""Rules of the profiles, and scores of answers that need no execution: edit similarity, lines, emptiness."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
+from caretbench.metrics.code_statistics import lines_of_code
+from caretbench.metrics.similarity import indel_similarity, similarities
+from caretbench.problem import Problem, Profile, TestsCheck
+from caretbench.profiles import ProfileRule, ProfileRules
+from caretbench.suites.suite_types import Measurement
+
+PAPER_POLICY: Final = "codevbench/answer"
+"""Policy of the profile ``paper``, for runs with models of both kinds."""
+
+
+class CodevBenchProfile(ProfileRules):
+    """Scoring rules of Codev-Bench's profiles ``paper`` and ``default``."""
+
+    policy = ProfileRule("Default truncation policy", paper=PAPER_POLICY, default="block")
+    strips_similarity = ProfileRule(
+        "Which texts does edit similarity (ES) compare?",
+        paper=False,
+        default=True,
+        said=("answer and reference as they are", "answer and reference without blanks around them"),
+    )
+    counts_line_breaks = ProfileRule(
+        "How many lines has an answer?",
+        paper=True,
+        default=False,
+        said=("its line feeds, and one more: the empty answer has one", "its lines: the empty answer has none"),
+    )
+    every_test_passes = ProfileRule(
+        "When do the tests pass?",
+        paper=True,
+        default=False,
+        said=(
+            "the command exits with 0, and as many tests pass as are named: a skipped test fails",
+            "the command exits with 0, and at least the number of tests passes that the problem asks for",
+        ),
+    )
+
+
+def request_under(request: WorkspaceRequest, check: TestsCheck, profile: Profile) -> WorkspaceRequest:
+    """Return the request that decides about an answer under a profile: see ``every_test_passes``."""
+    least = max(request.minimum_tests, len(check.tests))
+    if not CodevBenchProfile(profile).every_test_passes or least == request.minimum_tests or not request.junit:
+        return request
+    return request.model_copy(update={"minimum_tests": least})
+
+
+SIMILARITY: Final = "indel_similarity"
+"""Edit similarity (ES) from 0 to 1; ``fuzz.ratio`` of the paper's code is the same formula."""
+ANSWER_LINES: Final = "answer_lines"
+"""Lines of the inserted text."""
+EMPTY_ANSWER: Final = "empty_answer"
+"""1 if the inserted text is blank, else 0."""
+
+
+def measured(problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
+    """Return the scores of an inserted text; none of them counts as a check."""
+    rules = CodevBenchProfile(profile)
+    answer = text or ""
+    extent = {ANSWER_LINES: float(answer_lines(answer, profile)), EMPTY_ANSWER: float(not answer.strip())}
+    return [_similarity(problem, text, rules), Measurement("extent@1", extent)]
+
+
+def answer_lines(text: str, profile: Profile) -> int:
+    """Return the number of lines of a text, as the profile counts them."""
+    return text.count("\n") + 1 if CodevBenchProfile(profile).counts_line_breaks else lines_of_code(text)
+
+
+def _similarity(problem: Problem, text: str | None, rules: CodevBenchProfile) -> Measurement:
+    if rules.strips_similarity:
+        [likeness] = similarities([(text, problem.reference)])
+        return Measurement("similarity@1", likeness._asdict())
+    return Measurement("edit-similarity@1", {SIMILARITY: indel_similarity(text or "", problem.reference)})
