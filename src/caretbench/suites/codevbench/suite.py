@@ -26,10 +26,12 @@ from caretbench.suites.codevbench.options import OPTIONS, codev_options
 from caretbench.suites.codevbench.similar_functions import similar_functions
 from caretbench.suites.codevbench.starter import starter_problems
 from caretbench.suites.codevbench.tables.data_tables import data_tables
+from caretbench.suites.codevbench.tables.printed_tables import printed_tables
+from caretbench.suites.codevbench.tables.result_charts import result_charts
 from caretbench.suites.codevbench.tables.result_tables import result_tables
 from caretbench.suites.project_tasks.build import build_projects
 from caretbench.suites.project_tasks.task_folder import stored_tasks
-from caretbench.suites.suite_types import BuildResult, Measurement, ProblemSet, Stratification, Table
+from caretbench.suites.suite_types import BuildResult, Measurement, ProblemSet, Stratification, SuiteChart, Table
 from caretbench.validation.workspace_gate import WorkspaceGate
 
 if TYPE_CHECKING:
@@ -102,6 +104,16 @@ class CodevBench(Suite):
     def result_tables(self, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> tuple[Table, ...]:
         """Return Tables 2 to 7 in form, weighted rates, parts of scenarios, and correlations."""
         return result_tables(results, problems, seed)
+
+    def result_charts(
+        self, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int
+    ) -> tuple[SuiteChart, ...]:
+        """Return Figures 1, 5 and 6 in form."""
+        return result_charts(results, problems, seed)
+
+    def published_tables(self, results: Sequence[Table]) -> tuple[Table, ...]:
+        """Return Tables 3 to 7 and the correlations as printed, below the rows of the run."""
+        return printed_tables(results)
 
     def request(self, problem: Problem, text: str | None, profile: Profile) -> WorkspaceRequest | None:
         """Return the request that runs the deciding tests on an answer; None for a null answer."""

@@ -1,0 +1,128 @@
+"""Charts in the form of the paper's Figures 1, 5 and 6."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from caretbench.problem import Problem
+from caretbench.profiles import profile_named
+from caretbench.suites.codevbench.tables.distributions import distributions
+from caretbench.suites.codevbench.tables.parts import SCENARIOS
+from caretbench.suites.codevbench.tables.result_rows import ScoredRun, answer_lines, scored_runs
+from caretbench.suites.codevbench.tables.similarity_tables import reference_lines, scenario_points
+from caretbench.suites.suite_types import SuiteChart
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_NOMINAL = {"type": "nominal", "title": None, "sort": None}
+
+
+def result_charts(results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> tuple[SuiteChart, ...]:
+    """Return the charts of a run; see :class:`caretbench.suites.base.Suite.result_charts`."""
+    runs = list(scored_runs(results, problems, seed))
+    charts = (
+        ("Problems and the usage data of the paper (Figure 1, in form)", _usage_spec, _usage_values(problems.values())),
+        ("Average lines of answers (Figure 5, in form)", _line_spec, _line_values(runs)),
+        ("Pass@1 and edit similarity (Figure 6, in form)", _point_spec, _point_values(runs)),
+    )
+    filled = ((title, spec, list(values)) for title, spec, values in charts)
+    return tuple(SuiteChart(title, spec(values)) for title, spec, values in filled if values)
+
+
+def _name(title: str, run: ScoredRun, runs: Sequence[ScoredRun]) -> str:
+    """Return a model's title, with policy and profile where there are several."""
+    several = [field for field in ("policy", "profile") if len({getattr(one, field) for one in runs}) > 1]
+    more = ", ".join(getattr(run, field) for field in several)
+    return f"{title} ({more})" if more else title
+
+
+def _usage_values(problems: Iterable[Problem]) -> Iterator[dict[str, Any]]:
+    for share in distributions(problems):
+        common = {"subject": share.subject, "value": share.value}
+        yield {**common, "of": "problems", "share": round(share.problems, 2)}
+        if share.usage is not None:
+            yield {**common, "of": "usage, as printed", "share": share.usage}
+
+
+def _line_values(runs: Sequence[ScoredRun]) -> Iterator[dict[str, Any]]:
+    for run in runs:
+        references: dict[str, dict[str, int]] = {title: {} for title in SCENARIOS.values()}
+        for model in run.models:
+            for scenario, title in SCENARIOS.items():
+                part = model.select(scenario=scenario)
+                mean = part.mean(answer_lines)
+                if mean is not None:
+                    yield {"model": _name(model.title, run, runs), "scenario": title, "lines": round(mean.value, 2)}
+                names = sorted({row["problem_id"] for row in part.rows})
+                counts = reference_lines(part, profile_named(run.profile))
+                references[title] |= dict(zip(names, counts, strict=True))
+        for title, lines in references.items():
+            if lines:
+                mean_lines = round(sum(lines.values()) / len(lines), 2)
+                yield {"model": _name("right answers", run, runs), "scenario": title, "lines": mean_lines}
+
+
+def _point_values(runs: Sequence[ScoredRun]) -> Iterator[dict[str, Any]]:
+    for run in runs:
+        for scenario, title in SCENARIOS.items():
+            for point in scenario_points(run, scenario, baselines=True):
+                yield {
+                    "model": _name(point.model, run, runs), "scenario": title,
+                    "passed": round(100 * point.passed, 2), "similarity": round(100 * point.similarity, 2),
+                }  # fmt: skip
+
+
+def _tooltip(*names: str) -> list[dict[str, str]]:
+    return [{"field": name} for name in names]
+
+
+def _usage_spec(values: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "data": {"values": values},
+        "facet": {"row": {"field": "subject", **_NOMINAL}},
+        "spec": {
+            "mark": "bar",
+            "encoding": {
+                "y": {"field": "value", **_NOMINAL},
+                "yOffset": {"field": "of"},
+                "x": {"field": "share", "type": "quantitative", "title": "Share (%)"},
+                "color": {"field": "of", **_NOMINAL},
+                "tooltip": _tooltip("value", "of", "share"),
+            },
+        },
+        "resolve": {"scale": {"y": "independent"}},
+    }
+
+
+def _line_spec(values: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "data": {"values": values},
+        "mark": "bar",
+        "encoding": {
+            "y": {"field": "model", **_NOMINAL},
+            "yOffset": {"field": "scenario", "sort": None},
+            "x": {"field": "lines", "type": "quantitative", "title": "Mean lines of an answer"},
+            "color": {"field": "scenario", **_NOMINAL},
+            "tooltip": _tooltip("model", "scenario", "lines"),
+        },
+    }
+
+
+def _point_spec(values: list[dict[str, Any]]) -> dict[str, Any]:
+    axis = {"type": "quantitative", "scale": {"domain": [0, 100]}}
+    return {
+        "data": {"values": values},
+        "facet": {"field": "scenario", **_NOMINAL},
+        "columns": 2,
+        "spec": {
+            "mark": {"type": "point", "filled": True, "size": 60},
+            "encoding": {
+                "x": {"field": "passed", "title": "Pass@1 (%)", **axis},
+                "y": {"field": "similarity", "title": "Edit similarity (%)", **axis},
+                "color": {"field": "model", **_NOMINAL},
+                "tooltip": _tooltip("model", "passed", "similarity"),
+            },
+        },
+    }
