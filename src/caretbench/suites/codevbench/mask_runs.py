@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from caretbench.execution.execution_types import Status
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
 from caretbench.files import sha256_text
 from caretbench.problem import Problem
@@ -107,7 +108,7 @@ def _trial(drawn: DrawnTasks, problem: Problem, span: tuple[int, int], runs: dic
     check = tests_check(problem)
     named = problem.model_copy(update={"checks": (check.model_copy(update={"tests": reaching, "minimum_tests": 0}),)})
     keys = []
-    for place, text in _mask_texts(drawn, problem, span):
+    for place, text in mask_texts(drawn.store, problem, span):
         request = workspace_request(with_mask(named, place), text, store=drawn.store)
         key = f"mask {sha256_text(splice.path, repr(reaching), repr(request.patch[splice.path]))[:32]}"
         keys.append(key)
@@ -115,10 +116,14 @@ def _trial(drawn: DrawnTasks, problem: Problem, span: tuple[int, int], runs: dic
     return _Trial(problem, reaching, tuple(dict.fromkeys(keys)))
 
 
-def _mask_texts(drawn: DrawnTasks, problem: Problem, span: tuple[int, int]) -> Iterator[tuple[tuple[int, int], str]]:
-    """Yield the masks of a problem: bytes and text."""
+def mask_texts(store: SnapshotStore, problem: Problem, span: tuple[int, int]) -> Iterator[tuple[tuple[int, int], str]]:
+    """Yield the masks of a problem whose block is at ``span``: the masked bytes, and the text in their place.
+
+    Raises:
+        DataError: the project is not in the store.
+    """
     splice = file_splice(problem)
-    content = original_file(splice.snapshot, splice.path, drawn.store)
+    content = original_file(splice.snapshot, splice.path, store)
     throw = problem.label("block") in _THROWN
     own = (splice.start, splice.end)
     places = [own, span] if own[0] < own[1] and own != span else [span]
