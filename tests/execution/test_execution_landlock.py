@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -563,8 +564,8 @@ def test_every_language_compiles_and_runs(name: str) -> None:
         for profile in ("default", "paper")
         for kind, text in (("good", good), ("bad", bad))
     ]
-    executor = LocalExecutor(workers=2, use_cache=False, sandbox=Sandbox(level="landlock"))
-    results = {result.id: result for result in executor.submit(requests)}
+    with closing(LocalExecutor(workers=2, use_cache=False, sandbox=Sandbox(level="landlock"))) as executor:
+        results = {result.id: result for result in executor.submit(requests)}
     if any(result.status is Status.SKIPPED for result in results.values()):
         pytest.skip(results["default-good"].reason)
     for profile in ("default", "paper"):

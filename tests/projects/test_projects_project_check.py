@@ -82,6 +82,10 @@ def test_a_good_project_passes_three_times_and_bounds_follow_from_its_time() -> 
         (result(Status.PASSED, "Ran 0 tests in 0.0s\nOK"), "no_tests: "),
         (result(Status.COMPILE_ERROR, "A.java:1: error: x"), "does_not_compile: A.java:1: error: x"),
         (result(Status.RUNTIME_ERROR, "sh: 1: mvn: not found", exit_code=127), "command_not_found: sh: 1: mvn"),
+        (
+            result(Status.RUNTIME_ERROR, "cannot enter /tmp/work/nope: No such file or directory", exit_code=126),
+            "no_directory: nope is no folder of the project",
+        ),
         (result(Status.SKIPPED, reason="the bundle b is not built"), "not_run: the bundle b is not built"),
     ],
 )  # fmt: skip

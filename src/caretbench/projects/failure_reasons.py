@@ -55,6 +55,10 @@ _OWN_FRAME = re.compile(rf'File "{re.escape(WORK)}/([^"]+)", line (\d+)')
 
 
 # Long: one case for each cause, in the order of precedence.
+_NO_DIRECTORY = re.compile(r"^cannot enter (.+): ", re.MULTILINE)
+"""Line of the sandbox where the working folder of a command is missing."""
+
+
 def failure_reason(result: WorkspaceResult) -> str:
     """Return the reason why a project's own tests do not pass, as ``kind: explanation``."""
     output = "\n".join([result.stderr.text, result.stdout.text, *(test.message for test in result.tests)])
@@ -84,6 +88,8 @@ def failure_reason(result: WorkspaceResult) -> str:
     if result.status is Status.COMPILE_ERROR:
         first = " / ".join([line for line in lines if _ERROR.search(line)][:_TAIL_LINES])
         return f"does_not_compile: {first or tail}"
+    if result.exit_code in (126, 127) and (entered := _NO_DIRECTORY.search(result.stderr.text)):
+        return f"no_directory: {entered[1].removeprefix(f'{WORK}/')} is no folder of the project (--directory)"
     if result.exit_code in (126, 127):
         return f"command_not_found: {tail or result.reason or 'the command cannot be started'}"
     error = _first_error(result)

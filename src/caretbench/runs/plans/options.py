@@ -89,7 +89,7 @@ OPTIONS: Final = (
            "suite.", "run", field="baselines", metavar="NAMES", help_group=SCORING),
     Option("local_only", bool, "Refuse every model that is not on this machine.", "run", flags=("--local-only",),
            default=False, help_group=CONNECTION),
-    Option("execute", bool, "Run the programs, or only measure similarity.", "run",
+    Option("execute", bool, "Run the programs, or only measure similarity and error kinds.", "run",
            flags=("--execute/--no-execute",), default=True, in_inspect=True, help_group=SCORING),
     Option("score", bool, "Score the answers and write a report, or only store them.", "run",
            flags=("--score/--no-score",), default=True, help_group=SCORING),
