@@ -11,6 +11,10 @@ from typing import Final, Protocol
 
 from caretbench.models import Prompt, Sampling
 
+ANSWERS_FILE: Final = "asked.jsonl"
+ANSWER_ERRORS_FILE: Final = "errors.jsonl"
+"""Files of a build's folder with answers of models, and with requests that failed."""
+
 
 @dataclass(frozen=True)
 class BuildRequest:

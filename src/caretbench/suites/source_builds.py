@@ -21,6 +21,7 @@ from caretbench.problem import SCHEMA_VERSION, Row
 from caretbench.progress import Progress
 from caretbench.sources.fetching.project_folders import ProjectFolder, ProjectFolders
 from caretbench.sources.fetching.source_spec import SourceSpec
+from caretbench.suites.build_models import AnswersMissingError
 from caretbench.suites.project_sources import SOURCES_FILE
 from caretbench.suites.suite_types import BuildResult
 from caretbench.text_tables import align_columns
@@ -137,7 +138,7 @@ def _build(
         problems = build_one(project, folder, clock)
     except MachineError:
         raise
-    except (DataError, OSError) as error:
+    except (AnswersMissingError, DataError, OSError) as error:
         return outcome.model_copy(update={"reason": str(error).removeprefix(f"{spec.shown}: ")})
     except Exception as error:  # an unknown project may show a mistake of this program; the others go on
         logging.getLogger("caretbench").debug("%s", spec.shown, exc_info=True)

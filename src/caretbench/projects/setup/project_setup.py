@@ -55,6 +55,14 @@ _RUNNER = re.compile(r"No module named '?(pytest)\b")
 """Missing test runner that has its own bundle."""
 
 
+class SetupError(DataError):
+    """A project cannot be set up, or its tests do not pass; ``log`` is the output of the command, if there is any."""
+
+    def __init__(self, message: str, log: str = "") -> None:
+        super().__init__(message)
+        self.log = log
+
+
 def setup_command(snapshot: Snapshot, languages: Collection[str], checks: Sequence[CheckSettings] = ()) -> str | None:
     """Return the command that installs the packages that a project's files name; None if they name none."""
     parts = []
@@ -155,7 +163,7 @@ def reaches_nothing_message(named_check: NamedCheck) -> str:
     )
 
 
-_LIMITS: Final = WORKSPACE_LIMITS.model_copy(
+SETUP_LIMITS: Final = WORKSPACE_LIMITS.model_copy(
     update={"wall_s": 1800.0, "cpu_s": 900.0, "tmp_mb": 2048, "fsize_mb": 1024, "memory_mb": 4096}
 )
 
@@ -174,7 +182,7 @@ def run_setup(
     ``creates_files`` the command may create none: it tries to install a project that is tested as it is otherwise.
 
     Raises:
-        DataError: the command fails, or creates no files or too large ones.
+        SetupError: the command fails, or creates no files or too large ones.
     """
     request = WorkspaceRequest(
         id="setup",
@@ -185,20 +193,20 @@ def run_setup(
         network="index",
         results=PART_PATTERNS,
         result_bytes=MAX_PART_BYTES,
-        limits=_LIMITS,
+        limits=SETUP_LIMITS,
     )
     [result] = engine.submit([request])
     _check(result, command, project.snapshot)
     if not result.files and not creates_files:
         return project
     if not result.files:
-        raise DataError(
+        raise SetupError(
             f"setup {command!r}: it created no file in the project; install packages into a folder of the project"
         )
     try:
         snapshot = add_command_outputs(engine.workspace_runner.store, project.snapshot, result.files)
     except DataError as error:
-        raise DataError(f"setup {command!r}: {error}") from None
+        raise SetupError(f"setup {command!r}: {error}") from None
     return StoredProject(snapshot, project.files, project.excluded)
 
 
@@ -208,11 +216,14 @@ def _check(result: WorkspaceResult, command: str, snapshot: Snapshot) -> None:
         refused = "".join(f"; refused: {refusal}" for refusal in result.refusals[:3])
         told = npm_packages.npm_failure(f"{result.stderr.text}\n{result.stdout.text}", snapshot)
         why = result.reason or told or " | ".join(lines[-3:])
-        raise DataError(f"setup {command!r}: {result.status.value}: {why}{refused}")
+        message = f"setup {command!r}: {result.status.value}: {why}{refused}"
+        if result.status.is_machine_fault:
+            raise DataError(message)
+        raise SetupError(message, f"{result.stdout.text}\n{result.stderr.text}")
     problem = next((file.problem for file in result.files if file.problem), "")
     if problem or len(result.files) > MAX_PARTS:
         most = PART_MB * MAX_PARTS
-        raise DataError(
+        raise SetupError(
             f"setup {command!r}: its files take more than {most} MB packed; {_less(command, snapshot)}build a bundle "
             f"instead, or name a --setup that installs less ({problem})"
         )

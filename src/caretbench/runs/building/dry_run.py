@@ -162,5 +162,5 @@ def dry_run(
             suite.build(sources, copy, options, progress, models=_Rehearsal(models, AnswerFiles(output), forecast))
         except AnswersMissingError:
             return forecast
-    forecast.complete = True
+    forecast.complete = not forecast.texts  # of several sources, one that lacks an answer does not end the others
     return forecast

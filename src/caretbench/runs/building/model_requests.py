@@ -18,7 +18,7 @@ from caretbench.runs.model_under_test import worst_cost
 from caretbench.runs.plans.prices import Price
 from caretbench.runs.plans.roles import NamedModel
 from caretbench.runs.request_stage import PendingRequest, StageRequests
-from caretbench.suites.build_models import BuildRequest
+from caretbench.suites.build_models import ANSWER_ERRORS_FILE, ANSWERS_FILE, BuildRequest
 
 BuildAnswerKey = tuple[str, str, str, str, str]
 """Role, request, prompt, model, parameters."""
@@ -66,8 +66,8 @@ class AnswerFiles:
     """The two answer files of a build's folder."""
 
     def __init__(self, folder: Path) -> None:
-        self.answers_path = folder / "asked.jsonl"
-        self.errors_path = folder / "errors.jsonl"
+        self.answers_path = folder / ANSWERS_FILE
+        self.errors_path = folder / ANSWER_ERRORS_FILE
 
     def answers(self) -> Iterator[BuildAnswer]:
         """Yield the stored answers.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
@@ -20,7 +20,7 @@ from caretbench.projects.snapshot_analysis import analyse_snapshot
 from caretbench.sources.fetching.source_spec import SOURCE_ABOUT
 from caretbench.suites import register
 from caretbench.suites.base import Suite
-from caretbench.suites.build_models import BuildModels
+from caretbench.suites.build_models import NO_MODELS, BuildModels
 from caretbench.suites.codevbench.measures import CodevBenchProfile, measured, request_under
 from caretbench.suites.codevbench.options import OPTIONS, codev_options
 from caretbench.suites.codevbench.similar_functions import similar_functions
@@ -30,6 +30,7 @@ from caretbench.suites.codevbench.tables.printed_tables import printed_tables
 from caretbench.suites.codevbench.tables.result_charts import result_charts
 from caretbench.suites.codevbench.tables.result_tables import result_tables
 from caretbench.suites.project_tasks.build import build_projects
+from caretbench.suites.project_tasks.setup_agent import AGENT_PURPOSE, AGENT_ROLE
 from caretbench.suites.project_tasks.task_folder import stored_tasks
 from caretbench.suites.suite_types import BuildResult, Measurement, ProblemSet, Stratification, SuiteChart, Table
 from caretbench.validation.workspace_gate import WorkspaceGate
@@ -59,6 +60,7 @@ class CodevBench(Suite):
 
     build_about = f"the problems, a project with tests: {SOURCE_ABOUT} (it is not changed)"
     build_options = OPTIONS
+    build_roles: ClassVar[Mapping[str, str]] = {AGENT_ROLE: AGENT_PURPOSE}
 
     contexts = MappingProxyType({"as_is": 1, "oracle": 1})
 
@@ -80,7 +82,7 @@ class CodevBench(Suite):
         output: Path,
         options: Mapping[str, Any],
         progress: Progress,
-        **_models: BuildModels,
+        models: BuildModels = NO_MODELS,
     ) -> BuildResult:
         """Make problems from projects with tests.
 
@@ -95,7 +97,7 @@ class CodevBench(Suite):
           caretbench build codevbench ~/code/project --setup auto -o dev
           caretbench build codevbench toolz==1.2.0 natsort==8.4.0 --setup auto -o dev
         """
-        return build_projects(sources, output, options, codev_options(options), progress)
+        return build_projects(sources, output, options, codev_options(options), progress, models)
 
     def data_tables(self, source: str) -> tuple[Table, ...]:
         """Return the number of problems by repository, scenario and class of blocks, as the paper's Table 2."""

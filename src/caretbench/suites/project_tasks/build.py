@@ -16,11 +16,13 @@ from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRunner
 from caretbench.progress import Progress
 from caretbench.sources.fetching.project_folders import ProjectFolder, ProjectFolders
+from caretbench.suites.build_models import NO_MODELS, BuildModels
 from caretbench.suites.project_sources import find_sources, source_limits
 from caretbench.suites.project_tasks.added_tests import project_with_tests
 from caretbench.suites.project_tasks.block_miner import ProjectOptions
 from caretbench.suites.project_tasks.build_options import named_values
 from caretbench.suites.project_tasks.build_types import BuiltTasks, build_result
+from caretbench.suites.project_tasks.setup_agent import AGENT_ROLE, SetupAgent
 from caretbench.suites.project_tasks.task_builder import TaskBuilder
 from caretbench.suites.project_tasks.task_folder import TaskFolder, folder_lock
 from caretbench.suites.source_builds import BuildClock, build_sources, crawl_result, sources_result
@@ -28,7 +30,12 @@ from caretbench.suites.suite_types import BuildResult
 
 
 def build_projects(
-    sources: Sequence[str], output: Path, values: Mapping[str, Any], options: ProjectOptions, progress: Progress
+    sources: Sequence[str],
+    output: Path,
+    values: Mapping[str, Any],
+    options: ProjectOptions,
+    progress: Progress,
+    models: BuildModels = NO_MODELS,
 ) -> BuildResult:
     """Build a folder of tasks from one project, or a folder of such folders from several, or resume a build.
 
@@ -38,6 +45,7 @@ def build_projects(
         values: Values of the command's options by name.
         options: The build's options.
         progress: Receiver of steps and notes.
+        models: Models of the build; the one in the role ``agent`` repairs set-ups.
 
     Raises:
         ValueError: an option is wrong, or there is no project.
@@ -56,12 +64,12 @@ def build_projects(
         started = time.monotonic()
         [spec] = found.specs.values()
         project = folders.open(spec)
-        built = _build_project(project, output, values, chosen(project), BuildClock(progress, math.inf))
+        built = _build_project(project, output, values, chosen(project), BuildClock(progress, math.inf), models)
         return build_result(built, output, time.monotonic() - started, candidates_only=candidates_only)
 
     def build_one(project: ProjectFolder, folder: Path, clock: BuildClock) -> int:
         named = project.model_copy(update={"name": folder.name})
-        made = _build_project(named, folder, values, chosen(project), clock)
+        made = _build_project(named, folder, values, chosen(project), clock, models)
         return len(made.candidates) if candidates_only else made.task_count
 
     if TaskFolder(output).manifest_path.exists():
@@ -72,13 +80,21 @@ def build_projects(
 
 
 def _build_project(
-    project: ProjectFolder, output: Path, values: Mapping[str, Any], options: ProjectOptions, clock: BuildClock
+    project: ProjectFolder,
+    output: Path,
+    values: Mapping[str, Any],
+    options: ProjectOptions,
+    clock: BuildClock,
+    models: BuildModels,
 ) -> BuiltTasks:
     root = Path(project.path)
     runner = WorkspaceRunner(index=_indexes(values["index"], root))
     engine = BoundedExecutor(values["jobs"], workspace_runner=runner, check=clock.check)
     builder = TaskBuilder(engine, validate=not values["candidates_only"], unstated=_unstated_settings(project))
     builder.progress = clock
+    if AGENT_ROLE in models.roles:
+        tries, max_s = values["agent_tries"], 60.0 * values["agent_minutes"]
+        builder.repair = SetupAgent(models, tries=tries, max_s=max_s, note=clock.note)
     try:
         with project_with_tests(root, values["tests"]) as place:
             return builder.build(place, TaskFolder(output), options)

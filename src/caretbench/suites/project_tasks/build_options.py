@@ -49,6 +49,10 @@ _AFTER: Final = (
            flags=("--unverified",), default=False, help_group=TASKS_GROUP),
     Option("candidates_only", bool, "Stop before validation: write candidates.jsonl, and no tasks.", "build",
            flags=("--candidates-only",), default=False, help_group=TASKS_GROUP),
+    Option("agent_tries", int, "Maximum number of recipes of the role agent for each project.", "build", default=4,
+           minimum=1, help_group=_TESTS),
+    Option("agent_minutes", float, "Maximum time of the role agent for each project, in minutes.", "build",
+           default=30.0, help_group=_TESTS),
     Option("jobs", int, "Maximum number of commands that run at the same time. Default: the number of processors.",
            "build", flags=("--jobs", "-j"), minimum=1, help_group="Execution"),
 )  # fmt: skip

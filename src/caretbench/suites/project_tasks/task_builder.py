@@ -6,11 +6,9 @@ is resumed from these files.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +21,8 @@ from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
 from caretbench.extraction.policies import policy
 from caretbench.files import RowAppender, write_rows
 from caretbench.problem import Problem
+from caretbench.projects.agent.recipe_store import RecipeStore
+from caretbench.projects.agent.repair import SetupRepair
 from caretbench.projects.answer_requests import check_key, check_request, file_splice
 from caretbench.projects.build_steps import BuildSteps, MeteredEngine, StoringEngine
 from caretbench.projects.excluded_tests import unknown_tests
@@ -37,11 +37,11 @@ from caretbench.projects.project import (
 from caretbench.projects.project_check import ProjectCheck, check_project
 from caretbench.projects.reach.measurement import measure_reach
 from caretbench.projects.reach.statement_reach import StatementReach
-from caretbench.projects.reference_runs import ReferenceRuns, run_checks, select_tests, without_slow_tests
+from caretbench.projects.reference_runs import ReferenceRuns, select_tests, without_slow_tests
 from caretbench.projects.runner_options import has_selected_tests
-from caretbench.projects.setup.command_detection import NamedCheck, project_checks
-from caretbench.projects.setup.project_setup import reaches_nothing_message, resolve_setup, run_setup, with_setup_hint
-from caretbench.projects.setup.settings import CheckSettings, ProjectSettings, read_settings
+from caretbench.projects.setup.command_detection import NamedCheck
+from caretbench.projects.setup.project_setup import reaches_nothing_message
+from caretbench.projects.setup.settings import ProjectSettings, read_settings
 from caretbench.suites.project_tasks.block_miner import (
     BlockMiner,
     DrawnProblems,
@@ -50,6 +50,7 @@ from caretbench.suites.project_tasks.block_miner import (
     TaskOrigin,
 )
 from caretbench.suites.project_tasks.build_types import BuiltTasks
+from caretbench.suites.project_tasks.project_preparation import ProjectPreparation
 from caretbench.suites.project_tasks.task_folder import BuildManifest, TaskFolder, folder_lock
 from caretbench.validation.workspace_gate import WorkspaceGate
 from caretbench.versions import versions
@@ -73,6 +74,8 @@ class TaskBuilder:
     unstated: Mapping[str, str] = field(default_factory=dict)
     """Values of settings that the project itself does not state."""
     progress: Progress = lambda _step, _added, _total: None
+    repair: SetupRepair | None = None
+    """Finds a recipe for a project that cannot be set up, or whose tests do not pass."""
     _known: dict[str, ProjectCheck] = field(default_factory=dict, repr=False)
     """Results of the project's own tests in this process, by command."""
     _steps: BuildSteps = field(default_factory=BuildSteps, repr=False)
@@ -128,7 +131,7 @@ class TaskBuilder:
         """Return the manifest in the folder, of a build with the same project and options; None for a new folder."""
         if not folder.manifest_path.exists():
             others = [place for place in folder.path.iterdir() if not place.name.startswith(".")]
-            known = {folder.candidates_path, folder.validity_path, folder.problems_path}
+            known = {folder.candidates_path, folder.validity_path, folder.problems_path, *folder.model_paths}
             if {place for place in others if place not in known and place.name != "snapshots"}:
                 raise DataError(f"{folder.path}: not empty, and no folder of tasks; give another with -o")
             return None
@@ -151,18 +154,13 @@ class TaskBuilder:
         analysed = analyse_project(project, languages, exclude, max_lines=settings.most_lines)
         if not any(analysed.mined.values()):
             raise DataError(f"{root}: no file of {' or '.join(languages)} can be mined{_first(analysed)}")
-        configured = (options.check,) if options.check else settings.checks
-        project, command = self._set_up(project, options.setup or settings.setup, languages, configured)
-        snapshot = project.snapshot
-        hint = partial(with_setup_hint, snapshot=snapshot, languages=languages, checks=configured, setup=command)
-        try:
-            checks = project_checks(snapshot, languages, from_user=options.check, settings=settings.checks)
-        except DataError as error:
-            raise DataError(hint({"": str(error)})) from None
         _check_excluded(options.exclude_tests, project)
-        runs = self._reference_runs(snapshot.id, [entry.excluding(options.exclude_tests) for entry in checks], options)
-        if not runs.checks:
-            raise DataError(f"{root}: its tests do not pass three times: {hint(runs.excluded_checks)}")
+        mined_paths = frozenset(path for paths in analysed.mined.values() for path in paths)
+        preparation = ProjectPreparation(
+            self.engine, self._steps, str(root), languages, options, settings, mined_paths, self.progress, self.repair
+        )
+        project, command, runs = preparation.prepared(project, RecipeStore(folder.path))
+        snapshot = project.snapshot
         self._known |= runs.project_checks
         name = settings.name or root.resolve().name
         mined = self._candidates(name, project, settings, analysed, runs, options)
@@ -197,40 +195,6 @@ class TaskBuilder:
             self._steps.store_check(command, found)
         folder.write_manifest(manifest)
         return manifest
-
-    def _set_up(
-        self, project: StoredProject, requested: str | None, languages: Collection[str], checks: Sequence[CheckSettings]
-    ) -> tuple[StoredProject, str | None]:
-        """Return the project after its set-up, and the command that was run, if one was."""
-        command = resolve_setup(requested, project.snapshot, languages, checks)
-        if not command:
-            return project, None
-        self.progress("setup", 0, 1)
-        bundle = next((check.bundle for check in checks if check.bundle), None)
-        inputs = (project.snapshot.id, command, bundle or "")
-        snapshot = self._steps.set_up(
-            self.store,
-            inputs,
-            lambda: run_setup(self.engine, project, command, bundle, creates_files=command == requested).snapshot,
-        )
-        self.progress("setup", 1, None)
-        return StoredProject(snapshot, project.files, project.excluded), command
-
-    def _reference_runs(self, snapshot: str, checks: Sequence[NamedCheck], options: ProjectOptions) -> ReferenceRuns:
-        title = "tests as they are"
-        self.progress(title, 0, len(checks))
-        insists = options.all_tests
-        found = run_checks(
-            self._storing_engine,
-            snapshot,
-            checks,
-            lambda done: self.progress(title, done, None),
-            exclude_failing=not insists,
-        )
-        for check in found.project_checks.values():
-            slow = f" (mostly {', '.join(check.slow_tests[:_NAMED])})" if check.slow_tests else ""
-            self.progress(f"seconds of a run of the tests{slow}", math.ceil(check.wall_s), None)
-        return found
 
     def _candidates(
         self,

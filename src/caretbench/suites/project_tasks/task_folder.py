@@ -26,8 +26,10 @@ from pydantic import Field, JsonValue, ValidationError
 
 from caretbench.files import DataError, describe_validation_error, read_rows, write_atomically, write_rows
 from caretbench.problem import SCHEMA_VERSION, FileSplice, Problem, Provenance, Row
+from caretbench.projects.agent.recipe_store import RECIPES_FILE
 from caretbench.projects.answer_requests import file_splice, store_projects
 from caretbench.projects.project import STEPS_FILE
+from caretbench.suites.build_models import ANSWER_ERRORS_FILE, ANSWERS_FILE
 from caretbench.suites.project_sources import SOURCES_FILE
 from caretbench.suites.source_builds import read_outcomes
 from caretbench.validation.validity import Validity
@@ -83,6 +85,8 @@ class TaskFolder:
         self.problems_path = path / "problems.jsonl"
         self.steps_path = path / STEPS_FILE
         """Results of an unfinished build's steps; hidden, and removed at its end."""
+        self.model_paths = tuple(path / name for name in (RECIPES_FILE, ANSWERS_FILE, ANSWER_ERRORS_FILE))
+        """Recipes, and answers of models that were asked for them."""
 
     def snapshot_path(self, identity: str) -> Path:
         """Return the folder of a snapshot.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from caretbench.execution.dispatcher import Dispatcher
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest
@@ -22,8 +22,9 @@ from caretbench.projects.snapshot_analysis import analyse_snapshot
 from caretbench.sources.fetching.source_spec import SOURCE_ABOUT
 from caretbench.suites import register
 from caretbench.suites.base import Suite
-from caretbench.suites.build_models import BuildModels
+from caretbench.suites.build_models import NO_MODELS, BuildModels
 from caretbench.suites.project_tasks.build import build_projects
+from caretbench.suites.project_tasks.setup_agent import AGENT_PURPOSE, AGENT_ROLE
 from caretbench.suites.project_tasks.task_folder import stored_tasks
 from caretbench.suites.simcopilot import starter
 from caretbench.suites.simcopilot.answer_syntax import syntax_fault
@@ -105,6 +106,7 @@ class SimCopilot(Suite):
 
     pull_about = "the 15 released programs, their spans and labels"
     build_about = f"the tasks, a project with tests: {SOURCE_ABOUT} (it is not changed)"
+    build_roles: ClassVar[Mapping[str, str]] = {AGENT_ROLE: AGENT_PURPOSE}
     build_options = OPTIONS
 
     profile_rules = SimCopilotProfile
@@ -141,7 +143,7 @@ class SimCopilot(Suite):
         output: Path,
         options: Mapping[str, Any],
         progress: Progress,
-        **_models: BuildModels,
+        models: BuildModels = NO_MODELS,
     ) -> BuildResult:
         """Make tasks from projects with tests.
 
@@ -155,7 +157,7 @@ class SimCopilot(Suite):
           caretbench build simcopilot ~/code/project --setup auto -o tasks
           caretbench build simcopilot toolz==1.2.0 natsort==8.4.0 --setup auto -o tasks
         """
-        return build_projects(sources, output, options, simcopilot_options(options), progress)
+        return build_projects(sources, output, options, simcopilot_options(options), progress, models)
 
     def data_tables(self, source: str) -> tuple[Table, ...]:
         """Return the paper's tables about its data, from the released spans and labels."""

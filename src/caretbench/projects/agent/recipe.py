@@ -1,0 +1,102 @@
+"""Recipe of a set-up: commands, test command and environment variables, as data; strict reading of a proposed one."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Mapping
+from typing import Annotated, Final
+
+from pydantic import Field, ValidationError, field_validator
+
+from caretbench.files import describe_validation_error, replace_surrogates, sha256_text
+from caretbench.problem import Row
+
+_FENCE: Final = re.compile(r"^```[^\n]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+MOST_COMMANDS: Final = 20
+_MOST_CHARACTERS: Final = 4_000
+Command = Annotated[str, Field(min_length=1, max_length=_MOST_CHARACTERS)]
+
+
+class Recipe(Row):
+    """Commands that set a project up, in order; its test command, and environment variables of both.
+
+    Each command is a line for a ``/bin/sh`` of its own in the project's root. Without ``test_command`` the usual one of
+    the project is detected from its files.
+    """
+
+    commands: tuple[Command, ...] = Field(default=(), max_length=MOST_COMMANDS)
+    test_command: Command | None = None
+    environment: Mapping[str, Annotated[str, Field(max_length=_MOST_CHARACTERS)]] = Field(
+        default_factory=dict, max_length=30
+    )
+
+    @field_validator("environment")
+    @classmethod
+    def _are_variables(cls, value: Mapping[str, str]) -> Mapping[str, str]:
+        wrong = next((name for name in value if not _VARIABLE.fullmatch(name)), None)
+        if wrong is not None:
+            raise ValueError(f"{wrong!r} is not the name of an environment variable")
+        if any("\0" in text for text in value.values()):
+            raise ValueError("a value contains a NUL character")
+        return value
+
+    @field_validator("commands", "test_command")
+    @classmethod
+    def _are_lines(cls, value: tuple[str, ...] | str | None) -> tuple[str, ...] | str | None:
+        for one in (value,) if isinstance(value, str) else value or ():
+            if not one.strip():
+                raise ValueError("a command is empty")
+            if "\0" in one:
+                raise ValueError("a command contains a NUL character")
+        return value
+
+    @property
+    def key(self) -> str:
+        """Hash of the content."""
+        return sha256_text(self.model_dump_json())
+
+    @property
+    def shown(self) -> str:
+        """The set-up as one line for a shell, with the environment variables."""
+        lines = [f"export {name}={shlex.quote(value)}" for name, value in self.environment.items()]
+        lines += self.commands if len(self.commands) == 1 else [f"({line})" for line in self.commands]
+        return " && ".join(lines)
+
+
+def read_recipe(text: str) -> Recipe:
+    """Return the recipe in a text: one JSON object, alone or in the only code fence.
+
+    Raises:
+        ValueError: there is none or several, or it has another form; the message names the fault.
+    """
+    fenced = _FENCE.findall(text.replace("\r\n", "\n"))
+    if len(fenced) > 1:
+        raise ValueError(f"it has {len(fenced)} code fences; one is expected, with the JSON object of the recipe")
+    source = (fenced[0] if fenced else text).strip()
+    if not source:
+        raise ValueError("it is empty")
+    try:
+        value = json.loads(source, object_pairs_hook=_without_repeats)
+    except RecursionError:
+        raise ValueError("its JSON is nested too deeply") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"it is not JSON ({error})") from None
+    if not isinstance(value, dict):
+        raise ValueError("its JSON is not an object")  # noqa: TRY004  the text is wrong, not a type
+    try:
+        recipe = Recipe.model_validate(replace_surrogates(value))
+    except ValidationError as error:
+        raise ValueError(describe_validation_error(error)) from None
+    if not (recipe.commands or recipe.test_command or recipe.environment):
+        raise ValueError("the recipe has no command, no test command and no environment variable")
+    return recipe
+
+
+def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a field occurs twice")
+    return found
