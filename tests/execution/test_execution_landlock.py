@@ -10,7 +10,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -564,8 +563,8 @@ def test_every_language_compiles_and_runs(name: str) -> None:
         for profile in ("default", "paper")
         for kind, text in (("good", good), ("bad", bad))
     ]
-    with closing(LocalExecutor(workers=2, use_cache=False, sandbox=Sandbox(level="landlock"))) as executor:
-        results = {result.id: result for result in executor.submit(requests)}
+    executor = LocalExecutor(workers=2, use_cache=False, sandbox=Sandbox(level="landlock"))
+    results = {result.id: result for result in executor.submit(requests)}
     if any(result.status is Status.SKIPPED for result in results.values()):
         pytest.skip(results["default-good"].reason)
     for profile in ("default", "paper"):
