@@ -133,9 +133,10 @@ def test_correlations_need_three_models_and_no_baseline_is_one() -> None:
 def test_table_2_counts_problems_by_repository() -> None:
     table = tables_of([codev_row(one, "m", True) for one in EVERYTHING], EVERYTHING)["codevbench-blocks"]
     assert cells(table, "Statement") | {"Block": ""} == {
-        "Block": "", "1 full block": "2.0", "2 inner block": "8.0", "3 incomplete suffix": "4.0", "4 RAG": "2.0",
+        "Block": "", "1 full block": "2.0 (6)", "2 inner block": "8.0 (24)", "3 incomplete suffix": "4.0 (12)",
+        "4 RAG": "2.0 (6)",
     }  # fmt: skip
-    assert [*cells(table, "All").values()][1:] == ["8.0", "32.0", "16.0", "8.0"]
+    assert [*cells(table, "All").values()][1:] == ["8.0 (24)", "32.0 (96)", "16.0 (48)", "8.0 (24)"]
 
 
 def test_policies_and_profiles_have_tables_of_their_own() -> None:

@@ -25,7 +25,7 @@ def data_tables(problems: Iterable[Problem]) -> tuple[Table, ...]:
             "Problems per repository (the paper's Table 2, in form)",
             ("Block", *SCENARIOS.values()),
             rows,
-            (f"Means over {repositories} repositories; the second line is the number of problems.",),
+            (f"Means over {repositories} repositories; the number of problems in brackets.",),
         ),
     )
 
@@ -39,4 +39,4 @@ def _rows(counts: Counter[tuple[str, str]], repositories: int) -> Iterator[tuple
 
 
 def _cells(numbers: Sequence[int], repositories: int) -> list[str]:
-    return [f"{number / repositories:.1f}\n{number}" for number in numbers]
+    return [f"{number / repositories:.1f} ({number})" for number in numbers]
