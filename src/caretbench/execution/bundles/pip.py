@@ -47,6 +47,12 @@ def sandbox_version() -> tuple[int, ...]:
     return _version(sandbox_python())
 
 
+@cache
+def sandbox_release() -> tuple[int, ...]:
+    """Return major, minor and micro version of the Python that programs run with; empty if it does not start."""
+    return _version(sandbox_python(), 3)
+
+
 def find_uv() -> str | None:
     """Return the ``uv`` on the path, else the one installed next to this interpreter, else None."""
     neighbour = Path(sys.executable).with_name("uv")
@@ -54,10 +60,10 @@ def find_uv() -> str | None:
 
 
 @cache
-def _version(python: Path) -> tuple[int, ...]:
+def _version(python: Path, parts: int = 2) -> tuple[int, ...]:
     try:
         done = subprocess.run(
-            [python, "-I", "-c", "import sys; print(*sys.version_info[:2])"],
+            [python, "-I", "-c", f"import sys; print(*sys.version_info[:{parts}])"],
             capture_output=True, text=True, timeout=30, check=False,
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError):

@@ -11,11 +11,17 @@ from typing import Final
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.projects.rules import project_rules
 from caretbench.projects.setup.command_detection import detect_command, known_commands
+from caretbench.projects.setup.project_tables import read_text
 
 _SCRIPT: Final = re.compile(r"(?:^|[-_.])(?:run)?[-_]?(?:unit|all|self)?[-_]?(?:tests?|checks?)\.(?:sh|bash)$")
 """Name of a shell script that runs tests."""
 _NEEDS_ARGUMENTS: Final = re.compile(rb"(?<!\\)\$\{?[12]\}?(?![\w:-])")
 """First arguments of a script, used without a default value."""
+_PROJECT_URL: Final = re.compile(r"^(?:Project-URL: *([^,\n]+), *|(Home)-page: *)(\S+)$", re.MULTILINE)
+_REPOSITORY: Final = re.compile(
+    r"https?://(?:www\.)?(?P<host>(?:github|gitlab)\.com|codeberg\.org)/(?P<path>[\w.-]+/[\w.-]+?)(?:\.git)?(?:[/#?]|$)"
+)
+_REPOSITORY_LABELS: Final = ("repository", "source", "source code", "code", "github", "homepage", "home")
 _MOST_FOLDERS: Final = 200
 _DEPTH: Final = 3
 _NAMED: Final = 3
@@ -57,6 +63,22 @@ def offered_tests(snapshot: Snapshot, languages: Collection[str]) -> str:
             f"scripts that may test it: {', '.join(scripts)}: --test-command {shlex.quote(command)}{directory}"
         )
     return "; ".join(parts)
+
+
+def offered_repository(snapshot: Snapshot) -> str:
+    """Return the source that has the tests which a source distribution lacks, as a message; "" if none is named."""
+    head = (read_text(snapshot, "PKG-INFO") or "").partition("\n\n")[0]
+    labelled = {
+        label.strip().lower(): url
+        for url_label, home, url in _PROJECT_URL.findall(head)
+        for label in (url_label or home,)
+    }
+    urls = [labelled[label] for label in _REPOSITORY_LABELS if label in labelled] + list(labelled.values())
+    found = next((match for url in urls if (match := _REPOSITORY.match(url))), None)
+    if found is None:
+        return ""
+    source = found["path"] if found["host"] == "github.com" else f"https://{found['host']}/{found['path']}"
+    return f"this source distribution may lack the tests of its repository: build from {source}"
 
 
 def _folders(snapshot: Snapshot) -> Iterator[str]:

@@ -30,7 +30,8 @@ from caretbench.projects.runner_options import runs_pytest
 from caretbench.projects.setup import cmake_project, java_packages, missing_packages, npm_packages, python_packages
 from caretbench.projects.setup.command_detection import NamedCheck, detect_command
 from caretbench.projects.setup.debian_packages import cpp_packages_message
-from caretbench.projects.setup.offered_tests import offered_tests
+from caretbench.projects.setup.offered_tests import offered_repository, offered_tests
+from caretbench.projects.setup.python.required_python import python_fault
 from caretbench.projects.setup.settings import CheckSettings
 
 AUTO: Final = "auto"
@@ -131,8 +132,11 @@ def _offers(message: str, snapshot: Snapshot, languages: Collection[str]) -> lis
         found.append(cmake_project.offered_tests(snapshot))
     if _NO_TESTS_FOUND in message and _LACKS_TOOL not in message:
         found.append(offered_tests(snapshot, languages))
+        found.append(offered_repository(snapshot))
     if "cpp" in languages:
         found.append(cpp_packages_message(message))
+    if "python" in languages:
+        found.append(python_fault(snapshot))
     if "java" in languages:
         listed = (name for names in _ABSENT_PACKAGES.findall(message) for name in names.split(", "))
         packages = [name for name in listed if _JAVA_PACKAGE.fullmatch(name)]

@@ -6,7 +6,6 @@ literals in ``setup.py``.
 
 from __future__ import annotations
 
-import ast
 import configparser
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -14,7 +13,7 @@ from typing import Final
 
 from caretbench.execution.workspaces.snapshot_store import Snapshot
 from caretbench.projects.setup.project_tables import read_ini, read_text, read_toml, strings, sub_table
-from caretbench.projects.setup.python.literal_values import literal_table, literal_texts, module_names, parsed_module
+from caretbench.projects.setup.python.literal_values import keyword_tables, keyword_texts
 from caretbench.projects.setup.python.need_names import normalised, package_name
 
 _SELF: Final = re.compile(r"[A-Za-z0-9][\w.-]*\s*\[(?P<extras>[^\]]*)\]")
@@ -28,7 +27,7 @@ def own_name(snapshot: Snapshot) -> str:
         sub_table(project, "project").get("name"),
         sub_table(sub_table(project, "tool"), "poetry").get("name"),
         config.get("metadata", "name", fallback=None),
-        *(text for argument, texts in _set_up(snapshot, only="setup") if argument == "name" for text in texts[:1]),
+        *(text for argument, texts in _set_up(snapshot, only="setup") for text in texts[:1] if argument == "name"),
     )
     return next((normalised(name) for name in names if isinstance(name, str) and name.strip()), "")
 
@@ -99,11 +98,7 @@ def _listed_groups(snapshot: Snapshot) -> Iterator[tuple[str, list[str]]]:
     if config.has_section("options.extras_require"):
         for name in config["options.extras_require"]:
             yield name, _lines(config, "options.extras_require", name)
-    module = parsed_module(read_text(snapshot, "setup.py"))
-    names = module_names(module) if module else {}
-    for keyword in _keywords(module, None):
-        if keyword.arg == "extras_require":
-            yield from literal_table(keyword.value, names)
+    yield from keyword_tables(read_text(snapshot, "setup.py"), "extras_require")
 
 
 def _tables(table: Mapping[str, object]) -> Iterator[tuple[str, list[str]]]:
@@ -137,20 +132,9 @@ def _dynamic(value: object) -> list[str]:
     return [f"-r {path}" for path in ([given] if isinstance(given, str) else strings(given))]
 
 
-def _keywords(module: ast.Module | None, only: str | None) -> Iterator[ast.keyword]:
-    """Yield the keyword arguments of all calls, or only of those of one function."""
-    for call in ast.walk(module) if module else ():
-        if isinstance(call, ast.Call) and only in {None, getattr(call.func, "id", getattr(call.func, "attr", ""))}:
-            yield from call.keywords
-
-
 def _set_up(snapshot: Snapshot, only: str | None = None) -> Iterator[tuple[str, list[str]]]:
     """Yield the arguments of calls in ``setup.py`` that are literal texts or lists of them."""
-    module = parsed_module(read_text(snapshot, "setup.py"))
-    names = module_names(module) if module else {}
-    for keyword in _keywords(module, only):
-        if keyword.arg in {"name", "install_requires", "tests_require"}:
-            yield keyword.arg, literal_texts(keyword.value, names)
+    yield from keyword_texts(read_text(snapshot, "setup.py"), {"name", "install_requires", "tests_require"}, only)
 
 
 def _lines(config: configparser.ConfigParser, section: str, option: str) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 _DEPTH: Final = 20
@@ -60,3 +60,30 @@ def literal_table(value: ast.expr, names: LiteralNames, depth: int = 0) -> Itera
                 yield key.value, literal_texts(one, names)
     elif isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "dict":
         yield from ((one.arg, literal_texts(one.value, names)) for one in value.keywords if one.arg)
+
+
+def keyword_texts(
+    text: str | None, arguments: Collection[str], only: str | None = None
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield the literal texts of keyword arguments with some names, of all calls or of those of one function."""
+    module = parsed_module(text)
+    names = module_names(module) if module else {}
+    for keyword in _keywords(module, only):
+        if keyword.arg in arguments:
+            yield str(keyword.arg), literal_texts(keyword.value, names)
+
+
+def keyword_tables(text: str | None, argument: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield keys and texts of the literal dictionaries that keyword arguments of a name have."""
+    module = parsed_module(text)
+    names = module_names(module) if module else {}
+    for keyword in _keywords(module, None):
+        if keyword.arg == argument:
+            yield from literal_table(keyword.value, names)
+
+
+def _keywords(module: ast.Module | None, only: str | None) -> Iterator[ast.keyword]:
+    """Yield the keyword arguments of all calls, or only of those of one function."""
+    for call in ast.walk(module) if module else ():
+        if isinstance(call, ast.Call) and only in {None, getattr(call.func, "id", getattr(call.func, "attr", ""))}:
+            yield from call.keywords
