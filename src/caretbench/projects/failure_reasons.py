@@ -54,11 +54,11 @@ _INTERNAL = re.compile(r"^INTERNALERROR> ?(.*)$", re.MULTILINE)
 _OWN_FRAME = re.compile(rf'File "{re.escape(WORK)}/([^"]+)", line (\d+)')
 
 
-# Long: one case for each cause, in the order of precedence.
 _NO_DIRECTORY = re.compile(r"^cannot enter (.+): ", re.MULTILINE)
 """Line of the sandbox where the working folder of a command is missing."""
 
 
+# Long: one case for each cause, in the order of precedence.
 def failure_reason(result: WorkspaceResult) -> str:
     """Return the reason why a project's own tests do not pass, as ``kind: explanation``."""
     output = "\n".join([result.stderr.text, result.stdout.text, *(test.message for test in result.tests)])
