@@ -79,7 +79,7 @@ class SetupAgent:
         self.note(self._sent(case, talk))
         for number in range(1, self.tries + 1):
             if self.now() - started > self.max_s:
-                raise _given_up(fault, talk, f"{self.max_s / 60:g} min are over (--agent-minutes)")
+                raise _abandoned(fault, talk, f"{self.max_s / 60:g} min are over (--agent-minutes)")
             key = f"{case.project.id[:16]}/{number}"
             request = BuildRequest(key, ChatPrompt(messages=talk.messages), SAMPLING, f"set-up of {case.name}")
             answer = self.models.ask(AGENT_ROLE, [request])[key]
@@ -89,7 +89,7 @@ class SetupAgent:
                 return outcome
             shown = outcome
             talk = talk.continued(answer, shown)
-        raise _given_up(fault, talk, f"no recipe of {self.tries} works (--agent-tries)")
+        raise _abandoned(fault, talk, f"no recipe of {self.tries} works (--agent-tries)")
 
     def _outcome(
         self, case: RepairCase, after: str, answer: str, talk: _Talk, attempt: Callable[[Recipe], ResultT]
@@ -163,7 +163,7 @@ def _stored(case: RepairCase, after: str, fault: SetupError) -> RecipeRow:
     return case.store.add(RecipeRow(case=case.key, after=after, fault=message, log=shortened_log(fault.log)))
 
 
-def _given_up(first: SetupError, talk: _Talk, why: str) -> DataError:
+def _abandoned(first: SetupError, talk: _Talk, why: str) -> DataError:
     faults = "; ".join(f"{number}: {fault[:_NAMED_FAULT]}" for number, fault in enumerate(talk.faults, 1))
     return DataError(
         f"{first}; -m {AGENT_ROLE}: {why}{f' ({faults})' if faults else ''}: raise the bound, name another model, or "
