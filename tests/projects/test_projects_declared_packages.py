@@ -90,3 +90,33 @@ def test_requirements_files_in_the_usual_places_are_read(tmp_path: Path) -> None
     }.items()):  # fmt: skip
         found = requirements(snapshot(tmp_path / str(number), {path: "x\n", "requirements/docs.txt": "no\n"}))
         assert found == (("x",) if read else ()), path
+
+
+def test_files_and_groups_that_refer_to_each_other_end(tmp_path: Path) -> None:
+    chain = "".join(
+        f'g{n} = [{{include-group = "g{n + 1}"}}, {{include-group = "g{n + 2}"}}, "p{n}"]\n' for n in range(300)
+    )
+    extras = "".join(f'e{n} = ["own[e{n + 1}]", "own[e{n + 2}]"]\n' for n in range(200))
+    files = {
+        "requirements-test.txt": "-r more.txt\nx\n",
+        "more.txt": "-r requirements-test.txt\n-r more.txt\ny\n",
+        "pyproject.toml": (
+            f'[project]\nname = "own"\n[project.optional-dependencies]\n{extras}[dependency-groups]\n{chain}'
+        ),
+    }
+    project = snapshot(tmp_path, files)
+    assert requirements(project) == ("y", "x")
+    assert named_groups(project)["g299"] == ["p299"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "project = 1\n", "tool = []\n", "[project]\nname = 5\ndependencies = 3\noptional-dependencies = [1]\n",
+        "[tool]\npoetry = 1\npdm = []\nhatch = {envs = {test = 5}}\nuv = {dev-dependencies = {}}\ntox = 'x'\n",
+        "[dependency-groups]\ntest = [{include-group = 3}, {}, 5, ['x']]\n", "[tool.tox]\nenv = {test = 1}\ndeps = 4\n",
+        "[tool.setuptools.dynamic]\ndependencies = {file = [1]}\n", "[tool.poetry]\ngroup = {test = 1, dev = {}}\n",
+    ],
+)  # fmt: skip
+def test_values_of_another_type_name_nothing(text: str, tmp_path: Path) -> None:
+    assert requirements(snapshot(tmp_path, {"pyproject.toml": text})) == ()

@@ -25,6 +25,8 @@ _ELSE_FILES: Final = re.compile(
     rf"|(?:(?:requirements|requires|reqs?)/)?{_DEVELOPERS}\.(?:txt|in)"
 )
 """Requirements files that are used if none is named after tests."""
+_DEPTH: Final = 20
+"""Maximum depth of requirements files that refer to others."""
 _REQUIREMENT: Final = re.compile(r"[A-Za-z0-9][\w.-]*\s*(?:\[[^\]]*\])?[^@\\-]*(?:;.*)?")
 """Line of a requirements file without options, addresses and continuation."""
 
@@ -89,22 +91,27 @@ def expanded_requirements(snapshot: Snapshot, requirements: Iterable[str]) -> tu
     for requirement in requirements:
         path = requirement.removeprefix("-r ").replace("{toxinidir}/", "")
         if requirement.startswith("-r "):
-            found += _in_file(snapshot, path) if path in snapshot.entries else []
+            found += _in_file(snapshot, path, set()) if path in snapshot.entries else []
         elif "{" not in requirement:
             found.append(requirement)
     return tuple(found)
 
 
-def _in_file(snapshot: Snapshot, path: str) -> list[str]:
-    """Return the packages in a requirements file; ``-r PATH`` if it contains options that only pip understands."""
+def _in_file(snapshot: Snapshot, path: str, seen: set[str], depth: int = 0) -> list[str]:
+    """Return the packages in a requirements file; ``-r PATH`` if it contains options that only pip understands.
+
+    Files in ``seen`` are left out, and those that are read are added to it.
+    """
+    seen.add(path)
     text = read_text(snapshot, path) or ""
     lines = [line for line in (re.sub(r"(?:^|\s)#.*", "", line).strip() for line in text.splitlines()) if line]
     found: list[str] = []
     for line in lines:
         other = re.fullmatch(r"(?:-r|--requirement)[\s=]*(\S+)", line)
         inner = posixpath.normpath(posixpath.join(posixpath.dirname(path), other[1])) if other else ""
-        if inner in snapshot.entries and inner != path:
-            found += _in_file(snapshot, inner)
+        if inner in snapshot.entries:
+            known = inner in seen or depth > _DEPTH
+            found += [] if known else _in_file(snapshot, inner, seen, depth + 1)
         elif _REQUIREMENT.fullmatch(line):
             found.append(line)
         else:

@@ -18,6 +18,9 @@ from caretbench.projects.setup.python.need_names import normalised, package_name
 
 _SELF: Final = re.compile(r"[A-Za-z0-9][\w.-]*\s*\[(?P<extras>[^\]]*)\]")
 
+_DEPTH: Final = 20
+"""Maximum depth of groups that include others."""
+
 
 def own_name(snapshot: Snapshot) -> str:
     """Return the normalised name of the project's distribution; "" if no file tells it."""
@@ -56,7 +59,8 @@ def named_groups(snapshot: Snapshot) -> Mapping[str, list[str]]:
     for name, listed in _listed_groups(snapshot):
         groups.setdefault(name, []).extend(listed)
     own = own_name(snapshot)
-    return {name: list(_with_extras(name, groups, own, frozenset())) for name in groups}
+    spelled = {normalised(name): name for name in groups}
+    return {name: list(_with_extras(name, groups, spelled, own, set())) for name in groups}
 
 
 def packages_of(groups: Mapping[str, list[str]], names: Collection[str]) -> list[str]:
@@ -65,23 +69,31 @@ def packages_of(groups: Mapping[str, list[str]], names: Collection[str]) -> list
     return [one for name, listed in groups.items() if normalised(name) in wanted for one in listed]
 
 
-def _with_extras(name: str, groups: Mapping[str, list[str]], own: str, above: Collection[str]) -> Iterator[str]:
+def _with_extras(
+    name: str, groups: Mapping[str, list[str]], spelled: Mapping[str, str], own: str, seen: set[str], depth: int = 0
+) -> Iterator[str]:
+    """Yield the packages of a group; ``spelled`` are the groups' names by their normalised forms.
+
+    Groups in ``seen`` are left out, and those that are read are added to it.
+    """
+    seen.add(name)
     for one in groups[name]:
         named = _SELF.match(one)
         if named is None or not own or package_name(one) != own:
             yield one
             continue
-        wanted = {normalised(extra) for extra in named["extras"].split(",")}
-        for other in groups:
-            if normalised(other) in wanted and other not in {*above, name}:
-                yield from _with_extras(other, groups, own, {*above, name})
+        for extra in named["extras"].split(","):
+            other = spelled.get(normalised(extra))
+            if other is not None and other not in seen and depth < _DEPTH:
+                yield from _with_extras(other, groups, spelled, own, seen, depth + 1)
 
 
 def _listed_groups(snapshot: Snapshot) -> Iterator[tuple[str, list[str]]]:
     project = read_toml(snapshot, "pyproject.toml")
     included = sub_table(project, "dependency-groups")
+    spelled = {normalised(name): name for name in included}
     for name in included:
-        yield name, list(_group(included, name, frozenset()))
+        yield name, list(_group(included, spelled, name, set()))
     about, tool = sub_table(project, "project"), sub_table(project, "tool")
     yield from _tables(sub_table(about, "optional-dependencies"))
     dynamic = sub_table(sub_table(sub_table(tool, "setuptools"), "dynamic"), "optional-dependencies")
@@ -105,17 +117,19 @@ def _tables(table: Mapping[str, object]) -> Iterator[tuple[str, list[str]]]:
     yield from ((name, strings(listed)) for name, listed in table.items())
 
 
-def _group(groups: Mapping[str, object], name: str, above: Collection[str]) -> Iterator[str]:
-    """Yield the packages of a dependency group (PEP 735), with those of the groups that it includes."""
+def _group(
+    groups: Mapping[str, object], spelled: Mapping[str, str], name: str, seen: set[str], depth: int = 0
+) -> Iterator[str]:
+    """Yield the packages of a dependency group (PEP 735), with those of the groups that it includes, each once."""
+    seen.add(name)
     listed = groups.get(name)
     for entry in listed if isinstance(listed, list) else []:
         if isinstance(entry, str):
             yield entry
         elif isinstance(entry, dict):
-            inner = normalised(str(entry.get("include-group", "")))
-            found = next((one for one in groups if normalised(one) == inner), None)
-            if found is not None and found not in {*above, name}:
-                yield from _group(groups, found, {*above, name})
+            found = spelled.get(normalised(str(entry.get("include-group", ""))))
+            if found is not None and found not in seen and depth < _DEPTH:
+                yield from _group(groups, spelled, found, seen, depth + 1)
 
 
 def _poetry(poetry: Mapping[str, object]) -> Iterator[tuple[str, list[str]]]:

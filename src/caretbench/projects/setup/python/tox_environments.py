@@ -8,7 +8,7 @@ from __future__ import annotations
 import configparser
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from caretbench.execution.bundles.pip import sandbox_version
@@ -27,7 +27,8 @@ _BASE: Final = "testenv"
 _REFERRED: Final = re.compile(r"\{\[(?P<section>[^\]]+)\](?P<option>\w+)\}")
 _ROOT: Final = re.compile(r"\{(?:toxinidir|tox_root)\}/?")
 _FACTORS: Final = re.compile(r"(?P<factors>[\w.,!{}+-]+)\s*:\s+(?P<rest>\S.*)")
-_DEPTH: Final = 5
+_DEPTH: Final = 8
+"""Maximum number of options that are read for one."""
 _MOST_FACTORS: Final = 64
 
 
@@ -84,9 +85,12 @@ def _of_line(line: str) -> PythonNeeds:
     return pip_arguments(option.groups() if option else [line])
 
 
-def _lines(parser: configparser.ConfigParser, section: str, option: str, depth: int = 0) -> Iterator[str]:
+def _lines(
+    parser: configparser.ConfigParser, section: str, option: str, seen: Sequence[tuple[str, str]] = ()
+) -> Iterator[str]:
     """Yield the lines of an option that count here, with those of options that they refer to."""
-    if depth > _DEPTH or not parser.has_option(section, option):
+    known = [*seen, (section, option)]
+    if len(known) > _DEPTH or known[-1] in seen or not parser.has_option(section, option):
         return
     text = re.sub(r"\\\n\s*", " ", parser.get(section, option))
     for whole in text.splitlines():
@@ -97,7 +101,8 @@ def _lines(parser: configparser.ConfigParser, section: str, option: str, depth: 
         rest = found["rest"] if found else line
         referred = _REFERRED.fullmatch(rest)
         if referred:
-            yield from _lines(parser, referred["section"], referred["option"], depth + 1)
+            yield from _lines(parser, referred["section"], referred["option"], known)
+            known.append((referred["section"], referred["option"]))
         elif rest:
             yield _ROOT.sub("", rest)
 
