@@ -24,7 +24,9 @@ from caretbench.suites.build_models import BuildModels, BuildRequest
 AGENT_ROLE: Final = "agent"
 AGENT_PURPOSE: Final = "repairs set-ups: reads README, names of files and logs, and answers with commands"
 SAMPLING: Final = Sampling(max_tokens=2048, temperature=0.0, top_p=None)
+_MALFORMED: Final = "malformed_answer"
 _SHOWN_ANSWER: Final = 6_000
+_SHOWN_MALFORMED: Final = 500
 _SHOWN_FAULT: Final = 1_500
 _NAMED_FAULT: Final = 200
 
@@ -98,7 +100,7 @@ class SetupAgent:
         try:
             recipe = read_recipe(answer)
         except ValueError as error:
-            return _stored(case, after, SetupError(f"malformed_answer: {error}"))
+            return _stored(case, after, SetupError(f"{_MALFORMED}: {error}"))
         earlier = [number for number, key in enumerate(talk.recipes, 1) if key == recipe.key]
         talk.recipes.append(recipe.key)
         if earlier:
@@ -150,8 +152,9 @@ class _Talk(NamedTuple):
 
     def continued(self, answer: str, shown: RecipeRow) -> _Talk:
         words = {"fault": shown.fault, "log": shown.log or "(nothing)"}
+        most = _SHOWN_MALFORMED if shown.fault.startswith(_MALFORMED) else _SHOWN_ANSWER
         added = (
-            Message(role="assistant", text=answer[:_SHOWN_ANSWER] or "(no text)"),
+            Message(role="assistant", text=answer[:most] or "(no text)"),
             Message(role="user", text=Template(agent_prompts().again).substitute(words).strip()),
         )
         return self._replace(messages=self.messages + added, faults=(*self.faults, shown.fault))
