@@ -90,3 +90,11 @@ def test_repetitions_of_braces_stay_statements() -> None:
 )
 def test_values_are_replaced(before: str, reference: str, after: str, expected: list[str]) -> None:
     assert [one.text for one in value_mutants(problem(before, reference, after))] == expected
+
+
+def test_added_code_stays_in_the_function_of_the_caret() -> None:
+    text = "def f(a):\n    a = g(a)\n    h(a)\n\n\nf(1)\n"
+    start = text.index("\n\n\nf(1)")
+    answers = [one.text for one in added_code(problem(text[:start], "", text[start:]))]
+    assert answers
+    assert all(answer.startswith("\n    ") for answer in answers)

@@ -13,6 +13,7 @@ from caretbench.syntax.faults import fault_count
 from caretbench.syntax.parser import encode, parse
 from caretbench.validation.mutants import Mutant
 from caretbench.validation.mutation_tables import mutation_table
+from caretbench.validation.mutation_target import MutationTarget
 
 REPEATED = "repeated"
 """Name of answers that repeat code next to the caret."""
@@ -43,7 +44,14 @@ def _texts(splice: InlineSplice, language: str) -> Iterator[tuple[str, str]]:
     program = encode(splice.program(""))
     caret = len(encode(splice.before))
     lists = statement_lists(parse(program, language).root_node, language)
-    ending = [(one, number) for one in lists for number, span in enumerate(one.statements) if span.end == caret]
+    functions = [node for node, _ in MutationTarget(program, language, caret, caret).functions.values()]
+    ended = [node.start_byte for node in functions if node.end_byte == caret]
+    ending = [
+        (one, number)
+        for one in lists
+        for number, span in enumerate(one.statements)
+        if span.end == caret and not any(span.start <= start for start in ended)  # inside the function of the caret
+    ]
     ending.sort(key=lambda found: found[0].statements[found[1]].start)  # the outermost statement first
     for one, number in ending:
         yield REPEATED, _line(program, one, number, number)

@@ -14,6 +14,8 @@ from caretbench.problem import Problem
 from caretbench.projects.answer_requests import file_splice, workspace_request
 from caretbench.projects.answer_requests import tests_check as check_of
 from caretbench.projects.setup.settings import CheckSettings
+from caretbench.projects.token_search import split_tokens
+from caretbench.suites.codevbench.code_blocks import block_rules
 from caretbench.suites.codevbench.miner import SpanSampling, block_span
 from caretbench.suites.codevbench.mix_weights import read_weights
 from caretbench.suites.codevbench.options import CodevOptions
@@ -164,11 +166,12 @@ def test_a_block_is_a_problem_of_each_scenario(engine: WorkspaceExecutor, tmp_pa
     for same in of_block.values():
         counts = Counter(problem.label("scenario") for problem in same)
         assert counts["full_block"] == 1
-        assert counts["incomplete_suffix"] in (1, 2)
+        assert counts["incomplete_suffix"] <= 2
         assert len({problem.reference for problem in same}) == 1
         assert len({check_of(problem).model_dump_json() for problem in same}) == 1
         by_cut = {problem.label("cut"): problem.caret for problem in same}
-        assert by_cut["file_emptied"].suffix == ""
+        if "file_emptied" in by_cut:
+            assert by_cut["file_emptied"].suffix == ""
         if "function_emptied" in by_cut:
             whole = next(problem for problem in same if problem.label("scenario") == "full_block").caret
             assert whole.suffix.endswith(by_cut["function_emptied"].suffix)
@@ -203,4 +206,11 @@ def test_the_starter_set_is_complete() -> None:
     for problem in problems:
         if problem.label("scenario") == "rag":
             assert 1 <= len(problem.caret.context) <= 3
-            assert all(problem.reference not in file.text for file in problem.caret.context)
+            is_long = len(split_tokens(problem.reference)) >= block_rules().min_repeated_tokens
+            assert not is_long or all(problem.reference not in file.text for file in problem.caret.context)
+
+
+def test_no_prompt_of_the_starter_set_is_shown_twice() -> None:
+    problems = load_suite("codevbench").load("starter").problems
+    shown = Counter((one.caret.prefix, one.caret.suffix, one.caret.path, one.caret.context) for one in problems)
+    assert max(shown.values()) == 1

@@ -133,3 +133,29 @@ def test_tokens_tell_operators() -> None:
 
 def test_every_kind_has_a_class() -> None:
     assert set(block_rules().classes.values()) == {"function", "if", "for", "try", "statement", "other"}
+
+
+@pytest.mark.parametrize(
+    ("body", "leaves"),
+    [
+        ("if a:\n        return 1\n    else:\n        return 2", True),
+        ("if a:\n        return 1\n    elif b:\n        raise E\n    else:\n        return 2", True),
+        ("if a:\n        return 1\n    elif b:\n        return 2", False),
+        ("if a:\n        return 1", False),
+        ("if a:\n        return 1\n    else:\n        b = 2", False),
+        ("try:\n        return f(a)\n    except E:\n        return 2", True),
+        ("try:\n        return f(a)\n    except E:\n        pass", False),
+        ("with a:\n        return 1", True),
+        ("for a in b:\n        return 1", False),
+    ],
+)
+def test_a_block_leaves_if_each_branch_does(body: str, leaves: bool) -> None:
+    text = f"def f(a, b):\n    {body}\n"
+    [method] = [block for block in finder("a.py", text).blocks() if block.kind == "method"]
+    assert method.leaves is leaves
+
+
+def test_branches_of_java_leave_too() -> None:
+    text = "class A { int f(int a) { if (a > 1) { return 1; } else if (a > 0) { throw e; } else return 2; } }"
+    [method] = [block for block in finder("A.java", text).blocks() if block.kind == "method"]
+    assert method.leaves

@@ -10,9 +10,11 @@ import pytest
 from caretbench.errors import DataError
 from caretbench.suites.codevbench.code_blocks import BlockKind, CodeBlock
 from caretbench.suites.codevbench.cuts import Cut, HiddenSpan
+from caretbench.suites.codevbench.miner import CodevMiner, SpanSampling
 from caretbench.suites.codevbench.mix_weights import SHIPPED, read_weights
 from caretbench.suites.codevbench.weighted_sample import weighted_sample
-from caretbench.syntax import Span
+from caretbench.syntax import Span, analyse
+from caretbench.syntax.source import SourceFile
 
 
 def spans(kinds: dict[BlockKind, int], cut: Cut = "block", path: str = "a.py") -> list[HiddenSpan]:
@@ -100,7 +102,9 @@ def test_weights_of_a_file(tmp_path: Path) -> None:
     ("change", "message"),
     [
         (("if = 1", "unless = 1"), "unless"),
-        (("if = 1", "if = -1"), "shares are 0 or more"),
+        (("if = 1", "if = -1"), "finite numbers of 0 or more"),
+        (("if = 1", "if = nan"), "finite numbers of 0 or more"),
+        (("[cut]\ntoken = 1", ""), "cut.*even.toml has all names"),
         (("if = 1", "if = 0"), "one of them is more than 0"),
         (("name = ", "name "), "TOML"),
     ],
@@ -120,3 +124,14 @@ def test_unfit_spans_are_replaced_by_others() -> None:
     chosen = weighted_sample(pool, read_weights("even"), limit=10, is_fit=lambda one: one.span.start % 20 == 0)
     assert len(chosen) == 10
     assert all(one.span.start % 20 == 0 for one in chosen)
+
+
+def test_weights_that_draw_nothing_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "weights.toml"
+    path.write_text(FILE.replace("if = 1", "while = 1"))
+    miner = CodevMiner(
+        analyse([SourceFile("a.py", b"def f(a):\n    b = a + 1\n    return b * 2\n")]),
+        SpanSampling(9, None, read_weights(str(path))),
+    )
+    with pytest.raises(DataError, match="--weights mine: it draws none of the project's"):
+        miner.find(["a.py"])

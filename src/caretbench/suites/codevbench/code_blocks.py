@@ -65,6 +65,40 @@ class CodeBlock(NamedTuple):
     leaves: bool = False
 
 
+def always_leaves(node: tree_sitter.Node) -> bool:
+    """Return whether no statement after this one can run: it returns or throws, or each of its branches does."""
+    if node.type in block_rules().leaving_statements:
+        return True
+    if node.type == "if_statement":
+        others = node.children_by_field_name("alternative")
+        bodies = [node.child_by_field_name("consequence"), *(_body_of(one) for one in others)]
+        return bool(others) and others[-1].type != "elif_clause" and all(map(_body_leaves, bodies))
+    if node.type in ("with_statement", "synchronized_statement"):
+        return _body_leaves(node.child_by_field_name("body"))
+    if node.type in ("try_statement", "try_with_resources_statement"):
+        handlers = [one for one in node.named_children if one.type in ("except_clause", "catch_clause")]
+        bodies = [node.child_by_field_name("body"), *map(_body_of, handlers)]
+        return all(map(_body_leaves, bodies))
+    return False
+
+
+def _body_of(clause: tree_sitter.Node) -> tree_sitter.Node | None:
+    """Return the body of a clause, such as `else`; a statement without a clause is its own body."""
+    if not clause.type.endswith("_clause"):
+        return clause
+    named = clause.child_by_field_name("body") or clause.child_by_field_name("consequence")
+    return named or (clause.named_children[-1] if clause.named_children else None)
+
+
+def _body_leaves(body: tree_sitter.Node | None) -> bool:
+    if body is None:
+        return False
+    if not body.type.endswith("block"):
+        return always_leaves(body)
+    statements = [one for one in body.named_children if "comment" not in one.type]
+    return bool(statements) and always_leaves(statements[-1])
+
+
 class BlockFinder:
     """Finder of the blocks of one file."""
 
@@ -124,7 +158,7 @@ class BlockFinder:
     def _whole(self, kind: BlockKind, span: Span, body: Block) -> Iterator[CodeBlock]:
         if kind == "for" and self.data[span.start : span.end].startswith(_WHILE):
             kind = "while"
-        yield CodeBlock(self.path, kind, span, self._own_statements(body.content))
+        yield CodeBlock(self.path, kind, span, self._own_statements(body.content), self._leaves(span))
 
     def _simple(self, span: Span) -> Iterator[CodeBlock]:
         node = self._node(span)
@@ -164,7 +198,7 @@ class BlockFinder:
         return {node.type, *(child.type for child in node.named_children[:1] if node.type == "expression_statement")}
 
     def _leaves(self, span: Span) -> bool:
-        return bool(self._types(span) & block_rules().leaving_statements)
+        return always_leaves(self._node(span))
 
     def _is_plain(self, span: Span) -> bool:
         if span.start in self._docstrings or self._types(span) & block_rules().idle_statements:

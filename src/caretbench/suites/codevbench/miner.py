@@ -8,6 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
+from caretbench.errors import DataError
 from caretbench.extraction.policies import policy
 from caretbench.problem import Caret, Problem
 from caretbench.projects.answer_requests import tests_check
@@ -55,9 +56,15 @@ class CodevMiner(BlockMiner):
         self._earlier = earlier
         self._added_tests = added_tests
         self._found: dict[str, list[HiddenSpan]] = {}
+        self._caret_lines: set[tuple[str, int]] = set()
+        """Lines in which an answer of an earlier drawn span goes on."""
 
     def find(self, paths: Collection[str]) -> Counter[str]:
-        """Find the candidates in some files; return the number of rejected blocks by rule."""
+        """Find the candidates in some files; return the number of rejected blocks by rule.
+
+        Raises:
+            DataError: the weights draw none of them.
+        """
         rejected: Counter[str] = Counter()
         for path in sorted(paths):
             finder = BlockFinder(self._analysis[path])
@@ -70,6 +77,13 @@ class CodevMiner(BlockMiner):
                 elif known.setdefault(hidden.span, hidden) is not hidden:
                     rejected["same_span"] += 1
             self._found[path] = sorted(known.values(), key=lambda one: (one.span, one.key))
+        known_spans = [one for found in self._found.values() for one in found]
+        weights = self._sampling.weights
+        if known_spans and not any(weights.of(one) > 0 for one in known_spans):
+            kinds = ", ".join(sorted({one.block.kind for one in known_spans}))
+            raise DataError(
+                f"--weights {weights.name}: it draws none of the project's {len(known_spans)} spans (blocks: {kinds})"
+            )
         return rejected
 
     def candidate_count(self, paths: Collection[str]) -> int:
@@ -90,7 +104,7 @@ class CodevMiner(BlockMiner):
             limit=sampling.limit if limit is None else limit,
             per_file=sampling.per_file,
             seed=sampling.seed,
-            is_fit=self._survives_extraction,
+            is_fit=self._is_fit,
         )
         chosen.sort(key=lambda one: (one.block.path, one.span, one.key))
         rejected = Counter(not_reached=len(known) - len(reached), not_drawn=len(reached) - len(chosen))
@@ -101,8 +115,21 @@ class CodevMiner(BlockMiner):
         problems = (self._problem(one, origin, firsts[group]) for one, group in zip(chosen, groups, strict=True))
         return DrawnProblems(tuple(problems), rejected)
 
+    def _is_fit(self, hidden: HiddenSpan) -> bool:
+        """Return whether a span differs from the drawn ones, and the truncation policy leaves its text as it is.
+
+        Of the answers that go on in one line, one is taken: the others are nearly the same problem.
+        """
+        line = (hidden.block.path, self._analysis[hidden.block.path].source.line_at(hidden.span.start))
+        if hidden.is_partial_line and line in self._caret_lines:
+            return False
+        if not self._survives_extraction(hidden):
+            return False
+        if hidden.is_partial_line:
+            self._caret_lines.add(line)
+        return True
+
     def _survives_extraction(self, hidden: HiddenSpan) -> bool:
-        """Return whether the truncation policy leaves the hidden text as it is, as an answer."""
         caret, reference = self._caret(hidden)
         return policy(POLICY).apply(reference, caret).text == reference
 

@@ -5,6 +5,7 @@ A file of weights is TOML; ``usage`` and ``even`` ship. Shares of one table need
 
 from __future__ import annotations
 
+import math
 import tomllib
 from importlib import resources
 from pathlib import Path
@@ -27,8 +28,8 @@ class _Shares(Row):
     @model_validator(mode="after")
     def _some(self) -> _Shares:
         values = self.model_dump().values()
-        if min(values) < 0 or not sum(values):
-            raise ValueError("shares are 0 or more, and one of them is more than 0")
+        if not all(math.isfinite(value) and value >= 0 for value in values) or not sum(values):
+            raise ValueError("shares are finite numbers of 0 or more, and one of them is more than 0")
         return self
 
 
@@ -122,4 +123,5 @@ def read_weights(name: str) -> Weights:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DataError(f"{name}: cannot be read as TOML ({error})") from None
     except ValidationError as error:
-        raise DataError(f"{name}: {describe_validation_error(error)}") from None
+        example = resources.files(__package__).joinpath("weights/even.toml")
+        raise DataError(f"{name}: {describe_validation_error(error)}; {example} has all names") from None

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final
 
 from pydantic import JsonValue
 
+from caretbench.errors import DataError
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.options import Option
 from caretbench.problem import Problem
@@ -80,7 +81,11 @@ class CodevOptions(ProjectOptions):
             return self
         version = project.kind == "distribution" and _VERSION.fullmatch(self.new_since)
         name = f"{project.source.partition('==')[0]}=={self.new_since}" if version else self.new_since
-        folder = Path(folders.open(parse_source(name)).path)
+        try:
+            folder = Path(folders.open(parse_source(name)).path)
+        except DataError as error:
+            hint = "" if version else "; a bare version needs a project NAME==VERSION, else give a source"
+            raise DataError(f"--new-since {self.new_since}: {error}{hint}") from None
         return replace(self, earlier=EarlierRelease.of_folder(folder, store))
 
     def miner(self, analysis: ProjectAnalysis) -> CodevMiner:

@@ -19,9 +19,14 @@ def scenario_problems(candidates: Iterable[Problem], weights: Weights, store: Sn
     """Yield the problems of all scenarios, those of one candidate together.
 
     Inner blocks are problems by themselves. A whole block gives one of scenario 1, two of scenario 3, and one of
-    scenario 4, as far as the weights want them.
+    scenario 4, as far as the weights want them. Blocks that begin at the same byte give the same prompt in scenario 3:
+    the first of them is taken; and without the rest of its function, a block at the beginning of a body has the prompt
+    of the whole body in scenario 1.
     """
-    for problem in candidates:
+    accepted = list(candidates)
+    bodies = {_place(problem) for problem in accepted if problem.label("block") == "method"}
+    begun: set[tuple[str, int, str]] = set()
+    for problem in accepted:
         if problem.label("scenario") == "inner_block":
             yield problem
             continue
@@ -29,8 +34,19 @@ def scenario_problems(candidates: Iterable[Problem], weights: Weights, store: Sn
         analysis = analyse_snapshot(splice.snapshot, store, required_file=splice.path)
         for scenario, made in _scenarios(problem, analysis):
             draw = int(sha256_text(problem.id, scenario)[:12], 16) / 16**12
+            place = (*_place(made), made.label("cut"))
+            is_body = _place(made) in bodies and made.label("block") != "method"
+            if place in begun or (made.label("cut") == "function_emptied" and is_body):
+                continue  # the same prompt has another right answer
+            if scenario == "incomplete_suffix":
+                begun.add(place)
             if weights.keeps(scenario, draw):
                 yield made
+
+
+def _place(problem: Problem) -> tuple[str, int]:
+    splice = file_splice(problem)
+    return splice.path, splice.start
 
 
 def _scenarios(problem: Problem, analysis: ProjectAnalysis) -> Iterator[tuple[str, Problem]]:
@@ -38,8 +54,10 @@ def _scenarios(problem: Problem, analysis: ProjectAnalysis) -> Iterator[tuple[st
     splice = file_splice(problem)
     function = enclosing_function(analysis, splice.path, (splice.start, splice.end))
     rest = visible_text(analysis[splice.path].source.data[function.end :])
-    yield "incomplete_suffix", _shown(problem, "incomplete_suffix", "file_emptied", suffix="")
-    if rest.strip():
+    whole = problem.caret.suffix
+    if whole.strip():
+        yield "incomplete_suffix", _shown(problem, "incomplete_suffix", "file_emptied", suffix="")
+    if rest.strip() and rest.strip() != whole.strip():
         yield "incomplete_suffix", _shown(problem, "incomplete_suffix", "function_emptied", suffix=rest)
     found = similar_functions(problem, analysis)
     if found:
