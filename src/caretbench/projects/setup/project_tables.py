@@ -100,7 +100,7 @@ def expanded_requirements(snapshot: Snapshot, requirements: Iterable[str]) -> tu
 def _in_file(snapshot: Snapshot, path: str, seen: set[str], depth: int = 0) -> list[str]:
     """Return the packages in a requirements file; ``-r PATH`` if it contains options that only pip understands.
 
-    Files in ``seen`` are left out, and those that are read are added to it.
+    Files in ``seen`` are skipped, and those that are read are added to it.
     """
     seen.add(path)
     text = read_text(snapshot, path) or ""

@@ -74,7 +74,7 @@ def _with_extras(
 ) -> Iterator[str]:
     """Yield the packages of a group; ``spelled`` are the groups' names by their normalised forms.
 
-    Groups in ``seen`` are left out, and those that are read are added to it.
+    Groups in ``seen`` are skipped, and those that are read are added to it.
     """
     seen.add(name)
     for one in groups[name]:
