@@ -21,7 +21,7 @@ from caretbench.projects.answer_requests import file_splice, workspace_request
 from caretbench.suites.codevbench.mask_runs import mask_texts
 from caretbench.suites.codevbench.miner import block_span
 from caretbench.suites.project_tasks.task_folder import stored_tasks
-from caretbench.validation.masks import with_mask
+from caretbench.validation.masks import with_span
 
 
 def main() -> None:
@@ -40,19 +40,22 @@ def main() -> None:
         seen.add((splice.snapshot, splice.path, splice.start, splice.end))
         requests[f"reference {problem.id}"] = workspace_request(problem, problem.reference)
         for number, (place, text) in enumerate(mask_texts(store, problem, block_span(problem))):
-            requests[f"mask {problem.id} {number}"] = workspace_request(with_mask(problem, place), text)
+            requests[f"mask {problem.id} {number}"] = workspace_request(with_span(problem, place), text)
     engine = WorkspaceExecutor(given.jobs, use_cache=False)
     counts: Counter[tuple[str, bool]] = Counter()
+    not_compiled = 0
     named = (request.model_copy(update={"id": name}) for name, request in requests.items())
     for result in engine.submit(named):
         kind = result.id.partition(" ")[0]
         counts[kind, result.status is Status.PASSED] += 1
+        not_compiled += kind == "mask" and result.status is Status.COMPILE_ERROR
         if (result.status is Status.PASSED) is not (kind == "reference"):
             sys.stdout.write(f"{result.id}: {result.status.value} {result.reason}\n")
     engine.close()
     sys.stdout.write(
         f"{counts['reference', True]} of {counts['reference', True] + counts['reference', False]} references pass, "
-        f"{counts['mask', False]} of {counts['mask', True] + counts['mask', False]} masks fail\n"
+        f"{counts['mask', False]} of {counts['mask', True] + counts['mask', False]} masks fail "
+        f"({not_compiled} of them do not compile)\n"
     )
     sys.exit(int(bool(counts["reference", False] or counts["mask", True])))
 

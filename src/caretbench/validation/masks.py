@@ -1,7 +1,6 @@
-"""Masks of a block: texts in its place that do nothing, under which tests of the block must fail.
+"""Masks of a block: its deletion, or else the least text that parses (``pass`` in Python), and a throw at its start.
 
-The masks are deletion or the least text that keeps the file well formed (``pass`` in Python), and for a function's
-body a throw. Masks that do not parse where the file does are no masks.
+Tests of the block must fail under each. A mask that does not parse where the file does is none.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ def masks(problem: Problem, content: bytes, span: tuple[int, int], *, throw: boo
     """Return the masks of the bytes ``span`` of a problem's file with this ``content``.
 
     Args:
-        problem: The problem; only its language, checks and path count.
+        problem: The problem; its own span does not count.
         content: The unchanged file.
         span: The masked bytes.
         throw: Also a throw before the first statement, which keeps the text after it.
@@ -45,15 +44,15 @@ def masks(problem: Problem, content: bytes, span: tuple[int, int], *, throw: boo
         return not clean or fault_count(parse(before + candidate + after, language), language) == 0
 
     least = stub(masked)
-    found = [Mask("deletion", ""), Mask("pass", least)] if least else [Mask("deletion", "")]
-    sound = [mask for mask in found if mask.text.strip() != text.strip() and is_sound(mask.text)]
+    found = [Mask("deletion", ""), *([Mask("pass", least)] if least else [])]
+    sound = [mask for mask in found if mask.text.strip() != text.strip() and is_sound(mask.text)][:1]
     thrown = throw_at_start(masked) if throw else None
     if thrown is not None:
         sound.append(Mask("throw", thrown.text))
     return tuple(sound)
 
 
-def with_mask(problem: Problem, span: tuple[int, int]) -> Problem:
+def with_span(problem: Problem, span: tuple[int, int]) -> Problem:
     """Return the problem with another span of its file, for requests that test a mask."""
     assert isinstance(problem.splice, FileSplice)  # noqa: S101  a problem of a project
     splice = problem.splice.model_copy(update={"start": span[0], "end": span[1]})

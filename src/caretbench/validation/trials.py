@@ -55,13 +55,13 @@ class Trial:
     reach_only_kill: str = ""
 
 
-def trial_answers(problem: Problem, content: bytes, *, partial_lines: bool = False) -> Iterator[TrialAnswer]:
+def trial_answers(problem: Problem, content: bytes, *, mutates_values: bool = False) -> Iterator[TrialAnswer]:
     """Yield the answers to try: empty ones, then mutants; throws last, because they show the least.
 
     Where the right answer is empty, these are answers with code that is not due.
 
-    ``content`` is the unchanged file with the problem's span. With ``partial_lines``, a reference without other mutants
-    has those of its values.
+    ``content`` is the unchanged file with the problem's span. With ``mutates_values``, a reference without
+    other mutants has those of its values.
     """
     splice = file_splice(problem)
     before, after = (
@@ -77,7 +77,7 @@ def trial_answers(problem: Problem, content: bytes, *, partial_lines: bool = Fal
     if (throw := throw_at_start(in_program)) is not None:
         yield TrialAnswer(_AT_START, throw.text, throw.name)
     changed = mutants(in_program)
-    if partial_lines and all(mutant.name in {THROW, *REACH_ONLY_MUTANTS} for mutant in changed):
+    if mutates_values and all(mutant.name in {THROW, *REACH_ONLY_MUTANTS} for mutant in changed):
         changed = [*value_mutants(in_program), *changed]
     found = [TrialAnswer(mutant.name, mutant.text) for mutant in changed]
     yield from sorted(found, key=lambda one: (one.name in REACH_ONLY_MUTANTS, one.name == THROW))

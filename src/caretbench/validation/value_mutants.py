@@ -25,7 +25,7 @@ _NO_VALUES = frozenset(
 
 
 def value_mutants(problem: Problem) -> list[Mutant]:
-    """Return up to three mutants, the largest replaced values first.
+    """Return up to three mutants, those of outer values first.
 
     Raises:
         TypeError: the problem asks a question, or is not spliced into one program.

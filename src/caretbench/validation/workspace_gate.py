@@ -37,7 +37,7 @@ class WorkspaceGate(ResumableGate):
     """Gate for problems that are checked by a project's tests.
 
     ``policy`` must leave references unchanged. ``reach`` is the reach of the tests; None: measured once per project.
-    ``known_checks`` returns the result of a project's own tests, if they have run already. ``partial_lines``: values
+    ``known_checks`` returns the result of a project's own tests, if they have run already. ``mutates_values``: values
     are mutated where a reference has no other mutants.
     """
 
@@ -45,7 +45,7 @@ class WorkspaceGate(ResumableGate):
     policy: Policy
     store: SnapshotStore | None = None
     reach: StatementReach | None = None
-    partial_lines: bool = False
+    mutates_values: bool = False
     known_checks: Callable[[WorkspaceRequest], ProjectCheck | None] = field(default=lambda _request: None)
     progress: Callable[[int], None] = field(default=lambda _count: None)
     _projects: dict[str, ProjectCheck] = field(default_factory=dict, repr=False)
@@ -140,7 +140,7 @@ class WorkspaceGate(ResumableGate):
                 trials.append(Trial(problem, project, self._answers(problem)))
 
     def _answers(self, problem: Problem) -> Iterator[TrialAnswer]:
-        return trial_answers(problem, self.original_file(problem), partial_lines=self.partial_lines)
+        return trial_answers(problem, self.original_file(problem), mutates_values=self.mutates_values)
 
     def _try(self, waiting: deque[Trial]) -> Iterator[Validity]:
         """Yield the verdicts of trials; each result queues the next answer of its problem."""

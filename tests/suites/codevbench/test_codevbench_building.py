@@ -23,21 +23,12 @@ from caretbench.suites.project_tasks.build_types import BuiltTasks
 from caretbench.suites.project_tasks.sample_projects import sample_projects
 from caretbench.suites.project_tasks.task_builder import TaskBuilder
 from caretbench.suites.project_tasks.task_folder import TaskFolder
-from caretbench.validation.masks import masks, with_mask
+from caretbench.validation.masks import masks, with_span
 from tests.support.killed_builds import KilledBuilds, content
 from tests.support.pytest_copy import copy_pytest
-from tests.support.shop_project import COMMANDS, FILES, SOURCES, TOOLS, written
+from tests.support.shop_project import COMMANDS, FILES, SHOP, SOURCES, TOOLS, written
 
-SHOP = '''\
-def total(orders, limit):
-    """Add orders up; large ones are cheaper."""
-    found = 0
-    for order in orders:
-        if order > limit:
-            found += round(order * 9 / 10)
-        else:
-            found += order
-    return found
+MORE = '''
 
 
 def describe(orders, limit):
@@ -90,7 +81,7 @@ def built(engine: WorkspaceExecutor, root: Path, out: Path, options: CodevOption
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
-    root = written(tmp_path / "shop", {"shop.py": SHOP, "test_shop.py": TESTS})
+    root = written(tmp_path / "shop", {"shop.py": SHOP + MORE, "test_shop.py": TESTS})
     copy_pytest(root / ".deps")
     return root
 
@@ -131,7 +122,7 @@ def test_references_pass_and_masks_fail_again(engine: WorkspaceExecutor, shop: P
     for problem in problems:
         requests[problem.id] = workspace_request(problem, problem.reference, store=engine.workspace_runner.store)
         for mask in masks(problem, content, block_span(problem), throw=problem.label("block") == "method"):
-            masked = with_mask(problem, block_span(problem))
+            masked = with_span(problem, block_span(problem))
             name = f"{problem.id} {mask.name}"
             request = workspace_request(masked, mask.text, store=engine.workspace_runner.store)
             requests[name] = request.model_copy(update={"id": name})

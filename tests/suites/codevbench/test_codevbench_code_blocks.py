@@ -159,3 +159,17 @@ def test_branches_of_java_leave_too() -> None:
     text = "class A { int f(int a) { if (a > 1) { return 1; } else if (a > 0) { throw e; } else return 2; } }"
     [method] = [block for block in finder("A.java", text).blocks() if block.kind == "method"]
     assert method.leaves
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.cpp", "int f(int a) { if (a > 1) { return 1; } else { return g(a); } }"),
+        ("a.rs", "fn f(a: i32) -> i32 { if a > 1 { return 1; } else { return g(a); } }"),
+        ("a.js", "function f(a) { if (a > 1) { return 1 } else { throw g(a) } }"),
+        ("a.cs", "class A { int F(int a) { if (a > 1) { return 1; } else { return G(a); } } }"),
+    ],
+)
+def test_branches_leave_in_every_mined_language(path: str, text: str) -> None:
+    [method] = [block for block in finder(path, text).blocks() if block.kind == "method"]
+    assert method.leaves

@@ -42,6 +42,12 @@ class CodevRules(Row):
     """Types of nodes of statements that are no problems."""
     leaving_statements: frozenset[str]
     """Types of nodes after which no further statement of the same list runs."""
+    branches: frozenset[str]
+    guards: frozenset[str]
+    tries: frozenset[str]
+    handlers: frozenset[str]
+    bodies: frozenset[str]
+    """Types of nodes of compound statements and their parts, for :func:`always_leaves`."""
     classes: dict[str, str]
 
 
@@ -67,16 +73,19 @@ class CodeBlock(NamedTuple):
 
 def always_leaves(node: tree_sitter.Node) -> bool:
     """Return whether no statement after this one can run: it returns or throws, or each of its branches does."""
-    if node.type in block_rules().leaving_statements:
+    rules = block_rules()
+    if node.type == "expression_statement" and node.named_children:
+        node = node.named_children[0]
+    if node.type in rules.leaving_statements:
         return True
-    if node.type == "if_statement":
+    if node.type in rules.branches:
         others = node.children_by_field_name("alternative")
         bodies = [node.child_by_field_name("consequence"), *(_body_of(one) for one in others)]
         return bool(others) and others[-1].type != "elif_clause" and all(map(_body_leaves, bodies))
-    if node.type in ("with_statement", "synchronized_statement"):
+    if node.type in rules.guards:
         return _body_leaves(node.child_by_field_name("body"))
-    if node.type in ("try_statement", "try_with_resources_statement"):
-        handlers = [one for one in node.named_children if one.type in ("except_clause", "catch_clause")]
+    if node.type in rules.tries:
+        handlers = [one for one in node.named_children if one.type in rules.handlers]
         bodies = [node.child_by_field_name("body"), *map(_body_of, handlers)]
         return all(map(_body_leaves, bodies))
     return False
@@ -93,7 +102,7 @@ def _body_of(clause: tree_sitter.Node) -> tree_sitter.Node | None:
 def _body_leaves(body: tree_sitter.Node | None) -> bool:
     if body is None:
         return False
-    if not body.type.endswith("block"):
+    if body.type not in block_rules().bodies:
         return always_leaves(body)
     statements = [one for one in body.named_children if "comment" not in one.type]
     return bool(statements) and always_leaves(statements[-1])
@@ -188,7 +197,7 @@ class BlockFinder:
         assert node is not None  # noqa: S101  a span of this tree
         while node.parent is not None and node.parent.start_byte == span.start and node.parent.end_byte <= span.end:
             node = node.parent
-        while node.type.endswith("block") and node.start_byte == span.start and node.named_children:
+        while node.type in block_rules().bodies and node.start_byte == span.start and node.named_children:
             node = node.named_children[0]  # the list of a single statement has the same bytes
         return node
 

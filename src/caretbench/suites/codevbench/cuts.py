@@ -13,7 +13,6 @@ from caretbench.suites.codevbench.code_blocks import BlockFinder, BlockKind, Cod
 from caretbench.syntax import Span
 
 Cut = Literal["block", "statement", "token", "operator", "empty"]
-INNER_CUTS: Final[tuple[Cut, ...]] = ("statement", "token", "operator", "empty")
 _RANK: Final[tuple[BlockKind, ...]] = (
     "while", "try", "catch", "for", "method", "if", "argument_list", "statement", "partial_line", "comment"
 )  # fmt: skip

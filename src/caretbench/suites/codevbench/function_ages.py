@@ -12,7 +12,7 @@ from caretbench.suites.codevbench.similar_functions import enclosing_function
 from caretbench.syntax import ProjectAnalysis, Span
 
 FunctionAge = Literal["new", "changed", "same"]
-_NAMED = ("class", "interface", "function", "method")
+_NAMED_SCOPES = ("class", "interface", "function", "method")
 _FUNCTIONS = ("function", "method")
 
 
@@ -27,7 +27,7 @@ def _functions(analysis: ProjectAnalysis, path: str) -> Iterator[_Function]:
     file = analysis[path]
     for scope in file.scopes:
         if scope.kind in _FUNCTIONS:
-            around = [one.name for one in file.enclosing_scopes(scope.span) if one.kind in _NAMED]
+            around = [one.name for one in file.enclosing_scopes(scope.span) if one.kind in _NAMED_SCOPES]
             data = file.source.data[scope.span.start : scope.span.end]
             yield _Function(".".join(around), scope.span, b" ".join(data.split()))
 
@@ -50,14 +50,16 @@ class EarlierRelease:
         project = store_project(folder, store)
         return cls(analyse_project(project, project_languages(project)).analysis)
 
-    def age(self, analysis: ProjectAnalysis, path: str, span: tuple[int, int]) -> FunctionAge:
-        """Return the age of the innermost function around a span of the later release.
+    def age(self, analysis: ProjectAnalysis, path: str, span: tuple[int, int]) -> FunctionAge | None:
+        """Return the age of the innermost function around a span of the later release; None if it has no name.
 
         A function whose text the earlier release has is the same, wherever it is; one whose name it has is changed.
         """
         own = enclosing_function(analysis, path, span)
         function = self._by_span(analysis, path).get(own)
-        if function is None or function.text in self._texts:
+        if function is None:
+            return None
+        if function.text in self._texts:
             return "same"
         return "changed" if function.name in self._names else "new"
 

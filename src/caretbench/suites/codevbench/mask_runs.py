@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from caretbench.errors import DataError
 from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
@@ -17,35 +18,33 @@ from caretbench.projects.answer_requests import file_splice, original_file, test
 from caretbench.projects.excluded_tests import all_failures_request, outcomes_by_test
 from caretbench.projects.reference_runs import MAX_TESTS, run_named_tests
 from caretbench.suites.project_tasks.block_miner import DrawnProblems, DrawnTasks
-from caretbench.validation.masks import masks, with_mask
+from caretbench.validation.masks import masks, with_span
 
 MAX_DECIDING_TESTS: Final = 5
 """Maximum number of tests that decide about a problem."""
 _THROWN: Final = frozenset({"method"})
 _FAST_S: Final = 0.25
 """Seconds up to which tests count as equally fast, and so do those within each factor of 4 above it."""
-_FAILURES: Final = frozenset({"failed", "error"})
 
 
 @dataclass
 class _Trial:
-    """One problem: the tests that reach its block, and for each mask the failing tests (None: not known)."""
+    """One problem: the tests that reach its block (empty: not known), and those that fail under each of its masks."""
 
     problem: Problem
     reaching: tuple[str, ...]
-    requests: tuple[str, ...]
+    mask_keys: tuple[str, ...]
     """Keys of the runs of its masks."""
-    failing: list[Mapping[str, float] | None] = field(default_factory=list)
+    failing: list[Mapping[str, float]] = field(default_factory=list)
+    """Seconds of the failing tests by name, for each mask that compiles."""
 
     def decisive(self) -> tuple[str, ...] | None:
         """Return the tests that fail under every mask, the fastest first; None if single tests are not known."""
-        known = [one for one in self.failing if one is not None]
-        if len(known) < len(self.failing) or not known:
+        if not self.reaching or not self.failing:
             return None
-        order = {name: number for number, name in enumerate(self.reaching or known[0])}
-        shared = set(known[0]).intersection(*known[1:]) & set(order)
-        slow = {name: max(one[name] for one in known) for name in shared}
-        return tuple(sorted(shared, key=lambda name: (_pace(slow[name]), order[name])))
+        shared = set(self.failing[0]).intersection(*self.failing[1:])
+        slow = {name: max(one[name] for one in self.failing) for name in shared}
+        return tuple(sorted(shared, key=lambda name: (_pace(slow[name]), self.reaching.index(name))))
 
 
 def _pace(seconds: float) -> int:
@@ -56,12 +55,12 @@ def tests_by_masks(drawn: DrawnTasks, block_spans: Mapping[str, tuple[int, int]]
     """Return the problems whose masks make the same tests fail, with the fastest of these tests.
 
     The masks are those of the hidden text, or of its block where none of them parses (``block_spans``: its bytes, by
-    problem). Where the runner names no tests, or they depend on their order, every test of the project decides, and
-    each mask must make them fail. Problems without a mask keep the tests that reach their block; the gate's mutants
-    decide about them.
+    problem). Where single tests are not known (no pytest, tests that depend on their order, more than 300 that reach a
+    block) all of them decide, and fail under each mask. Problems without a mask that compiles keep the tests that reach
+    their block; the gate's mutants decide about them.
 
     Raises:
-        DataError: the snapshot is missing or damaged.
+        DataError: the snapshot is missing or damaged, or this machine could not run a mask.
     """
     requests: dict[str, WorkspaceRequest] = {}
     trials = [_trial(drawn, problem, block_spans[problem.id], requests) for problem in drawn.problems]
@@ -70,14 +69,14 @@ def tests_by_masks(drawn: DrawnTasks, block_spans: Mapping[str, tuple[int, int]]
     chosen: dict[str, tuple[str, ...]] = {}
     kept: list[Problem] = []
     for trial in trials:
-        reason = _read(trial, [results[key] for key in trial.requests])
+        reason = _rejection(trial, [results[key] for key in trial.mask_keys])
         if reason:
             rejected[reason] += 1
             continue
         kept.append(trial.problem)
-        tests = (trial.decisive() or ())[:MAX_DECIDING_TESTS] if trial.requests else trial.reaching
-        if tests:
-            chosen[trial.problem.id] = tests
+        decisive = trial.decisive()
+        if trial.reaching:
+            chosen[trial.problem.id] = trial.reaching if decisive is None else decisive[:MAX_DECIDING_TESTS]
     named = run_named_tests(drawn.engine, kept, chosen)
     return DrawnProblems(named.problems, rejected, named.project_checks)
 
@@ -86,7 +85,7 @@ def _run_masks(
     drawn: DrawnTasks, trials: Sequence[_Trial], requests: Mapping[str, WorkspaceRequest]
 ) -> dict[str, WorkspaceResult]:
     """Return the results of all masks by key; report a problem as finished when all of its masks have run."""
-    waiting = [set(trial.requests) for trial in trials]
+    waiting = [set(trial.mask_keys) for trial in trials]
     drawn.progress(sum(not keys for keys in waiting))
     results: dict[str, WorkspaceResult] = {}
     for result in drawn.engine.submit(requests.values()):
@@ -102,14 +101,14 @@ def _trial(drawn: DrawnTasks, problem: Problem, span: tuple[int, int], runs: dic
     splice = file_splice(problem)
     reaching = drawn.reach.tests_reaching(splice.path, *span) if drawn.any_order else ()
     if not reaching and drawn.any_order and drawn.reach.all_tests:
-        reaching = drawn.reach.all_tests  # all of them
+        reaching = drawn.reach.all_tests
     if len(reaching) > MAX_TESTS:
         reaching = ()
     check = tests_check(problem)
     named = problem.model_copy(update={"checks": (check.model_copy(update={"tests": reaching, "minimum_tests": 0}),)})
     keys = []
     for place, text in mask_texts(drawn.store, problem, span):
-        request = workspace_request(with_mask(named, place), text, store=drawn.store)
+        request = workspace_request(with_span(named, place), text, store=drawn.store)
         key = f"mask {sha256_text(splice.path, repr(reaching), repr(request.patch[splice.path]))[:32]}"
         keys.append(key)
         runs[key] = all_failures_request(request.model_copy(update={"id": key, "expected": None}))
@@ -134,19 +133,31 @@ def mask_texts(store: SnapshotStore, problem: Problem, span: tuple[int, int]) ->
             return
 
 
-def _read(trial: _Trial, results: Sequence[WorkspaceResult]) -> str:
+def failing_tests(result: WorkspaceResult, tests: Sequence[str]) -> dict[str, float]:
+    """Return those of the tests that fail under a mask, with their seconds; ``tests`` are in the order of execution.
+
+    Tests of a file that cannot be collected fail. Of the tests without an outcome only the first counts, which ran when
+    the command ended; without any outcome nothing could be collected, or a limit ended the first test.
+    """
+    outcomes = outcomes_by_test(result)
+    failed = {name: one.seconds for name, one in outcomes.items() if one.outcome in ("failed", "error")}
+    found = {name: failed.get(name, 0.0) for name in tests if name in failed or name.partition("::")[0] in failed}
+    missing = [name for name in tests if name not in found and name not in outcomes]
+    if outcomes or result.status.hits_limit:
+        missing = missing[:1]
+    return found | dict.fromkeys(missing, 0.0)
+
+
+def _rejection(trial: _Trial, results: Sequence[WorkspaceResult]) -> str:
     """Note the failing tests of a problem's masks; return the reason to reject it, empty if there is none."""
     for result in results:
         if result.status.is_machine_fault:
-            return "mask_not_run"
-        outcomes = outcomes_by_test(result)
-        if result.status is Status.PASSED and not any(one.outcome in _FAILURES for one in outcomes.values()):
+            raise DataError(
+                f"{trial.problem.id}: a mask did not run: {result.reason or result.status.value}; build again"
+            )
+        if result.status is Status.PASSED:
             return "mask_passes"
-        if not trial.reaching:
-            trial.failing.append(None)
+        if not result.status.kills_mutant:  # it does not compile, which shows nothing
             continue
-        passed = {name for name, one in outcomes.items() if one.outcome == "passed"}
-        trial.failing.append(
-            {name: outcomes[name].seconds if name in outcomes else 0.0 for name in trial.reaching if name not in passed}
-        )
-    return "no_test_fails_under_every_mask" if results and trial.decisive() == () else ""
+        trial.failing.append(failing_tests(result, trial.reaching))
+    return "no_test_fails_under_every_mask" if trial.decisive() == () else ""

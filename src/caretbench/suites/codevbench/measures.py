@@ -20,19 +20,19 @@ class CodevBenchProfile(ProfileRules):
 
     policy = ProfileRule("Default truncation policy", paper=PAPER_POLICY, default="block")
     strips_similarity = ProfileRule(
-        "Which texts does edit similarity (ES) compare?",
+        "Texts that edit similarity (ES) compares",
         paper=False,
         default=True,
         said=("answer and reference as they are", "answer and reference without blanks around them"),
     )
     counts_line_breaks = ProfileRule(
-        "How many lines has an answer?",
+        "Lines of an answer",
         paper=True,
         default=False,
         said=("its line feeds, and one more: the empty answer has one", "its lines: the empty answer has none"),
     )
     every_test_passes = ProfileRule(
-        "When do the tests pass?",
+        "Condition on the tests",
         paper=True,
         default=False,
         said=(

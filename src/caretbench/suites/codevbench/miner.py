@@ -20,12 +20,16 @@ from caretbench.suites.codevbench.function_ages import EarlierRelease
 from caretbench.suites.codevbench.mask_runs import tests_by_masks
 from caretbench.suites.codevbench.mix_weights import Weights
 from caretbench.suites.codevbench.weighted_sample import weighted_sample
-from caretbench.suites.project_tasks.block_miner import BlockMiner, DrawnProblems, DrawnTasks, TaskOrigin
+from caretbench.suites.project_tasks.block_miner import (
+    REFERENCE_POLICY,
+    BlockMiner,
+    DrawnProblems,
+    DrawnTasks,
+    TaskOrigin,
+)
 from caretbench.suites.project_tasks.sampling import overlap_groups
 from caretbench.syntax import ProjectAnalysis, Span
 
-POLICY: Final = "block"
-"""Truncation policy that must leave every reference unchanged."""
 BLOCK_SPAN: Final = "block_span"
 """Field of ``released`` with the bytes of the block in its file, ``START-END``."""
 
@@ -131,13 +135,13 @@ class CodevMiner(BlockMiner):
 
     def _survives_extraction(self, hidden: HiddenSpan) -> bool:
         caret, reference = self._caret(hidden)
-        return policy(POLICY).apply(reference, caret).text == reference
+        return policy(REFERENCE_POLICY).apply(reference, caret).text == reference
 
     def _caret(self, hidden: HiddenSpan) -> tuple[Caret, str]:
         """Return the caret of a span, and its text."""
         source = self._analysis[hidden.block.path].source
         start, end = hidden.span
-        before, text, after = (visible_text(part) for part in _split(source.data, start, end))
+        before, text, after = map(visible_text, (source.data[:start], source.data[start:end], source.data[end:]))
         return Caret(language=source.language, prefix=before, suffix=after, path=source.path), text
 
     def choose_tests(self, drawn: DrawnTasks) -> DrawnProblems:
@@ -146,9 +150,9 @@ class CodevMiner(BlockMiner):
         return found._replace(problems=tuple(self._with_author(problem) for problem in found.problems))
 
     def _with_author(self, problem: Problem) -> Problem:
-        """Return the problem, labelled ``user`` where all tests that decide may be or are the user's."""
+        """Return the problem, labelled ``user`` if the tests that decide are known and all of them are the user's."""
         tests = tests_check(problem).tests
-        if not self._added_tests or not all(name.startswith(f"{self._added_tests}/") for name in tests):
+        if not self._added_tests or not tests or not all(name.startswith(f"{self._added_tests}/") for name in tests):
             return problem
         return problem.model_copy(update={"labels": {**problem.labels, "tests_by": "user"}})
 
@@ -161,6 +165,7 @@ class CodevMiner(BlockMiner):
         line_start = source.line_starts[source.line_at(start) - 1]
         first, last = source.line_at(hidden.block.span.start), source.line_at(hidden.block.span.end - 1)
         digest = hashlib.sha256(data).hexdigest()[:8]
+        age = self._earlier.age(self._analysis, path, hidden.block.span) if self._earlier else None
         scenario = "full_block" if hidden.cut == "block" else "inner_block"
         return Problem(
             id=f"{origin.project}/{path}#{digest}:{start}-{end}:{scenario}.{kind}.{hidden.cut}",
@@ -182,17 +187,13 @@ class CodevMiner(BlockMiner):
                 "block_lines": float(last - first + 1),
                 "reference_lines": float(reference.count("\n") + 1 if reference else 0),
                 "cursor_column": float(len(visible_text(data[line_start:start]))),
-                **({"age": self._earlier.age(self._analysis, path, hidden.block.span)} if self._earlier else {}),
+                **({"age": age} if age else {}),
             },
             cluster=origin.project,
             overlap_group=group,
             provenance=origin.provenance,
             released={BLOCK_SPAN: f"{hidden.block.span.start}-{hidden.block.span.end}"},
         )
-
-
-def _split(data: bytes, start: int, end: int) -> tuple[bytes, bytes, bytes]:
-    return data[:start], data[start:end], data[end:]
 
 
 def block_span(problem: Problem) -> tuple[int, int]:

@@ -20,8 +20,8 @@ from caretbench.suites.codevbench.cuts import HiddenSpan
 
 SHIPPED: Final = ("even", "usage")
 """Names of the weights that ship."""
-_BOTH_FORMS: Final = 2
-"""Problems of scenario 3 that one block gives: the file emptied, and the function emptied."""
+_SUFFIX_CUTS: Final = 2
+"""Maximum number of problems of scenario 3 from one block: the file emptied, and the function emptied."""
 
 
 class _Shares(Row):
@@ -61,7 +61,7 @@ class ScenarioShares(_Shares):
         """Number of blocks that each scenario of whole blocks needs, in the unit of the shares."""
         return {
             "full_block": self.full_block,
-            "incomplete_suffix": self.incomplete_suffix / _BOTH_FORMS,
+            "incomplete_suffix": self.incomplete_suffix / _SUFFIX_CUTS,
             "rag": self.rag,
         }
 

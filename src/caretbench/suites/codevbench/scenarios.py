@@ -38,10 +38,11 @@ def scenario_problems(candidates: Iterable[Problem], weights: Weights, store: Sn
             is_body = _place(made) in bodies and made.label("block") != "method"
             if place in begun or (made.label("cut") == "function_emptied" and is_body):
                 continue  # the same prompt has another right answer
+            if not weights.keeps(scenario, draw):
+                continue
             if scenario == "incomplete_suffix":
                 begun.add(place)
-            if weights.keeps(scenario, draw):
-                yield made
+            yield made
 
 
 def _place(problem: Problem) -> tuple[str, int]:

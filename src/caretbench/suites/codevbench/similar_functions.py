@@ -13,8 +13,8 @@ from caretbench.projects.token_search import TokenSearch, split_tokens
 from caretbench.suites.codevbench.code_blocks import block_rules
 from caretbench.syntax import ProjectAnalysis, Span, is_test_path
 
-FUNCTIONS: Final = 3
-"""Number of functions that a prompt shows, as in the paper."""
+MAX_FUNCTIONS: Final = 3
+"""Maximum number of functions that a prompt shows, as in the paper."""
 _NAMED: Final = ("function", "method")
 
 
@@ -47,7 +47,7 @@ def similar_functions(problem: Problem, analysis: ProjectAnalysis, *, oracle: bo
 
     The query is the function around the caret without the hidden text. ``oracle`` leaves the hidden text in it, as the
     paper's released code does: an upper bound, since the answer takes part in the search. Functions that overlap with
-    the caret's, or that contain the hidden text, are not shown.
+    the caret's, or that contain a hidden text of at least ``min_repeated_tokens`` tokens, are not shown.
     """
     splice = file_splice(problem)
     own = enclosing_function(analysis, splice.path, (splice.start, splice.end))
@@ -66,7 +66,7 @@ def similar_functions(problem: Problem, analysis: ProjectAnalysis, *, oracle: bo
     ]
     shown: list[_Function] = []
     for number in rank_by_similarity(query, [one.text for one in others]):
-        if len(shown) == FUNCTIONS:
+        if len(shown) == MAX_FUNCTIONS:
             break
         found = others[number]
         if is_long and any(TokenSearch(found.text).find(hidden)):

@@ -22,7 +22,7 @@ from caretbench.suites import register
 from caretbench.suites.base import Suite
 from caretbench.suites.build_models import NO_MODELS, BuildModels
 from caretbench.suites.codevbench.measures import CodevBenchProfile, measured, request_under
-from caretbench.suites.codevbench.options import OPTIONS, codev_options
+from caretbench.suites.codevbench.options import OPTIONS, CodevOptions, codev_options
 from caretbench.suites.codevbench.similar_functions import similar_functions
 from caretbench.suites.codevbench.starter import starter_problems
 from caretbench.suites.codevbench.tables.data_tables import data_tables
@@ -87,9 +87,10 @@ class CodevBench(Suite):
         """Make problems from projects with tests.
 
         The tests run once with a record of what they execute. A sample of the executed blocks is drawn by --weights,
-        and each is masked: removed, replaced by nothing, and in functions by a throw. The fastest tests that fail under
-        every mask decide about the answers. A block is kept if the original passes and a wrong answer that parses
-        fails; it gives problems of several scenarios. Run the same command again to resume an interrupted build.
+        and each is masked: deleted or replaced by `pass`, and a method also with a throw at its start. The fastest
+        tests that fail under every mask decide about the answers. A block is kept if the original passes and a wrong
+        answer that parses fails; it gives problems of several scenarios. Run the same command again to resume an
+        interrupted build.
 
         Each of several projects is built into its own folder, and ends as problems or as a row with its reason.
 
@@ -134,7 +135,7 @@ class CodevBench(Suite):
     def gate(self, executor: Callable[[], Dispatcher], progress: Callable[[int], None]) -> WorkspaceGate:
         """Return the gate for problems that tests of a project check."""
         found = policy(self.rules("default").policy)
-        return WorkspaceGate(executor().projects, found, partial_lines=True, progress=progress)
+        return WorkspaceGate(executor().projects, found, mutates_values=CodevOptions.mutates_values, progress=progress)
 
     def measure(self, problem: Problem, text: str | None, profile: Profile) -> list[Measurement]:
         """Return edit similarity and lines, as the profile computes them, and whether the answer is empty."""

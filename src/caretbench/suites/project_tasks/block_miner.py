@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, Final, NamedTuple, Self
 
 from pydantic import JsonValue
 
@@ -18,6 +18,9 @@ from caretbench.projects.reach.statement_reach import StatementReach
 from caretbench.projects.setup.settings import CheckSettings
 from caretbench.sources.fetching.project_folders import ProjectFolder, ProjectFolders
 from caretbench.syntax import ProjectAnalysis
+
+REFERENCE_POLICY: Final = "block"
+"""Truncation policy that must leave every reference unchanged."""
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ from caretbench.projects.setup.command_detection import NamedCheck
 from caretbench.projects.setup.project_setup import reaches_nothing_message
 from caretbench.projects.setup.settings import ProjectSettings, read_settings
 from caretbench.suites.project_tasks.block_miner import (
+    REFERENCE_POLICY,
     BlockMiner,
     DrawnProblems,
     DrawnTasks,
@@ -56,9 +57,6 @@ from caretbench.validation.workspace_gate import WorkspaceGate
 from caretbench.versions import versions
 
 Progress = Callable[[str, int, int | None], None]
-_NAMED = 3
-_POLICY = "block"
-"""Truncation policy that must leave every reference unchanged."""
 
 
 @dataclass
@@ -290,11 +288,11 @@ class TaskBuilder:
         """Store the verdicts that are missing, and return their number."""
         gate = WorkspaceGate(
             engine,
-            policy(_POLICY),
+            policy(REFERENCE_POLICY),
             store=self.store,
             reach=StatementReach(),  # candidates that no test reaches are already removed
             known_checks=self._project,
-            partial_lines=options.mutates_values,
+            mutates_values=options.mutates_values,
         )
         with RowAppender(folder.validity_path) as appender:
             known = folder.validity()

@@ -6,7 +6,7 @@
       manifest.json       project, test command, versions, options
       candidates.jsonl    all mined candidates, before validation
       validity.jsonl      the gate's verdicts on the candidates, with reasons
-      problems.jsonl      the tasks to run: candidates that passed the gate
+      problems.jsonl      the tasks to run, made of the candidates that passed the gate
       snapshots/ID/       the project as plain files; ID is the hash of its contents
 
 A folder can be copied to another machine. ``problems.jsonl`` is written last; a folder without it is an unfinished

@@ -25,6 +25,7 @@ from caretbench.suites.codevbench.exchange.published_layout import (
     line_span,
     lines_of_key,
 )
+from caretbench.suites.codevbench.miner import BLOCK_SPAN
 from caretbench.suites.codevbench.tables.parts import CUTS, FULL_BLOCK, INCOMPLETE_SUFFIX, INNER_BLOCK, RAG, SUFFIX_CUTS
 from caretbench.syntax import Span
 from caretbench.syntax.source import language_of
@@ -128,7 +129,7 @@ def _published_problem(file: Path, row: Mapping[str, Any], source: RowSource) ->
         cluster=source.project,
         overlap_group=f"{source.project}/{path}:{block[0]}",
         provenance=Provenance(source=source.project),
-        released={"block_span": f"{block[0]}-{block[1]}"},
+        released={BLOCK_SPAN: f"{block[0]}-{block[1]}"},
     )
 
 
@@ -138,7 +139,7 @@ def _labels(row: Mapping[str, Any], source: RowSource, language: str, kind: Bloc
     return {
         "language": language, "block": kind, "block_class": block_rules().classes[kind],
         "answer": "code" if middle else "empty", "project": source.project, "tests_by": "project",
-        "line": "partial" if row["prefix"].rpartition("\n")[2].strip() else "whole",
+        "line": "partial" if row["prefix"].rpartition("\n")[2].strip() and middle else "whole",
         "block_lines": float(last - first + 1), "cursor_column": float(column),
         "reference_lines": float(middle.count("\n") + 1 if middle else 0),
     }  # fmt: skip

@@ -14,6 +14,7 @@ from caretbench.problem import Problem
 from caretbench.projects.answer_requests import file_splice, tests_check
 from caretbench.projects.file_spans import visible_text
 from caretbench.suites.codevbench.exchange.published_layout import BLOCK_TYPES, OWN_FIELD, line_key
+from caretbench.suites.codevbench.miner import BLOCK_SPAN
 from caretbench.suites.codevbench.similar_functions import enclosing_function
 from caretbench.syntax import ProjectAnalysis, SourceFile, analyse
 from caretbench.syntax.source import language_of
@@ -32,7 +33,7 @@ def to_rows(problems: Iterable[Problem], store: SnapshotStore | None = None) -> 
     for problem in problems:
         splice = file_splice(problem)
         data = store.get(splice.snapshot).read(splice.path)
-        start, end = problem.released.get("block_span", f"{splice.start}-{splice.end}").split("-")
+        start, end = problem.released.get(BLOCK_SPAN, f"{splice.start}-{splice.end}").split("-")
         tests = list(tests_check(problem).tests)
         caret = problem.caret
         yield {

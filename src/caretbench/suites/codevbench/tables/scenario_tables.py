@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from caretbench.metrics.paired import NOT_DISTINGUISHABLE, Comparison, compare, with_holm
 from caretbench.problem import FileSplice, Problem
+from caretbench.suites.codevbench.miner import BLOCK_SPAN
 from caretbench.suites.codevbench.tables.parts import (
     CUTS,
     FULL_BLOCK,
@@ -138,9 +139,9 @@ def _by_block(model: ModelScores) -> Mapping[tuple[str, str, str], tuple[Problem
 
 def block_of(problem: Problem) -> tuple[str, str, str] | None:
     """Return project, path and span of a problem's block; None where the span is not known."""
-    if not isinstance(problem.splice, FileSplice) or "block_span" not in problem.released:
+    if not isinstance(problem.splice, FileSplice) or BLOCK_SPAN not in problem.released:
         return None
-    return label(problem, "project") or problem.cluster, problem.splice.path, problem.released["block_span"]
+    return label(problem, "project") or problem.cluster, problem.splice.path, problem.released[BLOCK_SPAN]
 
 
 def _retrieval_table(run: ScoredRun) -> Table:
