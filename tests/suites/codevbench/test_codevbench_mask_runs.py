@@ -28,6 +28,8 @@ def result(status: Status, **outcomes: str) -> WorkspaceResult:
     ("status", "outcomes", "failing"),
     [
         (Status.FAILED, {"one": "passed", "two": "failed", "three": "passed", "four": "error"}, ["two", "four"]),
+        (Status.FAILED, {"one": "passed", "two": "failed", "four": "passed"}, ["two"]),
+        (Status.RUNTIME_ERROR, {"one": "passed"}, ["two"]),
         (Status.TIMEOUT, {"one": "passed"}, ["two"]),
         (Status.TIMEOUT, {"one": "failed"}, ["one", "two"]),
         (Status.TIMEOUT, {}, ["one"]),

@@ -136,15 +136,16 @@ def mask_texts(store: SnapshotStore, problem: Problem, span: tuple[int, int]) ->
 def failing_tests(result: WorkspaceResult, tests: Sequence[str]) -> dict[str, float]:
     """Return those of the tests that fail under a mask, with their seconds; ``tests`` are in the order of execution.
 
-    Tests of a file that cannot be collected fail. Of the tests without an outcome only the first counts, which ran when
-    the command ended; without any outcome nothing could be collected, or a limit ended the first test.
+    Tests of a file that cannot be collected fail. Tests without an outcome were skipped, or never ran: of them only the
+    first counts, and only if a limit ended the command or no other test fails, since it ran at the end. Without any
+    outcome nothing could be collected.
     """
     outcomes = outcomes_by_test(result)
     failed = {name: one.seconds for name, one in outcomes.items() if one.outcome in ("failed", "error")}
     found = {name: failed.get(name, 0.0) for name in tests if name in failed or name.partition("::")[0] in failed}
     missing = [name for name in tests if name not in found and name not in outcomes]
     if outcomes or result.status.hits_limit:
-        missing = missing[:1]
+        missing = missing[:1] if result.status.hits_limit or not found else []
     return found | dict.fromkeys(missing, 0.0)
 
 
