@@ -15,7 +15,6 @@ from caretbench.execution.execution_types import Status
 from caretbench.execution.sandbox import bubblewrap as walls
 from caretbench.execution.sandbox.program_sandbox import Sandbox, SandboxUnavailable
 from caretbench.execution.toolchains.java import usable_jdk
-from caretbench.execution.workspaces import warm_java_compiler
 from caretbench.execution.workspaces import workspace_runner as workspace_module
 from caretbench.execution.workspaces.java_test_command import (
     has_default_compiler_options,
@@ -23,6 +22,7 @@ from caretbench.execution.workspaces.java_test_command import (
     uses_java_tools,
 )
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.execution.workspaces.warm import warm_java_compiler
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
 from caretbench.execution.workspaces.workspace_runner import (
     WORKSPACE_LIMITS,

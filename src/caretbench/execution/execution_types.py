@@ -234,7 +234,10 @@ class WarmSettings(NamedTuple):
 
     harness_code: str = ""  # Python text that runs in the forked interpreter; empty: the program is executed
     preloaded_modules: tuple[str, ...] = ()  # what the interpreter imports beforehand
-    package_source: str = "system"  # ``bundled`` where the bundle alone provides packages
+    package_source: Literal["system", "bundled", "project"] = "system"
+    """``bundled``: the bundle alone provides packages; ``project``: those of the snapshot, which are not trusted."""
+    preload_environment: Mapping[str, str] | None = None
+    """Environment variables of the interpreter while it imports modules; those of the program by default."""
 
 
 class ProjectTree(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from caretbench.execution.bundles import Bundle
 from caretbench.execution.execution_types import ExecutionRequest, Limits, RunPlan, Toolchain, WarmSettings
@@ -77,7 +77,7 @@ class PythonRuntime(BaseRuntime):
         interpreter, binds = launcher_interpreter()
         bundle = self.bundle(request)
         harness_code = harness_file(self.language, "python_harness.py")
-        package_source = "bundled" if bundle is not None else "system"
+        package_source: Literal["bundled", "system"] = "bundled" if bundle is not None else "system"
         alone = not request.rules.sentinel
         return RunPlan(
             argv=(interpreter, PROGRAM)

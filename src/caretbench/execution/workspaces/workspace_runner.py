@@ -39,7 +39,8 @@ from caretbench.execution.workspaces.project_patch import PatchChanges, checked_
 from caretbench.execution.workspaces.project_preparation import ProjectPreparer
 from caretbench.execution.workspaces.project_tools import tool_binds, tool_environment, tools_of_command
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
-from caretbench.execution.workspaces.warm_java_compiler import WarmJavaCompiler
+from caretbench.execution.workspaces.warm.warm_java_compiler import WarmJavaCompiler
+from caretbench.execution.workspaces.warm.warm_pytest import WarmPytest
 from caretbench.execution.workspaces.workspace_request import (
     WORKSPACE_LIMITS,
     PlacementMode,
@@ -64,6 +65,7 @@ class WorkspaceRunner:
         overlay: False: always copy.
         bundles: From a bundle's name to the built bundle.
         index: Hosts that commands with network ``index`` reach; the public package indexes by default.
+        warm_pytest: False: each start of pytest is that of an interpreter.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class WorkspaceRunner:
         overlay: bool = True,
         bundles: BundleLookup = installed_bundle,
         index: IndexPolicy | None = None,
+        warm_pytest: bool = True,
     ) -> None:
         self.sandbox = sandbox or Sandbox()
         self.store = store or SnapshotStore()
@@ -85,6 +88,7 @@ class WorkspaceRunner:
         self._index = index
         self._preparer = ProjectPreparer(self.store, self.run)
         self._java = WarmJavaCompiler(self.sandbox)
+        self._pytest = WarmPytest() if warm_pytest else None
         self._bundles: dict[str, Bundle | None] = {}
         self._snapshots: OrderedDict[str, tuple[Snapshot, ExitStack]] = OrderedDict()
         self._lock = threading.Lock()
@@ -127,6 +131,9 @@ class WorkspaceRunner:
         for pattern in (*request.results, *request.junit):
             checked_path(pattern)
         invocation = _invocation(request, bundle)
+        if self.overlay and self._pytest is not None:
+            warm = self._pytest.settings(request, invocation, snapshot, bundle)
+            invocation = replace(invocation, warm=warm or invocation.warm)
         last = attempt + _ATTEMPTS - 1
         ran, placed = self._run_once(request, snapshot, changes, invocation)
         while ran.error is not None and placed and attempt < last and not self.sandbox.interrupted:
@@ -156,7 +163,10 @@ class WorkspaceRunner:
         )
         if self.overlay:
             over = tree._replace(snapshot=snapshot.tree, deleted=changes.deleted)
-            ran = self._started(request, replace(invocation, tree=over, files=changes.written))
+            overlaid = replace(invocation, tree=over, files=changes.written)
+            ran = self._started(request, overlaid)
+            if ran.error is not None and NO_OVERLAY in ran.error and invocation.warm != WarmSettings():
+                ran = self._started(request, replace(overlaid, warm=WarmSettings()))
             if ran.error is None or NO_OVERLAY not in ran.error:
                 return ran, "overlay"
             self.overlay_failure = ran.error
@@ -168,6 +178,7 @@ class WorkspaceRunner:
         room = request.limits.tmp_mb + (size >> 20) + 1
         copied = replace(
             invocation,
+            warm=WarmSettings(),
             limits=request.limits.model_copy(update={"tmp_mb": room}),
             files=changes.files(),
             tree=tree._replace(folders=changes.folders(), links=changes.links(), executable=changes.executable()),

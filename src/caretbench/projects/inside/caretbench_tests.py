@@ -62,6 +62,8 @@ def _names(setting: str) -> set[str] | None:
 
 
 _excluded = _names("CARETBENCH_EXCLUDED") or set()
+_wanted = _names("CARETBENCH_TESTS")
+_wanted_files = {nodeid.partition("::")[0] for nodeid in _wanted or ()}
 
 
 def _report_name(nodeid: str) -> str:
@@ -95,9 +97,14 @@ def pytest_configure(config: Any) -> None:
 if hasattr(pytest, "Stash"):  # pytest 7 and newer; the argument had another name before
 
     def pytest_ignore_collect(collection_path: Path, config: Any) -> bool | None:
-        """Ignore files that are excluded as a whole, because they cannot be collected."""
-        path = os.path.relpath(collection_path, config.rootpath)
-        return True if _excluded and _is_excluded(Path(path).as_posix()) else None
+        """Ignore files without a test to run, and those that are excluded as a whole: they cannot be collected."""
+        path = Path(os.path.relpath(collection_path, config.rootpath)).as_posix()
+        unwanted = _wanted is not None and path not in _wanted_files and path.endswith(".py") and _is_plain(path)
+        return True if unwanted or (_excluded and _is_excluded(path)) else None
+
+    def _is_plain(path: str) -> bool:
+        """Return whether a file is a test module of its own, not one that others in its folder need."""
+        return path.rpartition("/")[2] not in ("__init__.py", "conftest.py")
 
 
 def pytest_collectreport(report: Any) -> None:
@@ -125,14 +132,13 @@ def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
     if refused:
         items[:] = [item for item in items if item not in refused]
         config.hook.pytest_deselected(items=refused)
-    wanted = _names("CARETBENCH_TESTS")
-    if wanted is not None:
-        left_out = [item for item in items if item.nodeid not in wanted]
-        items[:] = [item for item in items if item.nodeid in wanted]
+    if _wanted is not None:
+        left_out = [item for item in items if item.nodeid not in _wanted]
+        items[:] = [item for item in items if item.nodeid in _wanted]
         config.hook.pytest_deselected(items=left_out)
-        missing = len(wanted) - len(items)
+        missing = len(_wanted) - len(items)
         if missing > 0:
-            raise pytest.UsageError(f"{missing} of {len(wanted)} tests to run are not there")
+            raise pytest.UsageError(f"{missing} of {len(_wanted)} tests to run are not there")
     if _settings.get("CARETBENCH_ORDER") == "reversed":
         items.reverse()
 

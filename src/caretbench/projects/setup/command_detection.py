@@ -15,6 +15,7 @@ from caretbench.errors import DataError
 from caretbench.execution.bundles import installed_bundle
 from caretbench.execution.workspaces.project_tools import is_installed
 from caretbench.execution.workspaces.snapshot_store import Snapshot
+from caretbench.execution.workspaces.warm.warm_pytest import PACKAGES_FOLDER
 from caretbench.files import read_packaged_toml
 from caretbench.problem import ExpectedOutput, TestsCheck
 from caretbench.projects.language_tables import TestCommand, language_commands
@@ -22,7 +23,7 @@ from caretbench.projects.setup.cmake_project import fetched_libraries_options
 from caretbench.projects.setup.java_sources import java_folders
 from caretbench.projects.setup.package_scripts import missing_programs, test_script
 from caretbench.projects.setup.pytest_settings import pytest_options, without_installed_tests
-from caretbench.projects.setup.python_packages import PACKAGES_FOLDER, is_importable, with_python_path
+from caretbench.projects.setup.python_packages import is_importable, with_python_path
 from caretbench.projects.setup.settings import CheckSettings
 
 _CLASS = re.compile(r"\{class:([^}]+)\}")

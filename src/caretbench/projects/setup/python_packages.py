@@ -15,6 +15,7 @@ from caretbench.execution.bundles.pip import sandbox_python
 from caretbench.execution.sandbox.bubblewrap import PATH
 from caretbench.execution.sandbox.program_sandbox import WORK
 from caretbench.execution.workspaces.snapshot_store import Snapshot
+from caretbench.execution.workspaces.warm.warm_pytest import PACKAGES_FOLDER
 from caretbench.projects.setup.project_tables import expanded_requirements, read_text, requirement_files
 from caretbench.projects.setup.python.declared_packages import declared_packages, named_groups, own_name, packages_of
 from caretbench.projects.setup.python.need_names import (
@@ -28,8 +29,6 @@ from caretbench.projects.setup.python.nox_sessions import nox_needs
 from caretbench.projects.setup.python.tox_environments import tox_needs
 from caretbench.projects.setup.python.workflow_installs import workflow_needs
 
-PACKAGES_FOLDER: Final = ".deps"
-"""Folder of the project into which a setup installs Python packages; it is on the import path and never mined."""
 INSTALLATION: Final = f"python3 -m pip install --no-compile --target {PACKAGES_FOLDER}"
 """Command that installs the packages that follow."""
 _ASKS: Final = re.compile(r"\b(?:importlib[._]metadata|pkg_resources)\b")
