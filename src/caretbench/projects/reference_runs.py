@@ -39,6 +39,10 @@ class ReferenceRuns(NamedTuple):
     """Results by :func:`~caretbench.projects.answer_requests.check_key`, for the gate."""
 
 
+NO_RUNS: Final = ReferenceRuns((), {}, {}, {}, {}, {})
+"""Results of a project without checks."""
+
+
 def run_checks(
     engine: WorkspaceEngine,
     snapshot: str,

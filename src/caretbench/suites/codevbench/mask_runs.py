@@ -18,6 +18,7 @@ from caretbench.projects.answer_requests import file_splice, original_file, test
 from caretbench.projects.excluded_tests import all_failures_request, outcomes_by_test
 from caretbench.projects.reference_runs import MAX_TESTS, run_named_tests
 from caretbench.suites.project_tasks.block_miner import DrawnProblems, DrawnTasks
+from caretbench.suites.project_tasks.tester.answer_tests import is_written_test
 from caretbench.validation.masks import masks, with_span
 
 MAX_DECIDING_TESTS: Final = 5
@@ -76,9 +77,15 @@ def tests_by_masks(drawn: DrawnTasks, block_spans: Mapping[str, tuple[int, int]]
         kept.append(trial.problem)
         decisive = trial.decisive()
         if trial.reaching:
-            chosen[trial.problem.id] = trial.reaching if decisive is None else decisive[:MAX_DECIDING_TESTS]
+            chosen[trial.problem.id] = trial.reaching if decisive is None else _first(decisive)
     named = run_named_tests(drawn.engine, kept, chosen)
     return DrawnProblems(named.problems, rejected, named.project_checks)
+
+
+def _first(decisive: Sequence[str]) -> tuple[str, ...]:
+    """Return the first tests; those that a model wrote only where no others decide."""
+    others = [name for name in decisive if not is_written_test(name)]
+    return tuple((others or decisive)[:MAX_DECIDING_TESTS])
 
 
 def _run_masks(

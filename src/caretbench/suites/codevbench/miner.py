@@ -11,7 +11,7 @@ from typing import Final
 from caretbench.errors import DataError
 from caretbench.extraction.policies import policy
 from caretbench.problem import Caret, Problem
-from caretbench.projects.answer_requests import tests_check
+from caretbench.projects.answer_requests import file_splice, tests_check
 from caretbench.projects.file_spans import span_splice, visible_text
 from caretbench.projects.reach.statement_reach import StatementReach
 from caretbench.suites.codevbench.code_blocks import BlockFinder, block_rules
@@ -25,9 +25,11 @@ from caretbench.suites.project_tasks.block_miner import (
     BlockMiner,
     DrawnProblems,
     DrawnTasks,
+    MinedBlock,
     TaskOrigin,
 )
 from caretbench.suites.project_tasks.sampling import overlap_groups
+from caretbench.suites.project_tasks.tester.answer_tests import is_written_test
 from caretbench.syntax import ProjectAnalysis, Span
 
 BLOCK_SPAN: Final = "block_span"
@@ -94,6 +96,13 @@ class CodevMiner(BlockMiner):
         """Return the number of candidates in some files."""
         return sum(len(self._found[path]) for path in paths)
 
+    def blocks(self, paths: Collection[str]) -> dict[str, list[MinedBlock]]:
+        """Return the blocks of the candidates in some files."""
+        return {
+            path: [MinedBlock(path, span) for span in sorted({one.block.span for one in self._found[path]})]
+            for path in sorted(paths)
+        }
+
     def draw(
         self, paths: Collection[str], origin: TaskOrigin, reach: StatementReach, limit: int | None, reached_lines: int
     ) -> DrawnProblems:
@@ -147,14 +156,25 @@ class CodevMiner(BlockMiner):
     def choose_tests(self, drawn: DrawnTasks) -> DrawnProblems:
         """Return the candidates with the tests that fail under every mask; the others are rejected."""
         found = tests_by_masks(drawn, {problem.id: block_span(problem) for problem in drawn.problems})
-        return found._replace(problems=tuple(self._with_author(problem) for problem in found.problems))
+        return found._replace(problems=tuple(self._with_author(problem, drawn) for problem in found.problems))
 
-    def _with_author(self, problem: Problem) -> Problem:
-        """Return the problem, labelled ``user`` if the tests that decide are known and all of them are the user's."""
+    def _with_author(self, problem: Problem, drawn: DrawnTasks) -> Problem:
+        """Return the problem, labelled by who wrote the tests that decide.
+
+        ``model``: a model wrote one of them; where single tests are not known, one that reaches the block. ``user``:
+        they are known, and all of them are the user's. Else ``project``.
+        """
         tests = tests_check(problem).tests
-        if not self._added_tests or not tests or not all(name.startswith(f"{self._added_tests}/") for name in tests):
-            return problem
-        return problem.model_copy(update={"labels": {**problem.labels, "tests_by": "user"}})
+        author = ""
+        if drawn.written_reach is not None:
+            path = file_splice(problem).path
+            written = (
+                any(map(is_written_test, tests)) if tests else drawn.written_reach.reaches(path, *block_span(problem))
+            )
+            author = "model" if written else ""
+        if not author and self._added_tests and tests:
+            author = "user" if all(name.startswith(f"{self._added_tests}/") for name in tests) else ""
+        return problem.model_copy(update={"labels": {**problem.labels, "tests_by": author}}) if author else problem
 
     def _problem(self, hidden: HiddenSpan, origin: TaskOrigin, group: str) -> Problem:
         path, kind = hidden.block.path, hidden.block.kind

@@ -34,6 +34,8 @@ OPTIONS: Final = project_build_options(
     Option("max_candidates", int, "Maximum number of hidden spans of each test command; 0: all. A span gives up to "
            "four problems.", "build", flags=("--max-candidates", "--limit"), default=MAX_SPANS, minimum=0, metavar="N",
            help_group=TASKS_GROUP),
+    Option("tester_tries", int, "Maximum number of requests to the role tester for each project; one asks for tests of "
+           "up to four functions.", "build", default=20, minimum=1, metavar="N", help_group=TASKS_GROUP),
     Option("new_since", str, "Earlier release: a version of the same distribution, or a source. Labels functions that "
            "are new or changed since (`age`).", "build", metavar="VERSION|SOURCE", help_group=TASKS_GROUP),
 )  # fmt: skip

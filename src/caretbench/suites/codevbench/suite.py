@@ -32,6 +32,7 @@ from caretbench.suites.codevbench.tables.result_tables import result_tables
 from caretbench.suites.project_tasks.build import build_projects
 from caretbench.suites.project_tasks.setup_agent import AGENT_PURPOSE, AGENT_ROLE
 from caretbench.suites.project_tasks.task_folder import stored_tasks
+from caretbench.suites.project_tasks.tester.project_tester import TESTER_PURPOSE, TESTER_ROLE
 from caretbench.suites.suite_types import BuildResult, Measurement, ProblemSet, Stratification, SuiteChart, Table
 from caretbench.validation.workspace_gate import WorkspaceGate
 
@@ -60,7 +61,7 @@ class CodevBench(Suite):
 
     build_about = f"the problems, a project with tests: {SOURCE_ABOUT} (it is not changed)"
     build_options = OPTIONS
-    build_roles: ClassVar[Mapping[str, str]] = {AGENT_ROLE: AGENT_PURPOSE}
+    build_roles: ClassVar[Mapping[str, str]] = {AGENT_ROLE: AGENT_PURPOSE, TESTER_ROLE: TESTER_PURPOSE}
 
     contexts = MappingProxyType({"as_is": 1, "oracle": 1})
 
@@ -92,7 +93,8 @@ class CodevBench(Suite):
         answer that parses fails; it gives problems of several scenarios. Run the same command again to resume an
         interrupted build.
 
-        Each of several projects is built into its own folder, and ends as problems or as a row with its reason.
+        Each of several projects is built into its own folder, and ends as problems or as a row with its reason. With
+        -m tester=SPEC a model writes tests for functions that no test reaches; those that pass examination stay.
 
         Examples:
           caretbench build codevbench ~/code/project --setup auto -o dev

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, NamedTuple, Self
 
@@ -17,7 +17,7 @@ from caretbench.projects.project_check import ProjectCheck
 from caretbench.projects.reach.statement_reach import StatementReach
 from caretbench.projects.setup.settings import CheckSettings
 from caretbench.sources.fetching.project_folders import ProjectFolder, ProjectFolders
-from caretbench.syntax import ProjectAnalysis
+from caretbench.syntax import ProjectAnalysis, Span
 
 REFERENCE_POLICY: Final = "block"
 """Truncation policy that must leave every reference unchanged."""
@@ -35,6 +35,13 @@ class TaskOrigin:
     """Checks that replace ``check``, by file."""
 
 
+class MinedBlock(NamedTuple):
+    """A block of a file of which candidates may be made."""
+
+    path: str
+    span: Span
+
+
 class DrawnProblems(NamedTuple):
     """Problems of one check, and the number of blocks that were not taken, by reason.
 
@@ -50,7 +57,8 @@ class DrawnTasks(NamedTuple):
     """Drawn problems of one check, for the choice of their tests.
 
     ``any_order`` is False if the tests fail in another order, so that all of them must run. ``progress`` is called
-    with the number of newly finished problems.
+    with the number of newly finished problems. ``written_reach`` is the reach of the tests that a model
+    wrote, if there are any.
     """
 
     engine: WorkspaceEngine
@@ -59,6 +67,7 @@ class DrawnTasks(NamedTuple):
     reach: StatementReach
     any_order: bool
     progress: Callable[[int], None]
+    written_reach: StatementReach | None = None
 
 
 class BlockMiner(ABC):
@@ -67,6 +76,11 @@ class BlockMiner(ABC):
     @abstractmethod
     def find(self, paths: Collection[str]) -> Counter[str]:
         """Find the candidates in some files; return the number of rejected blocks by rule."""
+
+    def blocks(self, paths: Collection[str]) -> Mapping[str, Sequence[MinedBlock]]:
+        """Return the blocks of the candidates in some files, for which tests may be written; by default none."""
+        del paths
+        return {}
 
     @abstractmethod
     def candidate_count(self, paths: Collection[str]) -> int:

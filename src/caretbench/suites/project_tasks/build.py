@@ -25,6 +25,7 @@ from caretbench.suites.project_tasks.build_types import BuiltTasks, build_result
 from caretbench.suites.project_tasks.setup_agent import AGENT_ROLE, SetupAgent
 from caretbench.suites.project_tasks.task_builder import TaskBuilder
 from caretbench.suites.project_tasks.task_folder import TaskFolder, folder_lock
+from caretbench.suites.project_tasks.tester.project_tester import TESTER_ROLE, ProjectTester
 from caretbench.suites.source_builds import BuildClock, build_sources, crawl_result, sources_result
 from caretbench.suites.suite_types import BuildResult
 
@@ -45,7 +46,7 @@ def build_projects(
         values: Values of the command's options by name.
         options: The build's options.
         progress: Receiver of steps and notes.
-        models: Models of the build; the one in the role ``agent`` repairs set-ups.
+        models: Models of the build; the one in the role ``agent`` repairs set-ups, ``tester`` writes tests.
 
     Raises:
         ValueError: an option is wrong, or there is no project.
@@ -95,6 +96,8 @@ def _build_project(
     if AGENT_ROLE in models.roles:
         tries, max_s = values["agent_tries"], 60.0 * values["agent_minutes"]
         builder.repair = SetupAgent(models, tries=tries, max_s=max_s, note=clock.note)
+    if TESTER_ROLE in models.roles:
+        builder.tester = ProjectTester(models, values["tester_tries"], clock.note, clock)
     try:
         with project_with_tests(root, values["tests"]) as place:
             return builder.build(place, TaskFolder(output), options)

@@ -109,10 +109,22 @@ def _numbers(built: BuiltTasks, wall_s: float) -> dict[str, JsonValue]:
         "flaky_tests": {name: list(tests) for name, tests in manifest.flaky_tests.items()},
         "failing_tests": {name: dict(tests) for name, tests in manifest.failing_tests.items()},
         "order_dependent": dict(manifest.order_dependent),
+        **_written_numbers(built),
         "wall_s": round(wall_s, 1),
         "cpu_s": round(built.gate_cpu_s, 1),
         "decided": built.decided_count,
     }
+
+
+def _written_numbers(built: BuiltTasks) -> dict[str, JsonValue]:
+    """Return the record of a tester and verdicts by who wrote the tests; empty if no model was asked."""
+    record = built.manifest.tester
+    if record is None:
+        return {}
+    verdicts: dict[str, JsonValue] = {
+        author: dict(counts) for author, counts in built.verdict_counts_by_label("tests_by").items()
+    }
+    return {"tester": record.model_dump(mode="json"), "verdicts_by_tests": verdicts}
 
 
 def _notes(built: BuiltTasks) -> Iterator[str]:
@@ -130,6 +142,9 @@ def _notes(built: BuiltTasks) -> Iterator[str]:
         modules = missing_modules("\n".join(failing.values())) if "python" in manifest.languages else ()
         if modules:
             yield f"{name}: {missing_packages_hint(manifest.setup, modules)}"
+    if manifest.tester is not None:
+        for name, reason in (*manifest.tester.malformed.items(), *manifest.tester.dropped.items()):
+            yield f"written test {name}: {reason}"
     for name, failure in manifest.order_dependent.items():
         yield f"{name}: {failure}; so all tests run for every task, in the project's own order"
     yield from _of_files(manifest.passed_over, "not mined")
@@ -159,6 +174,9 @@ def _lines(built: BuiltTasks, wall_s: float) -> Iterator[str]:
         yield ""
         yield from align_columns(rows, (built.verdict_label, *_VERDICTS, "candidates"))
         yield from (f"  {reason} ({count})" for reason, count in built.reasons().most_common())
+    if manifest.tester is not None:
+        yield f"written tests: {manifest.tester.summary}"
+        yield from _by_author(built)
     if built.task_count:
         per = ""
         if reached:
@@ -175,3 +193,14 @@ def _lines(built: BuiltTasks, wall_s: float) -> Iterator[str]:
                 f"{built.decided_count} candidates"
             )
         yield f"\n{per}this run took {wall_s:.0f} s{gate}"
+
+
+def _by_author(built: BuiltTasks) -> Iterator[str]:
+    """Yield the table of verdicts by who wrote the tests that decide."""
+    table = built.verdict_counts_by_label("tests_by")
+    rows = [
+        [author, *(str(counts[verdict]) for verdict in _VERDICTS), str(counts.total())]
+        for author, counts in sorted(table.items())
+    ]
+    if rows:
+        yield from align_columns(rows, ("tests by", *_VERDICTS, "candidates"))

@@ -21,7 +21,7 @@ from caretbench.projects.answer_requests import check_request
 from caretbench.projects.build_steps import BuildSteps, StoringEngine
 from caretbench.projects.project import StoredProject
 from caretbench.projects.reach.measurement import measure_reach
-from caretbench.projects.reference_runs import ReferenceRuns, run_checks
+from caretbench.projects.reference_runs import NO_RUNS, ReferenceRuns, run_checks
 from caretbench.projects.setup.command_detection import NamedCheck, detect_command, project_checks
 from caretbench.projects.setup.project_setup import (
     SetupError,
@@ -58,6 +58,7 @@ class ProjectPreparation:
         mined: Files of which tasks are made.
         progress: Called with the name of a step, the number of newly finished items, and the total.
         repair: Finds a recipe for a project that cannot be prepared; None: its fault ends the build.
+        may_lack_tests: A project without tests is prepared as well; its runs have no check.
     """
 
     engine: WorkspaceExecutor
@@ -69,6 +70,7 @@ class ProjectPreparation:
     mined: frozenset[str]
     progress: Callable[[str, int, int | None], None]
     repair: SetupRepair | None = None
+    may_lack_tests: bool = False
 
     @property
     def _stated(self) -> tuple[CheckSettings, ...]:
@@ -171,15 +173,20 @@ class ProjectPreparation:
         try:
             checks = project_checks(snapshot, self.languages, from_user=from_user, settings=settings)
         except DataError as error:
+            if self.may_lack_tests and not (from_user or settings):
+                return PreparedProject(project, command, NO_RUNS._replace(excluded_checks={"": str(error)}))
             raise SetupError(hint({"": str(error)})) from None
         checks = tuple(entry.excluding(self.options.exclude_tests) for entry in checks)
-        runs = self._reference_runs(snapshot.id, checks)
+        runs = self.reference_runs(snapshot.id, checks)
         if not runs.checks:
+            if self.may_lack_tests and all(fault.startswith("no_tests") for fault in runs.excluded_checks.values()):
+                return PreparedProject(project, command, runs)
             message = f"{self.name}: its tests do not pass three times: {hint(runs.excluded_checks)}"
             raise SetupError(message, self._log(snapshot.id, checks) if self.repair else "")
         return PreparedProject(project, command, runs)
 
-    def _reference_runs(self, snapshot: str, checks: Sequence[NamedCheck]) -> ReferenceRuns:
+    def reference_runs(self, snapshot: str, checks: Sequence[NamedCheck]) -> ReferenceRuns:
+        """Return the results of checks on the unchanged project."""
         title = "tests as they are"
         self.progress(title, 0, len(checks))
         found = run_checks(

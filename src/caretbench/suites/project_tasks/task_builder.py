@@ -37,7 +37,7 @@ from caretbench.projects.project import (
 from caretbench.projects.project_check import ProjectCheck, check_project
 from caretbench.projects.reach.measurement import measure_reach
 from caretbench.projects.reach.statement_reach import StatementReach
-from caretbench.projects.reference_runs import ReferenceRuns, select_tests, without_slow_tests
+from caretbench.projects.reference_runs import select_tests, without_slow_tests
 from caretbench.projects.runner_options import has_selected_tests
 from caretbench.projects.setup.command_detection import NamedCheck
 from caretbench.projects.setup.project_setup import reaches_nothing_message
@@ -53,6 +53,8 @@ from caretbench.suites.project_tasks.block_miner import (
 from caretbench.suites.project_tasks.build_types import BuiltTasks
 from caretbench.suites.project_tasks.project_preparation import ProjectPreparation
 from caretbench.suites.project_tasks.task_folder import BuildManifest, TaskFolder, folder_lock
+from caretbench.suites.project_tasks.tester.project_tester import ProjectTester
+from caretbench.suites.project_tasks.tester.tested_project import ProjectWithTests, with_written_tests
 from caretbench.validation.workspace_gate import WorkspaceGate
 from caretbench.versions import versions
 
@@ -74,10 +76,14 @@ class TaskBuilder:
     progress: Progress = lambda _step, _added, _total: None
     repair: SetupRepair | None = None
     """Finds a recipe for a project that cannot be set up, or whose tests do not pass."""
+    tester: ProjectTester | None = None
+    """Writes tests for functions that no test reaches."""
     _known: dict[str, ProjectCheck] = field(default_factory=dict, repr=False)
     """Results of the project's own tests in this process, by command."""
     _steps: BuildSteps = field(default_factory=BuildSteps, repr=False)
     """Results of this build's steps, with those of earlier attempts."""
+    _written_reach: StatementReach | None = field(default=None, repr=False)
+    """Reach of tests that a model wrote."""
 
     @property
     def store(self) -> SnapshotStore:
@@ -100,7 +106,7 @@ class TaskBuilder:
         project = store_project(root, self.store, settings.ignore, output=folder.path)
         with folder_lock(folder.path):
             self._steps = BuildSteps(folder.steps_path)
-            stored_options = _stored(options, settings, project.snapshot.id)
+            stored_options = self._stored(options, settings, project.snapshot.id)
             manifest = self._existing_manifest(folder, stored_options, options.seed)
             if manifest is None:
                 with self._steps.keeping_setup():
@@ -115,6 +121,15 @@ class TaskBuilder:
             if self.validate:
                 self._steps.remove()
         return BuiltTasks(manifest, candidates, verdicts, tasks, metered.cpu_s, decided, options.verdict_label)
+
+    def _stored(self, options: ProjectOptions, settings: ProjectSettings, snapshot: str) -> dict[str, JsonValue]:
+        """Return everything that determines the tasks, as stored in the manifest."""
+        return {
+            **options.to_manifest(),
+            "settings": settings.model_dump(mode="json", exclude_defaults=True),
+            "project_snapshot": snapshot,
+            **({"tester": self.tester.to_manifest()} if self.tester is not None else {}),
+        }
 
     def _write_tasks(self, folder: TaskFolder, options: ProjectOptions) -> int:
         return folder.write_problems(options.tasks(folder.accepted(unverified=options.unverified), self.store))
@@ -146,7 +161,7 @@ class TaskBuilder:
     def _mine(
         self, root: Path, project: StoredProject, settings: ProjectSettings, folder: TaskFolder, options: ProjectOptions
     ) -> BuildManifest:
-        stored_options = _stored(options, settings, project.snapshot.id)
+        stored_options = self._stored(options, settings, project.snapshot.id)
         languages = chosen_languages(project, options.languages)
         exclude = (*settings.exclude, *options.exclude)
         analysed = analyse_project(project, languages, exclude, max_lines=settings.most_lines)
@@ -155,13 +170,16 @@ class TaskBuilder:
         _check_excluded(options.exclude_tests, project)
         mined_paths = frozenset(path for paths in analysed.mined.values() for path in paths)
         preparation = ProjectPreparation(
-            self.engine, self._steps, str(root), languages, options, settings, mined_paths, self.progress, self.repair
-        )
-        project, command, runs = preparation.prepared(project, RecipeStore(folder.path))
+            self.engine, self._steps, str(root), languages, options, settings, mined_paths, self.progress, self.repair,
+            may_lack_tests=self.tester is not None,
+        )  # fmt: skip
+        blocks = self._found(options.miner(analysed.analysis), mined_paths)
+        tested = self._tested(preparation, project, analysed, blocks.miner, folder)
+        project, command, runs = tested.prepared
         snapshot = project.snapshot
         self._known |= runs.project_checks
         name = settings.name or root.resolve().name
-        mined = self._candidates(name, project, settings, analysed, runs, options)
+        mined = self._candidates(name, settings, analysed, blocks, tested)
         dropped = {**runs.excluded_checks, **mined.dropped}
         if len(mined.dropped) == len(runs.checks):
             raise DataError(f"{root}: " + "; ".join(f"{check}: {why}" for check, why in dropped.items()))
@@ -188,26 +206,40 @@ class TaskBuilder:
             flaky_tests=runs.flaky_tests,
             failing_tests=runs.failing_tests,
             order_dependent=runs.order_dependent,
+            tester=tested.record,
         )
         for command, found in self._known.items():
             self._steps.store_check(command, found)
         folder.write_manifest(manifest)
         return manifest
 
-    def _candidates(
-        self,
-        name: str,
-        project: StoredProject,
-        settings: ProjectSettings,
-        analysed: AnalysedProject,
-        runs: ReferenceRuns,
-        options: ProjectOptions,
-    ) -> _Mined:
-        miner = options.miner(analysed.analysis)
-        paths = {path for mined in analysed.mined.values() for path in mined}
+    def _found(self, miner: BlockMiner, paths: frozenset[str]) -> _Found:
+        """Return a miner that has found the candidates."""
         self.progress("files", 0, len(paths))
         rejected = miner.find(paths)
         self.progress("files", len(paths), len(paths))
+        return _Found(miner, rejected, paths)
+
+    def _tested(
+        self,
+        preparation: ProjectPreparation,
+        project: StoredProject,
+        analysed: AnalysedProject,
+        miner: BlockMiner,
+        folder: TaskFolder,
+    ) -> ProjectWithTests:
+        """Return the prepared project, with written tests if a model writes some."""
+        prepared = preparation.prepared(project, RecipeStore(folder.path))
+        if self.tester is None:
+            return ProjectWithTests(prepared)
+        blocks = miner.blocks(preparation.mined)
+        return with_written_tests(self.tester, preparation, prepared, analysed.analysis, blocks, folder)
+
+    def _candidates(
+        self, name: str, settings: ProjectSettings, analysed: AnalysedProject, found: _Found, tested: ProjectWithTests
+    ) -> _Mined:
+        miner, rejected, paths = found
+        project, _, runs = tested.prepared
         problems: list[Problem] = []
         lines = dict.fromkeys(analysed.mined, 0)
         unknown: dict[str, str] = {}
@@ -233,6 +265,7 @@ class TaskBuilder:
             drawn = miner.draw(own, origin, reach, entry.limit, sum(hit.values()))
             rejected.update(drawn.rejected)
             any_order = entry.name not in runs.order_dependent
+            self._written_reach = tested.written_reach
             chosen = self._with_tests(miner, drawn.problems, entry, reach, any_order=any_order)
             rejected.update(chosen.rejected)
             self._known |= chosen.project_checks
@@ -263,7 +296,8 @@ class TaskBuilder:
         def progress(done: int) -> None:
             self.progress(title, done, None)
 
-        chosen = miner.choose_tests(DrawnTasks(self._storing_engine, self.store, problems, reach, any_order, progress))
+        drawn = DrawnTasks(self._storing_engine, self.store, problems, reach, any_order, progress, self._written_reach)
+        chosen = miner.choose_tests(drawn)
         if chosen is not None:
             return chosen
         unchanged = DrawnProblems(problems, Counter())
@@ -327,13 +361,10 @@ def _first(analysed: AnalysedProject) -> str:
     return next((f": {path}: {why}" for path, why in analysed.skipped.items()), "")
 
 
-def _stored(options: ProjectOptions, settings: ProjectSettings, snapshot: str) -> dict[str, JsonValue]:
-    """Return everything that determines the tasks, as stored in the manifest."""
-    return {
-        **options.to_manifest(),
-        "settings": settings.model_dump(mode="json", exclude_defaults=True),
-        "project_snapshot": snapshot,
-    }
+class _Found(NamedTuple):
+    miner: BlockMiner
+    rejected: Counter[str]
+    paths: frozenset[str]
 
 
 class _Mined(NamedTuple):

@@ -31,6 +31,8 @@ from caretbench.projects.answer_requests import file_splice, store_projects
 from caretbench.projects.project import STEPS_FILE
 from caretbench.suites.build_models import ANSWER_ERRORS_FILE, ANSWERS_FILE
 from caretbench.suites.project_sources import SOURCES_FILE
+from caretbench.suites.project_tasks.tester.tester_record import TesterRecord
+from caretbench.suites.project_tasks.tester.written_store import WRITTEN_TESTS_FILE
 from caretbench.suites.source_builds import read_outcomes
 from caretbench.validation.validity import Validity
 
@@ -72,6 +74,8 @@ class BuildManifest(Row):
     order_dependent: Mapping[str, str] = Field(default_factory=dict)
     """Checks whose tests fail in another order, with the failing tests. All their tests run for every task, in the
     project's order."""
+    tester: TesterRecord | None = None
+    """Tests that a model wrote, if one was asked."""
 
 
 class TaskFolder:
@@ -85,8 +89,10 @@ class TaskFolder:
         self.problems_path = path / "problems.jsonl"
         self.steps_path = path / STEPS_FILE
         """Results of an unfinished build's steps; hidden, and removed at its end."""
-        self.model_paths = tuple(path / name for name in (RECIPES_FILE, ANSWERS_FILE, ANSWER_ERRORS_FILE))
-        """Recipes, and answers of models that were asked for them."""
+        self.model_paths = tuple(
+            path / name for name in (RECIPES_FILE, WRITTEN_TESTS_FILE, ANSWERS_FILE, ANSWER_ERRORS_FILE)
+        )
+        """Recipes, outcomes of written tests, and answers of models that were asked for them."""
 
     def snapshot_path(self, identity: str) -> Path:
         """Return the folder of a snapshot.

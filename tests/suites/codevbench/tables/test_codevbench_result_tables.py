@@ -158,3 +158,22 @@ def test_parts_of_a_run_give_tables(problems: list[Problem], passed: bool | None
 def test_nothing_scored_gives_no_result_tables() -> None:
     frame = codev_frame([codev_row(FULL[0], "m", None)]).clear()
     assert [table.name for table in result_tables(frame, {}, 0)] == ["codevbench-blocks"]
+
+
+def test_problems_that_tests_of_a_model_decide_are_reported_apart() -> None:
+    problems = [
+        one.model_copy(update={"labels": {**one.labels, "tests_by": author}})
+        for number, one in enumerate(FULL)
+        for author in [("project", "project", "model", "user")[number % 4]]
+    ]
+    rows = [codev_row(one, "m", one.label("tests_by") == "project") for one in problems]
+    tables = tables_of(rows, problems)
+    found = cells(tables["codevbench-tests-by"], "m")
+    assert (found["The project"], found["The user"], found["A model"]) == ("100.0", "0.0", "0.0")
+    count = len(problems) // 4
+    assert (
+        f"Decided {count} by tests of the user, {count} by tests of a model alone." in tables["codevbench-blocks"].notes
+    )
+    of_projects = [one for one in problems if one.label("tests_by") == "project"]
+    alone = tables_of([codev_row(one, "m", True) for one in of_projects], of_projects)
+    assert "codevbench-tests-by" not in alone

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from caretbench.problem import Problem
+from caretbench.suites.codevbench.tables.author_table import AUTHORS
 from caretbench.suites.codevbench.tables.parts import CLASSES, OTHER, SCENARIOS, label
 from caretbench.suites.suite_types import Table
 
@@ -19,13 +20,20 @@ def data_tables(problems: Iterable[Problem]) -> tuple[Table, ...]:
     repositories = len({problem.cluster for problem in known})
     counts = Counter((label(problem, "block_class"), label(problem, "scenario")) for problem in known)
     rows = tuple(_rows(counts, repositories)) if repositories else ()
+    authors = Counter(label(problem, "tests_by") for problem in known)
+    others = ", ".join(
+        f"{authors[name]} by tests of {AUTHORS[name].lower()}" for name in ("user", "model") if authors[name]
+    )
     return (
         Table(
             BLOCK_TABLE,
             "Problems per repository (the paper's Table 2, in form)",
             ("Block", *SCENARIOS.values()),
             rows,
-            (f"Means over {repositories} repositories; the number of problems in brackets.",),
+            (
+                f"Means over {repositories} repositories; the number of problems in brackets.",
+                *([f"Decided {others} alone."] if others else []),
+            ),
         ),
     )
 

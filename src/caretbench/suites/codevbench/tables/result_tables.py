@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from caretbench.problem import Problem
+from caretbench.suites.codevbench.tables.author_table import author_tables
 from caretbench.suites.codevbench.tables.data_tables import data_tables
 from caretbench.suites.codevbench.tables.rate_tables import rate_tables
 from caretbench.suites.codevbench.tables.result_rows import scored_runs
@@ -21,5 +22,5 @@ def result_tables(results: pl.DataFrame, problems: Mapping[str, Problem], seed: 
     """Return the tables of a run; see :class:`caretbench.suites.base.Suite.result_tables`."""
     found = list(data_tables(problems.values()))
     for run in scored_runs(results, problems, seed):
-        found += [*rate_tables(run), *scenario_tables(run), *similarity_tables(run)]
+        found += [*rate_tables(run), *scenario_tables(run), *author_tables(run), *similarity_tables(run)]
     return tuple(found)

@@ -1,0 +1,135 @@
+"""Tests in an answer: one code fence with a test file, split into files with one test each."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import Final, Literal, NamedTuple, TypeGuard
+
+from caretbench.files import replace_surrogates, sha256_text
+from caretbench.syntax.python_module import python_module
+
+Framework = Literal["pytest", "unittest"]
+WRITTEN_FOLDER: Final = "caretbench_written"
+"""Folder of written tests in the snapshot; part of the name of each of them."""
+MAX_TESTS: Final = 20
+"""Maximum number of tests of one answer; the others are not examined."""
+_MAX_CHARACTERS: Final = 60_000
+_FENCE: Final = re.compile(r"^ {0,3}```[^\n`]*\n(.*?)^ {0,3}```[ \t]*$", re.MULTILINE | re.DOTALL)
+_RUNNER: Final = re.compile(
+    r"\b(?:os\._exit|os\.abort|os\.kill(?:pg)?|_exit|settrace|setprofile|ctypes|sitecustomize|PYTEST_ADDOPTS)\b"
+    r"|caretbench",
+    re.IGNORECASE,
+)
+"""Names by which a test could end or forge the run of the others."""
+_ASSERTING: Final = re.compile(r"assert.*|fail|raises|warns|deprecated_call", re.IGNORECASE)
+
+
+def is_written_test(name: str) -> bool:
+    """Return whether a test's name, as its runner reports it, is that of a test that a model wrote."""
+    return WRITTEN_FOLDER in name
+
+
+class WrittenTest(NamedTuple):
+    """One test: its name in the answer, the file of the project that it was asked for, and its own file's text."""
+
+    name: str
+    target: str
+    source: str
+
+    @property
+    def key(self) -> str:
+        """Hash of the content."""
+        return sha256_text(self.target, self.source)
+
+    @property
+    def stem(self) -> str:
+        """Name of its file without the suffix, which no other test has."""
+        module = re.sub(r"\W+", "_", self.target.removesuffix(".py").rpartition("/")[2], flags=re.ASCII)
+        return f"test_{module[:40]}_{self.key[:12]}"
+
+
+class _Test(NamedTuple):
+    """Place of a test in an answer: the lines of the test, and of all that is removed for another test's file."""
+
+    name: str
+    lines: range
+    whole: range
+    in_class: bool
+
+
+def answer_tests(answer: str, target: str, framework: Framework) -> list[WrittenTest]:
+    """Return the tests of an answer, each with everything that the answer has outside of tests.
+
+    Raises:
+        ValueError: it has another form; the message names the fault.
+    """
+    fences = _FENCE.findall(answer.replace("\r\n", "\n"))
+    if len(fences) > 1:
+        raise ValueError(f"it has {len(fences)} code fences; one is expected, with the test file")
+    text = replace_surrogates(fences[0] if fences else answer.strip())
+    if not isinstance(text, str) or not text.strip():
+        raise ValueError("it is empty")
+    if len(text) > _MAX_CHARACTERS:
+        raise ValueError(f"it has more than {_MAX_CHARACTERS:,} characters")
+    module = python_module(text) if "\0" not in text else None
+    if module is None:
+        raise ValueError("it does not parse as Python" if fences else "it has no code fence, and is not Python")
+    tests = list(_tests(module))
+    if not tests:
+        raise ValueError("it has no test: no function whose name begins with test")
+    lines = text.split("\n")
+    found = (WrittenTest(one.name, target, _alone(lines, one, tests, framework)) for one in tests[:MAX_TESTS])
+    return [one for one in dict.fromkeys(found) if python_module(one.source) is not None]
+
+
+def refusal(test: WrittenTest) -> str:
+    """Return the reason to refuse a test without running it; empty if there is none."""
+    named = _RUNNER.search(test.source)
+    if named is not None:
+        return f"touches_the_runner: it names {named[0]}"
+    module = python_module(test.source)
+    if module is None or not any(map(_asserts, ast.walk(module))):
+        return "asserts_nothing: it has no assertion"
+    return ""
+
+
+def _asserts(node: ast.AST) -> bool:
+    if isinstance(node, ast.Assert):
+        return True
+    called = node.func if isinstance(node, ast.Call) else None
+    name = called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
+    return _ASSERTING.fullmatch(name) is not None
+
+
+def _tests(module: ast.Module) -> Iterator[_Test]:
+    for node in module.body:
+        if _is_test(node):
+            yield _Test(node.name, _lines(node), _lines(node), in_class=False)
+        elif isinstance(node, ast.ClassDef):
+            methods = [one for one in node.body if _is_test(one)]
+            yield from (_Test(f"{node.name}.{one.name}", _lines(one), _lines(node), in_class=True) for one in methods)
+
+
+def _is_test(node: ast.stmt) -> TypeGuard[ast.FunctionDef]:
+    return isinstance(node, ast.FunctionDef) and node.name.startswith("test")
+
+
+def _lines(node: ast.stmt) -> range:
+    """Return the numbers of a statement's lines, from 0, decorators included."""
+    decorators = getattr(node, "decorator_list", ())
+    first = min([node.lineno, *(one.lineno for one in decorators)])
+    return range(first - 1, node.end_lineno or first)
+
+
+def _alone(lines: list[str], test: _Test, tests: list[_Test], framework: Framework) -> str:
+    """Return the file of one test: the answer without the other tests."""
+    removed = {
+        line for other in tests if other != test for line in (other.lines if other.whole == test.whole else other.whole)
+    }
+    text = "\n".join(line for number, line in enumerate(lines) if number not in removed).strip("\n") + "\n"
+    if framework == "pytest" or test.in_class:
+        return text
+    call = f"class WrittenTest(unittest.TestCase):\n    def {test.name}(self):\n        {test.name}()\n"
+    return f"{text}\n\nimport unittest\n\n\n{call}"
