@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -27,7 +28,12 @@ pytestmark = [
 ]
 
 OWN_TEST = "import shop\n\n\ndef test_size():\n    assert shop.size([1, 2]) == 2\n"
-KILLS = 5
+OWN_UNITTEST = (
+    "import unittest\nimport shop\n\n\nclass SizeTest(unittest.TestCase):\n    def test_size(self):\n"
+    "        self.assertEqual(shop.size([1, 2]), 2)\n"
+)
+BY_UNITTEST = ("--test-command", "python3 -m unittest -f")
+KILLS = 8
 
 
 @pytest.fixture
@@ -52,7 +58,7 @@ def scripted(text: str) -> Callable[[Recorded, int], str]:
 
 def command(place: Path, server: ModelServer | None, *options: str, output: str = "out") -> list[str]:
     argv = [sys.executable, "-m", "caretbench", "build", "codevbench", str(place / "shop"), "-o", str(place / output)]
-    argv += ["--jobs", "2", "--max-candidates", "30", "--exclude", ".deps/*", *options]
+    argv += ["--jobs", "2", "--max-candidates", "14", "--exclude", ".deps/*", *options]
     if server is not None:
         argv += ["-m", "tester=openai/gpt-4o-mini", "--base-url", f"{server.url}/v1", "--retries", "0"]
     return argv
@@ -86,9 +92,9 @@ def test_only_good_tests_stay_and_each_other_one_is_named(place: Path) -> None:
         [asked] = server.requests
     record = manifest(place)["tester"]
     named = {name.rpartition(": ")[2]: reason for name, reason in record["dropped"].items()}
-    assert {name: reason.partition(":")[0] for name, reason in named.items()} == {
-        name: reason for name, (reason, _) in BAD.items()
-    }
+    kinds = {name: reason.partition(":")[0] for name, reason in named.items()}
+    assert kinds.pop("test_flaky") in {"flaky", "fails", "not_repeatable"}  # by chance
+    assert kinds == {name: reason for name, (reason, _) in BAD.items() if name != "test_flaky"}
     assert len(record["kept"]) == len(GOOD)
     for name in BAD:
         assert f"written test 1: {name}: " in said
@@ -108,7 +114,7 @@ def test_only_good_tests_stay_and_each_other_one_is_named(place: Path) -> None:
         assert all("caretbench_written/test_shop_" in name for name in one["checks"][0]["tests"])
     for one in by["project"]:
         assert one["checks"][0]["tests"] == ["tests/test_shop.py::test_size"]
-    assert re.search(r"tests by valid unverified invalid candidates -+ .*model \d+", said)
+    assert re.search(r"tests by .* model \d+ ", said)
 
 
 def test_a_project_without_tests_is_tested_by_written_ones_alone(place: Path) -> None:
@@ -137,36 +143,36 @@ def test_a_project_without_tests_ends_with_the_reasons_if_none_stays(place: Path
 
 
 def test_unittest_counts_all_tests_and_labels_by_reach(place: Path) -> None:
-    (place / "shop" / "test_shop.py").write_text(
-        "import unittest\nimport shop\n\n\nclass SizeTest(unittest.TestCase):\n    def test_size(self):\n"
-        "        self.assertEqual(shop.size([1, 2]), 2)\n"
-    )
+    (place / "shop" / "test_shop.py").write_text(OWN_UNITTEST)
     with ModelServer(answer=scripted(answered(*GOOD.values()))) as server:
-        built(place, server, "--test-command", "python3 -m unittest -f")
+        built(place, server, *BY_UNITTEST)
     labels = {(one["reference"].strip(), one["labels"]["tests_by"]) for one in problems(place)}
     assert {author for _, author in labels} == {"model", "project"}
-    assert not [text for text, author in labels if author == "project" and "names" in text]
+    assert not [text for text, author in labels if author == "project" and "found" in text]
 
 
 def test_kills_leave_the_bytes_of_an_unbroken_build_and_ask_nothing_twice(place: Path) -> None:
-    with_pytest(place)
+    (place / "shop" / "test_shop.py").write_text(OWN_UNITTEST)
     text = answered(*GOOD.values(), *(BAD[name][1] for name in ("test_vacuous", "test_failing")))
     with ModelServer(answer=scripted(text)) as server:
-        built(place, server, output="whole")
+        built(place, server, *BY_UNITTEST, output="whole")
     (place / "cache").rename(place / "old-cache")
     (place / "cache").mkdir(mode=0o755)
     with ModelServer(lambda _request: Behaviour(pause_s=0.3), answer=scripted(text)) as server:
+        ends = []
         for number in range(KILLS):
             process = subprocess.Popen(
-                command(place, server), env=environment(place), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                start_new_session=True,
+                command(place, server, *BY_UNITTEST), env=environment(place), start_new_session=True,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             )  # fmt: skip
-            time.sleep(2.0 + 2.5 * number)
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        built(place, server)
+            time.sleep(1.5 + number)
+            with contextlib.suppress(ProcessLookupError):  # the last ones have little to do
+                os.killpg(process.pid, signal.SIGKILL)
+            ends.append(process.wait())
+        assert ends[:4] == [-signal.SIGKILL] * 4
+        built(place, server, *BY_UNITTEST)
         total = len(server.requests)
-        built(place, server)
+        built(place, server, *BY_UNITTEST)
         assert len(server.requests) == total
     stored = [json.loads(line)["request"] for line in (place / "out" / "asked.jsonl").read_text().splitlines()]
     assert len(stored) == 1

@@ -96,22 +96,19 @@ class TestExaminer:
     def _fault_alone(self, test: WrittenTest) -> str:
         """Return the fault of a test on the unchanged project; empty if it passes three times, and twice in a row."""
         request = self.runs.request([test], "alone 0")
+        [first] = self._submit([self.runs.guarded(request)])
+        if first.exit_code == CHANGED:
+            return "changes_files: it changes or deletes files of the project"
+        fault = run_fault(first, [test])
+        if fault:  # further runs would cost as much, and it does not stay
+            return fault
         copy = test._replace(source=f"{test.source}# again\n")
         twice = self.runs.request([test, copy], "twice")
-        wanted = [
-            self.runs.guarded(request),
-            *(request.model_copy(update={"repeat": n, "id": f"alone {n}"}) for n in range(1, RUNS)),
-            with_reversed_order(twice) or twice,
-        ]
-        results = {result.id: result for result in self._submit(wanted)}
-        alone = [results[f"alone {n}"] for n in range(RUNS)]
-        if alone[0].exit_code == CHANGED:
-            return "changes_files: it changes or deletes files of the project"
-        faults = [fault for fault in (run_fault(result, [test]) for result in alone) if fault]
+        repeated = [request.model_copy(update={"repeat": n, "id": f"alone {n}"}) for n in range(1, RUNS)]
+        results = {result.id: result for result in self._submit([*repeated, with_reversed_order(twice) or twice])}
+        faults = [fault for one in repeated if (fault := run_fault(results[one.id], [test]))]
         if faults:
-            if len(faults) < RUNS:
-                return f"flaky: {RUNS - len(faults)} of {RUNS} runs pass; else {faults[0]}"
-            return faults[0]
+            return f"flaky: {RUNS - len(faults)} of {RUNS} runs pass; else {faults[0]}"
         again = run_fault(results["twice"], [test, copy])
         return f"not_repeatable: it fails when it runs twice in one process: {again}" if again else ""
 
