@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, reduce
 from importlib import resources
 from typing import Final, Literal
 
@@ -27,7 +27,7 @@ _TESTS: Final = f"{TOOLS_FOLDER}/tests.json"
 _EXCLUDED: Final = f"{TOOLS_FOLDER}/excluded.json"
 _PYTEST: Final = "caretbench_tests"
 _UNITTEST: Final = "sitecustomize"
-_TRACER: Final = "caretbench_trace"
+_TRACER: Final = ("caretbench_trace", "caretbench_record")
 _TRACED: Final = f"{TOOLS_FOLDER}/traced-files"
 _STARTS_PYTEST = re.compile(r"(?:^|[\s/;&])(?:pytest|py\.test)(?=$|[\s;&])")
 _STARTS_UNITTEST = re.compile(r"-m\s+unittest\b")
@@ -136,8 +136,8 @@ def with_line_tracing(request: WorkspaceRequest, paths: Sequence[str], log: str)
     """
     lines = (f"{WORK}/{path}" for path in (log, *paths))
     patch = {_TRACED: "\0".join(lines).encode("utf-8", "surrogateescape"), log: b""}
-    traced = _with_tools(request, _TRACER, {"CARETBENCH_TRACE": f"{WORK}/{_TRACED}"}, patch)
-    return _with_tools(traced, _UNITTEST, {}, {})
+    traced = _with_tools(request, _UNITTEST, {"CARETBENCH_TRACE": f"{WORK}/{_TRACED}"}, patch)
+    return reduce(lambda one, module: _with_tools(one, module, {}, {}), _TRACER, traced)
 
 
 def with_reversed_order(request: WorkspaceRequest) -> WorkspaceRequest | None:

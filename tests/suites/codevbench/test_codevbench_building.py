@@ -110,6 +110,8 @@ def test_the_tests_that_fail_under_every_mask_decide(engine: WorkspaceExecutor, 
     for problem in problems:
         assert 1 <= len(check_of(problem).tests) <= 5
         assert "test_shop.py::test_that_looks_at_nothing" not in check_of(problem).tests
+    depths = {problem.reference: problem.labels["call_depth"] for problem in problems}
+    assert depths["found += round(order * 9 / 10)"] == "1"
 
 
 @pytest.mark.long

@@ -7,11 +7,13 @@ that do not run, by id or by their name in JUnit reports; ``CARETBENCH_ORDER=rev
 ``CARETBENCH_LOG`` is the file for the outcome of every test, in runs that do not stop at a failure; ``CARETBENCH_SLOW``
 the seconds after which a running test is named on standard error. ``CARETBENCH_REACH`` is the file for marks, one line
 of JSON for each test and one for what belongs to no single test: imported modules, shared fixtures, teardown. A mark is
-the number of a statement in instrumented files, or of a line under the tracer (``caretbench_trace.py``).
+the number of a statement in instrumented files, or of a line under the tracer (``caretbench_trace.py``), which also
+tells the calls: pairs of the numbers of code objects, whose file, first line and name are in the last line.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import sys
@@ -22,30 +24,48 @@ from typing import Any
 
 import pytest
 
-Marks = dict[int, set[int]]
+
+class Reached:
+    """Marks of each file, and calls in the order of their first occurrence."""
+
+    def __init__(self) -> None:
+        self.marks: dict[int, set[int]] = {}
+        self.calls: dict[tuple[int, int], None] = {}
+
+
+def _bits(numbers: set[int]) -> str:
+    """Return the number whose bits are these, in hexadecimal."""
+    found = bytearray(max(numbers, default=0) // 8 + 1)
+    for number in numbers:
+        found[-1 - number // 8] |= 1 << number % 8
+    return found.hex()
 
 
 class Watch:
-    """Recorder of the marks that tests reach; ``shared`` marks belong to no single test."""
+    """Recorder of what tests reach; ``shared`` is what belongs to no single test."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
-        self.shared: Marks = {}
-        self.own: Marks = {}
+        self.shared = Reached()
+        self.own = Reached()
 
-    def take(self, into: Marks) -> None:
-        """Move the marks since the last call to ``into``."""
+    def take(self, into: Reached) -> None:
+        """Move what was reached since the last call to ``into``."""
         for file, now in getattr(sys, "caretbench_marks", ()):
             if now:
-                into.setdefault(file, set()).update(now)
+                into.marks.setdefault(file, set()).update(now)
                 now.clear()
+        if _tracer is not None:
+            into.calls.update(dict.fromkeys(_tracer.take_calls()))
 
-    def write(self, test: str | None, marks: Marks) -> None:
+    def write(self, test: str | None, reached: Reached, **more: object) -> None:
         """Keep a line; a file's statements are the bits of a number."""
-        bits = {file: f"{sum(1 << n for n in hits):x}" for file, hits in marks.items()}
-        self.lines.append(json.dumps({"test": test, "marks": bits}))
+        bits = {file: _bits(hits) for file, hits in reached.marks.items()}
+        row = {"test": test, "marks": bits, "calls": list(itertools.chain.from_iterable(reached.calls)), **more}
+        self.lines.append(json.dumps(row, separators=(",", ":")))
 
 
+_tracer: Any = getattr(sys, "caretbench_tracer", None)
 _watch = Watch()
 _settings = {
     name: os.environ.pop(name)
@@ -147,27 +167,43 @@ def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
 def pytest_runtest_protocol(item: Any) -> Generator[None, Any, None]:
     """Attribute the marks from here on to this test."""
     _watch.take(_watch.shared)
-    _watch.own = {}
+    _watch.own = Reached()
     seconds = float(_settings.get("CARETBENCH_SLOW") or 0)
     if seconds:
         timer = threading.Timer(seconds, _name_slow_test, (item.nodeid, seconds))
         timer.daemon = True
         timer.start()
+    was_on = _switch(on=False)
     yield
     if seconds:
         timer.cancel()
     _watch.take(_watch.own)
     _watch.write(item.nodeid, _watch.own)
-    tracer = sys.modules.get("caretbench_trace")
-    if tracer is not None:
-        tracer.resume()
+    _switch(on=was_on)
 
 
-@pytest.hookimpl(hookwrapper=True)
+def _switch(*, on: bool) -> bool:
+    """Switch the tracer on or off; return whether it was on. pytest's own code runs faster without."""
+    return _tracer is not None and _tracer.switch(on=on)
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def _traced() -> Generator[None, Any, None]:
+    was_on = _switch(on=True)
+    yield
+    _switch(on=was_on)
+
+
+pytest_runtest_setup = pytest_runtest_call = _traced
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
 def pytest_runtest_teardown() -> Generator[None, Any, None]:
     """Count marks of teardown as shared: fixtures may belong to several tests."""
     _watch.take(_watch.own)
+    was_on = _switch(on=True)
     yield
+    _switch(on=was_on)
     _watch.take(_watch.shared)
 
 
@@ -185,8 +221,12 @@ def pytest_sessionfinish() -> None:
     if not place or not hasattr(sys, "caretbench_marks"):
         return
     _watch.take(_watch.shared)
-    _watch.write(None, _watch.shared)
+    _watch.write(None, _watch.shared, codes=_tracer.codes if _tracer is not None else [])
     data = "".join(f"{line}\n" for line in _watch.lines).encode()
     descriptor = os.open(place, os.O_WRONLY | os.O_APPEND)
     os.write(descriptor, data)
     os.close(descriptor)
+
+
+if _tracer is not None:
+    _tracer.start()

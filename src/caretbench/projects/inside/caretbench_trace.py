@@ -1,10 +1,9 @@
-"""Tracer of the lines of a project's files that a Python process executes.
+"""Tracer of the lines and calls of a project's files in a Python process, by ``sys.settrace``.
 
-``sitecustomize.py`` imports it as Python starts, in every process that inherits the environment. Nothing of CaretBench
-can be imported here. ``CARETBENCH_TRACE`` is a file: the path of the log, then the paths of the files, with NULs
-between them. A line of the log is a file's number and a line of it, written when a process first executes it, as soon
-as that happens: a process may be killed. ``untraced`` in the log tells that a part of a process ran without the tracer.
-``sys.caretbench_marks`` holds, for each file, the lines since the plugin for pytest last took them.
+``sitecustomize.py`` imports it as Python starts, in every process that inherits the environment. A frame is not traced
+where all lines of its code are known in this period, or where its code was called often and the process has seen all of
+them. pytest's own code between the phases of a test runs without a tracer, and so does its start, before the plugin
+``caretbench_tests`` begins.
 """
 
 from __future__ import annotations
@@ -17,81 +16,127 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+from caretbench_record import CodeRecord, FileRecord, codes, file_of, files, new_period, numbers, write  # type: ignore[import-not-found]
+
+__all__ = ["codes", "start", "switch", "take_calls"]
 Trace = Callable[[FrameType, str, Any], Any]
-
-_open, _write, _close = os.open, os.write, os.close  # tests may replace those of the module
-_marks: list[tuple[int, set[int]]] = []
-_tracers: dict[str, Trace | None] = {}
-"""Tracer of a file's frames by the name in its code objects; None for files that are not traced."""
-_numbers: dict[str, int] = {}
-_log = ""
+_untraced: list[CodeRecord] = []
+"""Code objects whose frames are not traced in this period."""
+_is_on = False
 
 
-def write(line: str) -> None:
-    """Append a line to the log; a process that cannot open it goes on without."""
-    try:
-        descriptor = _open(_log, os.O_WRONLY | os.O_APPEND)
-    except OSError:
-        return
-    try:
-        _write(descriptor, line.encode())
-    except OSError:
-        pass
-    finally:
-        _close(descriptor)
+def _line_tracer(traced: CodeRecord) -> Trace:
+    missing, recent, seen = traced.missing, traced.file.recent, traced.file.seen
 
-
-def _file_tracer(name: str) -> Trace | None:
-    """Return the tracer of the frames of a file; None if it is not traced."""
-    number = _numbers.get(name) if name.startswith("/") else _numbers.get(os.path.abspath(name))
-    if number is None and os.path.basename(name) in _names:
-        number = _numbers.get(os.path.realpath(name))
-    if number is None:
-        return None
-    recent: set[int] = set()
-    seen: set[int] = set()
-    _marks.append((number, recent))
-
-    def trace(frame: FrameType, event: str, _argument: Any) -> Trace:
-        if event == "line":
-            line = frame.f_lineno
-            if line not in recent:
-                recent.add(line)
-                if line not in seen:
-                    seen.add(line)
-                    write(f"{number} {line}\n")
-        return trace
+    def trace(frame: FrameType, event: str, _argument: Any) -> None:
+        line = frame.f_lineno
+        if line in missing and event == "line":
+            if not traced.is_touched:
+                traced.touch()
+            missing.discard(line)  # another thread may have been faster
+            recent.add(line)
+            if line not in seen:
+                traced.file.add_seen(line)
+            if not missing:
+                _untrace(traced)
+                frame.f_trace = None
 
     return trace
 
 
+def _untrace(traced: CodeRecord) -> None:
+    """Trace no further frames of a code object in this period."""
+    if traced.tracer is not None:
+        traced.tracer = None
+        _untraced.append(traced)
+
+
+def _new_code(file: FileRecord, frame: FrameType) -> CodeRecord:
+    code = frame.f_code
+    traced = file.codes[id(code)] = CodeRecord(file, code)
+    traced.trace = traced.tracer = _line_tracer(traced)
+    return traced
+
+
 def trace_calls(frame: FrameType, _event: str, _argument: Any) -> Trace | None:
     """Return the tracer of a new frame; it is called for every function of Python that is entered."""
-    name = frame.f_code.co_filename
+    found: Trace | None
+    code = frame.f_code
     try:
-        return _tracers[name]
+        file = files[code.co_filename]
     except KeyError:
-        found = _tracers[name] = _file_tracer(name)
-        return found
+        file = file_of(code.co_filename)
+    if file is None:
+        return None
+    try:
+        traced = file.codes[id(code)]
+    except KeyError:
+        traced = _new_code(file, frame)
+    left = traced.calls_left
+    if left:
+        traced.calls_left = left - 1
+        caller = frame.f_back
+        if (caller.f_code if caller is not None else None) is not traced.last_caller:
+            traced.add_caller(caller)
+        if left == 1 and traced.missing <= file.seen:
+            _untrace(traced)
+    found = traced.tracer
+    return found
 
 
 def start() -> None:
-    """Trace this process, with all of its threads."""
+    """Trace this process from here on, with all of its threads."""
+    if any(getattr(one, "__file__", None) in numbers for one in list(sys.modules.values())):
+        write("untraced\n")  # pytest itself needs the project
     threading.settrace(trace_calls)
-    sys.settrace(trace_calls)
+    switch(on=True)
 
 
-def resume() -> None:
-    """Start the tracer again where something has ended it: another tracer, or an error at the limit of recursion."""
-    if sys.gettrace() is not trace_calls:
+def switch(*, on: bool) -> bool:
+    """Switch the tracer of this thread on or off; return whether it was on.
+
+    The log tells if something has ended it: another tracer, or the limit of recursion.
+    """
+    global _is_on
+    was_on, _is_on = _is_on, on
+    if was_on and sys.gettrace() is not trace_calls:
         write("untraced\n")
-        start()
+        threading.settrace(trace_calls)
+        was_on = False
+    if on is not was_on:
+        sys.settrace(trace_calls if on else None)
+    return was_on
 
 
-with open(os.environ["CARETBENCH_TRACE"], encoding="utf-8", errors="surrogateescape") as _file:
-    _log, *_paths = _file.read().split("\0")
-_numbers.update((path, number) for number, path in enumerate(_paths))
-_names = {os.path.basename(path) for path in _paths}
-sys.caretbench_marks = _marks  # type: ignore[attr-defined]
-atexit.register(resume)
-start()
+def take_calls() -> list[tuple[int, int]]:
+    """Begin a period; return the calls of the last one."""
+    calls: list[tuple[int, int]] = new_period()
+    if _untraced:
+        for traced in _untraced:
+            traced.tracer = traced.trace
+        _untraced.clear()
+        for top in sys._current_frames().values():
+            _trace_again(top)
+    return calls
+
+
+def _trace_again(frame: FrameType | None) -> None:
+    """Trace the frames that run at the beginning of a period."""
+    while frame is not None:
+        file = files.get(frame.f_code.co_filename)
+        traced = file.codes.get(id(frame.f_code)) if file is not None else None
+        if traced is not None:
+            frame.f_trace = traced.trace
+        frame = frame.f_back
+
+
+def _starts_pytest() -> bool:
+    """Return whether this process is pytest with the plugin, which starts the tracer itself."""
+    words = getattr(sys, "orig_argv", ())[1:]
+    is_pytest = words[:2] == ["-m", "pytest"] or (words and os.path.basename(words[0]) in ("pytest", "py.test"))
+    return bool(is_pytest) and "-p caretbench_tests" in os.environ.get("PYTEST_ADDOPTS", "")
+
+
+atexit.register(lambda: switch(on=False))
+if not _starts_pytest():
+    start()

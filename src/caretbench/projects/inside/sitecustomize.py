@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 import threading
 from typing import Any
 
@@ -101,6 +102,8 @@ def _name_slow_tests(case: Any, seconds: float) -> None:
 
 
 if "CARETBENCH_TRACE" in os.environ:
-    import caretbench_trace  # type: ignore[import-not-found]  # noqa: F401 - starts it; it lies beside this file
+    import caretbench_trace  # type: ignore[import-not-found]  # it is next to this file, and starts as it is imported
+
+    sys.caretbench_tracer = caretbench_trace  # type: ignore[attr-defined]
 if _settings:
     _prepare_unittest()

@@ -21,9 +21,9 @@ from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
 from caretbench.projects.answer_requests import original_file
 from caretbench.projects.language_tables import instrumentation_table, is_traced
-from caretbench.projects.reach.execution_log import EXECUTION_LOG, ExecutedMarks, Mark, executed_marks
+from caretbench.projects.reach.execution_log import EXECUTION_LOG, ExecutedMarks, Mark, Place, executed_marks
 from caretbench.projects.reach.instrumentation import InstrumentedFile, instrument, recorded_statements
-from caretbench.projects.reach.statement_reach import StatementReach
+from caretbench.projects.reach.statement_reach import CodePlace, RecordedCall, StatementReach
 from caretbench.projects.reach.traced_lines import TracedFile, statement_marks
 from caretbench.projects.runner_options import runs_pytest, with_line_tracing, with_reach_recording
 from caretbench.syntax.source import SourceFile, language_of
@@ -73,7 +73,24 @@ def measure_reach(
             if number in paths_by_number:
                 tests.setdefault((paths_by_number[number], n), set()).add(name)
     by_place = {place: frozenset(names) for place, names in tests.items()}
-    return StatementReach(statements, unknown, by_place, tuple(marks.by_test), runs.count, runs.cpu_s)
+    calls = _located_calls(marks, paths_by_number)
+    return StatementReach(statements, unknown, by_place, tuple(marks.by_test), runs.count, runs.cpu_s, calls)
+
+
+def _located_calls(marks: ExecutedMarks, paths: Mapping[int, str]) -> dict[str, tuple[RecordedCall, ...]]:
+    """Return the calls of each test with the paths of files."""
+
+    def code(place: Place) -> CodePlace:
+        return CodePlace(paths[place[0]], *place[1:])
+
+    return {
+        test: tuple(
+            RecordedCall(code(caller) if caller else None, code(called))
+            for caller, called in calls
+            if called[0] in paths and (caller is None or caller[0] in paths)
+        )
+        for test, calls in marks.calls.items()
+    }
 
 
 def _error_in(path: str) -> re.Pattern[str]:

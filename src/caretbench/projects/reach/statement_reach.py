@@ -6,9 +6,28 @@ import bisect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from caretbench.syntax.analysis_types import Span, SpanIndex
 from caretbench.syntax.source import SourceFile
+
+
+class CodePlace(NamedTuple):
+    """A code object of Python: its file, its first line (that of its first decorator), and its name."""
+
+    path: str
+    line: int
+    name: str
+
+
+class RecordedCall(NamedTuple):
+    """A call that a test makes: the calling code object (None: the test, through no file of interest), and the called.
+
+    Code of libraries between two files of interest is passed over.
+    """
+
+    caller: CodePlace | None
+    called: CodePlace
 
 
 @dataclass(frozen=True)
@@ -23,6 +42,7 @@ class StatementReach:
         all_tests: All tests in the order of execution; empty if single tests were not recorded.
         run_count: Number of recorded test runs.
         cpu_s: CPU seconds of these runs.
+        calls: For each test its calls, once each, in the order of their first occurrence; empty without a tracer.
     """
 
     statements: Mapping[str, Sequence[tuple[Span, bool]]] = field(default_factory=dict)
@@ -31,6 +51,7 @@ class StatementReach:
     all_tests: tuple[str, ...] = ()
     run_count: int = 0
     cpu_s: float = 0.0
+    calls: Mapping[str, tuple[RecordedCall, ...]] = field(default_factory=dict)
 
     def reaches(self, path: str, start: int, end: int) -> bool:
         """Return whether the tests execute a statement in the bytes ``start`` to ``end``; True if unknown.

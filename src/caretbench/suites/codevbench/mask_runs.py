@@ -16,6 +16,7 @@ from caretbench.files import sha256_text
 from caretbench.problem import Problem
 from caretbench.projects.answer_requests import file_splice, original_file, tests_check, workspace_request
 from caretbench.projects.excluded_tests import all_failures_request, outcomes_by_test
+from caretbench.projects.reach.call_chains import CallChains
 from caretbench.projects.reference_runs import MAX_TESTS, run_named_tests
 from caretbench.suites.project_tasks.block_miner import DrawnProblems, DrawnTasks
 from caretbench.suites.project_tasks.tester.answer_tests import is_written_test
@@ -29,7 +30,7 @@ _FAST_S: Final = 0.25
 
 
 @dataclass
-class _Trial:
+class MaskTrial:
     """One problem: the tests that reach its block (empty: not known), and those that fail under each of its masks."""
 
     problem: Problem
@@ -38,21 +39,30 @@ class _Trial:
     """Keys of the runs of its masks."""
     failing: list[Mapping[str, float]] = field(default_factory=list)
     """Seconds of the failing tests by name, for each mask that compiles."""
+    depths: Mapping[str, int] = field(default_factory=dict)
+    """For each test, its least number of calls to the function of the block; without those that are not known."""
 
     def decisive(self) -> tuple[str, ...] | None:
-        """Return the tests that fail under every mask, the fastest first; None if single tests are not known."""
+        """Return the tests that fail under every mask; None if single tests are not known.
+
+        The fastest are first, and among equally fast ones those that reach the function by the fewest calls.
+        """
         if not self.reaching or not self.failing:
             return None
         shared = set(self.failing[0]).intersection(*self.failing[1:])
         slow = {name: max(one[name] for one in self.failing) for name in shared}
-        return tuple(sorted(shared, key=lambda name: (_pace(slow[name]), self.reaching.index(name))))
+
+        def rank(name: str) -> tuple[int, float, int]:
+            return _pace(slow[name]), self.depths.get(name, math.inf), self.reaching.index(name)
+
+        return tuple(sorted(shared, key=rank))
 
 
 def _pace(seconds: float) -> int:
     return math.ceil(math.log(max(seconds, _FAST_S) / _FAST_S, 4))
 
 
-def tests_by_masks(drawn: DrawnTasks, block_spans: Mapping[str, tuple[int, int]]) -> DrawnProblems:
+def tests_by_masks(drawn: DrawnTasks, block_spans: Mapping[str, tuple[int, int]], chains: CallChains) -> DrawnProblems:
     """Return the problems whose masks make the same tests fail, with the fastest of these tests.
 
     The masks are those of the hidden text, or of its block where none of them parses (``block_spans``: its bytes, by
@@ -64,7 +74,7 @@ def tests_by_masks(drawn: DrawnTasks, block_spans: Mapping[str, tuple[int, int]]
         DataError: the snapshot is missing or damaged, or this machine could not run a mask.
     """
     requests: dict[str, WorkspaceRequest] = {}
-    trials = [_trial(drawn, problem, block_spans[problem.id], requests) for problem in drawn.problems]
+    trials = [_trial(drawn, problem, block_spans[problem.id], requests, chains) for problem in drawn.problems]
     results = _run_masks(drawn, trials, requests)
     rejected: Counter[str] = Counter()
     chosen: dict[str, tuple[str, ...]] = {}
@@ -89,7 +99,7 @@ def _first(decisive: Sequence[str]) -> tuple[str, ...]:
 
 
 def _run_masks(
-    drawn: DrawnTasks, trials: Sequence[_Trial], requests: Mapping[str, WorkspaceRequest]
+    drawn: DrawnTasks, trials: Sequence[MaskTrial], requests: Mapping[str, WorkspaceRequest]
 ) -> dict[str, WorkspaceResult]:
     """Return the results of all masks by key; report a problem as finished when all of its masks have run."""
     waiting = [set(trial.mask_keys) for trial in trials]
@@ -104,7 +114,9 @@ def _run_masks(
     return results
 
 
-def _trial(drawn: DrawnTasks, problem: Problem, span: tuple[int, int], runs: dict[str, WorkspaceRequest]) -> _Trial:
+def _trial(
+    drawn: DrawnTasks, problem: Problem, span: tuple[int, int], runs: dict[str, WorkspaceRequest], chains: CallChains
+) -> MaskTrial:
     splice = file_splice(problem)
     reaching = drawn.reach.tests_reaching(splice.path, *span) if drawn.any_order else ()
     if not reaching and drawn.any_order and drawn.reach.all_tests:
@@ -119,7 +131,9 @@ def _trial(drawn: DrawnTasks, problem: Problem, span: tuple[int, int], runs: dic
         key = f"mask {sha256_text(splice.path, repr(reaching), repr(request.patch[splice.path]))[:32]}"
         keys.append(key)
         runs[key] = all_failures_request(request.model_copy(update={"id": key, "expected": None}))
-    return _Trial(problem, reaching, tuple(dict.fromkeys(keys)))
+    depths = {name: chains.depth(name, splice.path, span) for name in reaching}
+    known = {name: depth for name, depth in depths.items() if depth is not None}
+    return MaskTrial(problem, reaching, tuple(dict.fromkeys(keys)), depths=known)
 
 
 def mask_texts(store: SnapshotStore, problem: Problem, span: tuple[int, int]) -> Iterator[tuple[tuple[int, int], str]]:
@@ -156,7 +170,7 @@ def failing_tests(result: WorkspaceResult, tests: Sequence[str]) -> dict[str, fl
     return found | dict.fromkeys(missing, 0.0)
 
 
-def _rejection(trial: _Trial, results: Sequence[WorkspaceResult]) -> str:
+def _rejection(trial: MaskTrial, results: Sequence[WorkspaceResult]) -> str:
     """Note the failing tests of a problem's masks; return the reason to reject it, empty if there is none."""
     for result in results:
         if result.status.is_machine_fault:

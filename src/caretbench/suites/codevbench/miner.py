@@ -13,6 +13,7 @@ from caretbench.extraction.policies import policy
 from caretbench.problem import Caret, Problem
 from caretbench.projects.answer_requests import file_splice, tests_check
 from caretbench.projects.file_spans import span_splice, visible_text
+from caretbench.projects.reach.call_chains import CallChains
 from caretbench.projects.reach.statement_reach import StatementReach
 from caretbench.suites.codevbench.code_blocks import BlockFinder, block_rules
 from caretbench.suites.codevbench.cuts import HiddenSpan, hidden_spans
@@ -34,6 +35,8 @@ from caretbench.syntax import ProjectAnalysis, Span
 
 BLOCK_SPAN: Final = "block_span"
 """Field of ``released`` with the bytes of the block in its file, ``START-END``."""
+MAX_CALL_DEPTH: Final = 3
+"""Number of calls from which the label ``call_depth`` is the same."""
 
 
 @dataclass(frozen=True)
@@ -155,8 +158,10 @@ class CodevMiner(BlockMiner):
 
     def choose_tests(self, drawn: DrawnTasks) -> DrawnProblems:
         """Return the candidates with the tests that fail under every mask; the others are rejected."""
-        found = tests_by_masks(drawn, {problem.id: block_span(problem) for problem in drawn.problems})
-        return found._replace(problems=tuple(self._with_author(problem, drawn) for problem in found.problems))
+        chains = CallChains(drawn.reach, self._analysis)
+        found = tests_by_masks(drawn, {problem.id: block_span(problem) for problem in drawn.problems}, chains)
+        labelled = (_with_call_depth(self._with_author(problem, drawn), chains) for problem in found.problems)
+        return found._replace(problems=tuple(labelled))
 
     def _with_author(self, problem: Problem, drawn: DrawnTasks) -> Problem:
         """Return the problem, labelled by who wrote the tests that decide.
@@ -214,6 +219,17 @@ class CodevMiner(BlockMiner):
             provenance=origin.provenance,
             released={BLOCK_SPAN: f"{hidden.block.span.start}-{hidden.block.span.end}"},
         )
+
+
+def _with_call_depth(problem: Problem, chains: CallChains) -> Problem:
+    """Return the problem, labelled with the least number of calls from a deciding test to its function, if known."""
+    path = file_splice(problem).path
+    depths = (chains.depth(test, path, block_span(problem)) for test in tests_check(problem).tests)
+    least = min((depth for depth in depths if depth is not None), default=None)
+    if least is None:
+        return problem
+    band = str(least) if least < MAX_CALL_DEPTH else f"{MAX_CALL_DEPTH}+"
+    return problem.model_copy(update={"labels": {**problem.labels, "call_depth": band}})
 
 
 def block_span(problem: Problem) -> tuple[int, int]:

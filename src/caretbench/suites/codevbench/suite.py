@@ -47,10 +47,11 @@ class CodevBench(Suite):
     name = "codevbench"
     title = "Codev-Bench"
     about = "blocks of repositories that unit tests execute, in four scenarios of a developer"
-    strata = ("scenario", "block", "cut", "answer", "block_class", "line", "language", "project", "tests_by", "age")
+    strata = ("scenario", "block", "cut", "answer", "block_class", "line", "language", "project", "tests_by", "age",
+              "call_depth")  # fmt: skip
     stratification = Stratification(
-        labels=("scenario", "block", "cut", "answer", "line", "language", "project", "tests_by", "age", "block_lines",
-                "cursor_column"),
+        labels=("scenario", "block", "cut", "answer", "line", "language", "project", "tests_by", "age", "call_depth",
+                "block_lines", "cursor_column"),
         crossed=(("scenario", "block"), ("scenario", "cut"), ("scenario", "project")),
         main_labels=("scenario",),
         cell_labels=("scenario", "block"),
