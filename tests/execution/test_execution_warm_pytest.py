@@ -228,7 +228,13 @@ def test_an_interpreter_of_its_own_starts_where(
 def test_names_of_the_project_are_not_imported_beforehand(project: Make, warm: WorkspaceRunner) -> None:
     files = {
         "tests/string.py": "",
-        "tests/test_a.py": "import string, json, helper_package, plugin_package\n",
+        "tests/test_a.py": """
+            import string, json, helper_package, plugin_package
+            from xml import (sax, dom as d)
+            from . import html
+            if True:
+                from email.mime import text, nowhere
+        """,
         ".deps/helper_package.py": "",
         ".deps/plugin_package/__init__.py": "",
         ".deps/plugin_package-1.dist-info/entry_points.txt": "[pytest11]\nx = plugin_package\n",
@@ -236,8 +242,9 @@ def test_names_of_the_project_are_not_imported_beforehand(project: Make, warm: W
     }
     found = settings(warm, requested(project(files)))
     assert found is not None
-    assert {"json", "helper_package", "_pytest.main"} <= set(found.preloaded_modules)
-    assert not {"string", "plugin_package", "tests"} & set(found.preloaded_modules)
+    wanted = {"json", "helper_package", "_pytest.main", "xml.sax", "xml.dom", "email.mime.text", "email.mime.nowhere"}
+    assert wanted <= set(found.preloaded_modules)
+    assert not {"html", "string", "plugin_package", "tests"} & set(found.preloaded_modules)
     assert dict(found.preload_environment or {})["PYTHONPATH"] == "/tmp/work/.deps"
 
 

@@ -15,7 +15,7 @@ from caretbench.projects.setup.command_detection import detect_command, project_
 from caretbench.projects.setup.package_scripts import test_script as script_of
 from caretbench.projects.setup.project_setup import resolve_setup, setup_command, with_setup_hint
 from caretbench.projects.setup.pytest_settings import pytest_options
-from caretbench.projects.setup.python_packages import import_folders, requirements, with_python_path
+from caretbench.projects.setup.python_packages import import_folders, installed_packages, requirements, with_python_path
 from caretbench.projects.setup.settings import CheckSettings
 from tests.support.project_files import snapshot
 
@@ -154,6 +154,12 @@ def test_a_project_is_installed_next_to_the_folders_of_its_dependencies(tmp_path
     subprocess.run(["/bin/sh", "-c", line], cwd=tmp_path, check=True, env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
     found = {str(path.relative_to(tmp_path / ".deps")) for path in (tmp_path / ".deps").rglob("*") if path.is_file()}
     assert found == {"bin/pytest", "bin/shop", "room/event.py", "room/shop.py"}
+
+
+def test_installed_packages_are_named_with_their_versions(tmp_path: Path) -> None:
+    files = {".deps/a_b-1.0.dist-info/METADATA": "", ".deps/x-2.0rc1.dist-info/METADATA": "",
+             ".deps/x-2.0rc1.dist-info/RECORD": "", "own-3.dist-info/METADATA": ""}  # fmt: skip
+    assert installed_packages(snapshot(tmp_path, files)) == ("a_b==1.0", "x==2.0rc1")
 
 
 def test_an_old_pytest_that_the_project_pins_does_not_rewrite_assertions(tmp_path: Path) -> None:

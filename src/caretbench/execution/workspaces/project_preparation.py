@@ -16,6 +16,7 @@ from caretbench.errors import DataError
 from caretbench.execution.cache.cache_keys import prepared_project_key
 from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.snapshot_archive import (
+    MAX_ARCHIVE_BYTES,
     MAX_PART_BYTES,
     PART_PATTERNS,
     add_command_outputs,
@@ -77,7 +78,7 @@ class ProjectPreparer:
                 update={
                     "id": "prepare", "command": packing_command(request.prepare, request.directory), "directory": ".",
                     "prepare": (), "patch": {}, "stdin": None, "junit": (), "minimum_tests": 0, "expected": None,
-                    "results": PART_PATTERNS, "result_bytes": MAX_PART_BYTES,
+                    "results": PART_PATTERNS, "result_bytes": MAX_PART_BYTES, "total_result_bytes": MAX_ARCHIVE_BYTES,
                     "limits": request.limits.model_copy(update=_AMPLE),
                 }
             )

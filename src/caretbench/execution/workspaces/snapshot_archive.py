@@ -25,7 +25,8 @@ MOST_BYTES = 512 << 20
 _KINDS = {"file": tarfile.REGTYPE, "link": tarfile.SYMTYPE, "folder": tarfile.DIRTYPE}
 PART_MB: Final = 15
 MAX_PART_BYTES: Final = (PART_MB + 1) << 20
-MAX_PARTS: Final = 4
+MAX_PARTS: Final = 32
+MAX_ARCHIVE_BYTES: Final = MAX_PARTS * MAX_PART_BYTES
 _PARTS: Final = ".caretbench-left."
 PART_PATTERNS: Final = (f"{_PARTS}*",)
 """Patterns of the archive parts that a packing command writes."""

@@ -61,7 +61,9 @@ class WorkspaceRequest(FrozenModel):
     address_space_limit: bool = False
     """Limit the address space instead of data memory, for programs that reserve little of it."""
     result_bytes: int = Field(default=4 << 20, gt=0, le=16 << 20)
-    """Maximum bytes of one result file; four times as many for all result files."""
+    """Maximum bytes of one result file."""
+    total_result_bytes: int = Field(default=0, ge=0, le=1 << 30)
+    """Maximum bytes of all result files; 0: four times those of one."""
 
 
 class WorkspaceResult(FrozenModel):

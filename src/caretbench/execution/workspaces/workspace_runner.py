@@ -158,7 +158,7 @@ class WorkspaceRunner:
         tree = ProjectTree(
             results=(*request.junit, *request.results),
             max_file_bytes=request.result_bytes,
-            max_total_bytes=4 * request.result_bytes,
+            max_total_bytes=request.total_result_bytes or 4 * request.result_bytes,
             loopback=request.network != "none",
         )
         if self.overlay:

@@ -12,6 +12,7 @@ from typing import Final
 from caretbench.errors import DataError
 from caretbench.execution.execution_types import Limits, Status
 from caretbench.execution.workspaces.snapshot_archive import (
+    MAX_ARCHIVE_BYTES,
     MAX_PART_BYTES,
     MAX_PARTS,
     PART_MB,
@@ -74,6 +75,7 @@ def run_recipe(
         network="index",
         results=PART_PATTERNS,
         result_bytes=MAX_PART_BYTES,
+        total_result_bytes=MAX_ARCHIVE_BYTES,
         limits=limits,
     )
     [result] = engine.submit([request])

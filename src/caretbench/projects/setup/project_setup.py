@@ -14,6 +14,7 @@ from typing import Final
 from caretbench.errors import DataError
 from caretbench.execution.execution_types import Status
 from caretbench.execution.workspaces.snapshot_archive import (
+    MAX_ARCHIVE_BYTES,
     MAX_PART_BYTES,
     MAX_PARTS,
     PART_MB,
@@ -197,6 +198,7 @@ def run_setup(
         network="index",
         results=PART_PATTERNS,
         result_bytes=MAX_PART_BYTES,
+        total_result_bytes=MAX_ARCHIVE_BYTES,
         limits=SETUP_LIMITS,
     )
     [result] = engine.submit([request])

@@ -31,6 +31,7 @@ from caretbench.projects.setup.python.workflow_installs import workflow_needs
 
 INSTALLATION: Final = f"python3 -m pip install --no-compile --target {PACKAGES_FOLDER}"
 """Command that installs the packages that follow."""
+_INSTALLED: Final = re.compile(rf"{re.escape(PACKAGES_FOLDER)}/([^/]+)-([^/-]+)\.dist-info/METADATA")
 _ASKS: Final = re.compile(r"\b(?:importlib[._]metadata|pkg_resources)\b")
 _ENTRY_POINTS: Final = re.compile(r"\bscripts\b|entry[-_]points", re.IGNORECASE)
 _BUILT_FILES: Final = re.compile(
@@ -55,6 +56,12 @@ def import_folders(snapshot: Snapshot) -> tuple[str, ...]:
     if any(path.startswith(f"{PACKAGES_FOLDER}/") for path in snapshot.entries):
         found = [*(found or ["."]), PACKAGES_FOLDER]  # the mined files precede an installed copy
     return tuple(found)
+
+
+def installed_packages(snapshot: Snapshot) -> tuple[str, ...]:
+    """Return the packages that a setup installed, sorted, each as ``NAME==VERSION``."""
+    found = (_INSTALLED.fullmatch(path) for path in snapshot.entries)
+    return tuple(sorted(f"{match[1]}=={match[2]}" for match in found if match))
 
 
 def is_importable(snapshot: Snapshot, module: str) -> bool:

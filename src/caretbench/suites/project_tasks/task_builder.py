@@ -41,6 +41,7 @@ from caretbench.projects.reference_runs import select_tests, without_slow_tests
 from caretbench.projects.runner_options import has_selected_tests
 from caretbench.projects.setup.command_detection import NamedCheck
 from caretbench.projects.setup.project_setup import reaches_nothing_message
+from caretbench.projects.setup.python_packages import installed_packages
 from caretbench.projects.setup.settings import ProjectSettings, read_settings
 from caretbench.suites.project_tasks.block_miner import (
     REFERENCE_POLICY,
@@ -194,6 +195,7 @@ class TaskBuilder:
             languages=languages,
             command=runs.checks[0].check.command,
             setup=command,
+            packages=installed_packages(snapshot),
             options=stored_options,
             seed=options.seed,
             versions=versions(),

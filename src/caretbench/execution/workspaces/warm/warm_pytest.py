@@ -53,8 +53,11 @@ _NEVER: Final = frozenset({
 _START_FILES: Final = frozenset({"sitecustomize.py", "usercustomize.py"})
 """Files that Python imports as it starts, which a fork does not do again."""
 _START_VARIABLES: Final = frozenset({"PYTHONSAFEPATH", "PYTHONSTARTUP", "PYTHONHOME", "PYTHONNOUSERSITE"})
+_THREADS: Final = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+"""Variables without which numeric packages start threads as they are imported, and could not be shared."""
 _IMPORT: Final = re.compile(
-    rb"^[ \t]*(?:from[ \t]+([A-Za-z_][\w.]*)[ \t]+import\b|import[ \t]+([A-Za-z_][\w., \t]*))", re.MULTILINE
+    rb"^[ \t]*(?:from[ \t]+([A-Za-z_][\w.]*)[ \t]+import\b([\w, \t(]*)|import[ \t]+([A-Za-z_][\w., \t]*))",
+    re.MULTILINE,
 )
 _PLUGINS: Final = re.compile(r"^\[pytest11\]", re.MULTILINE)
 _PROJECTS: Final = 64
@@ -89,7 +92,8 @@ class WarmPytest:
             return None
         bound = (f"{WORK}/{PACKAGES_FOLDER}", *(bundle.read_only if bundle is not None else ()))
         packages = [place for place in _import_path(environment) if place.startswith(bound)]
-        kept = {name: value for name, value in environment.items() if not _is_of_one_run(name)}
+        shared = {name: value for name, value in environment.items() if not _is_of_one_run(name)}
+        kept = {**dict.fromkeys(_THREADS, "1"), **shared}
         if packages:
             kept["PYTHONPATH"] = ":".join(packages)
         return WarmSettings(_harness(), preload.modules, "project", kept)
@@ -184,12 +188,15 @@ def _rewritten(files: Mapping[str, Path]) -> set[str]:
 
 
 def _imports(text: bytes) -> Iterator[str]:
-    """Yield the dotted names of modules that a text imports, relative ones excluded."""
+    """Yield the dotted names of modules that a text imports, relative ones excluded; some may be no modules."""
     for match in _IMPORT.finditer(text):
-        for part in (match[1] or match[2]).decode().split(","):
+        package, members, modules = (group.decode() if group else "" for group in match.groups())
+        if package:
+            yield package
+        for part in (members or modules).replace("(", "").split(","):
             name = part.split()
             if name and not name[0].endswith("."):
-                yield name[0]
+                yield f"{package}.{name[0]}" if package else name[0]
 
 
 def _names_of(path: str) -> set[str]:
