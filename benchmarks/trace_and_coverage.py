@@ -20,8 +20,10 @@ import statistics
 from pathlib import Path
 
 from caretbench.execution.execution_types import Status
+from caretbench.execution.sandbox.program_sandbox import Sandbox
+from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceExecutor
-from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult
+from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult, WorkspaceRunner
 from caretbench.projects.answer_requests import check_request
 from caretbench.projects.project import analyse_project, store_project
 from caretbench.projects.reach.execution_log import EXECUTION_LOG, executed_marks
@@ -47,7 +49,8 @@ json.dump([list(names), rows], open({_SEEN!r}, "w"))
 
 def measured(root: Path, pairs: int) -> dict[str, object]:
     """Return the figures of one project."""
-    engine = WorkspaceExecutor(1, use_cache=False)
+    runner = WorkspaceRunner(Sandbox(), SnapshotStore(), warm_pytest=False)  # as traced tests start
+    engine = WorkspaceExecutor(1, workspace_runner=runner, use_cache=False)
     store = engine.workspace_runner.store
     project = store_project(root, store)
     paths = sorted(analyse_project(project, ["python"], ()).mined["python"])

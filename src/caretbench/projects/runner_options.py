@@ -27,7 +27,7 @@ _TESTS: Final = f"{TOOLS_FOLDER}/tests.json"
 _EXCLUDED: Final = f"{TOOLS_FOLDER}/excluded.json"
 _PYTEST: Final = "caretbench_tests"
 _UNITTEST: Final = "sitecustomize"
-_TRACER: Final = ("caretbench_trace", "caretbench_record")
+_TRACER: Final = ("caretbench_trace", "caretbench_monitor", "caretbench_record")
 _TRACED: Final = f"{TOOLS_FOLDER}/traced-files"
 _STARTS_PYTEST = re.compile(r"(?:^|[\s/;&])(?:pytest|py\.test)(?=$|[\s;&])")
 _STARTS_UNITTEST = re.compile(r"-m\s+unittest\b")

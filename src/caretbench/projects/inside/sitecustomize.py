@@ -2,7 +2,8 @@
 
 Python imports it as it starts. Nothing of CaretBench can be imported here. The settings are those of the plugin for
 pytest (``caretbench_tests.py``), which reads them itself; a name is that of a test, of a class or of a module, with
-dots. ``CARETBENCH_TRACE`` starts the tracer (``caretbench_trace.py``), in processes of tests too.
+dots. ``CARETBENCH_TRACE`` starts the tracer in processes of tests too: ``caretbench_monitor.py`` from Python 3.12 on,
+else ``caretbench_trace.py``.
 """
 
 from __future__ import annotations
@@ -102,8 +103,7 @@ def _name_slow_tests(case: Any, seconds: float) -> None:
 
 
 if "CARETBENCH_TRACE" in os.environ:
-    import caretbench_trace  # type: ignore[import-not-found]  # it is next to this file, and starts as it is imported
-
-    sys.caretbench_tracer = caretbench_trace  # type: ignore[attr-defined]
+    _tracer = "caretbench_monitor" if hasattr(sys, "monitoring") else "caretbench_trace"
+    sys.caretbench_tracer = __import__(_tracer)  # type: ignore[attr-defined]  # it starts as it is imported
 if _settings:
     _prepare_unittest()
