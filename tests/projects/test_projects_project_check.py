@@ -176,6 +176,20 @@ def test_a_make_that_finds_nothing_to_do_runs_no_test(said: str, nothing: bool) 
     assert found.fault.startswith("no_tests: ") is nothing
 
 
+@pytest.mark.parametrize(
+    ("said", "nothing"),
+    [
+        ("no tests ran in 0.02s\n", True),
+        ("...: PytestConfigWarning: No files were found in testpaths\n1 warning in 0.02s\n", True),
+        ("2 failed, 1 warning in 0.02s\n", False),
+        ("1 error in 0.10s\n", False),
+    ],
+)
+def test_pytest_that_collects_nothing_runs_no_test(said: str, nothing: bool) -> None:
+    ended = result(Status.RUNTIME_ERROR, stdout=CapturedOutput(text=said), exit_code=5)
+    assert check_project(Engine(lambda _request: ended), PYTEST).fault.startswith("no_tests: ") is nothing
+
+
 def test_what_does_not_compile_runs_once() -> None:
     engine = Engine(lambda _request: result(Status.COMPILE_ERROR, "a.cpp:1:1: error: expected ';'\n"))
     found = check_project(engine, PYTEST.model_copy(update={"command": ("make", "test")}))

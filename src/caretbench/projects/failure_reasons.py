@@ -30,7 +30,7 @@ _HOST = re.compile(
 """Host that a test asks for."""
 _NO_TESTS = re.compile(
     r"^(?:Ran 0 tests|collected 0 items|no tests ran|# tests 0|No tests were found!*|No test is available"
-    r"|testing: warning: no tests to run)",
+    r"|testing: warning: no tests to run|(?:=+ )?\d+ warnings? in \d+\.\d+s)",  # pytest's summary of nothing else
     re.MULTILINE,
 )
 _MAKE_DOES_NOTHING = re.compile(r"^make(?:\[\d+\])?: (?:Nothing to be done for .*|.* is up to date\.)$", re.MULTILINE)

@@ -50,6 +50,7 @@ _JAVA_PACKAGE = re.compile(r"[a-z_]\w*(?:\.\w+)+")
 _NO_TESTS = re.compile(r"\bno_tests: |\bno tests found\b")
 _NO_TESTS_FOUND = "no tests found ("
 """Beginning of the message that no known test command fits the project."""
+_RUNS_NO_TEST = "no_tests: "
 _LACKS_TOOL = " would be the command, but "
 """A missing tool: a script of the project would need it, too."""
 _NO_FILE = re.compile(r"\bENOENT\b|No such file or directory|FileNotFoundError")
@@ -133,6 +134,7 @@ def _offers(message: str, snapshot: Snapshot, languages: Collection[str]) -> lis
         found.append(cmake_project.offered_tests(snapshot))
     if _NO_TESTS_FOUND in message and _LACKS_TOOL not in message:
         found.append(offered_tests(snapshot, languages))
+    if (_NO_TESTS_FOUND in message and _LACKS_TOOL not in message) or _RUNS_NO_TEST in message:
         found.append(offered_repository(snapshot))
     if "cpp" in languages:
         found.append(cpp_packages_message(message))
