@@ -11,7 +11,7 @@ from typing import Literal
 import tree_sitter
 
 from caretbench.errors import DataError
-from caretbench.syntax.analysis_types import Block, ParseFault, Reference, Scope, Span, SpanIndex
+from caretbench.syntax.analysis_types import NAMED_FUNCTION_SCOPES, Block, ParseFault, Reference, Scope, Span, SpanIndex
 from caretbench.syntax.block_sizes import BlockSize, FileSizes
 from caretbench.syntax.blocks import find_blocks
 from caretbench.syntax.docs.comments import Comment, comments_in
@@ -67,6 +67,11 @@ class FileAnalysis:
             numbers = [n for n, block in enumerate(self.blocks) if kinds is None or block.kind in kinds]
             self._nestings[kinds] = numbers, SpanIndex([self.blocks[n].span for n in numbers])
         return self._nestings[kinds]
+
+    @property
+    def named_functions(self) -> tuple[Scope, ...]:
+        """Functions and methods, without lambdas."""
+        return tuple(scope for scope in self.scopes if scope.kind in NAMED_FUNCTION_SCOPES)
 
     @cached_property
     def _test_nesting(self) -> SpanIndex:

@@ -26,6 +26,7 @@ Origin = Literal[
 
 
 FUNCTION_SCOPES: Final = frozenset({"function", "method", "lambda"})
+NAMED_FUNCTION_SCOPES: Final = frozenset({"function", "method"})
 CLASS_SCOPES: Final = frozenset({"class", "interface"})
 """Kinds of scopes."""
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from caretbench.problem import FileSplice, InlineSplice, Problem
-from caretbench.syntax.faults import fault_count
-from caretbench.syntax.parser import parse
 from caretbench.validation.mutants import stub, throw_at_start
+from caretbench.validation.parse_check import parses_as_reference
 
 
 class Mask(NamedTuple):
@@ -34,15 +33,9 @@ def masks(problem: Problem, content: bytes, span: tuple[int, int], *, throw: boo
         for part in (content[: span[0]], content[span[0] : span[1]], content[span[1] :])
     )
     caret = problem.caret.model_copy(update={"prefix": before, "suffix": after})
-    masked = problem.model_copy(
-        update={"shown": caret, "splice": InlineSplice(before=before, after=after), "reference": text}
-    )
-    language = caret.language
-    clean = fault_count(parse(before + text + after, language), language) == 0
-
-    def is_sound(candidate: str) -> bool:
-        return not clean or fault_count(parse(before + candidate + after, language), language) == 0
-
+    splice = InlineSplice(before=before, after=after)
+    masked = problem.model_copy(update={"shown": caret, "splice": splice, "reference": text})
+    is_sound = parses_as_reference(splice, text, caret.language)
     least = stub(masked)
     found = [Mask("deletion", ""), *([Mask("pass", least)] if least else [])]
     sound = [mask for mask in found if mask.text.strip() != text.strip() and is_sound(mask.text)][:1]

@@ -12,10 +12,9 @@ from caretbench.execution.workspaces.workspace_runner import WorkspaceResult
 from caretbench.problem import InlineSplice, Problem
 from caretbench.projects.answer_requests import file_splice
 from caretbench.projects.project_check import ProjectCheck
-from caretbench.syntax.faults import fault_count
-from caretbench.syntax.parser import parse
 from caretbench.validation.added_code import ADDED_THROW, added_code
 from caretbench.validation.mutants import REACH_ONLY_MUTANTS, mutants, stub, throw_at_start
+from caretbench.validation.parse_check import parses_as_reference
 from caretbench.validation.validity import Validity, Verdict
 from caretbench.validation.value_mutants import value_mutants
 
@@ -85,15 +84,10 @@ def trial_answers(problem: Problem, content: bytes, *, mutates_values: bool = Fa
 
 def _nothing(problem: Problem, splice: InlineSplice) -> Iterator[TrialAnswer]:
     """Yield the answers without content; only those that parse, if the reference does."""
-    language = problem.caret.language
-
-    def parses(text: str) -> bool:
-        return fault_count(parse(splice.program(text), language), language) == 0
-
-    clean = parses(problem.reference)
+    is_sound = parses_as_reference(splice, problem.reference, problem.caret.language)
     seen = {problem.reference.strip()}
     for name, text in (("empty", ""), ("stub", stub(problem)), *_closers(problem.reference)):
-        if text.strip() not in seen and (not clean or parses(text)):
+        if text.strip() not in seen and is_sound(text):
             seen.add(text.strip())
             yield TrialAnswer(name, text)
             if name == "closers":

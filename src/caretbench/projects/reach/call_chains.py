@@ -12,9 +12,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from caretbench.projects.reach.statement_reach import CodePlace, RecordedCall, StatementReach
-from caretbench.syntax import ProjectAnalysis, Scope, Span
-
-_FUNCTIONS = ("function", "method")
+from caretbench.syntax import ProjectAnalysis, Span
 
 
 class ProjectFunction(NamedTuple):
@@ -96,8 +94,8 @@ class CallChains:
 
     def _in(self, path: str) -> list[ProjectFunction]:
         if path not in self._functions:
-            scopes = self._analysis[path].scopes if path in self._analysis.files else ()
-            self._functions[path] = [_function(path, scope) for scope in scopes if scope.kind in _FUNCTIONS]
+            scopes = self._analysis[path].named_functions if path in self._analysis.files else ()
+            self._functions[path] = [ProjectFunction(path, scope.name, scope.span) for scope in scopes]
         return self._functions[path]
 
     def _called(self, place: CodePlace) -> ProjectFunction | None:
@@ -145,10 +143,6 @@ class CallChains:
                 if called.span.contains(found.span):
                     return True
         return False
-
-
-def _function(path: str, scope: Scope) -> ProjectFunction:
-    return ProjectFunction(path, scope.name, scope.span)
 
 
 def _depths(callers: Mapping[ProjectFunction, Iterable[ProjectFunction | None]]) -> dict[ProjectFunction, int]:

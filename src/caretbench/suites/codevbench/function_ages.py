@@ -10,10 +10,10 @@ from caretbench.execution.workspaces.snapshot_store import SnapshotStore
 from caretbench.projects.project import analyse_project, project_languages, store_project
 from caretbench.suites.codevbench.similar_functions import enclosing_function
 from caretbench.syntax import ProjectAnalysis, Span
+from caretbench.syntax.analysis_types import CLASS_SCOPES, NAMED_FUNCTION_SCOPES
 
 FunctionAge = Literal["new", "changed", "same"]
-_NAMED_SCOPES = ("class", "interface", "function", "method")
-_FUNCTIONS = ("function", "method")
+_NAMED_SCOPES = CLASS_SCOPES | NAMED_FUNCTION_SCOPES
 
 
 class _Function(NamedTuple):
@@ -25,11 +25,10 @@ class _Function(NamedTuple):
 
 def _functions(analysis: ProjectAnalysis, path: str) -> Iterator[_Function]:
     file = analysis[path]
-    for scope in file.scopes:
-        if scope.kind in _FUNCTIONS:
-            around = [one.name for one in file.enclosing_scopes(scope.span) if one.kind in _NAMED_SCOPES]
-            data = file.source.data[scope.span.start : scope.span.end]
-            yield _Function(".".join(around), scope.span, b" ".join(data.split()))
+    for scope in file.named_functions:
+        around = [one.name for one in file.enclosing_scopes(scope.span) if one.kind in _NAMED_SCOPES]
+        data = file.source.data[scope.span.start : scope.span.end]
+        yield _Function(".".join(around), scope.span, b" ".join(data.split()))
 
 
 class EarlierRelease:

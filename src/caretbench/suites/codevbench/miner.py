@@ -20,6 +20,7 @@ from caretbench.suites.codevbench.cuts import HiddenSpan, hidden_spans
 from caretbench.suites.codevbench.function_ages import EarlierRelease
 from caretbench.suites.codevbench.mask_runs import tests_by_masks
 from caretbench.suites.codevbench.mix_weights import Weights
+from caretbench.suites.codevbench.scenario_names import FULL_BLOCK, INNER_BLOCK
 from caretbench.suites.codevbench.weighted_sample import weighted_sample
 from caretbench.suites.project_tasks.block_miner import (
     REFERENCE_POLICY,
@@ -191,7 +192,7 @@ class CodevMiner(BlockMiner):
         first, last = source.line_at(hidden.block.span.start), source.line_at(hidden.block.span.end - 1)
         digest = hashlib.sha256(data).hexdigest()[:8]
         age = self._earlier.age(self._analysis, path, hidden.block.span) if self._earlier else None
-        scenario = "full_block" if hidden.cut == "block" else "inner_block"
+        scenario = FULL_BLOCK if hidden.cut == "block" else INNER_BLOCK
         return Problem(
             id=f"{origin.project}/{path}#{digest}:{start}-{end}:{scenario}.{kind}.{hidden.cut}",
             suite="codevbench",

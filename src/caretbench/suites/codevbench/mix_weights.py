@@ -17,6 +17,7 @@ from caretbench.errors import DataError
 from caretbench.files import describe_validation_error
 from caretbench.problem import Row
 from caretbench.suites.codevbench.cuts import HiddenSpan
+from caretbench.suites.codevbench.scenario_names import FULL_BLOCK, INCOMPLETE_SUFFIX, RAG
 
 SHIPPED: Final = ("even", "usage")
 """Names of the weights that ship."""
@@ -59,11 +60,7 @@ class ScenarioShares(_Shares):
     @property
     def blocks(self) -> dict[str, float]:
         """Number of blocks that each scenario of whole blocks needs, in the unit of the shares."""
-        return {
-            "full_block": self.full_block,
-            "incomplete_suffix": self.incomplete_suffix / _SUFFIX_CUTS,
-            "rag": self.rag,
-        }
+        return {FULL_BLOCK: self.full_block, INCOMPLETE_SUFFIX: self.incomplete_suffix / _SUFFIX_CUTS, RAG: self.rag}
 
 
 class CutShares(_Shares):

@@ -11,6 +11,7 @@ from caretbench.projects.answer_requests import file_splice
 from caretbench.projects.file_spans import visible_text
 from caretbench.projects.snapshot_analysis import analyse_snapshot
 from caretbench.suites.codevbench.mix_weights import Weights
+from caretbench.suites.codevbench.scenario_names import FULL_BLOCK, INCOMPLETE_SUFFIX, INNER_BLOCK, RAG
 from caretbench.suites.codevbench.similar_functions import enclosing_function, similar_functions
 from caretbench.syntax import ProjectAnalysis
 
@@ -27,7 +28,7 @@ def scenario_problems(candidates: Iterable[Problem], weights: Weights, store: Sn
     bodies = {_place(problem) for problem in accepted if problem.label("block") == "method"}
     begun: set[tuple[str, int, str]] = set()
     for problem in accepted:
-        if problem.label("scenario") == "inner_block":
+        if problem.label("scenario") == INNER_BLOCK:
             yield problem
             continue
         splice = file_splice(problem)
@@ -40,7 +41,7 @@ def scenario_problems(candidates: Iterable[Problem], weights: Weights, store: Sn
                 continue  # the same prompt has another right answer
             if not weights.keeps(scenario, draw):
                 continue
-            if scenario == "incomplete_suffix":
+            if scenario == INCOMPLETE_SUFFIX:
                 begun.add(place)
             yield made
 
@@ -51,18 +52,18 @@ def _place(problem: Problem) -> tuple[str, int]:
 
 
 def _scenarios(problem: Problem, analysis: ProjectAnalysis) -> Iterator[tuple[str, Problem]]:
-    yield "full_block", problem
+    yield FULL_BLOCK, problem
     splice = file_splice(problem)
     function = enclosing_function(analysis, splice.path, (splice.start, splice.end))
     rest = visible_text(analysis[splice.path].source.data[function.end :])
     whole = problem.caret.suffix
     if whole.strip():
-        yield "incomplete_suffix", _shown(problem, "incomplete_suffix", "file_emptied", suffix="")
+        yield INCOMPLETE_SUFFIX, _shown(problem, INCOMPLETE_SUFFIX, "file_emptied", suffix="")
     if rest.strip() and rest.strip() != whole.strip():
-        yield "incomplete_suffix", _shown(problem, "incomplete_suffix", "function_emptied", suffix=rest)
+        yield INCOMPLETE_SUFFIX, _shown(problem, INCOMPLETE_SUFFIX, "function_emptied", suffix=rest)
     found = similar_functions(problem, analysis)
     if found:
-        yield "rag", _shown(problem, "rag", "block", context=found, repository=problem.label("project"))
+        yield RAG, _shown(problem, RAG, "block", context=found, repository=problem.label("project"))
 
 
 def _shown(problem: Problem, scenario: str, cut: str, **changes: object) -> Problem:

@@ -12,10 +12,10 @@ from caretbench.projects.retrieval import rank_by_similarity
 from caretbench.projects.token_search import TokenSearch, split_tokens
 from caretbench.suites.codevbench.code_blocks import block_rules
 from caretbench.syntax import ProjectAnalysis, Span, is_test_path
+from caretbench.syntax.analysis_types import NAMED_FUNCTION_SCOPES
 
 MAX_FUNCTIONS: Final = 3
 """Maximum number of functions that a prompt shows, as in the paper."""
-_NAMED: Final = ("function", "method")
 
 
 class _Function(NamedTuple):
@@ -31,14 +31,14 @@ def _functions(analysis: ProjectAnalysis, language: str) -> tuple[_Function, ...
         _Function(path, scope.span, visible_text(file.source.data[scope.span.start : scope.span.end]))
         for path, file in sorted(analysis.files.items())
         if file.source.language == language and not is_test_path(path, language)
-        for scope in file.scopes
-        if scope.kind in _NAMED and not scope.is_test
+        for scope in file.named_functions
+        if not scope.is_test
     )
 
 
 def enclosing_function(analysis: ProjectAnalysis, path: str, span: tuple[int, int]) -> Span:
     """Return the innermost named function around a span, or the span itself where there is none."""
-    around = [scope.span for scope in analysis[path].enclosing_scopes(span) if scope.kind in _NAMED]
+    around = [scope.span for scope in analysis[path].enclosing_scopes(span) if scope.kind in NAMED_FUNCTION_SCOPES]
     return around[-1] if around else Span(*span)
 
 
@@ -51,7 +51,7 @@ def similar_functions(problem: Problem, analysis: ProjectAnalysis, *, oracle: bo
     """
     splice = file_splice(problem)
     own = enclosing_function(analysis, splice.path, (splice.start, splice.end))
-    outer = [one.span for one in analysis[splice.path].enclosing_scopes(own) if one.kind in _NAMED]
+    outer = [one.span for one in analysis[splice.path].enclosing_scopes(own) if one.kind in NAMED_FUNCTION_SCOPES]
     taken = outer[0] if outer else own
     data = analysis[splice.path].source.data
     hidden = split_tokens(problem.reference)

@@ -23,6 +23,7 @@ from caretbench.suites.base import Suite
 from caretbench.suites.build_models import NO_MODELS, BuildModels
 from caretbench.suites.codevbench.measures import CodevBenchProfile, measured, request_under
 from caretbench.suites.codevbench.options import OPTIONS, CodevOptions, codev_options
+from caretbench.suites.codevbench.scenario_names import RAG
 from caretbench.suites.codevbench.similar_functions import similar_functions
 from caretbench.suites.codevbench.starter import starter_problems
 from caretbench.suites.codevbench.tables.data_tables import data_tables
@@ -129,7 +130,7 @@ class CodevBench(Suite):
 
     def caret_in_context(self, problem: Problem, context: str) -> Caret:
         """Return the caret of a problem; ``oracle``: in scenario 4 the hidden text takes part in the search."""
-        if context == "as_is" or problem.label("scenario") != "rag":
+        if context == "as_is" or problem.label("scenario") != RAG:
             return problem.caret
         splice = file_splice(problem)
         analysis = analyse_snapshot(splice.snapshot, required_file=splice.path)

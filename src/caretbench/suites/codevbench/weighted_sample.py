@@ -25,25 +25,30 @@ def weighted_sample(
     with the fewest spans; the rest follows from a hash. Spans of weight 0 are not taken. A cell that runs out leaves
     its share to the others. ``is_fit`` is asked about a span only when its turn comes.
     """
-    cells: dict[tuple[str, str], list[HiddenSpan]] = defaultdict(list)
+    cells: dict[tuple[str, str], dict[str, list[HiddenSpan]]] = defaultdict(lambda: defaultdict(list))
     shares: dict[tuple[str, str], float] = {}
     for span in spans:
         weight = weights.of(span)
         if weight > 0:
-            cells[span.block.kind, span.cut].append(span)
+            cells[span.block.kind, span.cut][span.block.path].append(span)
             shares[span.block.kind, span.cut] = weight
     rank = {(one.block.path, one.key): sha256_text(str(seed), one.block.path, one.key) for one in spans}
+    for files in cells.values():
+        for waiting in files.values():
+            waiting.sort(key=lambda one: rank[one.block.path, one.key], reverse=True)
     chosen: list[HiddenSpan] = []
     taken: Counter[tuple[str, str]] = Counter()
     in_file: Counter[str] = Counter()
     while cells and (limit is None or len(chosen) < limit):
         cell = min(cells, key=lambda one: ((taken[one] + 1) / shares[one], one))
-        open_spans = [one for one in cells[cell] if per_file is None or in_file[one.block.path] < per_file]
-        if not open_spans:
+        open_files = [path for path in cells[cell] if per_file is None or in_file[path] < per_file]
+        if not open_files:
             del cells[cell]
             continue
-        first = min(open_spans, key=lambda one: (in_file[one.block.path], rank[one.block.path, one.key]))
-        cells[cell].remove(first)
+        path = min(open_files, key=lambda one: (in_file[one], rank[one, cells[cell][one][-1].key]))
+        first = cells[cell][path].pop()
+        if not cells[cell][path]:
+            del cells[cell][path]
         if not is_fit(first):
             continue
         chosen.append(first)

@@ -56,8 +56,7 @@ _START_VARIABLES: Final = frozenset({"PYTHONSAFEPATH", "PYTHONSTARTUP", "PYTHONH
 _THREADS: Final = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 """Variables without which numeric packages start threads as they are imported, and could not be shared."""
 _IMPORT: Final = re.compile(
-    rb"^[ \t]*(?:from[ \t]+([A-Za-z_][\w.]*)[ \t]+import\b([\w, \t(]*)|import[ \t]+([A-Za-z_][\w., \t]*))",
-    re.MULTILINE,
+    rb"^[ \t]*(?:from[ \t]+([A-Za-z_][\w.]*)[ \t]+import\b([\w, \t(]*)|import[ \t]+([A-Za-z_][\w., \t]*))", re.MULTILINE
 )
 _PLUGINS: Final = re.compile(r"^\[pytest11\]", re.MULTILINE)
 _PROJECTS: Final = 64

@@ -10,7 +10,7 @@ from typing import Final
 from caretbench.errors import DataError
 from caretbench.files import read_lines
 from caretbench.suites.codevbench.code_blocks import BlockKind
-from caretbench.suites.codevbench.tables.parts import FULL_BLOCK, INCOMPLETE_SUFFIX, INNER_BLOCK, RAG
+from caretbench.suites.codevbench.scenario_names import FULL_BLOCK, INCOMPLETE_SUFFIX, INNER_BLOCK, RAG
 
 OWN_FIELD: Final = "caretbench"
 """Additional field with what the published layout has no place for; other readers skip it."""

@@ -26,7 +26,8 @@ from caretbench.suites.codevbench.exchange.published_layout import (
     lines_of_key,
 )
 from caretbench.suites.codevbench.miner import BLOCK_SPAN
-from caretbench.suites.codevbench.tables.parts import CUTS, FULL_BLOCK, INCOMPLETE_SUFFIX, INNER_BLOCK, RAG, SUFFIX_CUTS
+from caretbench.suites.codevbench.scenario_names import FULL_BLOCK, INCOMPLETE_SUFFIX, INNER_BLOCK, RAG
+from caretbench.suites.codevbench.tables.parts import CUTS, SUFFIX_CUTS
 from caretbench.syntax import Span
 from caretbench.syntax.source import language_of
 

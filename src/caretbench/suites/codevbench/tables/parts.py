@@ -6,14 +6,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from caretbench.problem import Problem
+from caretbench.suites.codevbench.scenario_names import FULL_BLOCK, INCOMPLETE_SUFFIX, INNER_BLOCK, RAG
 
 SUITE: Final = "codevbench"
 """Name of the suite."""
-
-FULL_BLOCK: Final = "full_block"
-INNER_BLOCK: Final = "inner_block"
-INCOMPLETE_SUFFIX: Final = "incomplete_suffix"
-RAG: Final = "rag"
 
 SCENARIOS: Final[Mapping[str, str]] = {
     FULL_BLOCK: "1 full block", INNER_BLOCK: "2 inner block", INCOMPLETE_SUFFIX: "3 incomplete suffix", RAG: "4 RAG",

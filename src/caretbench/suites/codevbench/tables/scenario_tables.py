@@ -10,15 +10,8 @@ from typing import NamedTuple
 from caretbench.metrics.paired import NOT_DISTINGUISHABLE, Comparison, compare, with_holm
 from caretbench.problem import FileSplice, Problem
 from caretbench.suites.codevbench.miner import BLOCK_SPAN
-from caretbench.suites.codevbench.tables.parts import (
-    CUTS,
-    FULL_BLOCK,
-    INCOMPLETE_SUFFIX,
-    INNER_BLOCK,
-    RAG,
-    SUFFIX_CUTS,
-    label,
-)
+from caretbench.suites.codevbench.scenario_names import FULL_BLOCK, INCOMPLETE_SUFFIX, INNER_BLOCK, RAG
+from caretbench.suites.codevbench.tables.parts import CUTS, SUFFIX_CUTS, label
 from caretbench.suites.codevbench.tables.result_rows import (
     NO_VALUE,
     ModelScores,
