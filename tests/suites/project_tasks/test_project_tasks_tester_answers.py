@@ -77,6 +77,19 @@ def test_malformed_answers_are_named(text: str, fault: str) -> None:
         answer_tests(text, "shop.py", "pytest")
 
 
+def test_an_answer_that_is_cut_keeps_its_whole_tests() -> None:
+    text = answered(*GOOD.values()).removesuffix("```\n")[:-9]
+    assert [one.name for one in answer_tests(text, "shop.py", "pytest")] == ["test_total", "test_label"]
+    with pytest.raises(ValueError, match="it does not parse as Python"):
+        answer_tests("```python\ndef test_a(:\n    pass\nx = [", "shop.py", "pytest")
+
+
+def test_names_are_shown_in_part() -> None:
+    [found] = answer_tests(answered(f"def test_{'a' * 9_000}():\n    assert 1\n"), "shop.py", "pytest")
+    assert len(found.shown_name) == 100
+    assert len(found.stem) < 80
+
+
 def test_an_answer_has_at_most_twenty_tests() -> None:
     many = answered(*(f"def test_{n}():\n    assert {n}\n" for n in range(30)))
     assert len(answer_tests(many, "shop.py", "pytest")) == 20

@@ -16,7 +16,11 @@ WRITTEN_FOLDER: Final = "caretbench_written"
 MAX_TESTS: Final = 20
 """Maximum number of tests of one answer; the others are not examined."""
 _MAX_CHARACTERS: Final = 60_000
+_MAX_NAME: Final = 100
 _FENCE: Final = re.compile(r"^ {0,3}```[^\n`]*\n(.*?)^ {0,3}```[ \t]*$", re.MULTILINE | re.DOTALL)
+_OPEN_FENCE: Final = re.compile(r"^ {0,3}```[^\n`]*\n", re.MULTILINE)
+_STATEMENT: Final = re.compile(r"^(?=[^\s#)\]}])", re.MULTILINE)
+"""Beginning of a statement at top level."""
 _RUNNER: Final = re.compile(
     r"\b(?:os\._exit|os\.abort|os\.kill(?:pg)?|_exit|settrace|setprofile|ctypes|sitecustomize|PYTEST_ADDOPTS)\b"
     r"|caretbench",
@@ -37,6 +41,11 @@ class WrittenTest(NamedTuple):
     name: str
     target: str
     source: str
+
+    @property
+    def shown_name(self) -> str:
+        """The name, shortened."""
+        return self.name[:_MAX_NAME]
 
     @property
     def key(self) -> str:
@@ -62,26 +71,43 @@ class _Test(NamedTuple):
 def answer_tests(answer: str, target: str, framework: Framework) -> list[WrittenTest]:
     """Return the tests of an answer, each with everything that the answer has outside of tests.
 
+    Of an answer that is cut, the tests before the one in which it ends.
+
     Raises:
         ValueError: it has another form; the message names the fault.
     """
-    fences = _FENCE.findall(answer.replace("\r\n", "\n"))
-    if len(fences) > 1:
-        raise ValueError(f"it has {len(fences)} code fences; one is expected, with the test file")
-    text = replace_surrogates(fences[0] if fences else answer.strip())
-    if not isinstance(text, str) or not text.strip():
-        raise ValueError("it is empty")
-    if len(text) > _MAX_CHARACTERS:
-        raise ValueError(f"it has more than {_MAX_CHARACTERS:,} characters")
-    module = python_module(text) if "\0" not in text else None
+    text = _fenced_code(replace_surrogates(answer.replace("\r\n", "\n")))
+    module = python_module(text)
     if module is None:
-        raise ValueError("it does not parse as Python" if fences else "it has no code fence, and is not Python")
+        fenced = _OPEN_FENCE.search(answer) is not None
+        raise ValueError("it does not parse as Python" if fenced else "it has no code fence, and is not Python")
     tests = list(_tests(module))
     if not tests:
         raise ValueError("it has no test: no function whose name begins with test")
     lines = text.split("\n")
     found = (WrittenTest(one.name, target, _alone(lines, one, tests, framework)) for one in tests[:MAX_TESTS])
     return [one for one in dict.fromkeys(found) if python_module(one.source) is not None]
+
+
+def _fenced_code(answer: str) -> str:
+    """Return the code in the only fence of an answer, or the answer itself if it has none.
+
+    Raises:
+        ValueError: there are several fences, or the code is empty or too long.
+    """
+    fences = _FENCE.findall(answer)
+    begun = _OPEN_FENCE.search(answer)
+    if len(fences) > 1:
+        raise ValueError(f"it has {len(fences)} code fences; one is expected, with the test file")
+    text = fences[0] if fences else answer[begun.end() :] if begun is not None else answer.strip()
+    if not text.strip():
+        raise ValueError("it is empty")
+    if len(text) > _MAX_CHARACTERS:
+        raise ValueError(f"it has more than {_MAX_CHARACTERS:,} characters")
+    if begun is None or fences:
+        return text
+    whole = text[: [match.start() for match in _STATEMENT.finditer(text)][-1]] if _STATEMENT.search(text) else ""
+    return whole if python_module(text) is None and whole.strip() else text
 
 
 def refusal(test: WrittenTest) -> str:

@@ -14,6 +14,7 @@ from pydantic import JsonValue
 from caretbench.errors import DataError
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
 from caretbench.execution.workspaces.workspace_executor import WorkspaceEngine
+from caretbench.execution.workspaces.workspace_request import WORKSPACE_LIMITS
 from caretbench.files import read_packaged_toml, sha256_text
 from caretbench.models import ChatPrompt, Message, Sampling
 from caretbench.problem import Row
@@ -162,14 +163,17 @@ class ProjectTester:
             except ValueError as error:
                 malformed[f"{number} ({group.path})"] = f"malformed_answer: {error}"
         kept, dropped = self._chosen(case, runs, [test for _, test in tests.values()])
-        named = {f"{number}: {test.name}": dropped[test.key] for number, test in tests.values() if test.key in dropped}
+        named = {
+            f"{number}: {test.shown_name}": dropped[test.key] for number, test in tests.values() if test.key in dropped
+        }
         record = self._record(len(requests), malformed, list(tests), {
             f"{folder}/{test.stem}.py": count for test, count in kept
         }, named)  # fmt: skip
         if not kept:
             return WrittenTests(case.snapshot, None, record)
         own = [test for test, _ in kept]
-        reach = measure_reach(case.engine, runs.plain_request(own), case.blocks, store=case.store)
+        request = runs.plain_request(own).model_copy(update={"limits": WORKSPACE_LIMITS})
+        reach = measure_reach(case.engine, request, case.blocks, store=case.store)
         return WrittenTests(with_files(case.store, case.snapshot, runs.files(own)), reach, record)
 
     def _record(
@@ -194,7 +198,7 @@ class ProjectTester:
         self, case: TesterCase, groups: Mapping[str, FunctionGroup], framework: Framework
     ) -> Mapping[str, str]:
         if not groups:
-            self.note(f"-m {TESTER_ROLE}: tests reach a part of each function of {case.name}: nothing is sent")
+            self.note(f"-m {TESTER_ROLE}: its own tests reach all blocks of {case.name}: nothing is sent")
             return {}
         requests = [
             BuildRequest(key, _prompt(case, group, framework), SAMPLING, f"tests of {group.path} in {case.name}")
@@ -255,7 +259,7 @@ class ProjectTester:
             test, lambda span: span not in claimed and not case.is_reached(test.target, span), case.blocks[test.target]
         )
         row = WrittenTestRow(
-            case=place[0], after=place[1], test=test.key, name=test.name, target=test.target,
+            case=place[0], after=place[1], test=test.key, name=test.shown_name, target=test.target,
             reason=found.reason, blocks=tuple((span.start, span.end) for span in found.blocks),
         )  # fmt: skip
         return row if found.reason.startswith(NOT_RUN) else store.add(row)

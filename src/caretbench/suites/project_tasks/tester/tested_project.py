@@ -14,6 +14,7 @@ from caretbench.projects.reach.measurement import measure_reach
 from caretbench.projects.reach.statement_reach import StatementReach
 from caretbench.projects.setup.command_detection import NamedCheck, project_checks
 from caretbench.projects.setup.project_setup import SetupError
+from caretbench.projects.setup.pytest_settings import pytest_options
 from caretbench.projects.setup.python_packages import is_importable
 from caretbench.projects.setup.settings import CheckSettings
 from caretbench.suites.project_tasks.block_miner import MinedBlock
@@ -110,7 +111,8 @@ def _check_without_tests(preparation: ProjectPreparation, project: StoredProject
     """Return the check of a project without tests, which runs only the written ones, from the root."""
     snapshot = project.snapshot
     if is_importable(snapshot, "pytest") or installed_bundle(_PYTEST_BUNDLE) is not None:
-        command = f"python3 -m pytest -q -x -p no:cacheprovider --junitxml={_REPORT} {WRITTEN_FOLDER}"
+        options = f"-p no:cacheprovider --junitxml={_REPORT}{pytest_options(snapshot)}"
+        command = f"python3 -m pytest -q -x {options} {WRITTEN_FOLDER}"
         settings = CheckSettings(name="written tests", command=command, junit=(_REPORT,), minimum_tests=1)
     else:
         command = f"python3 -m unittest discover -f -s {WRITTEN_FOLDER}"
