@@ -7,9 +7,8 @@ the block, where its whole function does nothing, and under a mutant.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from caretbench.errors import DataError
@@ -23,10 +22,13 @@ from caretbench.projects.failure_reasons import failure_reason
 from caretbench.projects.file_spans import span_splice
 from caretbench.projects.reach.instrumentation import instrument
 from caretbench.projects.reach.measurement import measure_reach
+from caretbench.projects.reach.statement_reach import StatementReach
 from caretbench.projects.runner_options import with_reversed_order
+from caretbench.projects.setup.python_packages import import_folders
 from caretbench.redaction import redact
 from caretbench.suites.project_tasks.block_miner import MinedBlock
-from caretbench.suites.project_tasks.tester.answer_tests import WrittenTest, refusal
+from caretbench.suites.project_tasks.tester.answer_tests import WrittenTest, answer_tests, refusal
+from caretbench.suites.project_tasks.tester.untested_functions import import_path
 from caretbench.suites.project_tasks.tester.written_runs import CHANGED, WrittenRuns
 from caretbench.syntax import FileAnalysis, ProjectAnalysis, Span
 from caretbench.validation.masks import masks
@@ -38,7 +40,8 @@ NOT_RUN: Final = "not_run"
 """Kind of a fault for which the machine may be the reason; it is not stored."""
 MAX_BLOCKS: Final = 8
 """Maximum number of new blocks of one test whose masks run, the longest first."""
-_MAX_MUTANTS: Final = 4
+_MAX_MUTANTS: Final = 12
+_MUTANTS_AT_ONCE: Final = 4
 _MAX_REASON: Final = 200
 
 
@@ -47,13 +50,6 @@ class Examined(NamedTuple):
 
     reason: str
     blocks: tuple[Span, ...] = ()
-
-
-class _Changes(NamedTuple):
-    """Wrong versions of a file: those under which a test must fail, and those of which it must fail under one."""
-
-    all_of: tuple[bytes, ...]
-    one_of: tuple[bytes, ...]
 
 
 @dataclass(frozen=True)
@@ -65,6 +61,7 @@ class TestExaminer:
         store: Snapshots.
         runs: Requests of written tests.
         analysis: The project.
+        imports: Reach of the import of a module, by path; filled as it is measured.
     """
 
     __test__ = False  # not a test itself
@@ -73,6 +70,7 @@ class TestExaminer:
     store: SnapshotStore
     runs: WrittenRuns
     analysis: ProjectAnalysis
+    imports: dict[str, StatementReach | None] = field(default_factory=dict)
 
     def examine(self, test: WrittenTest, is_new: Callable[[Span], bool], blocks: Sequence[MinedBlock]) -> Examined:
         """Return the outcome of a test; ``blocks`` are those of its file, and ``is_new`` tells which no test reaches.
@@ -85,7 +83,7 @@ class TestExaminer:
             return Examined(_short(fault))
         new = self._new_blocks(test, is_new, blocks)
         if not new:
-            return Examined("reaches_nothing_new: other tests reach all blocks that it reaches")
+            return Examined("reaches_nothing_new: other tests or the import of the module reach all its blocks")
         if self._reads_source(test):
             return Examined("reads_the_source: it fails where the text of the module differs, but not what it does")
         killed = self._killed(test, new)
@@ -115,14 +113,29 @@ class TestExaminer:
     def _new_blocks(
         self, test: WrittenTest, is_new: Callable[[Span], bool], blocks: Sequence[MinedBlock]
     ) -> list[Span]:
-        candidates = [block.span for block in blocks if is_new(block.span)]
-        if not candidates:
-            return []
-        reach = measure_reach(self.engine, self.runs.plain_request([test]), [test.target], store=self.store)
-        if test.target in reach.unknown_files:
-            return []
-        found = [span for span in candidates if reach.reaches(test.target, *span)]
+        at_import = self._at_import(test.target)
+        candidates = [
+            block.span
+            for block in blocks
+            if is_new(block.span) and not (at_import and at_import.reaches(test.target, *block.span))
+        ]
+        reach = self._reach(test) if candidates else None
+        found = [span for span in candidates if reach is not None and reach.reaches(test.target, *span)]
         return sorted(found, key=lambda span: (span.start - span.end, span))[:MAX_BLOCKS]
+
+    def _reach(self, test: WrittenTest) -> StatementReach | None:
+        """Return the reach of a test in its file; None if it is unknown."""
+        reach = measure_reach(self.engine, self.runs.plain_request([test]), [test.target], store=self.store)
+        return None if test.target in reach.unknown_files else reach
+
+    def _at_import(self, path: str) -> StatementReach | None:
+        """Return what the import of a module reaches: every test does, so that no mask of it tells one from another."""
+        if path not in self.imports:
+            module = import_path(path, import_folders(self.runs.snapshot))
+            text = f"import importlib\n\n\ndef test_import():\n    importlib.import_module({module!r})\n"
+            [test] = answer_tests(text, path, self.runs.framework)
+            self.imports[path] = self._reach(test)
+        return self.imports[path]
 
     def _reads_source(self, test: WrittenTest) -> bool:
         """Return whether a test fails where the module has other text and does the same."""
@@ -135,24 +148,29 @@ class TestExaminer:
         return run_fault(result, [test]) != ""
 
     def _killed(self, test: WrittenTest, spans: Sequence[Span]) -> tuple[Span, ...]:
-        """Return the blocks under whose masks a test fails."""
-        changes = {span: self._changes(test.target, span) for span in spans}
-        texts = dict.fromkeys(text for one in changes.values() for text in (*one.all_of, *one.one_of))
-        requests = [
-            self.runs.request([test], f"mask {number}", {test.target: text}) for number, text in enumerate(texts)
-        ]
-        results = {result.id: result for result in self._submit(requests)}
-        kills = {text: results[f"mask {number}"].status.kills_mutant for number, text in enumerate(texts)}
-        return tuple(
-            span
-            for span, one in sorted(changes.items())
-            if one.all_of
-            and all(kills[text] for text in one.all_of)
-            and (not one.one_of or any(kills[text] for text in one.one_of))
-        )
+        """Return the blocks under whose masks a test fails, and under one of their mutants if they have any."""
+        masked = {span: self._masked(test.target, span) for span in spans}
+        killed = self._kills(test, [text for texts in masked.values() for text in texts])
+        found = [span for span, texts in sorted(masked.items()) if texts and killed.issuperset(texts)]
+        mutated = {span: self._mutated(test.target, span) for span in found}
+        kept = {span for span, texts in mutated.items() if not texts}
+        for start in range(0, _MAX_MUTANTS, _MUTANTS_AT_ONCE):
+            waiting = {
+                span: texts[start : start + _MUTANTS_AT_ONCE] for span, texts in mutated.items() if span not in kept
+            }
+            killed = self._kills(test, [text for texts in waiting.values() for text in texts])
+            kept |= {span for span, texts in waiting.items() if killed.intersection(texts)}
+        return tuple(span for span in found if span in kept)
 
-    def _changes(self, path: str, span: Span) -> _Changes:
-        """Return the masks of a block and of its function, and mutants of the block that do not only throw."""
+    def _kills(self, test: WrittenTest, texts: Iterable[bytes]) -> set[bytes]:
+        """Return those of the texts of the test's file under which it fails."""
+        distinct = dict(enumerate(dict.fromkeys(texts)))
+        requests = [self.runs.request([test], f"text {n}", {test.target: text}) for n, text in distinct.items()]
+        results = {result.id: result.status for result in self._submit(requests)}
+        return {text for n, text in distinct.items() if results[f"text {n}"].kills_mutant}
+
+    def _masked(self, path: str, span: Span) -> list[bytes]:
+        """Return the file under each mask of a block, and of the function around it."""
         file = self.analysis[path]
         data = file.source.data
         found = []
@@ -160,13 +178,17 @@ class TestExaminer:
             splice = span_splice(path, place, self.runs.snapshot.id, data)
             probe = _probe(file, place, self.runs)
             found += [splice.content(data, mask.text) for mask in masks(probe, data, place, throw=False)]
-        splice = span_splice(path, span, self.runs.snapshot.id, data)
-        changed = (
-            splice.content(data, mutant.text)
-            for mutant in mutants(_probe(file, span, self.runs))
+        return found
+
+    def _mutated(self, path: str, span: Span) -> list[bytes]:
+        """Return the file with each of a block's mutants that do more than throw."""
+        file = self.analysis[path]
+        splice = span_splice(path, span, self.runs.snapshot.id, file.source.data)
+        return [
+            splice.content(file.source.data, mutant.text)
+            for mutant in mutants(_probe(file, span, self.runs), _MAX_MUTANTS)
             if mutant.name not in {THROW, *REACH_ONLY_MUTANTS}
-        )
-        return _Changes(tuple(found), tuple(islice(changed, _MAX_MUTANTS)))
+        ]
 
     def _submit(self, requests: Sequence[WorkspaceRequest]) -> Iterator[WorkspaceResult]:
         for result in self.engine.submit(requests):
