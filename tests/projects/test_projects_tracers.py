@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Callable
+from functools import cache
 from importlib import resources
-from pathlib import Path
 
 import pytest
 
@@ -126,13 +126,15 @@ def test_own_tracer():
 Traced = Callable[..., ExecutedMarks]
 
 
-@pytest.fixture(params=[11, 12, 13, 14], ids=lambda minor: f"python3.{minor}")
-def traced(request: pytest.FixtureRequest, tmp_path: Path) -> Traced:
+@pytest.fixture(scope="module", params=[11, 12, 13], ids=lambda minor: f"python3.{minor}")
+def traced(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Traced:
     program = find_interpreter(request.param)
     if program is None:
         pytest.skip(f"no Python 3.{request.param} on this machine")
 
-    def run(tests: str = TESTS) -> ExecutedMarks:
+    @cache
+    def run(tests: str = TESTS, *command: str) -> ExecutedMarks:
+        tmp_path = tmp_path_factory.mktemp("traced")
         tools, log, settings = tmp_path / "tools", tmp_path / "log", tmp_path / "traced"
         tools.mkdir()
         for file in resources.files("caretbench.projects").joinpath("inside").iterdir():
@@ -150,8 +152,8 @@ def traced(request: pytest.FixtureRequest, tmp_path: Path) -> Traced:
             "CARETBENCH_TRACE": str(settings),
             "CARETBENCH_REACH": str(log),
         }
-        command = [program, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        words = [program, *(command or ("-m", "pytest")), "-q", "-x", "-p", "no:cacheprovider"]
+        done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         file = ResultFile(path=EXECUTION_LOG, pattern=EXECUTION_LOG, data=log.read_bytes())
         return executed_marks(WorkspaceResult(id="r", status=Status.PASSED, files=(file,)))
@@ -216,6 +218,13 @@ def test_a_process_tells_its_lines(traced: Traced) -> None:
     found = {SHOP.splitlines()[line - 1].strip() for _, line in traced(tests).executed}
     assert "if n:" in found
     assert "return recursive(n - 1)" not in found
+
+
+def test_pytest_can_be_started_by_a_program_that_needs_the_project(traced: Traced) -> None:
+    program = "import sys, pytest, shop; sys.exit(pytest.main(sys.argv[1:]))"
+    marks = traced("import shop\ndef test_branch(): assert shop.branched(4) == 2\n", "-c", program)
+    assert not marks.untraced
+    assert lines(marks, "branch") == CALLED | HALVED
 
 
 def test_a_test_with_a_tracer_of_its_own(traced: Traced, request: pytest.FixtureRequest) -> None:

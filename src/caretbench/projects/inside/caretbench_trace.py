@@ -86,6 +86,8 @@ def trace_calls(frame: FrameType, _event: str, _argument: Any) -> Trace | None:
 
 def start() -> None:
     """Trace this process from here on, with all of its threads."""
+    if _is_on:
+        return
     if any(getattr(one, "__file__", None) in numbers for one in list(sys.modules.values())):
         write("untraced\n")  # pytest itself needs the project
     threading.settrace(trace_calls)
