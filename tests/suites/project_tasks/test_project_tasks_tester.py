@@ -127,8 +127,8 @@ def test_a_project_without_tests_is_tested_by_written_ones_alone(place: Path) ->
 
 def test_a_project_without_tests_uses_pytest_where_it_is_there(place: Path) -> None:
     with_pytest(place, "")
-    with ModelServer(answer=scripted(answered(*GOOD.values()))) as server:
-        built(place, server)
+    with ModelServer(answer=scripted(answered(GOOD["test_total"]))) as server:
+        built(place, server, "--max-candidates", "5")
     found = problems(place)
     assert "pytest" in manifest(place)["command"]
     assert {one["labels"]["tests_by"] for one in found} == {"model"}
