@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, NoReturn
 
+from caretbench.code_fences import closed_fences
 from caretbench.judging.criteria import CLAIMS, VERDICT, AnswerForm, Criterion
 
 
@@ -31,7 +32,7 @@ def parse(criterion: Criterion, text: str | None) -> ParsedJudgement:
 # --- strictly ---------------------------------------------------------------------------------------------------
 
 _REASONING = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
-_FENCE = re.compile(r"^```[A-Za-z]*[ \t]*\n(.*?)\n```[ \t]*$", re.DOTALL | re.MULTILINE)
+_OPENING = re.compile(r"```[A-Za-z]*[ \t]*")
 
 
 class _Fault(Exception):  # noqa: N818  # never leaves this module
@@ -65,7 +66,7 @@ def json_object(text: str) -> dict[str, Any]:
 def _object(text: str) -> dict[str, Any]:
     """Return the JSON object that is the whole answer, or the content of its only fenced block."""
     answer = _answer_text(text)
-    fenced = _FENCE.findall(answer)
+    fenced = [content for content in closed_fences(answer, _OPENING) if content]
     if not answer.startswith("{") and len(fenced) > 1:
         raise _Fault("the answer contains several fenced blocks")
     if not answer.startswith("{") and fenced:

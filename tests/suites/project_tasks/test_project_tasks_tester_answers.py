@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from caretbench.suites.project_tasks.block_miner import MinedBlock
@@ -68,6 +70,7 @@ def test_functions_become_methods_for_unittest() -> None:
         ("```python\nx = 1\n```", "it has no test"),
         ("```python\nx = 1\n```\n```python\ny = 1\n```", "it has 2 code fences"),
         ("```python\n" + "#" * 70_000 + "\n```", "more than 60,000 characters"),
+        ("```a\n" * 40_000, "more than 60,000 characters"),
         ("```python\n" + "(" * 5_000 + "\n```", "does not parse"),
         ("```python\nx = '\0'\n```", "does not parse"),
     ],
@@ -82,6 +85,13 @@ def test_an_answer_that_is_cut_keeps_its_whole_tests() -> None:
     assert [one.name for one in answer_tests(text, "shop.py", "pytest")] == ["test_total", "test_label"]
     with pytest.raises(ValueError, match="it does not parse as Python"):
         answer_tests("```python\ndef test_a(:\n    pass\nx = [", "shop.py", "pytest")
+
+
+def test_classes_with_very_many_tests_are_split_soon() -> None:
+    many = "class A:\n" + "".join(" def test():0\n" for _ in range(2_000))
+    start = time.process_time()
+    assert answer_tests(f"{many}{many}", "shop.py", "pytest")
+    assert time.process_time() - start < 2
 
 
 def test_names_are_shown_in_part() -> None:

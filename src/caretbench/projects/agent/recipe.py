@@ -10,10 +10,10 @@ from typing import Annotated, Final
 
 from pydantic import Field, ValidationError, field_validator
 
+from caretbench.code_fences import closed_fences
 from caretbench.files import describe_validation_error, replace_surrogates, sha256_text
 from caretbench.problem import Row
 
-_FENCE: Final = re.compile(r"^```[^\n]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 MOST_COMMANDS: Final = 20
 _MOST_CHARACTERS: Final = 4_000
@@ -72,7 +72,7 @@ def read_recipe(text: str) -> Recipe:
     Raises:
         ValueError: there is none or several, or it has another form; the message names the fault.
     """
-    fenced = _FENCE.findall(text.replace("\r\n", "\n"))
+    fenced = closed_fences(text.replace("\r\n", "\n"))
     if len(fenced) > 1:
         raise ValueError(f"it has {len(fenced)} code fences; one is expected, with the JSON object of the recipe")
     source = (fenced[0] if fenced else text).strip()

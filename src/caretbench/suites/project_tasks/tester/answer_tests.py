@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple, TypeGuard
 
+from caretbench.code_fences import closed_fences
 from caretbench.files import replace_surrogates, sha256_text
 from caretbench.syntax.python_module import python_module
 
@@ -17,7 +18,6 @@ MAX_TESTS: Final = 20
 """Maximum number of tests of one answer; the others are not examined."""
 _MAX_CHARACTERS: Final = 60_000
 _MAX_NAME: Final = 100
-_FENCE: Final = re.compile(r"^ {0,3}```[^\n`]*\n(.*?)^ {0,3}```[ \t]*$", re.MULTILINE | re.DOTALL)
 _OPEN_FENCE: Final = re.compile(r"^ {0,3}```[^\n`]*\n", re.MULTILINE)
 _STATEMENT: Final = re.compile(r"^(?=[^\s#)\]}])", re.MULTILINE)
 """Beginning of a statement at top level."""
@@ -76,6 +76,8 @@ def answer_tests(answer: str, target: str, framework: Framework) -> list[Written
     Raises:
         ValueError: it has another form; the message names the fault.
     """
+    if len(answer) > _MAX_CHARACTERS:
+        raise ValueError(f"it has more than {_MAX_CHARACTERS:,} characters")
     text = _fenced_code(replace_surrogates(answer.replace("\r\n", "\n")))
     module = python_module(text)
     if module is None:
@@ -93,17 +95,15 @@ def _fenced_code(answer: str) -> str:
     """Return the code in the only fence of an answer, or the answer itself if it has none.
 
     Raises:
-        ValueError: there are several fences, or the code is empty or too long.
+        ValueError: there are several fences, or the code is empty.
     """
-    fences = _FENCE.findall(answer)
+    fences = closed_fences(answer)
     begun = _OPEN_FENCE.search(answer)
     if len(fences) > 1:
         raise ValueError(f"it has {len(fences)} code fences; one is expected, with the test file")
     text = fences[0] if fences else answer[begun.end() :] if begun is not None else answer.strip()
     if not text.strip():
         raise ValueError("it is empty")
-    if len(text) > _MAX_CHARACTERS:
-        raise ValueError(f"it has more than {_MAX_CHARACTERS:,} characters")
     if begun is None or fences:
         return text
     whole = text[: [match.start() for match in _STATEMENT.finditer(text)][-1]] if _STATEMENT.search(text) else ""
@@ -151,9 +151,8 @@ def _lines(node: ast.stmt) -> range:
 
 def _alone(lines: list[str], test: _Test, tests: list[_Test], framework: Framework) -> str:
     """Return the file of one test: the answer without the other tests."""
-    removed = {
-        line for other in tests if other != test for line in (other.lines if other.whole == test.whole else other.whole)
-    }
+    ranges = {other.lines if other.whole == test.whole else other.whole for other in tests if other != test}
+    removed = {line for one in ranges for line in one}
     text = "\n".join(line for number, line in enumerate(lines) if number not in removed).strip("\n") + "\n"
     if framework == "pytest" or test.in_class:
         return text
