@@ -89,8 +89,13 @@ BAD: Final = {
     "test_reads_the_source": (
         "reads_the_source",
         "def test_reads_the_source():\n    shop.label('nut', 100)\n"
-        "    assert 'words.append(' + repr('!').replace(chr(39), chr(34)) in open(shop.__file__).read()\n"
-        "    assert open(shop.__file__).read().count(chr(10)) == 32 and '_mark' not in open(shop.__file__).read()\n",
+        "    assert 'words.append(' + repr('!').replace(chr(39), chr(34)) in open('shop.py').read()\n"
+        "    assert open('shop.py').read().count(chr(10)) == 32 and '_mark' not in open('shop.py').read()\n",
+    ),
+    "test_reads_the_code_object": (
+        "reads_the_source",
+        "def test_reads_the_code_object():\n    shop.label('nut', 100)\n"
+        "    assert {99, '!', ' '} <= set(shop.label.__code__.co_consts)\n",
     ),
     "test_calls_home": (
         "fails",

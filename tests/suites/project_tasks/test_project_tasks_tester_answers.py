@@ -7,7 +7,8 @@ import time
 import pytest
 
 from caretbench.suites.project_tasks.block_miner import MinedBlock
-from caretbench.suites.project_tasks.tester.answer_tests import answer_tests, refusal
+from caretbench.suites.project_tasks.tester.answer_tests import answer_tests
+from caretbench.suites.project_tasks.tester.refusals import name_fault, refusal
 from caretbench.suites.project_tasks.tester.untested_functions import (
     MAX_FUNCTIONS,
     function_groups,
@@ -100,19 +101,93 @@ def test_names_are_shown_in_part() -> None:
     assert len(found.stem) < 80
 
 
+def refused(body: str, name: str = "test_it", head: str = "import shop\n") -> str:
+    text = head + f"\n\ndef {name}():\n" + "".join(f"    {line}\n" for line in (*body.split("\n"), "assert 1"))
+    [found] = answer_tests(text, "shop.py", "pytest")
+    return refusal(found).partition(":")[0]
+
+
+@pytest.mark.parametrize("name", ["test_ghp_" + "aB3d" * 9, "test_my_AKIA" + "AB12" * 4, "test_" + "a" * 20_000])
+def test_names_that_are_too_long_or_look_like_keys_are_refused_and_not_shown(name: str) -> None:
+    [found] = answer_tests(answered(f"def {name}():\n    assert 1\n"), "shop.py", "pytest")
+    assert refusal(found).startswith("unfit_name: ")
+    assert len(found.shown_name) <= 100
+    assert not {"aB3daB3d", "AB12AB12"} & {found.shown_name[n : n + 8] for n in range(100)}
+
+
+def test_usual_names_are_shown_as_they_are() -> None:
+    name = "Base.test_total_of_hf_tokenizer_config_is_returned"
+    assert name_fault(f"::{name}[apple-3]") == ""
+    assert name_fault(f"::{name}[ghp_{'aB3d' * 9}]") != ""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "assert 'append' in shop.label.__code__.co_names",
+        "assert 99 in getattr(shop.label, '__code__').co_consts",
+        "assert 'label' in shop.size.__globals__",
+        "import inspect\nassert inspect.getsource(shop.label)",
+        "from dis import get_instructions",
+        "import linecache",
+        "import os, tokenize",
+        "assert 'words' in open(shop.__file__).read()",
+    ],
+)
+def test_tests_that_read_how_the_code_is_written_are_refused(line: str) -> None:
+    assert refused(line) == "reads_the_source"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import _pytest.python",
+        "import importlib",
+        "from importlib import import_module",
+        "__import__('os')",
+        "sys.modules['x'] = 1",
+        "import gc",
+        "exec('x')",
+        "e = eval",
+        "setattr(pytest, 'x', 1)",
+        "pytest.Function.runtest = 1",
+        "unittest.TestCase.run = 1",
+        "builtins.exec('x')",
+    ],
+)
+def test_tests_that_can_change_the_run_of_others_are_refused(line: str) -> None:
+    assert refused(line) == "touches_the_runner"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "assert shop.eval('1') == 1",
+        "assert shop.tokenize('a') == ['a']",
+        "monkeypatch.setattr('builtins.input', str)",
+        "assert shop.inspect(1)",
+        "names = open(__file__)",
+        "assert unittest.TestCase.maxDiff == 1",
+    ],
+)
+def test_usual_calls_are_not_refused(line: str) -> None:
+    assert refused(line) == ""
+
+
 def test_an_answer_has_at_most_twenty_tests() -> None:
     many = answered(*(f"def test_{n}():\n    assert {n}\n" for n in range(30)))
     assert len(answer_tests(many, "shop.py", "pytest")) == 20
 
 
 def test_what_needs_no_run_is_refused_before_it() -> None:
-    refused = {}
+    kinds = {}
     for name, (_, text) in BAD.items():
         [test] = answer_tests(answered(text), "shop.py", "pytest")
-        refused[name] = refusal(test).partition(":")[0]
-    assert {name: kind for name, kind in refused.items() if kind} == {
+        kinds[name] = refusal(test).partition(":")[0]
+    assert {name: kind for name, kind in kinds.items() if kind} == {
         "test_silent": "asserts_nothing",
         "test_ends_the_process": "touches_the_runner",
+        "test_reads_the_code_object": "reads_the_source",
     }
     [raising] = answer_tests(
         answered("def test_r():\n    with pytest.raises(KeyError):\n        shop.x()\n"), "shop.py", "pytest"

@@ -9,6 +9,7 @@ from typing import Final, Literal, NamedTuple, TypeGuard
 
 from caretbench.code_fences import closed_fences
 from caretbench.files import replace_surrogates, sha256_text
+from caretbench.redaction import REDACTED, redact
 from caretbench.syntax.python_module import python_module
 
 Framework = Literal["pytest", "unittest"]
@@ -17,22 +18,29 @@ WRITTEN_FOLDER: Final = "caretbench_written"
 MAX_TESTS: Final = 20
 """Maximum number of tests of one answer; the others are not examined."""
 _MAX_CHARACTERS: Final = 60_000
-_MAX_NAME: Final = 100
+_SHOWN_NAME: Final = 100
+MAX_NAME: Final = 200
+"""Maximum length of a test's name, without its file."""
 _OPEN_FENCE: Final = re.compile(r"^ {0,3}```[^\n`]*\n", re.MULTILINE)
 _STATEMENT: Final = re.compile(r"^(?=[^\s#)\]}])", re.MULTILINE)
 """Beginning of a statement at top level."""
-_RUNNER: Final = re.compile(
-    r"\b(?:os\._exit|os\.abort|os\.kill(?:pg)?|_exit|settrace|setprofile|ctypes|sitecustomize|PYTEST_ADDOPTS)\b"
-    r"|caretbench",
-    re.IGNORECASE,
-)
-"""Names by which a test could end or forge the run of the others."""
-_ASSERTING: Final = re.compile(r"assert.*|fail|raises|warns|deprecated_call", re.IGNORECASE)
+_TOKEN: Final = re.compile(r"_(?=(?:[A-Za-z0-9]++_){0,2}[A-Za-z0-9]{16})")
+"""Underscore in a name before what may be a key, with its prefix."""
 
 
 def is_written_test(name: str) -> bool:
     """Return whether a test's name, as its runner reports it, is that of a test that a model wrote."""
     return WRITTEN_FOLDER in name
+
+
+def redacted_name(name: str) -> str:
+    """Return a test's name without secrets, and up to a key after an underscore, where none begins in other texts."""
+    plain = redact(name)
+    for found in _TOKEN.finditer(plain):
+        end = plain[found.end() : found.end() + MAX_NAME]
+        if redact(end) != end:
+            return f"{plain[: found.end()]}{REDACTED}"
+    return plain
 
 
 class WrittenTest(NamedTuple):
@@ -44,8 +52,8 @@ class WrittenTest(NamedTuple):
 
     @property
     def shown_name(self) -> str:
-        """The name, shortened."""
-        return self.name[:_MAX_NAME]
+        """The name without secrets, shortened."""
+        return redacted_name(self.name)[:_SHOWN_NAME]
 
     @property
     def key(self) -> str:
@@ -108,25 +116,6 @@ def _fenced_code(answer: str) -> str:
         return text
     whole = text[: [match.start() for match in _STATEMENT.finditer(text)][-1]] if _STATEMENT.search(text) else ""
     return whole if python_module(text) is None and whole.strip() else text
-
-
-def refusal(test: WrittenTest) -> str:
-    """Return the reason to refuse a test without running it; empty if there is none."""
-    named = _RUNNER.search(test.source)
-    if named is not None:
-        return f"touches_the_runner: it names {named[0]}"
-    module = python_module(test.source)
-    if module is None or not any(map(_asserts, ast.walk(module))):
-        return "asserts_nothing: it has no assertion"
-    return ""
-
-
-def _asserts(node: ast.AST) -> bool:
-    if isinstance(node, ast.Assert):
-        return True
-    called = node.func if isinstance(node, ast.Call) else None
-    name = called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
-    return _ASSERTING.fullmatch(name) is not None
 
 
 def _tests(module: ast.Module) -> Iterator[_Test]:

@@ -27,7 +27,8 @@ from caretbench.projects.runner_options import with_reversed_order
 from caretbench.projects.setup.python_packages import import_folders
 from caretbench.redaction import redact
 from caretbench.suites.project_tasks.block_miner import MinedBlock
-from caretbench.suites.project_tasks.tester.answer_tests import WrittenTest, answer_tests, refusal
+from caretbench.suites.project_tasks.tester.answer_tests import WrittenTest, answer_tests
+from caretbench.suites.project_tasks.tester.refusals import name_fault, refusal
 from caretbench.suites.project_tasks.tester.untested_functions import import_path
 from caretbench.suites.project_tasks.tester.written_runs import CHANGED, WrittenRuns
 from caretbench.syntax import FileAnalysis, ProjectAnalysis, Span
@@ -97,7 +98,7 @@ class TestExaminer:
         [first] = self._submit([self.runs.guarded(request)])
         if first.exit_code == CHANGED:
             return "changes_files: it changes or deletes files of the project"
-        fault = run_fault(first, [test])
+        fault = run_fault(first, [test]) or _fault_of_names(first, test)
         if fault:  # further runs would cost as much, and it does not stay
             return fault
         copy = test._replace(source=f"{test.source}# again\n")
@@ -209,6 +210,12 @@ def run_fault(result: WorkspaceResult, tests: Sequence[WrittenTest]) -> str:
         if result.status is Status.PASSED and (not own or any(one.outcome != "passed" for one in own)):
             return "no_outcome: it ends the run, is skipped, or is not collected"
     return "" if result.status is Status.PASSED else f"fails: {failure_reason(result)}"
+
+
+def _fault_of_names(result: WorkspaceResult, test: WrittenTest) -> str:
+    """Return the fault of the names under which a test is reported, with the values of parameters; else empty."""
+    reported = (name.partition(test.stem)[2] for name in outcomes_by_test(result))
+    return next(filter(None, map(name_fault, reported)), "")
 
 
 def _body(file: FileAnalysis, span: Span) -> Span:
