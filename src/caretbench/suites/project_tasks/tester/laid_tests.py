@@ -15,6 +15,7 @@ from caretbench.projects.answer_requests import check_request
 from caretbench.projects.excluded_tests import all_failures_request, outcomes_by_test
 from caretbench.projects.runner_options import with_reversed_order
 from caretbench.suites.project_tasks.tester.answer_tests import WrittenTest
+from caretbench.suites.project_tasks.tester.own_reach import OwnReach
 from caretbench.suites.project_tasks.tester.written_runs import WrittenRuns
 from caretbench.temporary import temporary_folder
 
@@ -43,6 +44,7 @@ class TogetherRuns:
         runs: Files of written tests.
         check: The project's check.
         any_order: The project's own tests pass in another order.
+        own_reach: Reach of the project's own tests, which have to reach as much; None: there are none.
         dropped: Tests that do not stay, with reasons.
     """
 
@@ -50,40 +52,50 @@ class TogetherRuns:
     runs: WrittenRuns
     check: TestsCheck
     any_order: bool
+    own_reach: OwnReach | None = None
     dropped: dict[str, str] = field(default_factory=dict)
 
     def undisturbing(self, tests: Sequence[WrittenTest]) -> list[WrittenTest]:
-        """Return the tests that pass together with all others, which pass as well; the rest is dropped.
+        """Return the tests that pass together with all others, which pass and reach as much; the rest is dropped.
 
-        Tests that fail are dropped first. Where only others fail, halves are tried, and the later half is dropped if
-        the halves do not agree.
+        Tests that fail are dropped first. Where only others fail or reach less, halves are tried, and those of the
+        later half are dropped with which the kept ones do not agree.
         """
         waiting = list(tests)
         while waiting:
             results = self._results(waiting)
-            if all(result.status is Status.PASSED for result in results) and not _lacking(results, waiting):
-                return waiting
             bad = _lacking(results, waiting)
             if not bad:
-                return self._by_halves(waiting)
+                fault = self._fault_of_others(results, waiting)
+                return self._by_halves(waiting, fault) if fault else waiting
             for test in bad:
                 self.dropped[test.key] = "fails_together: it fails with the other tests, or is not collected with them"
             waiting = [test for test in waiting if test not in bad]
         return []
 
-    def _by_halves(self, tests: Sequence[WrittenTest]) -> list[WrittenTest]:
+    def _by_halves(self, tests: Sequence[WrittenTest], fault: str) -> list[WrittenTest]:
         if len(tests) == 1:
-            self.dropped[tests[0].key] = "disturbs_other_tests: other tests fail with it"
+            self.dropped[tests[0].key] = fault
             return []
         half = len(tests) // 2
         kept = self.undisturbing(tests[:half])
         for test in self.undisturbing(tests[half:]):
             results = self._results([*kept, test])
-            if _lacking(results, [*kept, test]) or any(result.status is not Status.PASSED for result in results):
-                self.dropped[test.key] = "disturbs_other_tests: other tests fail with it"
+            lacking = "disturbs_other_tests: other tests fail with it" if _lacking(results, [*kept, test]) else ""
+            fault = lacking or self._fault_of_others(results, [*kept, test])
+            if fault:
+                self.dropped[test.key] = fault
             else:
                 kept.append(test)
         return kept
+
+    def _fault_of_others(self, results: Sequence[WorkspaceResult], tests: Sequence[WrittenTest]) -> str:
+        """Return the reason to drop written tests that pass: the project's own tests fail or reach less; else empty."""
+        if any(result.status is not Status.PASSED for result in results):
+            return "disturbs_other_tests: other tests fail with it"
+        if self.own_reach is not None and not self.own_reach.stays_with(self.runs.files(tests)):
+            return "disturbs_other_tests: the project's own tests reach less with it"
+        return ""
 
     def _results(self, tests: Sequence[WrittenTest]) -> list[WorkspaceResult]:
         request = check_request(self.check, self.runs.snapshot.id)

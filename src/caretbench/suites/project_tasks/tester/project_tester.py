@@ -18,6 +18,7 @@ from caretbench.execution.workspaces.workspace_request import WORKSPACE_LIMITS
 from caretbench.files import read_packaged_toml, sha256_text
 from caretbench.models import ChatPrompt, Message, Sampling
 from caretbench.problem import Row
+from caretbench.projects.answer_requests import check_request
 from caretbench.projects.reach.measurement import measure_reach
 from caretbench.projects.reach.statement_reach import StatementReach
 from caretbench.projects.setup.command_detection import NamedCheck
@@ -33,6 +34,7 @@ from caretbench.suites.project_tasks.tester.answer_tests import (
 )
 from caretbench.suites.project_tasks.tester.examination import NOT_RUN, TestExaminer
 from caretbench.suites.project_tasks.tester.laid_tests import TogetherRuns, with_files
+from caretbench.suites.project_tasks.tester.own_reach import OwnReach
 from caretbench.suites.project_tasks.tester.tester_record import TesterRecord
 from caretbench.suites.project_tasks.tester.untested_functions import (
     MAX_FUNCTIONS,
@@ -239,7 +241,7 @@ class ProjectTester:
             after = sha256_text(after, test.key)
         together = store.get(name, after)
         if together is None:
-            runner = TogetherRuns(case.engine, runs, case.check.check, case.any_order)
+            runner = TogetherRuns(case.engine, runs, case.check.check, case.any_order, _own_reach(case))
             runner.undisturbing([test for test, _ in kept])
             together = store.add(WrittenTestRow(case=name, after=after, dropped=tuple(sorted(runner.dropped.items()))))
         dropped |= dict(together.dropped)
@@ -263,6 +265,13 @@ class ProjectTester:
             reason=found.reason, blocks=tuple((span.start, span.end) for span in found.blocks),
         )  # fmt: skip
         return row if found.reason.startswith(NOT_RUN) else store.add(row)
+
+
+def _own_reach(case: TesterCase) -> OwnReach | None:
+    if case.own_reach is None:
+        return None
+    request = check_request(case.check.check_for(*case.blocks), case.snapshot.id)
+    return OwnReach(case.own_reach, request, case.engine, case.store, case.analysis)
 
 
 def _prompt(case: TesterCase, group: FunctionGroup, framework: Framework) -> ChatPrompt:
