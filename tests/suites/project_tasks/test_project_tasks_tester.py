@@ -142,6 +142,15 @@ def test_a_project_without_tests_ends_with_the_reasons_if_none_stays(place: Path
     assert "malformed_answer: it has no code fence" in said
 
 
+def test_tests_after_the_time_are_not_examined_and_a_further_build_goes_on(place: Path) -> None:
+    with ModelServer(answer=scripted(answered(GOOD["test_total"]))) as server:
+        said = built(place, server, "--language", "python", "--tester-minutes", "0", status=2)
+        assert "1: test_total: not_examined: 0 min were over (--tester-minutes)" in said
+        built(place, server, "--language", "python", "--max-candidates", "3")
+        assert len(server.requests) == 1
+    assert len(manifest(place)["tester"]["kept"]) == 1
+
+
 def test_unittest_counts_all_tests_and_labels_by_reach(place: Path) -> None:
     (place / "shop" / "test_shop.py").write_text(OWN_UNITTEST)
     with ModelServer(answer=scripted(answered(*GOOD.values()))) as server:

@@ -36,6 +36,8 @@ OPTIONS: Final = project_build_options(
            help_group=TASKS_GROUP),
     Option("tester_tries", int, "Maximum number of requests to the role tester for each project; one asks for tests of "
            "up to four functions.", "build", default=20, minimum=1, metavar="N", help_group=TASKS_GROUP),
+    Option("tester_minutes", float, "Maximum time of the examinations of the tester's tests for each project, in "
+           "minutes.", "build", default=60.0, help_group=TASKS_GROUP),
     Option("new_since", str, "Earlier release: a version of the same distribution, or a source. Labels functions that "
            "are new or changed since (`age`).", "build", metavar="VERSION|SOURCE", help_group=TASKS_GROUP),
 )  # fmt: skip

@@ -97,7 +97,8 @@ def _build_project(
         tries, max_s = values["agent_tries"], 60.0 * values["agent_minutes"]
         builder.repair = SetupAgent(models, tries=tries, max_s=max_s, note=clock.note)
     if TESTER_ROLE in models.roles:
-        builder.tester = ProjectTester(models, values["tester_tries"], clock.note, clock)
+        tries, max_s = values["tester_tries"], 60.0 * values["tester_minutes"]
+        builder.tester = ProjectTester(models, tries, max_s, clock.note, clock)
     try:
         with project_with_tests(root, values["tests"]) as place:
             return builder.build(place, TaskFolder(output), options)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from string import Template
@@ -121,14 +122,18 @@ class ProjectTester:
     Args:
         models: Models of the build.
         tries: Maximum number of requests for one project.
+        max_s: Maximum time of all examinations of one project in seconds, checked before each.
         note: Receiver of the list of what is sent.
         progress: Called with the name of a step, the number of newly finished items, and the total.
+        now: Clock in seconds.
     """
 
     models: BuildModels
     tries: int = 20
+    max_s: float = 3600.0
     note: Callable[[str], None] = lambda _line: None
     progress: Callable[[str, int, int | None], None] = lambda _step, _added, _total: None
+    now: Callable[[], float] = field(default=time.monotonic)
 
     def to_manifest(self) -> dict[str, JsonValue]:
         """Return what determines the tests, as stored in the manifest."""
@@ -230,9 +235,14 @@ class ProjectTester:
         dropped: dict[str, str] = {}
         after = name
         self.progress("written tests", 0, len(tests))
+        started = self.now()
         for test in tests:
-            row = store.get(name, after, test.key) or self._examined(case, examiner, store, test, taken, (name, after))
             self.progress("written tests", 1, None)
+            row = store.get(name, after, test.key)
+            if row is None and self.now() - started > self.max_s:  # not stored: a resumed build examines it
+                dropped[test.key] = f"not_examined: {self.max_s / 60:g} min were over (--tester-minutes)"
+                continue
+            row = row or self._examined(case, examiner, store, test, taken, (name, after))
             if row.reason:
                 dropped[test.key] = row.reason
                 continue

@@ -127,5 +127,5 @@ def _without_any_test(preparation: ProjectPreparation, prepared: PreparedProject
     faults = "".join(f"; {name}: {reason}" for name, reason in shown)
     return SetupError(
         f"{preparation.name}: {why}; -m {TESTER_ROLE}: no written test stays ({written.record.summary}){faults}: name "
-        "another model, raise --tester-tries, or give --tests"
+        "another model, raise --tester-tries or --tester-minutes, or give --tests"
     )
