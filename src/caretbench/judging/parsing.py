@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, NoReturn
 
-from caretbench.code_fences import closed_fences
+from caretbench.extraction.code_fences import closed_fences
 from caretbench.judging.criteria import CLAIMS, VERDICT, AnswerForm, Criterion
 
 

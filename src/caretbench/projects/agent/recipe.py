@@ -10,7 +10,7 @@ from typing import Annotated, Final
 
 from pydantic import Field, ValidationError, field_validator
 
-from caretbench.code_fences import closed_fences
+from caretbench.extraction.code_fences import closed_fences
 from caretbench.files import describe_validation_error, replace_surrogates, sha256_text
 from caretbench.problem import Row
 

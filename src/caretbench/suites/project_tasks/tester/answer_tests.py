@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple, TypeGuard
 
-from caretbench.code_fences import closed_fences
+from caretbench.extraction.code_fences import closed_fences
 from caretbench.files import replace_surrogates, sha256_text
 from caretbench.redaction import REDACTED, redact
 from caretbench.syntax.python_module import python_module

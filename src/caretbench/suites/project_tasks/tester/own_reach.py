@@ -1,4 +1,4 @@
-"""What the project's own tests reach, and whether they still do with further tests beside them."""
+"""Reach of the project's own tests, and whether it stays with further tests beside them."""
 
 from __future__ import annotations
 

@@ -237,12 +237,12 @@ class ProjectTester:
         self.progress("written tests", 0, len(tests))
         started = self.now()
         for test in tests:
-            self.progress("written tests", 1, None)
             row = store.get(name, after, test.key)
             if row is None and self.now() - started > self.max_s:  # not stored: a resumed build examines it
                 dropped[test.key] = f"not_examined: {self.max_s / 60:g} min were over (--tester-minutes)"
                 continue
             row = row or self._examined(case, examiner, store, test, taken, (name, after))
+            self.progress("written tests", 1, None)
             if row.reason:
                 dropped[test.key] = row.reason
                 continue

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from caretbench.code_fences import closed_fences
+from caretbench.extraction.code_fences import closed_fences
 
 
 @pytest.mark.parametrize(
