@@ -11,10 +11,11 @@ import pytest
 
 from caretbench.execution.execution_types import Limits, Status, WarmSettings
 from caretbench.execution.sandbox import bubblewrap as walls
-from caretbench.execution.sandbox import warm_sandbox
 from caretbench.execution.workspaces.snapshot_store import SnapshotStore
+from caretbench.execution.workspaces.warm.pytest_releases import PYTEST_MODULES, TABLE
 from caretbench.execution.workspaces.warm.warm_pytest import WarmPytest
 from caretbench.execution.workspaces.workspace_runner import WorkspaceRequest, WorkspaceResult, WorkspaceRunner
+from caretbench.files import read_packaged_toml
 from tests.support.pytest_copy import copy_pytest
 
 pytestmark = pytest.mark.skipif(walls.find_bubblewrap() is None, reason="bubblewrap is not installed")
@@ -175,19 +176,14 @@ def test_an_endless_test_ends_at_its_limit(project: Make, warm: WorkspaceRunner)
 
 def test_runs_share_no_state(project: Make, warm: WorkspaceRunner) -> None:
     state = """
-        import json, random
-        import helper_package
+        import random, _pytest.main
         def test_a():
-            helper_package.calls.append(1)
-            assert helper_package.calls == [1]
+            assert not hasattr(_pytest.main, "left")
+            _pytest.main.left = True
             open("/tmp/work/number", "w").write(str(random.random()))
-            open("/tmp/work/.deps/helper_package.py", "w").write("calls = [0]")
+            open("/tmp/work/.deps/_pytest/main.py", "w").write("raise ValueError")
     """
-    snapshot = project({"test_a.py": state, ".deps/helper_package.py": "calls = []\n"})
-    request = requested(snapshot, results=("number",))
-    found = settings(warm, request)
-    assert found is not None
-    assert "helper_package" in found.preloaded_modules
+    request = requested(project({"test_a.py": state}), results=("number",))
     results = [warm.run(request) for _ in range(2)]
     assert [result.status for result in results] == [Status.PASSED, Status.PASSED]
     assert results[0].file("number") != results[1].file("number")
@@ -204,7 +200,14 @@ def test_an_answer_decides_and_not_what_was_imported(project: Make, warm: Worksp
 
 COLD = {
     "a module of pytest's is the project's own": ({"packaging/__init__.py": "version = None\n"}, {}),
+    "a module of the standard library is": ({"heapq.py": ""}, {}),
+    "it may be put on the path": ({"tests/fakes/calendar.py": ""}, {}),
+    "a package is named as one": ({".deps/string.py": ""}, {}),
+    "a package changes pytest": ({".deps/_pytest/more.py": ""}, {}),
+    "a package comes as another pluggy": ({".deps/pluggy/_hooks.py": ""}, {}),
+    "compiled code comes before pytest": ({".deps/pytest.abi3.so": ""}, {}),
     "Python starts with a file of the project": ({"sitecustomize.py": ""}, {}),
+    "Python starts with a file of a package": ({".deps/sitecustomize.py": ""}, {}),
     "an answer brings such a file": ({}, {"patch": {"tools/sitecustomize.py": ""}}),
     "an answer brings a module of pytest's": ({}, {"patch": {"pluggy.py": ""}}),
     "an answer changes a package": ({}, {"patch": {".deps/pluggy/__init__.py": ""}}),
@@ -225,93 +228,64 @@ def test_an_interpreter_of_its_own_starts_where(
     assert settings(warm, requested(snapshot, **changes)) is None
 
 
-def test_names_of_the_project_are_not_imported_beforehand(project: Make, warm: WorkspaceRunner) -> None:
-    files = {
-        "tests/string.py": "",
-        "tests/test_a.py": """
-            import string, json, helper_package, plugin_package
-            from xml import (sax, dom as d)
-            from . import html
-            if True:
-                from email.mime import text, nowhere
-        """,
-        ".deps/helper_package.py": "",
-        ".deps/plugin_package/__init__.py": "",
-        ".deps/plugin_package-1.dist-info/entry_points.txt": "[pytest11]\nx = plugin_package\n",
-        ".deps/plugin_package-1.dist-info/RECORD": "plugin_package/__init__.py,,\n",
-    }
-    found = settings(warm, requested(project(files)))
-    assert found is not None
-    wanted = {"json", "helper_package", "_pytest.main", "xml.sax", "xml.dom", "email.mime.text", "email.mime.nowhere"}
-    assert wanted <= set(found.preloaded_modules)
-    assert not {"html", "string", "plugin_package", "tests"} & set(found.preloaded_modules)
-    assert dict(found.preload_environment or {})["PYTHONPATH"] == "/tmp/work/.deps"
-
-
-def test_a_package_that_warns_is_imported_by_the_tests_themselves(project: Make, warm: WorkspaceRunner) -> None:
-    tests = """
-        import pytest, sys
-        def test_a():
-            assert "old_package" not in sys.modules
-            with pytest.warns(DeprecationWarning):
-                import old_package
-    """
-    old = "import warnings\nwarnings.warn('old', DeprecationWarning)\n"
-    assert warm.run(requested(project({"test_a.py": tests, ".deps/old_package.py": old}))).status is Status.PASSED
-    assert was_warm(warm)
-
-
-HOSTILE = {
-    "leaves": "import os\nos._exit(0)\n",
-    "raises SystemExit": "import sys\nsys.exit(0)\n",
-    "starts a thread": "import threading, time\nthreading.Thread(target=time.sleep, args=(30,), daemon=True).start()\n",
-    "never ends": "while True:\n    pass\n",
-    "takes all memory": "held = []\nwhile True:\n    held.append(bytearray(1 << 28))\n",
+WARM = {
+    "settings of pytest": {"pytest.ini": "[pytest]\n", "packaging/control": ""},
+    "modules within packages": {"src/shop/__init__.py": "", "src/shop/types.py": "", "src/shop/json/__init__.py": ""},
+    "usual folders": {"test/__init__.py": "", "docs/conf.py": "", "setup.py": ""},
+    "other packages": {".deps/six.py": "", ".deps/numpy/random/__init__.py": "", ".deps/bin/pytest": ""},
 }
 
 
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_a_package_that_cannot_be_shared_costs_only_the_warm_start(
-    text: str, project: Make, store: SnapshotStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(warm_sandbox, "_UNTRUSTED_START_S", 4.0)
-    mentioned = "def test_a():\n    pass\nif False:\n    import hostile\n"
+@pytest.mark.parametrize("files", WARM.values(), ids=WARM)
+def test_a_fork_suits(files: dict[str, str], project: Make, warm: WorkspaceRunner) -> None:
+    request = requested(project({"test_a.py": "def test_a():\n    pass\n", **files}))
+    found = settings(warm, request)
+    assert found is not None
+    assert found.module_folder == "/tmp/work/.deps"
+    assert "PYTHONPATH" not in (found.preload_environment or {})
+
+
+def test_no_other_package_of_a_project_is_imported_beforehand(project: Make, warm: WorkspaceRunner) -> None:
+    packages = {
+        ".deps/exceptiongroup.py": "raise SystemExit",
+        ".deps/plug.py": "import os\nopened = os.open('.', os.O_RDONLY)\n",
+        ".deps/plug-1.dist-info/entry_points.txt": "[pytest11]\nplug = plug\n",
+        ".deps/plug-1.dist-info/METADATA": "Name: plug\nVersion: 1\n",
+        "pytest.ini": "[pytest]\nfilterwarnings = error\n",
+    }
+    tests = """
+        import plug
+        def test_a():
+            import os
+            assert os.listdir(f"/proc/self/fd/{plug.opened}")
+    """
+    request = requested(project({"test_a.py": tests, **packages}))
+    assert [warm.run(request).status for _ in range(2)] == [Status.PASSED, Status.PASSED]
+
+
+def test_a_worker_without_pytest_leaves_it_to_the_program(project: Make, store: SnapshotStore) -> None:
     runner = WorkspaceRunner(store=store)
-    result = runner.run(requested(project({"test_a.py": mentioned, ".deps/hostile.py": text})))
-    assert result.status is Status.PASSED
-    assert result.placed == "overlay"
+    snapshot = project({"test_a.py": "def test_a():\n    pass\n"})
+    found = settings(runner, requested(snapshot))
+    assert found is not None
+    runner._pytest = FixedSettings(found._replace(module_folder="/nowhere"))
+    assert runner.run(requested(snapshot)).status is Status.PASSED
     runner.close()
 
 
-def test_packages_are_imported_behind_the_filter(project: Make, warm: WorkspaceRunner) -> None:
-    refused = """
-        import ctypes, os, socket
-        libc = ctypes.CDLL(None, use_errno=True)
-        errors = {}
-        for name, number in {"keyctl": 250, "bpf": 321, "ptrace": 101, "setns": 308, "io_uring_setup": 425}.items():
-            libc.syscall(number, 0, 0, 0, 0, 0)
-            errors[name] = ctypes.get_errno()
-        try:
-            socket.create_connection(("192.0.2.1", 80), timeout=1)
-        except OSError as error:
-            reached = False
-        else:
-            reached = True
-        try:
-            open("/tmp/work/left", "w")
-        except OSError:
-            wrote = False
-        else:
-            wrote = True
-    """
-    tests = """
-        import platform, sys
-        was_there = "refused" in sys.modules
-        import refused
-        def test_a():
-            assert was_there
-            assert not refused.reached and not refused.wrote
-            assert platform.machine() != "x86_64" or set(refused.errors.values()) == {1}
-    """
-    result = warm.run(requested(project({"test_a.py": tests, ".deps/refused.py": refused})))
-    assert result.status is Status.PASSED, result.stdout.text
+def test_the_release_that_tests_use_is_known() -> None:
+    """Run ``scripts/pytest_releases.py`` with the new version if this fails after an update."""
+    table = read_packaged_toml("caretbench.execution.workspaces.warm", TABLE)
+    assert pytest.__version__ in table["pytest"]
+    assert set(table) == set(PYTEST_MODULES)
+
+
+class FixedSettings(WarmPytest):
+    """Warm settings that are the same for every command."""
+
+    def __init__(self, fixed: WarmSettings) -> None:
+        super().__init__()
+        self._fixed = fixed
+
+    def settings(self, *_: object) -> WarmSettings | None:
+        return self._fixed

@@ -235,9 +235,11 @@ class WarmSettings(NamedTuple):
     harness_code: str = ""  # Python text that runs in the forked interpreter; empty: the program is executed
     preloaded_modules: tuple[str, ...] = ()  # what the interpreter imports beforehand
     package_source: Literal["system", "bundled", "project"] = "system"
-    """``bundled``: the bundle alone provides packages; ``project``: those of the snapshot, which are not trusted."""
+    """``bundled``: the bundle alone provides packages; ``project``: a snapshot may, at its usual place."""
     preload_environment: Mapping[str, str] | None = None
     """Environment variables of the interpreter while it imports modules; those of the program by default."""
+    module_folder: str = ""
+    """Folder for the preloaded modules that are not in the standard library; no other module is imported from it."""
 
 
 class ProjectTree(NamedTuple):

@@ -4,9 +4,8 @@ Building a sandbox costs far more than most programs. So one sandbox serves many
 memory-backed folders, a process table and a system call filter for each program, in some three milliseconds of CPU.
 For each program it receives a message with three descriptors: the launcher's channel and the two output streams.
 
-For Python it can also import modules beforehand, which forked programs then share. Modules of a project's packages are
-not trusted: before the first of them is imported, this process bounds itself and installs a filter that refuses all but
-the calls for namespaces.
+For Python it can also import modules beforehand, which forked programs then share. They are trusted: what runs here
+could reach all programs of the sandbox. So of a project's packages only those are imported that the host names.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ import ctypes
 import fcntl
 import gc
 import importlib
+import importlib.machinery
 import os
-import resource
 import signal
 import socket
 import struct
@@ -46,8 +45,6 @@ BOUNDS = (
     ("net/ipv4/tcp_rmem", "4096 131072 262144"),  # what waits in sockets is memory that no mapping shows
     ("net/ipv4/tcp_wmem", "4096 16384 262144"),
 )
-UNTRUSTED_BOUNDS = ((resource.RLIMIT_DATA, 8 << 30), (resource.RLIMIT_FSIZE, 1 << 30), (resource.RLIMIT_CORE, 0))
-"""Hard limits of a process that imported modules of a project, and of its programs, whose own are lower."""
 ARTEFACTS, ARTEFACT = b"/run/artefacts", b"/artefact"
 SNAPSHOT, PROJECT = b"/run/snapshot", b"/tmp/work"
 
@@ -245,6 +242,20 @@ def serve_programs(control: socket.socket, proc_covers: tuple[str, list[str]], f
             os.close(descriptor)
 
 
+class NamedModules:
+    """Finder of modules by name in one folder, in which no other module is found."""
+
+    def __init__(self, folder: str, names: set[str]) -> None:
+        self.folder = folder
+        self.names = names
+
+    def find_spec(self, name: str, path: object = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+        """Return where a module is; None for modules of packages, which are found in the package."""
+        if path is not None or name not in self.names:
+            return None
+        return importlib.machinery.PathFinder.find_spec(name, [self.folder], target)
+
+
 def import_modules(modules: list[str]) -> None:
     """Import modules; one that is not here is not here for programs either."""
     for module in modules:
@@ -254,45 +265,40 @@ def import_modules(modules: list[str]) -> None:
             continue
 
 
-def import_untrusted_modules(modules: list[str], filter_program: bytes) -> None:
-    """Import modules of a project's packages, bounded; exit if one of them starts a thread, which no fork has.
+def import_from(folder: str, modules: list[str]) -> None:
+    """Import modules, those outside of the standard library from ``folder`` alone.
 
-    A module whose import warns is not kept: programs may make errors of warnings.
+    One whose import warns is imported by the programs that need it: they may make errors of warnings.
     """
-    for bound, most in UNTRUSTED_BOUNDS:
-        resource.setrlimit(bound, (most, most))
-    launcher.install_filter(filter_program)
+    names = {module.partition(".")[0] for module in modules} - sys.stdlib_module_names
+    sys.meta_path.insert(0, NamedModules(folder, names))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         import_modules(modules)
-    if len(os.listdir("/proc/self/task")) > 1:
-        os._exit(1)
+    del sys.meta_path[0]
 
 
 def main() -> None:
     """Serve.
 
-    Arguments: descriptors of the control socket, of the filter of programs and of that of untrusted modules, the
-    launcher, the source of packages (``WarmSettings``), the mount options of the ``/tmp`` that programs share or
-    nothing, the folder of the covers, what is kept of /proc (with commas), modules.
+    Arguments: descriptors of the control socket and the filter, the launcher, the source of packages and the folder of
+    modules (``WarmSettings``), the mount options of the ``/tmp`` that programs share or nothing, the folder of the
+    covers, what is kept of /proc (with commas), modules.
     """
     control = socket.socket(fileno=int(sys.argv[1]))
-    filters = []
-    for number in sys.argv[2:4]:
-        with open(int(number), "rb") as stream:
-            filters.append(stream.read())
-    filter_program, untrusted_filter = filters
+    with open(int(sys.argv[2]), "rb") as stream:
+        filter_program = stream.read()
     for name in os.listdir("/proc/self/fd"):  # what bubblewrap was given, and left open
         if int(name) > 2 and int(name) != control.fileno():
             with contextlib.suppress(OSError):
                 os.close(int(name))
-    path, packages, shared_tmp, covers, kept, *modules = sys.argv[4:]
+    path, packages, module_folder, shared_tmp, covers, kept, *modules = sys.argv[3:]
     with open(path, "rb") as stream:
         exec(compile(stream.read(), path, "exec", dont_inherit=True), launcher.__dict__)
     if packages == "bundled":
         sys.path[:] = [place for place in sys.path if not place.endswith("dist-packages")]
-    if packages == "project":
-        import_untrusted_modules(modules, untrusted_filter)
+    if module_folder:
+        import_from(module_folder, modules)
     else:
         import_modules(modules)
     if shared_tmp:

@@ -39,7 +39,6 @@ from caretbench.execution.sandbox.host.failure_reasons import nested_sandbox_fai
 from caretbench.execution.sandbox.host.idmapped_mounts import kill_process_group, read_child_pid, write_user_maps
 from caretbench.execution.sandbox.host.program_users import program_users, unprivileged_user
 from caretbench.execution.sandbox.invocation import SNAPSHOT, tmpfs_options
-from caretbench.execution.sandbox.kernel.seccomp import NAMESPACE_CALLS, seccomp_filter
 
 PROGRAMS_PER_WORKER = 1000
 """Number of programs after which a worker is replaced by a fresh one."""
@@ -49,8 +48,6 @@ _ARTEFACTS = "/run/artefacts"
 _ARTEFACT = "/artefact"
 _ASIDE = "/run/aside"
 _START_S = 60.0
-_UNTRUSTED_START_S = 20.0
-"""Seconds in which the packages of a project must be imported."""
 _ENDS_S = 0.25
 _MOST_WORKERS = 8
 _MOST_FAILURES = 3
@@ -70,6 +67,7 @@ class WarmWorkerKey(NamedTuple):
     """User id that root starts it as; None if an ordinary user starts it."""
     shared_tmp: str = ""
     """Mount options of a ``/tmp`` that all programs share; empty: each gets one of its own."""
+    module_folder: str = ""
 
     @property
     def separate_users(self) -> bool:
@@ -147,7 +145,6 @@ class WarmWorker:
     ) -> subprocess.Popen[bytes]:
         """Return bubblewrap with the fork_server; ``stack`` keeps its resources until it has started."""
         interpreter, interpreter_binds = launcher_interpreter()
-        self._start_s = _UNTRUSTED_START_S if key.package_source == "project" else _START_S
         flags = [] if key.preloaded_modules else ["-I", "-S", "-B"]
         opened: list[int] = []
 
@@ -171,9 +168,8 @@ class WarmWorker:
         maps = stack.enter_context(_Maps()) if key.separate_users else None
         options += maps.arguments if maps is not None else []
         words = [
-            interpreter, *flags, _ZYGOTE, str(theirs.fileno()), str(held(filter_program)),
-            str(held(seccomp_filter(allowed=NAMESPACE_CALLS) or b"")), LAUNCHER, key.package_source, key.shared_tmp,
-            COVERS, ",".join(KEPT_OF_PROC), *key.preloaded_modules,
+            interpreter, *flags, _ZYGOTE, str(theirs.fileno()), str(held(filter_program)), LAUNCHER, key.package_source,
+            key.module_folder, key.shared_tmp, COVERS, ",".join(KEPT_OF_PROC), *key.preloaded_modules,
         ]  # fmt: skip
         process = reachable.start(
             ["--args", str(held(b"".join(word.encode() + b"\0" for word in options))), "--", *words],
@@ -191,7 +187,7 @@ class WarmWorker:
         return process
 
     def _await_ready(self) -> None:
-        self._control.settimeout(self._start_s)
+        self._control.settimeout(_START_S)
         try:
             ready = self._control.recv(1)
         except OSError:
@@ -356,6 +352,7 @@ class WarmWorkerPool:
             warm.preloaded_modules,
             warm.package_source,
             unprivileged_user() if program_users() is not None else None,
+            module_folder=warm.module_folder,
         )
         user_binds = _for_one_user(binds) if key.separate_users else {}
         extra: dict[str, object] = {
@@ -402,7 +399,7 @@ class WarmWorkerPool:
 
     def _take(self, key: WarmWorkerKey, bubblewrap_path: str, filter_program: bytes) -> WarmWorker | None:
         with self._lock:
-            if self._failures[key] >= (1 if key.package_source == "project" else _MOST_FAILURES):
+            if self._failures[key] >= _MOST_FAILURES:
                 return None
             worker = self._workers.get(key)
             if worker is not None and worker.isolation_works:

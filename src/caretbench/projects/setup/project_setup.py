@@ -132,10 +132,7 @@ def _offers(message: str, snapshot: Snapshot, languages: Collection[str]) -> lis
         )
     if "cpp" in languages and _NO_TESTS.search(message):
         found.append(cmake_project.offered_tests(snapshot))
-    if _NO_TESTS_FOUND in message and _LACKS_TOOL not in message:
-        found.append(offered_tests(snapshot, languages))
-    if (_NO_TESTS_FOUND in message and _LACKS_TOOL not in message) or _RUNS_NO_TEST in message:
-        found.append(offered_repository(snapshot))
+    found += _other_tests(message, snapshot, languages)
     if "cpp" in languages:
         found.append(cpp_packages_message(message))
     if "python" in languages:
@@ -145,6 +142,13 @@ def _offers(message: str, snapshot: Snapshot, languages: Collection[str]) -> lis
         packages = [name for name in listed if _JAVA_PACKAGE.fullmatch(name)]
         found.append(java_packages.missing_message(snapshot, packages) if packages else "")
     return [one for one in found if one]
+
+
+def _other_tests(message: str, snapshot: Snapshot, languages: Collection[str]) -> list[str]:
+    """Return what may test a project in which no test is found, or whose command runs none."""
+    if _NO_TESTS_FOUND in message and _LACKS_TOOL not in message:
+        return [offered_tests(snapshot, languages), offered_repository(snapshot)]
+    return [offered_repository(snapshot)] if _RUNS_NO_TEST in message else []
 
 
 def missing_packages_hint(setup: str | None, modules: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import platform
 import struct
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from typing import NamedTuple
@@ -97,15 +97,8 @@ def _give(action: int) -> bytes:
     return bpf_instruction(_RETURN, action)
 
 
-NAMESPACE_CALLS = ("mount", "umount2", "unshare", "move_mount")
-"""Refused calls that a fork server needs to build the isolation of each program."""
-
-
-def seccomp_filter(machine: str | None = None, *, allowed: Collection[str] = ()) -> bytes | None:
-    """Return the compiled filter for ``machine`` (this one by default), or None where its numbers are not known.
-
-    ``allowed`` are calls that it does not refuse, by name.
-    """
+def seccomp_filter(machine: str | None = None) -> bytes | None:
+    """Return the compiled filter for ``machine`` (this one by default), or None where its numbers are not known."""
     table = system_calls_of(machine)
     if table is None:
         return None
@@ -120,7 +113,7 @@ def seccomp_filter(machine: str | None = None, *, allowed: Collection[str] = ())
         bpf_instruction(_EQUAL, calls["clone3"], if_false=1),
         _give(_ERRNO | _ENOSYS),
     ]
-    for number in sorted(number for name, number in table.refused.items() if name not in allowed):
+    for number in sorted(table.refused.values()):
         program += [bpf_instruction(_EQUAL, number, if_false=1), _give(_ERRNO | _EPERM)]
     program += [
         bpf_instruction(_EQUAL, calls["clone"], if_false=4),

@@ -24,9 +24,6 @@ def _run() -> None:
     importlib.invalidate_caches()
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_IGN)  # as the interpreter does when it starts
-    random = sys.modules.get("numpy.random")
-    if random is not None:  # the standard library's seeds itself again in a fork
-        random.seed()
     ours = sys.modules["__main__"]  # kept alive: this function's globals are its
     sys.modules["__main__"] = types.ModuleType("__main__")
     status = 0

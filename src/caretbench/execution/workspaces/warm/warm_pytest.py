@@ -1,28 +1,27 @@
-"""Warm start of pytest: forks of an interpreter that has imported pytest and the packages of a project.
+"""Warm start of pytest: forks of an interpreter that has imported pytest, and nothing else of a project.
 
-No module of the project itself is imported beforehand, and none of a name that occurs in it: tests and answers may
-change these, or import theirs in place of a package's. A command that this does not suit starts its own interpreter.
+A command that this does not suit starts its own interpreter: where a module of the project, or another of its packages,
+has a name that a fork has imported from elsewhere, or where files or variables change how Python starts.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import resources
-from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from caretbench.execution.bundles import Bundle
 from caretbench.execution.execution_types import WarmSettings
 from caretbench.execution.sandbox.bubblewrap import DEFAULT_ENVIRONMENT, WORK, launcher_interpreter
 from caretbench.execution.sandbox.invocation import Invocation
 from caretbench.execution.workspaces.snapshot_store import Snapshot
+from caretbench.execution.workspaces.warm.pytest_releases import PYTEST_MODULES, is_known
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest
 
 PACKAGES_FOLDER: Final = ".deps"
@@ -45,35 +44,33 @@ _LIBRARY: Final = (
     "string", "subprocess", "tempfile", "textwrap", "threading", "traceback", "types", "typing", "unittest",
     "unittest.mock", "uuid", "xml.etree.ElementTree",
 )  # fmt: skip
-_PYTEST_PACKAGES: Final = frozenset({"_pytest", "pytest", "pluggy", "iniconfig", "packaging", "pygments"})
-_NEVER: Final = frozenset({
-    "__main__", "antigravity", "caretbench_tests", "idlelib", "lib2to3", "site", "sitecustomize", "test", "this",
-    "tkinter", "turtle", "turtledemo", "usercustomize",
-})  # fmt: skip
-_START_FILES: Final = frozenset({"sitecustomize.py", "usercustomize.py"})
-"""Files that Python imports as it starts, which a fork does not do again."""
-_START_VARIABLES: Final = frozenset({"PYTHONSAFEPATH", "PYTHONSTARTUP", "PYTHONHOME", "PYTHONNOUSERSITE"})
-_THREADS: Final = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-"""Variables without which numeric packages start threads as they are imported, and could not be shared."""
-_IMPORT: Final = re.compile(
-    rb"^[ \t]*(?:from[ \t]+([A-Za-z_][\w.]*)[ \t]+import\b([\w, \t(]*)|import[ \t]+([A-Za-z_][\w., \t]*))", re.MULTILINE
+_MODULES: Final = (
+    *_LIBRARY,
+    "packaging.version",
+    "py",
+    "pluggy",
+    "iniconfig",
+    "pytest",
+    *(f"_pytest.{name}" for name in _PYTEST),
 )
-_PLUGINS: Final = re.compile(r"^\[pytest11\]", re.MULTILINE)
+_OTHER_LIBRARY: Final = frozenset(
+    {"antigravity", "distutils", "idlelib", "lib2to3", "test", "this", "tkinter", "turtle", "turtledemo", "venv"}
+)
+"""Modules of the standard library that nothing imports here: projects have folders of these names."""
+_IMPORTED: Final = (sys.stdlib_module_names - _OTHER_LIBRARY) | set(PYTEST_MODULES)
+"""Names that a fork may have imported, its own imports and theirs."""
+_START_FILES: Final = frozenset({"sitecustomize", "usercustomize"})
+"""Modules that Python imports as it starts, which a fork does not do again."""
+_NAMES: Final = _IMPORTED | _START_FILES
+_START_VARIABLES: Final = frozenset({"PYTHONSAFEPATH", "PYTHONSTARTUP", "PYTHONHOME", "PYTHONNOUSERSITE"})
 _PROJECTS: Final = 64
-
-
-class _Preload(NamedTuple):
-    """Modules to import beforehand, and the names of files and folders that hide none of them."""
-
-    modules: tuple[str, ...]
-    names: frozenset[str]
 
 
 class WarmPytest:
     """Settings of the warm sandboxes in which pytest starts. Threads may share it."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[str, str], _Preload | None] = OrderedDict()
+        self._known: OrderedDict[tuple[str, str], str | None] = OrderedDict()
         self._lock = threading.Lock()
 
     def settings(
@@ -84,43 +81,40 @@ class WarmPytest:
         Repeated runs do that too: tests that depend on the seed of hashes, or on the start, show it there.
         """
         environment = {**DEFAULT_ENVIRONMENT, **(invocation.environment or {})}
-        if not _starts_as_usual(request, environment):
+        if not _starts_as_usual(request, environment) or _brings_names(request, snapshot):
             return None
-        preload = self._preload(snapshot, bundle)
-        if preload is None or any(_names_of(path) & preload.names for path in request.patch):
-            return None
-        bound = (f"{WORK}/{PACKAGES_FOLDER}", *(bundle.read_only if bundle is not None else ()))
-        packages = [place for place in _import_path(environment) if place.startswith(bound)]
-        shared = {name: value for name, value in environment.items() if not _is_of_one_run(name)}
-        kept = {**dict.fromkeys(_THREADS, "1"), **shared}
-        if packages:
-            kept["PYTHONPATH"] = ":".join(packages)
-        return WarmSettings(_harness(), preload.modules, "project", kept)
-
-    def _preload(self, snapshot: Snapshot, bundle: Bundle | None) -> _Preload | None:
-        key = (snapshot.id, bundle.lock_hash if bundle is not None else "")
+        path = environment.get("PYTHONPATH", "")
         with self._lock:
+            key = (snapshot.id, path)
             if key not in self._known:
-                self._known[key] = _find_preload(snapshot, bundle)
+                self._known[key] = _folder_of_pytest(snapshot, bundle, path.split(":"))
                 if len(self._known) > _PROJECTS:
                     self._known.popitem(last=False)
             self._known.move_to_end(key)
-            return self._known[key]
+            folder = self._known[key]
+        if folder is None:
+            return None
+        kept = {name: value for name, value in environment.items() if not _is_of_one_run(name)}
+        return WarmSettings(_harness(), _MODULES, "project", kept, folder)
 
 
 def _starts_as_usual(request: WorkspaceRequest, environment: Mapping[str, str]) -> bool:
-    """Return whether a command starts pytest directly, without files or variables that change how Python starts."""
+    """Return whether a command starts pytest directly, without variables that change how Python starts."""
     return (
         request.command[:3] == _COMMAND
         and not (request.repeat or request.needs or _START_VARIABLES & environment.keys())
-        and not any(path.startswith(f"{PACKAGES_FOLDER}/") or _name(path) in _START_FILES for path in request.patch)
-        and ("PYTHONPATH" not in environment or all(_import_path(environment)))
+        and ("PYTHONPATH" not in environment or all(environment["PYTHONPATH"].split(":")))
         and _is_launcher(environment["PATH"])
     )
 
 
-def _import_path(environment: Mapping[str, str]) -> list[str]:
-    return environment.get("PYTHONPATH", "").split(":")
+def _brings_names(request: WorkspaceRequest, snapshot: Snapshot) -> bool:
+    """Return whether a patch changes packages, or adds a file by whose name something else could be imported."""
+    for path in request.patch:
+        new = path not in snapshot.entries
+        if path.startswith(f"{PACKAGES_FOLDER}/") or (new and _names(path) & _NAMES):
+            return True
+    return False
 
 
 @cache
@@ -131,84 +125,60 @@ def _is_launcher(path: str) -> bool:
     return found is not None and os.path.realpath(found) == os.path.realpath(launcher_interpreter()[0])
 
 
-def _find_preload(snapshot: Snapshot, bundle: Bundle | None) -> _Preload | None:
-    """Return what a project's tests can have imported beforehand; None if that is not even pytest."""
-    own = [path for path in snapshot.entries if not path.startswith(f"{PACKAGES_FOLDER}/")]
-    taken: set[str] = set(_NEVER)
-    for path in own:
-        taken |= _names_of(path)
-    hidden = [path for path in own if _name(path) in _START_FILES] or _PYTEST_PACKAGES & taken
-    scripts = f"{PACKAGES_FOLDER}/bin/python"
-    if hidden or any(path.startswith(scripts) for path in snapshot.entries):
-        return None
-    packages = _package_files(snapshot, bundle)
-    allowed = (_top_level(packages) | sys.stdlib_module_names) - taken - _rewritten(packages)
-    texts = (snapshot.read(path) for path in own if path.endswith(".py") and snapshot.entries[path].kind == "file")
-    imported = sorted({name for text in texts for name in _imports(text) if name.partition(".")[0] in allowed})
-    library = [name for name in _LIBRARY if name.partition(".")[0] not in taken]
-    modules = (*library, "pluggy", "iniconfig", "pytest", *(f"_pytest.{name}" for name in _PYTEST), *imported)
-    chosen = tuple(dict.fromkeys(modules))
-    return _Preload(chosen, frozenset({name.partition(".")[0] for name in chosen} | _PYTEST_PACKAGES))
+def _folder_of_pytest(snapshot: Snapshot, bundle: Bundle | None, places: Iterable[str]) -> str | None:
+    """Return the folder of pytest as a program sees it, "" for the system's; None if no fork may import it.
 
-
-def _package_files(snapshot: Snapshot, bundle: Bundle | None) -> dict[str, Path]:
-    """Return the files of packages: path relative to the folder on the import path -> path on this machine.
-
-    Of a bundle, whose packages are many, only the first two levels are listed.
+    A bundle's files are locked by hashes, and those of the system are trusted.
     """
+    own, packages = _files(snapshot)
+    installed = {path.split("/")[0].partition(".")[0] for path in packages if not path.startswith("bin/")}
+    of_pytest = installed & set(PYTEST_MODULES)
+    if _top_level(own) & _NAMES or (installed & _NAMES) - of_pytest or any(map(_is_interpreter, packages)):
+        return None
+    if "pytest" in installed:
+        return f"{WORK}/{PACKAGES_FOLDER}" if all(is_known(packages, module) for module in of_pytest) else None
+    bundled = [place for place in places if bundle is not None and place.startswith(tuple(bundle.read_only))]
+    return None if of_pytest else (bundled or [""])[0]
+
+
+def _files(snapshot: Snapshot) -> tuple[list[str], dict[str, str]]:
+    """Return the project's own files, and the hashes of those of its packages by path in their folder."""
     start = f"{PACKAGES_FOLDER}/"
-    found = {path.removeprefix(start): snapshot.tree / path for path in snapshot.entries if path.startswith(start)}
-    if bundle is None:
-        return found
-    for inside, place in bundle.read_only.items():
-        for part in _import_path(bundle.environment):
-            if part == inside or part.startswith(f"{inside}/"):
-                folder = Path(place + part.removeprefix(inside))
-                listed = (path for pattern in ("*", "*/*") for path in folder.glob(pattern))
-                found |= {path.relative_to(folder).as_posix(): path for path in listed}
-    return found
+    own, packages = [], {}
+    for path, entry in snapshot.entries.items():
+        if entry.kind != "folder" and path.startswith(start):
+            packages[path.removeprefix(start)] = entry.content if entry.kind == "file" else "link"
+        elif entry.kind != "folder":
+            own.append(path)
+    return own, packages
+
+
+def _is_interpreter(path: str) -> bool:
+    return path.startswith("bin/python")
 
 
 def _top_level(files: Iterable[str]) -> set[str]:
-    """Return the names of modules and packages by their files."""
-    names = (path.split("/", 1) for path in files)
-    return {parts[0].partition(".")[0] for parts in names if len(parts) > 1 or parts[0].endswith((".py", ".so"))}
-
-
-def _rewritten(files: Mapping[str, Path]) -> set[str]:
-    """Return the modules of distributions with plugins: pytest rewrites these, and warns if they are imported."""
-    found: set[str] = set()
-    for path, place in files.items():
-        if path.endswith(".dist-info/entry_points.txt") and _PLUGINS.search(place.read_text("utf-8", "replace")):
-            record = files.get(path.replace("/entry_points.txt", "/RECORD"))
-            lines = record.read_text("utf-8", "replace").splitlines() if record is not None else ()
-            found |= _top_level(line.partition(",")[0] for line in lines)
+    """Return the names by which files may be imported first: those that are in no folder of a regular package."""
+    paths = list(files)
+    regular = {path.rpartition("/")[0] for path in paths if path.rpartition("/")[2].startswith("__init__.")}
+    found = set()
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        if name.startswith("__init__.") and folder:
+            above, _, package = folder.rpartition("/")
+            found |= {package} if above not in regular else set()
+        elif folder not in regular and name.endswith((".py", ".so", ".pyc")):
+            found.add(name.partition(".")[0])
     return found
 
 
-def _imports(text: bytes) -> Iterator[str]:
-    """Yield the dotted names of modules that a text imports, relative ones excluded; some may be no modules."""
-    for match in _IMPORT.finditer(text):
-        package, members, modules = (group.decode() if group else "" for group in match.groups())
-        if package:
-            yield package
-        for part in (members or modules).replace("(", "").split(","):
-            name = part.split()
-            if name and not name[0].endswith("."):
-                yield f"{package}.{name[0]}" if package else name[0]
-
-
-def _names_of(path: str) -> set[str]:
+def _names(path: str) -> set[str]:
     """Return the names by which the parts of a path could be imported."""
     return {part.partition(".")[0] for part in path.split("/")}
 
 
-def _name(path: str) -> str:
-    return path.rpartition("/")[2]
-
-
 def _is_of_one_run(variable: str) -> bool:
-    """Return whether a variable differs between runs, and no package reads it as it is imported."""
+    """Return whether a variable differs between runs, and pytest does not read it as it is imported."""
     return variable in ("PYTHONPATH", "PYTEST_ADDOPTS") or variable.startswith("CARETBENCH_")
 
 
