@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from caretbench.errors import DataError
-from caretbench.suites.project_tasks.added_tests import project_with_tests
+from caretbench.suites.project_tasks.added_tests import added_tests_fault, project_with_tests
 from tests.support.shop_project import FILES, written
 
 
@@ -36,3 +36,23 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
     more = written(tmp_path / "extra", {"test_more.py": ""})
     with pytest.raises(DataError, match="the project has extra/ already"), project_with_tests(root, more):
         pass
+
+
+@pytest.mark.parametrize(
+    ("command", "has_package", "tests", "runs"),
+    [
+        ("python3 -m unittest discover -f -s tests", True, (), False),
+        ("python3 -m unittest discover -s mine", False, (), True),
+        ("python3 -m unittest discover -f", True, (), True),
+        ("python3 -m unittest discover -f", False, (), False),
+        ("python3 -m pytest -q tests", False, ("tests/test_a.py::test_b",), False),
+        ("python3 -m pytest -q", False, ("mine/test_a.py::test_b", "tests/test_a.py::test_b"), True),
+        ("make test", False, (), True),
+    ],
+)
+def test_a_command_that_does_not_run_them_is_refused(
+    command: str, has_package: bool, tests: tuple[str, ...], runs: bool
+) -> None:
+    fault = added_tests_fault("mine", ("/bin/sh", "-c", command), has_package, tests)
+    assert (fault == "") is runs
+    assert runs or "--test-command" in fault

@@ -168,7 +168,7 @@ class CodevMiner(BlockMiner):
         """Return the problem, labelled by who wrote the tests that decide.
 
         ``model``: a model wrote one of them; where single tests are not known, one that reaches the block. ``user``:
-        they are known, and all of them are the user's. Else ``project``.
+        all of them are the user's, by name, or since the command runs no others. Else ``project``.
         """
         tests = tests_check(problem).tests
         author = ""
@@ -178,9 +178,13 @@ class CodevMiner(BlockMiner):
                 any(map(is_written_test, tests)) if tests else drawn.written_reach.reaches(path, *block_span(problem))
             )
             author = "model" if written else ""
-        if not author and self._added_tests and tests:
-            author = "user" if all(name.startswith(f"{self._added_tests}/") for name in tests) else ""
+        if not author and self._added_tests:
+            alone = tests_check(problem).command[-1] == self._added_tests
+            author = "user" if alone or (tests and all(map(self._is_added, tests))) else ""
         return problem.model_copy(update={"labels": {**problem.labels, "tests_by": author}}) if author else problem
+
+    def _is_added(self, test: str) -> bool:
+        return test.startswith(f"{self._added_tests}/")
 
     def _problem(self, hidden: HiddenSpan, origin: TaskOrigin, group: str) -> Problem:
         path, kind = hidden.block.path, hidden.block.kind

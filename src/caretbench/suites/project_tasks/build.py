@@ -101,6 +101,7 @@ def _build_project(
         builder.tester = ProjectTester(models, tries, max_s, clock.note, clock)
     try:
         with project_with_tests(root, values["tests"]) as place:
+            builder.added_tests = values["tests"].resolve().name if values["tests"] is not None else ""
             return builder.build(place, TaskFolder(output), options)
     finally:
         clock.cpu_s = engine.cpu_s

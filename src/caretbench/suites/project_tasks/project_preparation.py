@@ -31,6 +31,7 @@ from caretbench.projects.setup.project_setup import (
     with_setup_hint,
 )
 from caretbench.projects.setup.settings import CheckSettings, ProjectSettings
+from caretbench.suites.project_tasks.added_tests import added_command
 from caretbench.suites.project_tasks.block_miner import ProjectOptions
 
 _NAMED: Final = 3
@@ -58,6 +59,7 @@ class ProjectPreparation:
         mined: Files of which tasks are made.
         progress: Called with the name of a step, the number of newly finished items, and the total.
         repair: Finds a recipe for a project that cannot be prepared; None: its fault ends the build.
+        added_tests: Folder of the user's tests in the project's root; a project without tests runs these alone.
         may_lack_tests: A project without tests is prepared as well; its runs have no check.
     """
 
@@ -71,6 +73,7 @@ class ProjectPreparation:
     progress: Callable[[str, int, int | None], None]
     repair: SetupRepair | None = None
     may_lack_tests: bool = False
+    added_tests: str = ""
 
     @property
     def _stated(self) -> tuple[CheckSettings, ...]:
@@ -173,6 +176,9 @@ class ProjectPreparation:
         try:
             checks = project_checks(snapshot, self.languages, from_user=from_user, settings=settings)
         except DataError as error:
+            if self.added_tests and "python" in self.languages and not (from_user or settings):
+                own = CheckSettings(name="added tests", command=added_command(snapshot, self.added_tests))
+                return self._tested(project, command, own, ())
             if self.may_lack_tests and not (from_user or settings):
                 return PreparedProject(project, command, NO_RUNS._replace(excluded_checks={"": str(error)}))
             raise SetupError(hint({"": str(error)})) from None

@@ -43,6 +43,7 @@ from caretbench.projects.setup.command_detection import NamedCheck
 from caretbench.projects.setup.project_setup import reaches_nothing_message
 from caretbench.projects.setup.python_packages import installed_packages
 from caretbench.projects.setup.settings import ProjectSettings, read_settings
+from caretbench.suites.project_tasks.added_tests import added_tests_fault
 from caretbench.suites.project_tasks.block_miner import (
     REFERENCE_POLICY,
     BlockMiner,
@@ -77,6 +78,8 @@ class TaskBuilder:
     progress: Progress = lambda _step, _added, _total: None
     repair: SetupRepair | None = None
     """Finds a recipe for a project that cannot be set up, or whose tests do not pass."""
+    added_tests: str = ""
+    """Folder of tests that the user laid into the project's root; empty if there is none."""
     tester: ProjectTester | None = None
     """Writes tests for functions that no test reaches."""
     _known: dict[str, ProjectCheck] = field(default_factory=dict, repr=False)
@@ -172,7 +175,7 @@ class TaskBuilder:
         mined_paths = frozenset(path for paths in analysed.mined.values() for path in paths)
         preparation = ProjectPreparation(
             self.engine, self._steps, str(root), languages, options, settings, mined_paths, self.progress, self.repair,
-            may_lack_tests=self.tester is not None,
+            may_lack_tests=self.tester is not None, added_tests=self.added_tests,
         )  # fmt: skip
         blocks = self._found(options.miner(analysed.analysis), mined_paths)
         tested = self._tested(preparation, project, analysed, blocks.miner, folder)
@@ -253,6 +256,7 @@ class TaskBuilder:
             if not own:
                 continue
             reach = self._reached(entry, project.snapshot.id, own)
+            self._check_added(project, entry, reach)
             if reach.reaches_nothing:
                 dropped[entry.name] = reaches_nothing_message(entry)
                 rejected["not_reached"] += miner.candidate_count(own)
@@ -275,6 +279,14 @@ class TaskBuilder:
         rejected["no_check"] += miner.candidate_count(waiting)
         counts = {reason: count for reason, count in sorted(rejected.items()) if count}
         return _Mined(problems, counts, lines, dict(sorted(unknown.items())), dropped)
+
+    def _check_added(self, project: StoredProject, entry: NamedCheck, reach: StatementReach) -> None:
+        """Raise DataError if the user's tests are of no use because the command does not run them."""
+        folder = self.added_tests
+        has_package = f"{folder}/__init__.py" in project.snapshot.entries
+        fault = added_tests_fault(folder, entry.check.command, has_package, reach.all_tests) if folder else ""
+        if fault:
+            raise DataError(fault)
 
     def _reached(self, entry: NamedCheck, snapshot: str, own: set[str]) -> StatementReach:
         self.progress("reach", 0, None)
