@@ -37,13 +37,11 @@ def added_tests_fault(folder: str, command: Sequence[str], has_package: bool, te
         runs = start.rstrip("/") == folder or (start == "." and has_package)
     else:
         runs = True
+    if runs:
+        return ""
     return (
-        ""
-        if runs
-        else (
-            f"--tests: `{' '.join(words)}` runs no test of {folder}/, which is in the root of the copied project: name a command that "
-            "runs them and the project's own with --test-command"
-        )
+        f"--tests: `{' '.join(words)}` runs no test of {folder}/, which is in the root of the copied project: name a "
+        "command that runs them and the project's own with --test-command"
     )
 
 
