@@ -174,13 +174,20 @@ def test_a_text_that_holds_a_control_token_of_the_model_cannot_be_asked(make_pro
     ]
 
 
+def test_the_most_frequent_message_of_failures_is_shown(tmp_path: Path, problems: list[Problem]) -> None:
+    def failing(request: ModelRequest, _sample: int) -> Reply:
+        return failure("slow down" if request.id[-1] == "a" else "no such path")
+
+    assert generate(tmp_path, problems, FakeClient(failing)).usual_message == "no such path"
+
+
 def test_failures_are_tried_again_and_leave_when_the_sample_comes(tmp_path: Path, problems: list[Problem]) -> None:
     def flaky(request: ModelRequest, sample: int) -> Reply:
         return failure("busy") if (request.id[-1], sample) in {("b", 1), ("d", 0)} else "fine"
 
     tally = generate(tmp_path, problems, FakeClient(flaky), samples=2)
     assert names(missing(tmp_path)) == [("b", 1), ("d", 0)]
-    assert (tally.missing, tally.share, tally.first_message) == ({"provider": 2}, 0.75, "busy")
+    assert (tally.missing, tally.share, tally.usual_message) == ({"provider": 2}, 0.75, "busy")
 
     def once_more(request: ModelRequest, sample: int) -> Reply:
         return failure("still busy", "timeout") if request.id[-1] == "d" else "fine"
@@ -277,7 +284,7 @@ def test_a_model_that_never_answers_is_not_asked_for_everything(tmp_path: Path, 
     tally = generate(tmp_path, many, client)
     assert len(client.asked) == MAX_FAILED_REQUESTS
     assert tally.missing == {"refused": MAX_FAILED_REQUESTS, "provider": 30}
-    assert tally.first_message == "wrong key"
+    assert tally.usual_message == "wrong key"
     assert len(missing(tmp_path)) == len(many)
     assert "the first 20 requests all failed" in missing(tmp_path)[-1].message
 

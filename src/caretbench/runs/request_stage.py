@@ -63,9 +63,15 @@ class StageCounts:
     cost: float = 0.0
     unpriced: int = 0
     missing: Counter[str] = field(default_factory=Counter)
-    first_message: str = ""
+    messages: Counter[str] = field(default_factory=Counter)
+    """Number of failed requests by message; 0 for reasons not to send one."""
     stop_reason: str = ""
     """Reason to stop sending requests (a wrong key, no server at the address); empty: none."""
+
+    @property
+    def usual_message(self) -> str:
+        """The most frequent message of failed requests, of equally frequent ones the first; empty without one."""
+        return next((message for message, _ in self.messages.most_common(1)), "")
 
     @property
     def share(self) -> float:
@@ -318,7 +324,7 @@ class RequestStage(Generic[Item]):
         self, entry: PendingRequest[Item], samples: tuple[int, ...], kind: FailureKind, message: str, attempts: int = 0
     ) -> None:
         message = redact(replace_surrogates(message))
-        self.tally.first_message = self.tally.first_message or message
+        self.tally.messages[message] += bool(attempts)
         self.tally.missing[kind] += len(samples)
         for sample in samples:
             self._errors.add(self._work.missing(entry, sample, kind, message, attempts))

@@ -145,7 +145,7 @@ def _missing(session: RunSession, model: ModelPlan, tally: StageCounts, progress
     if set(tally.missing) == {"budget"}:
         line += ": the rest of --max-cost does not cover one more answer; raise it to continue"
     else:
-        line += f": {one_line(tally.stop_reason or tally.first_message)}"
+        line += f": {one_line(tally.stop_reason or tally.usual_message)}"
         if set(tally.missing) != {"unpromptable"}:
             line += "; the same command asks for them again"
     line += f"; see {session.folder.errors_path}"

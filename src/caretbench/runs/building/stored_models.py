@@ -177,5 +177,5 @@ class StoredBuildModels:
         if set(tally.missing) == {"budget"}:
             line += "the rest of --max-cost does not cover one more answer; raise it to continue"
         else:
-            line += f"{' '.join((tally.stop_reason or tally.first_message).split())[:300]}; the same command asks again"
+            line += f"{' '.join((tally.stop_reason or tally.usual_message).split())[:300]}; the same command asks again"
         return f"{line}; see {self._files.errors_path}"
