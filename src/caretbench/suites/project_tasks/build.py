@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -100,12 +101,23 @@ def _build_project(
         tries, max_s = values["tester_tries"], 60.0 * values["tester_minutes"]
         builder.tester = ProjectTester(models, tries, max_s, clock.note, clock)
     try:
-        with project_with_tests(root, values["tests"]) as place:
+        with project_with_tests(root, values["tests"]) as place, _named_in_errors(place, project):
             builder.added_tests = values["tests"].resolve().name if values["tests"] is not None else ""
             return builder.build(place, TaskFolder(output), options)
     finally:
         clock.cpu_s = engine.cpu_s
         engine.close()
+
+
+@contextmanager
+def _named_in_errors(place: Path, project: ProjectFolder) -> Iterator[None]:
+    """Name the project as the user does in errors, not the folder in the cache or the copy that is built."""
+    shown = project.path if project.kind == "folder" else f"{project.origin} {project.revision}".strip()
+    try:
+        yield
+    except DataError as error:
+        error.args = (str(error).replace(str(place), shown),)
+        raise
 
 
 def _unstated_settings(project: ProjectFolder) -> Mapping[str, str]:
