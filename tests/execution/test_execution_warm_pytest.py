@@ -75,7 +75,7 @@ def project(store: SnapshotStore, tmp_path: Path) -> Make:
             place = tmp_path / path
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(textwrap.dedent(text))
-        return store.add(tmp_path).id
+        return store.add(tmp_path, ignore=()).id
 
     return make
 
@@ -215,6 +215,12 @@ COLD = {
     "the run is a repetition": ({}, {"repeat": 1}),
     "a shell starts pytest": ({}, {"command": ("sh", "-c", "python3 -m pytest")}),
     "another interpreter comes first": ({}, {"environment": {**ENVIRONMENT, "PATH": "/nowhere"}}),
+    "byte code lies next to a module of pytest's": ({".deps/__pycache__/py.cpython-311.pyc": ""}, {}),
+    "Python finds another site": ({}, {"environment": {**ENVIRONMENT, "HOME": "/tmp/work"}}),
+    "another library is loaded": ({}, {"environment": {**ENVIRONMENT, "LD_PRELOAD": "/tmp/work/a.so"}}),
+    "byte code comes from elsewhere": ({}, {"environment": {**ENVIRONMENT, "PYTHONPYCACHEPREFIX": "/tmp/work"}}),
+    "hashes have a seed": ({}, {"environment": {**ENVIRONMENT, "PYTHONHASHSEED": "1"}}),
+    "the time zone is another": ({}, {"environment": {**ENVIRONMENT, "TZ": "Asia/Tokyo"}}),
     "the import path has a hole": ({}, {"environment": {"PYTHONPATH": "/tmp/work/.deps:"}}),
 }
 
@@ -242,7 +248,9 @@ def test_a_fork_suits(files: dict[str, str], project: Make, warm: WorkspaceRunne
     found = settings(warm, request)
     assert found is not None
     assert found.module_folder == "/tmp/work/.deps"
-    assert "PYTHONPATH" not in (found.preload_environment or {})
+    more = requested(request.snapshot, environment={**ENVIRONMENT, "SHOP_MODE": "test", "LANG": "C.UTF-8"})
+    assert settings(warm, more) == found
+    assert not {"PYTHONPATH", "SHOP_MODE"} & set(found.preload_environment or {})
 
 
 def test_no_other_package_of_a_project_is_imported_beforehand(project: Make, warm: WorkspaceRunner) -> None:

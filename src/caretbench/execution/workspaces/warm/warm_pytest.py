@@ -61,8 +61,12 @@ _IMPORTED: Final = (sys.stdlib_module_names - _OTHER_LIBRARY) | set(PYTEST_MODUL
 """Names that a fork may have imported, its own imports and theirs."""
 _START_FILES: Final = frozenset({"sitecustomize", "usercustomize"})
 """Modules that Python imports as it starts, which a fork does not do again."""
-_NAMES: Final = _IMPORTED | _START_FILES
-_START_VARIABLES: Final = frozenset({"PYTHONSAFEPATH", "PYTHONSTARTUP", "PYTHONHOME", "PYTHONNOUSERSITE"})
+_NAMES: Final = _IMPORTED | _START_FILES | {"__pycache__"}  # byte code of a single module lies outside of its files
+_START_VARIABLES: Final = ("PYTHON", "LD_", "GLIBC_", "MALLOC_", "LC_", "LANG", "HOME", "TZ", "XDG_")
+"""Beginnings of variables that change how an interpreter starts, or what code it runs then."""
+_FREE_VARIABLES: Final = frozenset({"PYTHONPATH", "PYTHONDONTWRITEBYTECODE"})
+_ENVIRONMENT: Final[Mapping[str, str]] = {**DEFAULT_ENVIRONMENT, "PYTHONDONTWRITEBYTECODE": "1"}
+"""Variables of the warm interpreter: none of a project's, which could make it run other code."""
 _PROJECTS: Final = 64
 
 
@@ -94,15 +98,15 @@ class WarmPytest:
             folder = self._known[key]
         if folder is None:
             return None
-        kept = {name: value for name, value in environment.items() if not _is_of_one_run(name)}
-        return WarmSettings(_harness(), _MODULES, "project", kept, folder)
+        return WarmSettings(_harness(), _MODULES, "project", _ENVIRONMENT, folder)
 
 
 def _starts_as_usual(request: WorkspaceRequest, environment: Mapping[str, str]) -> bool:
     """Return whether a command starts pytest directly, without variables that change how Python starts."""
     return (
         request.command[:3] == _COMMAND
-        and not (request.repeat or request.needs or _START_VARIABLES & environment.keys())
+        and not (request.repeat or request.needs)
+        and not any(_changes_start(name, value) for name, value in environment.items())
         and ("PYTHONPATH" not in environment or all(environment["PYTHONPATH"].split(":")))
         and _is_launcher(environment["PATH"])
     )
@@ -148,7 +152,9 @@ def _files(snapshot: Snapshot) -> tuple[list[str], dict[str, str]]:
     for path, entry in snapshot.entries.items():
         if entry.kind != "folder" and path.startswith(start):
             packages[path.removeprefix(start)] = entry.content if entry.kind == "file" else "link"
-        elif entry.kind != "folder":
+        elif entry.kind == "link":  # to a module, or to the folder of a package
+            own.append(f"{path}.py")
+        elif entry.kind == "file":
             own.append(path)
     return own, packages
 
@@ -177,9 +183,10 @@ def _names(path: str) -> set[str]:
     return {part.partition(".")[0] for part in path.split("/")}
 
 
-def _is_of_one_run(variable: str) -> bool:
-    """Return whether a variable differs between runs, and pytest does not read it as it is imported."""
-    return variable in ("PYTHONPATH", "PYTEST_ADDOPTS") or variable.startswith("CARETBENCH_")
+def _changes_start(variable: str, value: str) -> bool:
+    """Return whether a variable makes an interpreter start otherwise than the warm one did."""
+    listed = variable.startswith(_START_VARIABLES) and variable not in _FREE_VARIABLES
+    return listed and _ENVIRONMENT.get(variable) != value
 
 
 @cache
