@@ -54,6 +54,13 @@ def test_keys_of_commands_stay(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_younger_fields_that_say_nothing_change_no_key() -> None:
-    assert _project(COMMAND) == _project(COMMAND.model_copy(update={"prepare": (), "needs": (), "id": "2"}))
+    empty = {"prepare": (), "needs": (), "total_result_bytes": 0, "id": "2"}
+    assert _project(COMMAND) == _project(COMMAND.model_copy(update=empty))
     assert _project(COMMAND) == _project(COMMAND.model_copy(update={"is_reference": True}))
     assert _project(COMMAND) != _project(COMMAND.model_copy(update={"needs": ("display",)}))
+
+
+def test_more_room_for_results_is_another_key() -> None:
+    more = COMMAND.model_copy(update={"total_result_bytes": 480 << 20})
+    assert _project(COMMAND) != _project(more)
+    assert remote_project_command_key(COMMAND, []) != remote_project_command_key(more, [])

@@ -86,7 +86,8 @@ def project_command_key(
 
 def remote_project_command_key(request: WorkspaceRequest, environments: Sequence[object]) -> str:
     """Return the key of a command on other machines; ``environments`` are their tools, one per language."""
-    fields = request.model_dump(mode="json", exclude={"id", "patch", "stdin", "is_reference"})
+    newer = {"total_result_bytes"} & _empty_new_fields(request)
+    fields = request.model_dump(mode="json", exclude={"id", "patch", "stdin", "is_reference", *newer})
     return sha256_json([_REMOTE_PROJECT, CRITERION_VERSION, fields, *_contents(request), list(environments)])
 
 
@@ -147,7 +148,7 @@ class PathFingerprints:
 
 def _empty_new_fields(request: WorkspaceRequest) -> set[str]:
     """Return the fields that were added since verdicts were stored, while they are empty: no part of the key."""
-    return {name for name in ("python_path", "needs", "prepare") if not getattr(request, name)}
+    return {name for name in ("python_path", "needs", "prepare", "total_result_bytes") if not getattr(request, name)}
 
 
 def _contents(request: WorkspaceRequest) -> tuple[object, object]:
