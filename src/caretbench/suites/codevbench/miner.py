@@ -115,16 +115,17 @@ class CodevMiner(BlockMiner):
         known = [one for path in sorted(paths) for one in self._found[path]]
         reached = [one for one in known if reach.reaches(one.block.path, *one.block.span)]
         sampling = self._sampling
-        chosen = weighted_sample(
+        chosen, rejected = weighted_sample(
             reached,
             sampling.weights,
             limit=sampling.limit if limit is None else limit,
             per_file=sampling.per_file,
             seed=sampling.seed,
-            is_fit=self._is_fit,
+            fault=self._sampling_fault,
         )
         chosen.sort(key=lambda one: (one.block.path, one.span, one.key))
-        rejected = Counter(not_reached=len(known) - len(reached), not_drawn=len(reached) - len(chosen))
+        not_drawn = len(reached) - len(chosen) - rejected.total()
+        rejected.update(not_reached=len(known) - len(reached), not_drawn=not_drawn)
         groups = overlap_groups([(one.block.path, *one.block.span) for one in chosen])
         firsts: dict[int, str] = {}
         for hidden, group in zip(chosen, groups, strict=True):
@@ -132,19 +133,20 @@ class CodevMiner(BlockMiner):
         problems = (self._problem(one, origin, firsts[group]) for one, group in zip(chosen, groups, strict=True))
         return DrawnProblems(tuple(problems), rejected)
 
-    def _is_fit(self, hidden: HiddenSpan) -> bool:
-        """Return whether a span differs from the drawn ones, and the truncation policy leaves its text as it is.
+    def _sampling_fault(self, hidden: HiddenSpan) -> str | None:
+        """Return why a span whose turn has come is rejected.
 
-        Of the answers that go on in one line, one is taken: the others are nearly the same problem.
+        ``same_line``: another answer goes on in that line, so that it is nearly the same problem. ``truncated``: the
+        truncation policy changes its text.
         """
         line = (hidden.block.path, self._analysis[hidden.block.path].source.line_at(hidden.span.start))
         if hidden.is_partial_line and line in self._caret_lines:
-            return False
+            return "same_line"
         if not self._survives_extraction(hidden):
-            return False
+            return "truncated"
         if hidden.is_partial_line:
             self._caret_lines.add(line)
-        return True
+        return None
 
     def _survives_extraction(self, hidden: HiddenSpan) -> bool:
         caret, reference = self._caret(hidden)

@@ -25,7 +25,7 @@ from caretbench.suites.project_tasks.build_options import TASKS_GROUP, common_va
 from caretbench.syntax import ProjectAnalysis
 
 _VERSION: Final = re.compile(r"\d[\w.!+-]*")
-MAX_SPANS: Final = 100
+MAX_SPANS: Final = 120
 """Default maximum number of hidden spans for each test command."""
 
 OPTIONS: Final = project_build_options(

@@ -17,13 +17,13 @@ def weighted_sample(
     limit: int | None,
     per_file: int | None = None,
     seed: int = 0,
-    is_fit: Callable[[HiddenSpan], bool] = lambda _span: True,
-) -> list[HiddenSpan]:
-    """Return a sample of spans, in the order of sampling.
+    fault: Callable[[HiddenSpan], str | None] = lambda _span: None,
+) -> tuple[list[HiddenSpan], Counter[str]]:
+    """Return a sample of spans, in the order of sampling, and the number of rejected spans by fault.
 
     Each step takes from the cell (kind of block and cut) that is furthest behind its share, and there from the file
     with the fewest spans; the rest follows from a hash. Spans of weight 0 are not taken. A cell that runs out leaves
-    its share to the others. ``is_fit`` is asked about a span only when its turn comes.
+    its share to the others. ``fault`` says why a span is rejected; it is asked only when the span's turn comes.
     """
     cells: dict[tuple[str, str], dict[str, list[HiddenSpan]]] = defaultdict(lambda: defaultdict(list))
     shares: dict[tuple[str, str], float] = {}
@@ -37,6 +37,7 @@ def weighted_sample(
         for waiting in files.values():
             waiting.sort(key=lambda one: rank[one.block.path, one.key], reverse=True)
     chosen: list[HiddenSpan] = []
+    rejected: Counter[str] = Counter()
     taken: Counter[tuple[str, str]] = Counter()
     in_file: Counter[str] = Counter()
     while cells and (limit is None or len(chosen) < limit):
@@ -49,9 +50,10 @@ def weighted_sample(
         first = cells[cell][path].pop()
         if not cells[cell][path]:
             del cells[cell][path]
-        if not is_fit(first):
+        if (reason := fault(first)) is not None:
+            rejected[reason] += 1
             continue
         chosen.append(first)
         taken[cell] += 1
         in_file[first.block.path] += 1
-    return chosen
+    return chosen, rejected
