@@ -164,7 +164,8 @@ def measure(modules: Iterable[Module]) -> Found:
     folders: dict[Path, int] = defaultdict(int)
     classes: dict[str, list[str]] = defaultdict(list)
     for module in modules:
-        folders[module.path.parent] += not module.is_package
+        # the entry point of `python -m` has no content of its own
+        folders[module.path.parent] += not module.is_package and module.path.name != "__main__.py"
         if module.path.stem in sys.stdlib_module_names:
             found["modules named like the standard library's"].append(str(module.path))
         found["sets of Status by hand"] += statuses_by_hand(module)

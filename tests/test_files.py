@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import fcntl
 import gzip
 import json
 import multiprocessing
@@ -11,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, ValidationError
 
+from caretbench.file_locks import OpenFile, lock_file
 from caretbench.files import (
     DataError,
     RowAppender,
@@ -153,16 +153,15 @@ def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
 def test_a_writer_does_not_write_to_a_file_that_was_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "rows.jsonl"
     write_rows(path, [row(0)])
-    lock = fcntl.flock
     replaced: list[Path] = []
 
-    def replace_first(stream: object, operation: int) -> None:
+    def replace_first(stream: OpenFile | int, *, wait: bool) -> None:
         if not replaced:
             replaced.append(path)
             write_rows(path, [row(0), row(1)])
-        lock(stream, operation)  # type: ignore[arg-type]
+        lock_file(stream, wait=wait)
 
-    monkeypatch.setattr("caretbench.files.fcntl.flock", replace_first)
+    monkeypatch.setattr("caretbench.files.lock_file", replace_first)
     with RowAppender(path) as appender:
         appender.append(row(2))
     assert [entry.sample for entry in read_rows(path, Completion)] == [0, 1, 2]

@@ -7,7 +7,6 @@ appends, so that every row is in the file exactly once.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import gzip
 import hashlib
 import json
@@ -27,6 +26,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticSerializationError
 
 from caretbench.errors import DataError as DataError
+from caretbench.file_locks import lock_file
 
 RowT = TypeVar("RowT", bound=BaseModel)
 ValueT = TypeVar("ValueT")
@@ -45,7 +45,7 @@ def cache_folder() -> Path:
     if chosen:
         return Path(chosen).expanduser()
     home = Path.home()
-    if os.geteuid() == 0 and not home.stat().st_mode & stat.S_IXOTH:
+    if hasattr(os, "geteuid") and os.geteuid() == 0 and not home.stat().st_mode & stat.S_IXOTH:
         return Path("/var/cache/caretbench")
     return home / ".cache" / "caretbench"
 
@@ -250,7 +250,7 @@ class RowAppender:
         while True:
             self._stream = path.open("ab+", buffering=0)
             try:
-                fcntl.flock(self._stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock_file(self._stream, wait=False)
             except OSError:
                 self._stream.close()
                 raise DataError(f"{path}: another caretbench is writing this file; wait for it or stop it") from None

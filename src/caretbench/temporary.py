@@ -1,22 +1,24 @@
 """Temporary folders, and removal of those left by killed processes.
 
 A folder is locked while it is used. The lock ends with its process, however that ends, so a later run removes what
-nobody holds: no clock, and no process number that may belong to another program by now.
+nobody holds: no clock, and no process number that may belong to another program by now. Windows opens no folders:
+there, folders of killed processes stay.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from caretbench.file_locks import lock_file
+
 _PREFIX: Final = "caretbench-tmp-"
-_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @contextlib.contextmanager
@@ -27,6 +29,10 @@ def temporary_folder(purpose: str, place: Path | None = None) -> Iterator[Path]:
         purpose: A word that is part of the folder's name.
         place: The folder that contains it; None: the system's for temporary files.
     """
+    if sys.platform == "win32":
+        with tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{purpose}-", dir=place, ignore_cleanup_errors=True) as name:
+            yield Path(name)
+        return
     remove_leftover_folders(place)
     while True:
         made = tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{purpose}-", dir=place, ignore_cleanup_errors=True)
@@ -47,12 +53,14 @@ def remove_leftover_folders(place: Path | None = None) -> None:
     Anybody may give a folder or a link such a name where users share a temporary folder: links and what belongs to
     others stay.
     """
+    if sys.platform == "win32":
+        return
     for path in (place or Path(tempfile.gettempdir())).glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
-            folder = os.open(path, _FOLDER)
+            folder = _open_folder(path)
             try:
                 if os.fstat(folder).st_uid == os.geteuid():
-                    fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    lock_file(folder, wait=False)
                     shutil.rmtree(path, ignore_errors=True)
             finally:
                 os.close(folder)
@@ -60,13 +68,22 @@ def remove_leftover_folders(place: Path | None = None) -> None:
 
 def _lock(place: str) -> int | None:
     """Return a descriptor that holds the folder; None where it is gone."""
+    if sys.platform == "win32":
+        return None
     try:
-        folder = os.open(place, _FOLDER)
+        folder = _open_folder(place)
     except FileNotFoundError:
         return None
-    fcntl.flock(folder, fcntl.LOCK_SH)
+    lock_file(folder, shared=True)
     with contextlib.suppress(FileNotFoundError):
         if os.path.samestat(os.fstat(folder), os.stat(place)):  # noqa: PTH116 - a text, as tempfile gives it
             return folder
     os.close(folder)
     return None
+
+
+def _open_folder(place: Path | str) -> int:
+    """Return a descriptor of a folder that is no link; OSError on Windows, which has none."""
+    if sys.platform == "win32":
+        raise OSError(f"{place}: no descriptors of folders on Windows")
+    return os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)

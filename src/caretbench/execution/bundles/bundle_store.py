@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -30,6 +29,7 @@ from caretbench.execution.bundles.pip import PipEcosystem
 from caretbench.execution.bundles.system_packages import ProgressCallback, apt_install, apt_line
 from caretbench.execution.cache.cache_folders import BUNDLES
 from caretbench.execution.execution_types import FrozenModel
+from caretbench.file_locks import lock_file
 from caretbench.files import cache_folder, sha256_json, write_atomically
 
 MANIFEST = "bundle.json"
@@ -175,7 +175,7 @@ def _building(spec: BundleSpec) -> Iterator[Path]:
     home = bundles_folder() / spec.name
     home.mkdir(parents=True, exist_ok=True)
     with (home / ".lock").open("w") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
+        lock_file(stream)
         for left in home.glob(f"{_UNFINISHED}*"):
             shutil.rmtree(left, ignore_errors=True)
         folder = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=home))

@@ -6,7 +6,6 @@ A folder in use is locked; a killed process loses its lock. Times are not compar
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import shutil
@@ -14,6 +13,8 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+
+from caretbench.file_locks import lock_file
 
 _PREFIX = ".building-"
 _LOCK = ".held-"
@@ -32,7 +33,7 @@ def staging_folder(parent: Path) -> Iterator[Path]:
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
             held = _lock_of(folder)
             stream = stack.enter_context(held.open("ab"))
-            fcntl.flock(stream, fcntl.LOCK_EX)
+            lock_file(stream)
         stack.callback(held.unlink, missing_ok=True)
         folder.chmod(0o755)
         yield folder
@@ -47,7 +48,7 @@ def remove_abandoned(parent: Path) -> None:
         for name in {place.name.removeprefix(_PREFIX).removeprefix(_LOCK) for place in left}:
             folder = parent / f"{_PREFIX}{name}"
             with contextlib.suppress(OSError), _lock_of(folder).open("ab") as stream:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock_file(stream, wait=False)
                 shutil.rmtree(folder, ignore_errors=True)
                 _lock_of(folder).unlink(missing_ok=True)
 
@@ -60,7 +61,7 @@ def _lock_of(folder: Path) -> Path:
 def _exclusive(parent: Path) -> Iterator[None]:
     """Exclude sweeps between making a folder and locking it."""
     with (parent / ".sweeping").open("ab") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
+        lock_file(stream)
         yield
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
+
+from caretbench.file_locks import lock_file
 
 _FILE: Final = ".in-use"
 
@@ -19,20 +20,20 @@ class UseLock:
     def __init__(self, folder: Path) -> None:
         self._descriptor = os.open(folder / _FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         self._close = weakref.finalize(self, os.close, self._descriptor)
-        fcntl.flock(self._descriptor, fcntl.LOCK_SH)
+        lock_file(self._descriptor, shared=True)
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[bool]:
         """Yield whether nobody else uses the cache; if so, others wait until the block ends."""
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock_file(self._descriptor, wait=False)
             found = True
         except OSError:
             found = False
         try:
             yield found
         finally:
-            fcntl.flock(self._descriptor, fcntl.LOCK_SH)
+            lock_file(self._descriptor, shared=True)
 
     def close(self) -> None:
         """Release the lock."""

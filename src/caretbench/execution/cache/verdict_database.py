@@ -7,7 +7,6 @@ would remove the new file's log by its name. So files are numbered, and the high
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import re
 import sqlite3
 import threading
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from caretbench.errors import MachineError
+from caretbench.file_locks import lock_file
 
 _BUSY_S = 60.0
 _LOOKED_THROUGH_BYTES = 16 << 20
@@ -140,7 +140,7 @@ class VerdictDatabase:
     def _opening(self) -> Iterator[None]:
         """Allow one process at a time: SQLite fails at once, whatever the timeout, if two switch a new file to WAL."""
         with (self._folder / ".opening").open("ab") as stream:
-            fcntl.flock(stream, fcntl.LOCK_EX)
+            lock_file(stream)
             yield
 
     @contextlib.contextmanager

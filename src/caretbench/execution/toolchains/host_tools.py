@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from caretbench.execution.cache.cache_folders import TOOLS
+from caretbench.file_locks import lock_file
 from caretbench.files import cache_folder
 
 _PROGRAM_BYTES = 16 << 20
@@ -36,6 +36,6 @@ def cached_tool_folder(name: str) -> Iterator[tuple[Path, bool]]:
     folder.mkdir(parents=True, exist_ok=True)
     filled = folder / ".filled"
     with (folder / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock_file(lock)
         yield folder, not filled.exists()
         filled.touch()

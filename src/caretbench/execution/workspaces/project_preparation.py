@@ -6,7 +6,6 @@ snapshot. The store records which one belongs to which project, command and tool
 
 from __future__ import annotations
 
-import fcntl
 from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
@@ -24,6 +23,7 @@ from caretbench.execution.workspaces.snapshot_archive import (
 )
 from caretbench.execution.workspaces.snapshot_store import Snapshot, SnapshotStore
 from caretbench.execution.workspaces.workspace_request import WorkspaceRequest, WorkspaceResult
+from caretbench.file_locks import lock_file
 from caretbench.files import write_atomically
 
 _AMPLE: Final = {
@@ -63,7 +63,7 @@ class ProjectPreparer:
         place = self._store.folder / "prepared" / key
         place.parent.mkdir(exist_ok=True)
         with place.with_suffix(".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            lock_file(lock)
             return self._kept(place) or self._made(place, request)
 
     def _kept(self, place: Path) -> str | None:

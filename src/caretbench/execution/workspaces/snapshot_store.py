@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import fnmatch
 import hashlib
 import json
@@ -29,6 +28,7 @@ from caretbench.execution.cache.staging_folders import remove_abandoned, staging
 from caretbench.execution.execution_types import FrozenModel
 from caretbench.execution.sandbox.bubblewrap import reachable_by_others
 from caretbench.execution.sandbox.host.program_users import program_users, unprivileged_user
+from caretbench.file_locks import lock_file
 from caretbench.files import cache_folder, sha256_json
 
 IGNORED = (
@@ -122,7 +122,7 @@ class SnapshotStore:
         """
         if not source.is_dir():
             raise DataError(f"{source}: not a folder")
-        with self._locked(fcntl.LOCK_SH):
+        with self._locked(shared=True):
             remove_abandoned(self.folder / "trees")
             entries = dict(sorted(self._take(source, ignore)))
             identity = _identity(entries)
@@ -279,7 +279,7 @@ class SnapshotStore:
         except OSError:
             raise DataError(f"no snapshot {identity} in {self.folder}") from None
         with stream:
-            fcntl.flock(stream, fcntl.LOCK_SH)
+            lock_file(stream, shared=True)
             yield
 
     def list(self) -> list[SnapshotUse]:
@@ -308,7 +308,7 @@ class SnapshotStore:
         Return the freed bytes.
         """
         oldest = time.time() - unused_days * 86_400
-        with self._locked(fcntl.LOCK_EX):
+        with self._locked():
             for use in self.list():
                 if use.used < oldest:
                     self._remove(self._manifest(use.id))
@@ -317,7 +317,7 @@ class SnapshotStore:
     def remove(self, identity: str) -> int | None:
         """Remove a snapshot and the contents that no other one has; return the freed bytes, None if it is locked."""
         manifest = self._manifest(identity)
-        with self._locked(fcntl.LOCK_EX):
+        with self._locked():
             places = set()
             with contextlib.suppress(OSError, ValidationError):
                 entries = _Manifest.model_validate_json(manifest.read_bytes()).entries.values()
@@ -329,7 +329,7 @@ class SnapshotStore:
     def _remove(self, manifest: Path) -> bool:
         """Remove the tree of a snapshot; return whether it is gone."""
         with contextlib.suppress(OSError), manifest.open("rb") as stream:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock_file(stream, wait=False)
             shutil.rmtree(manifest.parent, ignore_errors=True)
         return not manifest.exists()
 
@@ -339,10 +339,10 @@ class SnapshotStore:
         return self.folder / "trees" / identity[:2] / identity / "manifest.json"
 
     @contextlib.contextmanager
-    def _locked(self, kind: int) -> Iterator[None]:
+    def _locked(self, *, shared: bool = False) -> Iterator[None]:
         """Lock the store: several processes may add at a time, none while snapshots are removed."""
         with (self.folder / ".lock").open("ab") as stream:
-            fcntl.flock(stream, kind)
+            lock_file(stream, shared=shared)
             yield
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -103,10 +104,10 @@ async def _read(stream: ByteReceiveStream | None, kept: _Kept, process: Process)
 def _kill(process: Process) -> None:
     """Kill the program and all of its group, which has the program's number."""
     try:
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
+        if sys.platform == "win32":
             process.kill()
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
         pass  # nothing is left of it (macOS says so by EPERM where only a zombie is)
 

@@ -11,7 +11,6 @@ import errno
 import functools
 import math
 import os
-import signal
 import threading
 import tomllib
 from collections.abc import Callable
@@ -42,7 +41,9 @@ from caretbench.execution.sandbox.supervisor import SandboxResult
 CONFIG_FILE = "caretbench-sandbox.toml"
 _USERS = ("runner", "1000")
 _NOT_STARTED = 127
-_KILLED = 128 + signal.SIGKILL
+_SIGKILL = 9
+"""Number of the signal on Linux, where the sandbox runs; the module is imported elsewhere, too."""
+_KILLED = 128 + _SIGKILL
 _WHY = {
     "cpu": "more than {0.cpu_s:g} s of CPU time (cpu_s)",
     "memory": "more than {0.memory_mb} MB of memory (memory_mb)",
@@ -276,5 +277,5 @@ def _judged(ran: SandboxResult, cmd: list[str], limits: Limits, wall_s: float) -
         stderr += f"\ncaretbench: killed: {_WHY[ran.killed].format(limits)}\n"
         code = _KILLED
     else:
-        code = ran.exit_code if ran.exit_code is not None else 128 + (ran.signal or signal.SIGKILL)
+        code = ran.exit_code if ran.exit_code is not None else 128 + (ran.signal or _SIGKILL)
     return ExecResult(code == 0, code, ran.stdout.text, stderr)

@@ -12,6 +12,7 @@ import re
 import signal
 import stat
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -153,7 +154,10 @@ def _run_git(folder: Path, usage: SourceUsage, *arguments: str) -> None:
                     usage.check_download(_size(folder))
         finally:
             if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
+                if sys.platform == "win32":
+                    process.kill()
+                else:
+                    os.killpg(process.pid, signal.SIGKILL)
         if process.returncode:
             complaints.seek(0)
             said = complaints.read(1 << 16).decode("utf-8", "replace").strip().split("\n")

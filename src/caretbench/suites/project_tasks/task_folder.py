@@ -15,8 +15,7 @@ build.
 
 from __future__ import annotations
 
-import fcntl
-import os
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +23,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue, ValidationError
 
+from caretbench.file_locks import locked_folder
 from caretbench.files import DataError, describe_validation_error, read_rows, write_atomically, write_rows
 from caretbench.problem import SCHEMA_VERSION, FileSplice, Problem, Provenance, Row
 from caretbench.projects.agent.recipe_store import RECIPES_FILE
@@ -207,13 +207,9 @@ def folder_lock(folder: Path) -> Iterator[None]:
     """
     if folder.exists() and not folder.is_dir():
         raise DataError(f"{folder}: a file; give a folder with -o")
-    folder.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
+    with contextlib.ExitStack() as stack:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+            stack.enter_context(locked_folder(folder))
+        except BlockingIOError:
             raise DataError(f"{folder}: another caretbench builds here; wait for it or stop it") from None
         yield
-    finally:
-        os.close(descriptor)

@@ -12,13 +12,13 @@ CaretBench of root's that sees the same folder takes part: containers that share
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
 from caretbench.execution.sandbox.isolation_levels import SandboxUnavailable
+from caretbench.file_locks import lock_file
 
 _COUNT = 513
 _FIRST = (64_646, 60_706, 70_000)
@@ -118,7 +118,7 @@ def lease_free_user(users: Iterable[int]) -> tuple[int, int] | None:
             flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
             held = os.open(f"user-{user}", flags, 0o600, dir_fd=folder)
             try:
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock_file(held, wait=False)
             except BlockingIOError:
                 os.close(held)
             except BaseException:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import fcntl
 import os
 import secrets
 import signal
@@ -26,6 +25,7 @@ from typing import Literal, NamedTuple
 
 from caretbench.execution.execution_types import Limits
 from caretbench.execution.sandbox.kernel.watchdog import descendants
+from caretbench.file_locks import lock_file
 
 Version = Literal["cgroup-v2", "cgroup-v1"]
 
@@ -124,7 +124,7 @@ class MemoryGroups:
         self._root = parent / f"{_PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
         self._root.mkdir()
         self._held = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY)
-        fcntl.flock(self._held, fcntl.LOCK_EX)
+        lock_file(self._held)
         if version == "cgroup-v2":
             (self._root / "cgroup.subtree_control").write_text("+memory")
         self._free: list[MemoryGroup] = []
@@ -186,7 +186,7 @@ def _remove_leftovers(parent: Path) -> None:
         with contextlib.suppress(OSError):
             held = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
             try:
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock_file(held, wait=False)
                 _remove(root)
             finally:
                 os.close(held)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import fcntl
 import os
 import socket
 import subprocess
@@ -38,6 +37,7 @@ from caretbench.execution.sandbox.kernel.cgroups import MemoryGroup
 from caretbench.execution.sandbox.kernel.landlock_seccomp import landlock_seccomp_filter
 from caretbench.execution.sandbox.kernel.path_mapping import PathMapping
 from caretbench.execution.sandbox.supervisor import SandboxResult, Supervisor
+from caretbench.file_locks import lock_file
 
 OLDEST_ABI = 3
 """Landlock's first version that keeps files from being truncated (Linux 6.2)."""
@@ -302,7 +302,7 @@ def _private_folder() -> Iterator[tuple[str, int]]:
     root = tempfile.mkdtemp(prefix=_PREFIX)
     held = os.open(root, _FOLDER)
     try:
-        fcntl.flock(held, fcntl.LOCK_SH)
+        lock_file(held, shared=True)
         yield root, held
     finally:
         remove_folder(root, held)
@@ -320,7 +320,7 @@ def remove_leftover_folders() -> None:
             held = os.open(place, _FOLDER)
             try:
                 if os.fstat(held).st_uid in owners:
-                    fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    lock_file(held, wait=False)
                     remove_folder(str(place), held)
             finally:
                 os.close(held)

@@ -1,0 +1,76 @@
+"""Locks on open files and on folders; they end with the process that holds them.
+
+On POSIX systems a lock is advisory (``flock``). On Windows one byte far behind the end of the file is locked, which
+leaves its content readable; locks there are exclusive, and a folder is locked by a file in it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, Protocol
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+_FAR: Final = 1 << 30
+"""Offset in bytes of the byte that is locked on Windows."""
+_FOLDER_LOCK: Final = ".caretbench-lock"
+
+
+class OpenFile(Protocol):
+    """A file object with a descriptor."""
+
+    def fileno(self) -> int:
+        """Return the descriptor."""
+
+
+def lock_file(file: OpenFile | int, *, shared: bool = False, wait: bool = True) -> None:
+    """Lock an open file until it is closed.
+
+    Args:
+        file: A file object, or a descriptor.
+        shared: Others may hold a shared lock as well.
+        wait: Wait for the lock. Otherwise fail if others hold it.
+
+    Raises:
+        OSError: the lock is held by others, and ``wait`` is false; or the file system has no locks.
+    """
+    descriptor = file if isinstance(file, int) else file.fileno()
+    if sys.platform == "win32":
+        position = os.lseek(descriptor, 0, os.SEEK_CUR)
+        os.lseek(descriptor, _FAR, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
+        finally:
+            os.lseek(descriptor, position, os.SEEK_SET)
+    else:
+        kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+        fcntl.flock(descriptor, kind if wait else kind | fcntl.LOCK_NB)
+
+
+@contextlib.contextmanager
+def locked_folder(folder: Path) -> Iterator[None]:
+    """Hold the exclusive lock of a folder, which is created if missing; do not wait for it.
+
+    Raises:
+        BlockingIOError: another process holds the lock.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if sys.platform == "win32":
+        descriptor = os.open(folder / _FOLDER_LOCK, os.O_RDWR | os.O_CREAT)
+    else:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            lock_file(descriptor, wait=False)
+        except OSError as error:
+            raise BlockingIOError(error.errno, error.strerror, str(folder)) from error
+        yield
+    finally:
+        os.close(descriptor)

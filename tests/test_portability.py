@@ -1,0 +1,61 @@
+"""Everything but execution on systems without the POSIX modules of the standard library."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+_ROOT = Path(__file__).parents[1]
+_IMPORTS = """
+import asyncio, importlib, pkgutil, shutil, sys, tempfile, types
+import pydantic
+
+POSIX = ("fcntl", "resource", "pwd", "grp", "termios")
+
+class NoPosix:
+    def find_spec(self, name, path=None, target=None):
+        if name in POSIX:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+for name in POSIX:
+    sys.modules.pop(name, None)
+sys.meta_path.insert(0, NoPosix())
+# This module chooses by the name of the system, which libraries must not see changed.
+sys.modules["msvcrt"] = types.ModuleType("msvcrt")
+here, sys.platform = sys.platform, "win32"
+import caretbench.file_locks
+sys.platform = here
+
+import caretbench
+NOT_OURS = (".samples", ".starter", ".harness", ".inside", "__main__")
+count = 0
+for module in pkgutil.walk_packages(caretbench.__path__, "caretbench."):
+    name = module.name
+    if name.startswith(("caretbench.execution.", "caretbench.inspect.")) or any(part in name for part in NOT_OURS):
+        continue
+    importlib.import_module(name)
+    count += 1
+assert not set(POSIX) & set(sys.modules), sys.modules.keys() & POSIX
+print(count)
+"""
+"""Inspect AI decides by the name of the system whether it imports such a module, so that its room is not tried."""
+
+
+def test_every_room_but_execution_is_imported_without_posix_modules() -> None:
+    done = subprocess.run([sys.executable, "-c", _IMPORTS], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 350
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("platform", ["win32", "darwin"])
+def test_names_exist_on_other_systems(platform: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mypy", "--platform", platform, "--cache-dir", str(tmp_path)]
+    done = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=False)
+    lines = [line for line in done.stdout.splitlines() if ": error:" in line]
+    assert done.returncode in (0, 1), done.stderr
+    assert any(line.startswith("src/caretbench/execution/") for line in lines)  # execution is for Linux: all was read
+    assert [line for line in lines if not line.startswith(("src/caretbench/execution/", "tests/"))] == []
