@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from caretbench.errors import MachineError
+from caretbench.inspect import check_installed
 from caretbench.inspect.client.provider_facts import provider_facts
 from caretbench.inspect.providers.endpoint_shapes import endpoint_shapes
 from caretbench.local.weights import find_weights
@@ -25,9 +26,10 @@ def check_access(spec: str, options: ClientOptions) -> None:
     """Raise if it is already known that a model cannot be asked. Inspect is not imported.
 
     Raises:
-        MachineError: the provider's key is not set, or nobody listens at an address on this machine.
+        MachineError: Inspect AI is not installed, the provider's key is not set, or nobody listens at an address on this machine.
         DataError: there are no such weights.
     """
+    check_installed(f"{spec}: asking a model")
     provider, _, name = spec.partition("/")
     if provider == "gguf":
         find_weights(name)

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 from pydantic import JsonValue
 
 from caretbench.errors import DataError, MachineError
+from caretbench.inspect import check_installed
 from caretbench.inspect.client.client import InspectClient
 from caretbench.inspect.client.error_classification import plain_message, redact_line
 from caretbench.inspect.client.provider_facts import provider_facts
@@ -30,6 +31,7 @@ def open_client(spec: str, options: ClientOptions | None = None) -> InspectClien
         ValueError: the name or an option is wrong.
         MachineError: a package or an environment variable is missing, or a local server does not start.
     """
+    check_installed(f"{spec}: asking a model")
     options = options or ClientOptions()
     name, slash, rest = spec.partition("/")
     if not (name and slash and rest):

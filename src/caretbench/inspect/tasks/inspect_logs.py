@@ -10,6 +10,7 @@ from pydantic import JsonValue
 
 from caretbench.errors import DataError
 from caretbench.files import sha256_json
+from caretbench.inspect import check_installed
 from caretbench.problem import Completion, Latency
 from caretbench.runs.model_under_test import CHOSEN_SETTINGS
 from caretbench.runs.run_folder import ModelInfo
@@ -49,9 +50,11 @@ class InspectLog:
 
     Raises:
         DataError: it cannot be read, is no log of ours, or is about other data.
+        MachineError: Inspect AI is not installed.
     """
 
     def __init__(self, path: Path, suite: str, data_hash: str) -> None:
+        check_installed(f"{path}: reading a log of Inspect")
         from inspect_ai.log import read_eval_log
 
         self._path = path
