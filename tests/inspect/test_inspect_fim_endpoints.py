@@ -18,8 +18,9 @@ from inspect_ai.model import ChatMessage, ChatMessageSystem, ChatMessageUser, Ge
 from caretbench.errors import MachineError
 from caretbench.inspect.client.provider_errors import BrokenAnswerError, ProviderError
 from caretbench.inspect.providers.base import FIRST_S
+from caretbench.inspect.providers.endpoint_api import UNSENT
 from caretbench.inspect.providers.endpoint_shapes import EndpointShape, endpoint_shape, endpoint_shapes, value_at
-from caretbench.inspect.providers.fim_endpoints import UNSENT, FimEndpointAPI
+from caretbench.inspect.providers.fim_endpoints import FimEndpointAPI
 from caretbench.inspect.providers.stream_parsing import AnswerAssembly, StreamReader, StreamSplitter
 from tests.support import model_server
 from tests.support.model_server import Behaviour, ModelServer

@@ -14,7 +14,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -141,7 +141,8 @@ def _tokens(text: str | None) -> int:
 def _openai_usage(body: Json, texts: list[str | None]) -> Json:
     prompt = json.dumps(body.get("messages") or body.get("prompt") or "")
     entering, leaving = _tokens(prompt), sum(map(_tokens, texts))
-    return {"prompt_tokens": entering, "completion_tokens": leaving, "total_tokens": entering + leaving}
+    usage: Json = {"prompt_tokens": entering, "completion_tokens": leaving, "total_tokens": entering + leaving}
+    return usage | ({"prompt_tokens_details": {"cached_tokens": entering - 1}} if body.get("cached") else {})
 
 
 def _openai(body: Json, texts: list[str | None], finish: str, usage: bool, chat: bool) -> Json:
@@ -294,6 +295,10 @@ class ModelServer:
         script: Behaviours in order of arrival, or a function of the request (None: the ordinary answer).
         answer: The ordinary text, or a function of the request and the number of the choice.
         key: Where it is given, requests without ``Authorization: Bearer KEY`` get 401 (which repeats what they sent).
+        paths: The addresses that exist, where not all do.
+        about: Answers of addresses about the server itself; None: all of :data:`ABOUT`.
+        reads_suffix: Count the tokens of a suffix in the prompt, as a server does that does not drop it.
+        caches: Say of all tokens of a prompt but one that they were cached.
     """
 
     def __init__(
@@ -302,6 +307,10 @@ class ModelServer:
         *,
         answer: str | Callable[[Recorded, int], str] = "return 2 * x",
         key: str | None = None,
+        paths: Collection[str] | None = None,
+        about: Mapping[str, Callable[[Json], Any]] | None = None,
+        reads_suffix: bool = False,
+        caches: bool = False,
     ) -> None:
         self.requests: list[Recorded] = []
         self.about: list[Recorded] = []
@@ -309,6 +318,10 @@ class ModelServer:
         self.connections: set[socket.socket] = set()
         self._answer = answer
         self._key = key
+        self.paths = paths
+        self.about_paths = ABOUT if about is None else about
+        self.reads_suffix = reads_suffix
+        self.caches = caches
         self._script = script if callable(script) else iter(script)
         self._lock = threading.Lock()
         self._at_once = 0
@@ -344,11 +357,15 @@ class ModelServer:
         self._server.server_close()
         self._thread.join()
 
+    def locked(self, request: Recorded) -> bool:
+        """Whether a request lacks the key."""
+        return self._key is not None and request.headers.get("authorization") != f"Bearer {self._key}"
+
     def behaviour(self, request: Recorded) -> Behaviour:
         """Record ``request`` and return the behaviour for it."""
         with self._lock:
             self.requests.append(request)
-            if self._key is not None and request.headers.get("authorization") != f"Bearer {self._key}":
+            if self.locked(request):
                 return error(401, f"Incorrect API key provided: {request.headers.get('authorization')}")
             chosen = self._script(request) if callable(self._script) else next(self._script, None)
         return chosen or Behaviour()
@@ -413,11 +430,13 @@ def _handler(model: ModelServer) -> type[BaseHTTPRequestHandler]:
             path = self.path.split("?")[0]
             headers = {name.lower(): value for name, value in self.headers.items()}
             request = Recorded(self.command, path, headers, body, time.monotonic())
-            if path in ABOUT:
+            if path in model.about_paths and not model.locked(request):
                 model.about.append(request)
-                self._send(200, json.dumps(ABOUT[path](body or {})).encode(), {})
+                self._send(200, json.dumps(model.about_paths[path](body or {})).encode(), {})
                 return
             endpoint = next((found for end, found in ENDPOINTS.items() if path.endswith(end)), None)
+            if model.paths is not None and path not in model.paths:
+                endpoint = None
             model.enter()
             try:
                 self._play(request, model.behaviour(request), endpoint)
@@ -435,6 +454,10 @@ def _handler(model: ModelServer) -> type[BaseHTTPRequestHandler]:
                 return
             asked = request.body if isinstance(request.body, dict) else {}
             texts = model.texts(request, behaviour)
+            if model.caches:
+                asked = asked | {"cached": True}
+            if model.reads_suffix and asked.get("suffix"):
+                asked = asked | {"prompt": f"{asked.get('prompt')} {asked['suffix']}"}
             if asked.get("stream", endpoint.streams_by_default) and not (behaviour.half or behaviour.whole):
                 parts = endpoint.stream(asked, texts, behaviour.finish, behaviour.usage)
                 self._stream(parts, endpoint.media, behaviour)

@@ -28,7 +28,8 @@ _LOCAL = "gguf/"
 _MB = 1e6
 _OTHER_MODELS = (
     ("openai/…, anthropic/…, google/…, …", "any provider of Inspect AI, with its key in the environment"),
-    ("openai-api-completions/SERVICE/…", "a server with OpenAI's completion API (vLLM, SGLang, llama.cpp)"),
+    ("server/MODEL@URL", "your own server: vLLM, SGLang, TGI, LM Studio, llama.cpp, Ollama"),
+    ("openai-api-completions/SERVICE/…", "a server with OpenAI's completion API, by raw text"),
     ("fim/SHAPE/…", "a fill-in-the-middle endpoint: prefix and suffix in separate fields"),
     ("command/'PROGRAM …'", "your own program: JSON in, JSON out"),
 )

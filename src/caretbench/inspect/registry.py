@@ -11,7 +11,7 @@ from caretbench.inspect.tasks.solver import ask
 from caretbench.inspect.tasks.suite_tasks import inspect_task
 from caretbench.suites import suite_names
 
-__all__ = ["TASKS", "ask", "caret", "caretbench", "command", "fim", "gguf", "numbers"]
+__all__ = ["TASKS", "ask", "caret", "caretbench", "command", "fim", "gguf", "numbers", "server"]
 
 
 TASKS = {name: inspect_task(name) for name in suite_names()}
@@ -40,6 +40,14 @@ def command() -> type[ModelAPI]:
     from caretbench.inspect.providers.command import CommandAPI
 
     return CommandAPI
+
+
+@modelapi(name="server")
+def server() -> type[ModelAPI]:
+    """Return ``server/MODEL@URL``: a server of one's own."""
+    from caretbench.inspect.providers.own_server import OwnServerAPI
+
+    return OwnServerAPI
 
 
 @sandboxenv(name="caretbench")

@@ -82,6 +82,7 @@ def choose(client: ModelClient, requested: str | None, *, questions: bool = Fals
       tokens are known and belong to no format;
     * text before and after the caret apart (``fill``), where the endpoint places its sentinels itself and the format
       is not known here;
+    * left-to-right, where a server was probed and has no place for a suffix;
     * a conversation, where nothing else is accepted.
 
     Questions are asked in a conversation wherever one is accepted.
@@ -117,13 +118,17 @@ def _automatic(client: ModelClient) -> PromptStrategy:
     if "text" not in client.accepts:
         return strategy("fill" if "fill" in client.accepts else "chat")
     tokens = client.special_tokens()
+    name = getattr(client, "served_name", client.name)
     try:
-        return strategy(f"fim/{format_for_model(client.name, tokens).name}")
+        return strategy(f"fim/{format_for_model(name, tokens).name}")
     except ValueError as refusal:
-        if tokens is not None:
+        probed = getattr(client, "probed", False)  # a probe found that the endpoint reads a suffix
+        if tokens is not None and not (probed and "fill" in client.accepts):
             return strategy("left-to-right")
         if "fill" in client.accepts:
             return strategy("fill")
+        if probed:
+            return strategy("left-to-right")
         raise ValueError(f"{refusal}; give --prompt {_offers(client)}") from None
 
 

@@ -105,6 +105,8 @@ def _generate(
     complaints: list[str] = []
     for model in plan.models:
         with clients.open_model(model) as tested_model:
+            if findings := getattr(tested_model.client, "findings", None):
+                progress.note(f"{model.name}: {one_line(findings)}")
             shown = f", context {tested_model.context.key}" if tested_model.context else ""
             shown += f", instruction {tested_model.instruction.key}" if tested_model.instruction else ""
             progress.note(

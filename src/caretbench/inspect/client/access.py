@@ -11,6 +11,7 @@ from caretbench.errors import MachineError
 from caretbench.inspect import check_installed
 from caretbench.inspect.client.provider_facts import provider_facts
 from caretbench.inspect.providers.endpoint_shapes import endpoint_shapes
+from caretbench.local.server_spec import SERVER, is_loopback, parse_server_spec
 from caretbench.local.weights import find_weights
 from caretbench.models import ClientOptions
 
@@ -18,7 +19,7 @@ _SERVICES = ("azure", "bedrock", "vertex")
 """Services that offer a provider's models with access of their own: ``openai/azure/gpt-4o``."""
 _CREDENTIALS = ("key", "token", "adc")
 """Parts of the names of a provider's options that stand for a key."""
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_OPENAI_ADDRESSES = ("OPENAI_BASE_URL", "OPENAI_API_BASE")
 _PATIENCE_S = 2.0
 
 
@@ -28,11 +29,15 @@ def check_access(spec: str, options: ClientOptions) -> None:
     Raises:
         MachineError: Inspect AI is not installed, the provider's key is not set, or nobody listens at an address on this machine.
         DataError: there are no such weights.
+        ValueError: the address of a server is missing or wrong.
     """
     check_installed(f"{spec}: asking a model")
     provider, _, name = spec.partition("/")
     if provider == "gguf":
         find_weights(name)
+        return
+    if provider == SERVER:
+        _check_address(spec, parse_server_spec(spec, options.base_url).root)
         return
     keys, instead = _endpoint_keys(name, options) if provider == "fim" else (_provider_keys(provider, name), "")
     stated = any(part in argument for argument in options.model_args for part in _CREDENTIALS)
@@ -42,9 +47,24 @@ def check_access(spec: str, options: ClientOptions) -> None:
     if keys and not stated:
         raise MachineError(
             f"{spec}: there is no key of the provider; set {' or '.join(keys)} in the environment{instead}"
+            f"{own_server_advice(spec, options.base_url)}"
         )
     if options.base_url:
         _check_address(spec, options.base_url)
+
+
+def openai_address(base_url: str | None) -> str | None:
+    """Return the address of the provider ``openai``, if it is not OpenAI's own by default."""
+    return base_url or next((found for one in _OPENAI_ADDRESSES if (found := os.environ.get(one))), None)
+
+
+def own_server_advice(spec: str, base_url: str | None) -> str:
+    """Return the advice to ask a server of one's own by ``server/``; empty if ``spec`` is asked at OpenAI's address."""
+    provider, _, name = spec.partition("/")
+    address = openai_address(base_url)
+    if provider != "openai" or not address or (urlsplit(address).hostname or "").endswith("openai.com"):
+        return ""
+    return f"; a server of your own is asked as -m {SERVER}/{name}@{address}, which finds out what it has"
 
 
 def _provider_keys(provider: str, name: str) -> list[str]:
@@ -70,7 +90,7 @@ def _endpoint_keys(name: str, options: ClientOptions) -> tuple[list[str], str]:
 
 def _check_address(spec: str, address: str) -> None:
     parts = urlsplit(address)
-    if parts.hostname not in _LOOPBACK:
+    if not is_loopback(address) or parts.hostname is None:
         return
     port = parts.port or (443 if parts.scheme == "https" else 80)
     try:

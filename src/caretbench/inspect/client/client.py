@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import JsonValue
 
 from caretbench.errors import MachineError
+from caretbench.inspect.client.access import own_server_advice
 from caretbench.inspect.client.background_loop import BackgroundLoop
 from caretbench.inspect.client.calls_in_flight import CallsInFlight
 from caretbench.inspect.client.error_classification import RequestFault
@@ -106,6 +107,23 @@ class InspectClient(ModelFacts):
         """Return those of the tokenizer of the options, or the provider's own."""
         return self._tokenizer.control_tokens if self._tokenizer else super().control_tokens()
 
+    @property
+    def probed(self) -> bool:
+        """Return whether the provider asked its server for what it has, so that ``auto`` need not refuse."""
+        return bool(getattr(self._api, "probed", False))
+
+    @property
+    def served_name(self) -> str:
+        """Name of the model for its server, by which families are told; the name on the command line otherwise."""
+        own = self._own("served_name")
+        return own if isinstance(own, str) else self.name
+
+    @property
+    def findings(self) -> str | None:
+        """Findings of the provider about its server in one line, if it probed one."""
+        own = self._own("findings")
+        return own if isinstance(own, str) else None
+
     # --- asking -----------------------------------------------------------------------------------------------------
 
     def submit(self, requests: Iterable[ModelRequest]) -> Iterator[ModelAnswer | ModelFailure]:
@@ -177,7 +195,7 @@ class InspectClient(ModelFacts):
         if fault.status in (401, 403) and variables:
             advice = f"; check {' or '.join(variables)}"
         elif fault.status == 404:
-            advice = "; check the model's name and the address"
+            advice = own_server_advice(self.name, self.options.base_url) or "; check the model's name and the address"
         return MachineError(f"{self.name} cannot be asked: {fault.message}{advice}")
 
     # --- the end ----------------------------------------------------------------------------------------------------

@@ -13,15 +13,19 @@ from pydantic import JsonValue
 
 from caretbench.errors import DataError, MachineError
 from caretbench.inspect import check_installed
+from caretbench.inspect.client.access import openai_address, own_server_advice
 from caretbench.inspect.client.client import InspectClient
 from caretbench.inspect.client.error_classification import plain_message, redact_line
 from caretbench.inspect.client.provider_facts import provider_facts
 from caretbench.inspect.client.tokenizer_file import TokenizerFile
+from caretbench.local.server_spec import is_loopback
 from caretbench.models import ClientOptions
 from caretbench.redaction import is_secret_name, redact
 
 if TYPE_CHECKING:
     from inspect_ai.model import Model
+
+_RESPONSES_S = 10.0
 
 
 def open_client(spec: str, options: ClientOptions | None = None) -> InspectClient:
@@ -44,6 +48,7 @@ def open_client(spec: str, options: ClientOptions | None = None) -> InspectClien
     arguments: dict[str, Any] = given | options.model_args
     with _own_exception_hook(), _loading():
         model = _model(spec, options.base_url, arguments)
+        _refuse_missing_responses(spec, model, options)
         warm = _warm()
     return InspectClient(
         spec,
@@ -73,6 +78,30 @@ def _model(spec: str, base_url: str | None, arguments: dict[str, Any]) -> Model:
     if isinstance(getattr(client, "max_retries", None), int):
         client.max_retries = 0  # the library's own tries would neither be counted nor kept to our pauses
     return model
+
+
+def _refuse_missing_responses(spec: str, model: Model, options: ClientOptions) -> None:
+    """Raise if OpenAI's Responses API would be asked at a server on this machine that has none.
+
+    Raises:
+        ValueError: it would, and every request would fail with status 404.
+    """
+    address = openai_address(options.base_url) if spec.startswith("openai/") else None
+    if address is None or not is_loopback(address) or not getattr(model.api, "responses_api", None):
+        return
+    import httpx
+
+    try:
+        status = httpx.post(
+            f"{address.rstrip('/')}/responses", json={}, timeout=_RESPONSES_S, trust_env=False
+        ).status_code
+    except httpx.HTTPError:
+        return  # the requests themselves will say what is wrong
+    if status in (404, 405, 501):
+        raise ValueError(
+            f"{spec}: {address} has no Responses API, by which this provider would ask"
+            f"{own_server_advice(spec, address)}"
+        )
 
 
 def _warm() -> Model:

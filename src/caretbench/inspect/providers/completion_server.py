@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from ipaddress import ip_address
 from typing import NamedTuple
 
 import anyio
@@ -15,7 +15,7 @@ import httpx
 from pydantic import JsonValue
 
 from caretbench.inspect.client.provider_errors import BrokenAnswerError, ProviderError, is_retryable_status
-from caretbench.inspect.providers.endpoint_shapes import EndpointShape
+from caretbench.inspect.providers.endpoint_shapes import EndpointShape, RequestForm
 from caretbench.inspect.providers.stream_parsing import (
     AnswerAssembly,
     PartialChoice,
@@ -25,6 +25,7 @@ from caretbench.inspect.providers.stream_parsing import (
     error_message,
     parse_json,
 )
+from caretbench.local.server_spec import is_loopback
 from caretbench.redaction import REDACTED, redact
 
 _AFTER_THE_END_S = 2.0  # a server may leave the stream open after its last word
@@ -82,30 +83,57 @@ class CompletionServer:
             self._client = httpx.AsyncClient(
                 timeout=httpx.Timeout(_SILENCE_S, connect=_CONNECT_S, pool=None),
                 limits=httpx.Limits(max_connections=None, max_keepalive_connections=100),
-                trust_env=not _is_loopback(self.address),  # a proxy has no way to this machine's own servers
+                trust_env=not is_loopback(self.address),  # a proxy has no way to this machine's own servers
                 follow_redirects=False,  # a key goes to no other address
             )
         return self._client
 
-    async def ask(self, path: str, body: Mapping[str, JsonValue], expected: int) -> EndpointAnswer:
+    async def ask(self, form: RequestForm, body: Mapping[str, JsonValue], expected: int) -> EndpointAnswer:
         """Send one request for ``expected`` answers, with one try.
 
         Raises:
             ProviderError: it brought no whole answer.
         """
-        url = self.address + path
+        url = self.address + form.path
         assembly = AnswerAssembly(self._shape, expected)
         started = time.monotonic()
         first_s: float | None = None
-        try:
+        with self._provider_errors(url):
             async with self._connections().stream("POST", url, json=body, headers=self._headers()) as response:
                 if response.status_code != 200:
                     raise await self._refusal(response)
                 streamed = not _is_one_piece(response)
                 if streamed:
-                    first_s = await self._read(response, assembly, started)
+                    first_s = await self._read(response, assembly, form, started)
                 else:
-                    assembly.add(parse_json(await _whole(response)), self._shape.answer)
+                    assembly.add(parse_json(await _whole(response)), form.answer or self._shape.answer)
+        return EndpointAnswer(
+            assembly.complete_choices(streamed=streamed),
+            assembly.model,
+            assembly.counts,
+            first_s,
+            time.monotonic() - started,
+        )
+
+    async def fetch(self, path: str, body: Mapping[str, JsonValue] | None = None) -> JsonValue:
+        """Return JSON about the server itself, by GET, or by POST where there is a body; one try.
+
+        Raises:
+            ProviderError: there is none.
+        """
+        url = self.address + path
+        method = "GET" if body is None else "POST"
+        with self._provider_errors(url):
+            async with self._connections().stream(method, url, json=body, headers=self._headers()) as response:
+                if response.status_code != 200:
+                    raise await self._refusal(response)
+                return parse_json(await _whole(response))
+
+    @contextmanager
+    def _provider_errors(self, url: str) -> Iterator[None]:
+        """Turn the errors of a connection into ours."""
+        try:
+            yield
         except httpx.TimeoutException as error:
             raise ProviderError(
                 self._safe(f"no answer in time from {url} ({type(error).__name__})"),
@@ -115,13 +143,6 @@ class CompletionServer:
             raise ProviderError(self._safe(f"{url} is no address: {error}"), kind="provider") from None
         except httpx.HTTPError as error:  # no connection, or one that broke
             raise BrokenAnswerError(self._safe(f"{url} did not answer: {error or type(error).__name__}")) from None
-        return EndpointAnswer(
-            assembly.complete_choices(streamed=streamed),
-            assembly.model,
-            assembly.counts,
-            first_s,
-            time.monotonic() - started,
-        )
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -129,8 +150,10 @@ class CompletionServer:
         if client is not None:
             await client.aclose()
 
-    async def _read(self, response: httpx.Response, assembly: AnswerAssembly, started: float) -> float | None:
-        reader = StreamReader(self._shape, assembly)
+    async def _read(
+        self, response: httpx.Response, assembly: AnswerAssembly, form: RequestForm, started: float
+    ) -> float | None:
+        reader = StreamReader(self._shape, assembly, form)
         first_s: float | None = None
         with anyio.CancelScope() as scope:
             async for chunk in response.aiter_bytes():
@@ -166,14 +189,6 @@ def _check_address(address: str) -> None:
         url = httpx.URL("")
     if url.scheme not in ("http", "https") or not url.host:
         raise ValueError(f"{redact(address)} is no address of a server: http://HOST:PORT or https://HOST")
-
-
-def _is_loopback(address: str) -> bool:
-    host = httpx.URL(address).host
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _is_one_piece(response: httpx.Response) -> bool:

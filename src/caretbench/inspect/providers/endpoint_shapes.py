@@ -14,7 +14,7 @@ from caretbench.models import PromptKind
 
 ValueName = Literal[
     "model", "prefix", "suffix", "text", "files", "instruction", "max_tokens", "temperature", "top_p",
-    "seed", "stop", "samples", "context_tokens",
+    "seed", "stop", "samples", "context_tokens", "messages", "response_format",
 ]  # fmt: skip
 """Fields of a request that a body may contain."""
 
@@ -24,21 +24,6 @@ StopReason = Literal["stop", "max_tokens", "model_length", "content_filter", "un
 
 class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class RequestForm(_Table):
-    """Form of a request: URL path, and the JSON path of each value in the body.
-
-    ``empty_suffix`` names the form that is taken where the suffix is empty. ``file_path`` and ``file_text`` are the
-    names of the two fields of one entry of ``files``.
-    """
-
-    path: str = Field(pattern=r"^/")
-    body: Mapping[str, ValueName]
-    fixed: Mapping[str, JsonValue] = Field(default_factory=dict)
-    empty_suffix: Literal["fill", "text"] = "fill"
-    file_path: str = "path"
-    file_text: str = "text"
 
 
 class AnswerPaths(_Table):
@@ -53,6 +38,23 @@ class AnswerPaths(_Table):
     text: str
     finish: str
     done: str | None = None
+
+
+class RequestForm(_Table):
+    """Form of a request: URL path, and the JSON path of each value in the body.
+
+    ``empty_suffix`` names the form that is taken where the suffix is empty. ``file_path`` and ``file_text`` are the
+    names of the two fields of one entry of ``files``. ``answer`` and ``chunk`` replace those of the shape.
+    """
+
+    path: str = Field(pattern=r"^/")
+    body: Mapping[str, ValueName]
+    fixed: Mapping[str, JsonValue] = Field(default_factory=dict)
+    empty_suffix: Literal["fill", "text"] = "fill"
+    file_path: str = "path"
+    file_text: str = "text"
+    answer: AnswerPaths | None = None
+    chunk: AnswerPaths | None = None
 
 
 class UsagePaths(_Table):
@@ -102,6 +104,7 @@ class EndpointShape(_Table):
     when_whole: Mapping[str, JsonValue] = Field(default_factory=dict)
     fill: RequestForm
     text: RequestForm | None = None
+    chat: RequestForm | None = None
     answer: AnswerPaths
     chunk: AnswerPaths
     usage: UsagePaths

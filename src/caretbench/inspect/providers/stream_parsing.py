@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from pydantic import JsonValue
 
 from caretbench.inspect.client.provider_errors import BrokenAnswerError, ProviderError, is_retryable_status
-from caretbench.inspect.providers.endpoint_shapes import AnswerPaths, EndpointShape, value_at
+from caretbench.inspect.providers.endpoint_shapes import AnswerPaths, EndpointShape, RequestForm, value_at
 
 LARGEST_ANSWER = 16 << 20
 """Bytes of one answer, as sent; what is longer is no completion."""
@@ -232,8 +232,9 @@ class StreamSplitter:
 class StreamReader:
     """Reader that feeds the bytes of one streamed answer to its assembly."""
 
-    def __init__(self, shape: EndpointShape, assembly: AnswerAssembly) -> None:
+    def __init__(self, shape: EndpointShape, assembly: AnswerAssembly, form: RequestForm | None = None) -> None:
         self._shape = shape
+        self._chunk = (form.chunk if form else None) or shape.chunk
         self._assembly = assembly
         self._splitter = StreamSplitter(shape.stream)
         self._bytes = 0
@@ -257,7 +258,7 @@ class StreamReader:
             if self._shape.stream == "sse" and data.strip() == _END:
                 self._assembly.end()
             elif not self._assembly.ended:
-                self._assembly.add(parse_json(data), self._shape.chunk)
+                self._assembly.add(parse_json(data), self._chunk)
 
 
 def check_size(size: int) -> None:

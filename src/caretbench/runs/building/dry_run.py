@@ -14,7 +14,7 @@ from caretbench.runs.building.config import BuildModelsConfig
 from caretbench.runs.building.model_requests import AnswerFiles, BuildModelRequest, BuildStageRequests
 from caretbench.runs.building.stored_models import OpenModels
 from caretbench.runs.model_under_test import count_or_estimate_tokens, prompt_text
-from caretbench.runs.plans.roles import LOCAL_PROVIDERS
+from caretbench.runs.plans.roles import is_local
 from caretbench.suites.base import Suite
 from caretbench.suites.build_models import AnswersMissingError, BuildRequest
 from caretbench.temporary import temporary_folder
@@ -116,7 +116,7 @@ class _Rehearsal:
 
 def _forecast_of(work: BuildStageRequests) -> RoleForecast:
     named = work.named
-    place: Literal["local", "remote"] = "local" if named.spec.partition("/")[0] in LOCAL_PROVIDERS else "remote"
+    place: Literal["local", "remote"] = "local" if is_local(named.spec) else "remote"
     address = str(work.client.identity.get("address") or work.models_config.options.base_url or "")
     cost = None if work.price is None else 0.0
     return RoleForecast(work.role, named.name, named.spec, place, address, cost=cost)

@@ -22,6 +22,7 @@ from typing import Literal
 from pydantic import Field, ValidationError
 
 from caretbench.files import DataError, describe_validation_error
+from caretbench.local.server_spec import is_local_server
 from caretbench.problem import Row, Usage
 
 _MILLION = 1_000_000
@@ -104,7 +105,7 @@ class Prices:
         fitting = [pattern for pattern in self._models if fnmatchcase(spec, pattern)]
         if fitting:
             return self._models[max(fitting, key=len)]
-        return FREE if any(fnmatchcase(spec, pattern) for pattern in _FREE) else None
+        return FREE if is_local_server(spec) or any(fnmatchcase(spec, pattern) for pattern in _FREE) else None
 
 
 def read_toml(path: Path) -> dict[str, object]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
-from urllib.parse import urlsplit
 
+from caretbench.local.server_spec import is_local_server, is_loopback
 from caretbench.redaction import redact
 
 GRADER_ROLE: Final = "grader"
@@ -66,6 +66,11 @@ def group_by_role(options: Iterable[str], allowed: Iterable[str] = ()) -> dict[s
     return found
 
 
+def is_local(spec: str) -> bool:
+    """Return whether a model runs on this machine, by its name."""
+    return spec.partition("/")[0] in LOCAL_PROVIDERS or is_local_server(spec)
+
+
 def refuse_remote(specs: Iterable[str], addresses: Iterable[str | None] = ()) -> None:
     """Refuse every model that is not on this machine.
 
@@ -73,12 +78,12 @@ def refuse_remote(specs: Iterable[str], addresses: Iterable[str | None] = ()) ->
         ValueError: a model is remote, or its address is.
     """
     for spec in specs:
-        provider = spec.partition("/")[0]
-        if provider not in LOCAL_PROVIDERS:
+        if not is_local(spec):
             raise ValueError(
                 f"--local-only: {redact(spec)} is asked over the network; models on this machine: "
                 + ", ".join(f"{name}/…" for name in LOCAL_PROVIDERS)
+                + ", server/…@http://127.0.0.1:PORT"
             )
     for address in addresses:
-        if address is not None and urlsplit(address).hostname not in ("localhost", "127.0.0.1", "::1"):
+        if address is not None and not is_loopback(address):
             raise ValueError(f"--local-only: {redact(address)} is not on this machine")

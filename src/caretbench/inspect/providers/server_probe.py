@@ -1,0 +1,254 @@
+"""Probe of a server of one's own: which model it serves, and which requests it answers. One token per request.
+
+The requests are those that a run would send, so that an answer proves that the run's will be read. A status says little
+about a suffix: servers drop fields that they do not know. At ``/v1/completions`` a suffix counts as read where the
+server counts more tokens in the prompt with it than without.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from pydantic import JsonValue
+
+from caretbench.errors import MachineError
+from caretbench.inspect.client.background_loop import BackgroundLoop
+from caretbench.inspect.client.error_classification import RequestFault, classify_error
+from caretbench.inspect.client.provider_errors import BrokenAnswerError, ProviderError, one_line
+from caretbench.inspect.providers.completion_server import CompletionServer, EndpointAnswer
+from caretbench.inspect.providers.endpoint_shapes import EndpointShape, RequestForm, endpoint_shape, value_at
+from caretbench.inspect.providers.server_findings import ServerFindings, chosen_model
+from caretbench.local.server_spec import KEY_VARIABLE, ServerSpec
+from caretbench.models import ClientOptions
+from caretbench.prompts.fim.detection import fim_formats
+
+_PREFIX = "def area(width, height):\n    return "
+_SUFFIX = "\n\nassert area(3, 4) == 12\nassert area(1, 9) == 9\nassert area(5, 5) == 25\nassert area(0, 7) == 0\n"
+_FEWEST_SUFFIX_TOKENS = 8
+_LONGEST_PAUSE_S = 5.0
+_UNREACHABLE_TRIES = 2
+_WHOLE_PROBE_S = 900.0
+_TOKENIZED = "width * height"  # several tokens in any vocabulary
+
+Result = TypeVar("Result")
+
+
+def probe_server(spec: ServerSpec, key: Callable[[], str | None], options: ClientOptions) -> ServerFindings:
+    """Return the findings about a server, by some ten small requests.
+
+    Raises:
+        MachineError: nobody listens, a key is missing or wrong, the model is not there, or no request is answered.
+    """
+    loop = BackgroundLoop("caretbench server probe")
+    try:
+        return loop.call(_ServerProbe(spec, key, options).run(), _WHOLE_PROBE_S)
+    except TimeoutError:
+        raise MachineError(f"{spec.root}: the probe of the server took more than {_WHOLE_PROBE_S:g} s") from None
+    finally:
+        loop.close()
+
+
+def own_shape(name: str) -> EndpointShape:
+    """Return a shape for a server of one's own: it needs no key, and has no vendor's limits."""
+    return endpoint_shape(name).model_copy(
+        update={"key_variables": (KEY_VARIABLE,), "needs_key": False, "stop_texts": None}
+    )
+
+
+def own_address(name: str, root: str) -> str:
+    """Return the address that the paths of a shape begin at."""
+    return f"{root}/v1" if name == "openai" else root
+
+
+@dataclass
+class _Attempt:
+    """Outcome of one kind of request: an answer, or the reason why there is none."""
+
+    answer: EndpointAnswer | None = None
+    refusal: str = ""
+
+
+class _ServerProbe:
+    """One probe, inside an event loop."""
+
+    def __init__(self, spec: ServerSpec, key: Callable[[], str | None], options: ClientOptions) -> None:
+        self._spec = spec
+        self._options = options
+        self._servers = {
+            name: CompletionServer(own_shape(name), own_address(name, spec.root), key)
+            for name in ("openai", "llama-cpp", "ollama")
+        }
+        self._about = self._servers["llama-cpp"]  # its address is the root
+        self._found = ServerFindings(model="")
+
+    async def run(self) -> ServerFindings:
+        """Return the findings.
+
+        Raises:
+            MachineError: as :func:`probe_server`.
+        """
+        try:
+            models = await self._models()
+            self._found = replace(self._found, model=chosen_model(self._spec, list(models)))
+            ollama = isinstance(value_at(await self._look("/api/version"), "version"), str)
+            await self._ways(ollama=ollama)
+            context = models.get(self._found.model) or (None if ollama else await self._context())
+            tokens = None if ollama or not self._found.text else await self._special_tokens()
+            return replace(self._found, context_tokens=context, special_tokens=tokens)
+        finally:
+            for server in self._servers.values():
+                await server.aclose()
+
+    # --- what the server says of itself -------------------------------------------------------------------------
+
+    async def _models(self) -> dict[str, int | None]:
+        """Return the models that the server lists, with their context where it tells it."""
+        try:
+            listed = await self._tried(lambda: self._about.fetch("/v1/models"))
+        except ProviderError:
+            return {}
+        entries = value_at(listed, "data") if isinstance(listed, dict) else None
+        return {
+            str(entry["id"]): _count(entry.get("max_model_len"))
+            for entry in (entries if isinstance(entries, list) else ())
+            if isinstance(entry, dict) and entry.get("id")
+        }
+
+    async def _context(self) -> int | None:
+        """Return the context that llama.cpp or TGI tell of themselves."""
+        props = await self._look("/props")
+        found = _count(value_at(props, "default_generation_settings.n_ctx"))
+        return found or _count(value_at(await self._look("/info"), "max_total_tokens"))
+
+    async def _special_tokens(self) -> frozenset[str] | None:
+        """Return the sentinels that the server's tokenizer reads as one token; None if it tells none."""
+        if (await self._tokens(_TOKENIZED) or 0) < 2:
+            return None
+        found: set[str] = set()
+        known: dict[str, bool] = {}
+        for entry in fim_formats().values():
+            for token in entry.identified_by:
+                known[token] = known[token] if token in known else await self._tokens(token) == 1
+                if not known[token]:
+                    break
+                found.add(token)
+        return frozenset(found) or None
+
+    async def _tokens(self, text: str) -> int | None:
+        ours: dict[str, JsonValue] = {"content": text, "add_special": False, "parse_special": True}
+        theirs: dict[str, JsonValue] = {"model": self._found.model, "prompt": text, "add_special_tokens": False}
+        told = await self._look("/tokenize", {**ours, **theirs, "inputs": text})
+        tokens = told if isinstance(told, list) else value_at(told, "tokens")
+        return len(tokens) if isinstance(tokens, list) else None
+
+    async def _look(self, path: str, body: Mapping[str, JsonValue] | None = None) -> JsonValue:
+        """Return what the server says at a path, None if nothing."""
+        try:
+            return await self._tried(lambda: self._about.fetch(path, body))
+        except ProviderError:
+            return None
+
+    # --- what it answers ----------------------------------------------------------------------------------------
+
+    async def _ways(self, *, ollama: bool) -> None:
+        openai = endpoint_shape("openai")
+        text_shape = "ollama" if ollama else "openai"
+        text_form = endpoint_shape(text_shape).text
+        turns: list[JsonValue] = [{"role": "user", "content": "Write one word."}]
+        text = await self._attempt(text_shape, text_form, {"text": _PREFIX})
+        chat = await self._attempt("openai", openai.chat, {"messages": turns})
+        fill_shape, fill = await self._fill(text, ollama=ollama)
+        outcomes = (("completions", text), ("chat", chat), ("FIM", fill))
+        self._found = replace(
+            self._found,
+            text=text_shape if text.answer else None,
+            chat="openai" if chat.answer else None,
+            fill=fill_shape if fill.answer else None,
+            refusals=tuple(f"{name}: {attempt.refusal}" for name, attempt in outcomes if attempt.refusal),
+        )
+        if not self._found.accepts:
+            raise MachineError(
+                f"{self._spec.root} answers no request for {self._found.model} ({'; '.join(self._found.refusals)}); "
+                "check the address"
+            )
+
+    async def _fill(self, text: _Attempt, *, ollama: bool) -> tuple[str, _Attempt]:
+        """Return the shape of the endpoint for prefix and suffix, and its answer."""
+        values: dict[str, JsonValue] = {"prefix": _PREFIX, "suffix": _SUFFIX}
+        native = "ollama" if ollama else "llama-cpp"
+        found = await self._attempt(native, endpoint_shape(native).fill, values)
+        if found.answer or ollama or text.answer is None:
+            return native, found
+        found = await self._attempt("openai", endpoint_shape("openai").fill, values)
+        if found.answer is None:
+            return "openai", found
+        counts, without = found.answer.counts, text.answer.counts
+        if counts is None or without is None:
+            return "openai", _Attempt(refusal="the server counts no tokens, so that the use of a suffix is not known")
+        if counts.input < without.input + _FEWEST_SUFFIX_TOKENS:
+            return "openai", _Attempt(refusal="the suffix is dropped")
+        return "openai", found
+
+    async def _attempt(self, name: str, form: RequestForm | None, values: Mapping[str, JsonValue]) -> _Attempt:
+        """Return the outcome of a request; settings that the server refuses at their neutral value are not sent."""
+        if form is None:
+            return _Attempt(refusal="the endpoint has no such form")
+        shape, server = endpoint_shape(name), self._servers[name]
+        settings: dict[str, JsonValue] = {
+            "model": self._found.model, "max_tokens": 1, "temperature": 0.2, "top_p": 1.0, "seed": None,
+        }  # fmt: skip
+        while True:
+            left = {key: value for key, value in settings.items() if key not in self._found.unsent}
+            body, _ = shape.body(form, {**left, **values}, stream=self._found.stream)
+            try:
+                return _Attempt(await self._tried(lambda body=body: server.ask(form, body, 1)))  # type: ignore[misc]
+            except ProviderError as error:
+                said = error.message.lower()
+                if self._found.stream and error.status_code in (400, 422) and "stream" in said:
+                    self._found = replace(self._found, stream=False)
+                elif "top_p" not in self._found.unsent and error.status_code in (400, 422) and "top_p" in said:
+                    self._found = replace(self._found, unsent=("top_p",))
+                else:
+                    return _Attempt(refusal=one_line(str(error), 160))
+
+    async def _tried(self, send: Callable[[], Awaitable[Result]]) -> Result:
+        """Return the outcome of a request, which is sent again after a server's accident.
+
+        Raises:
+            ProviderError: the server refuses it, or no try helps.
+            MachineError: nobody is there, or the key is missing or wrong.
+        """
+        tries = 0
+        while True:
+            tries += 1
+            try:
+                async with asyncio.timeout(self._options.timeout_s):
+                    return await send()
+            except TimeoutError:
+                error = ProviderError(f"no answer within {self._options.timeout_s:g} s", retryable=True, kind="timeout")
+            except ProviderError as caught:
+                error = caught
+            fault = classify_error(error)
+            self._check(fault, tries)
+            # A server that says an error with status 200 has no such address (LM Studio).
+            accident = error.status_code is not None or isinstance(error, BrokenAnswerError) or error.kind == "timeout"
+            if not fault.retryable or not accident or tries > self._options.max_retries:
+                raise error
+            pause = max(min(self._options.retry_wait_s, 1.0) * 2.0 ** (tries - 1), fault.retry_after or 0.0)
+            await asyncio.sleep(min(pause, _LONGEST_PAUSE_S))
+
+    def _check(self, fault: RequestFault, tries: int) -> None:
+        if fault.status in (401, 403):
+            raise MachineError(
+                f"{self._spec.root} wants a key, or another one (HTTP {fault.status}): set {KEY_VARIABLE} in the "
+                "environment"
+            )
+        if fault.status is None and fault.other_requests_fail != "no" and tries >= _UNREACHABLE_TRIES:
+            raise MachineError(f"{fault.message}; start the model's server, or correct the address")
+
+
+def _count(value: JsonValue) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None

@@ -1,0 +1,82 @@
+"""Names of models on servers of one's own, ``server/MODEL@URL``, and addresses on this machine."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit, urlunsplit
+
+SERVER: Final = "server"
+"""Provider of these models, the first part of their names."""
+
+KEY_VARIABLE: Final = "SERVER_API_KEY"
+"""Environment variable of the key that is sent to such a server, if it is set."""
+
+FORM: Final = "server/MODEL@URL, for example server/qwen2.5-coder@http://127.0.0.1:8000"
+
+
+class ServerSpec(NamedTuple):
+    """Model and address of ``server/MODEL@URL``.
+
+    ``model`` is empty where the server's only model is meant; ``root`` is the address without a final ``/v1``.
+    """
+
+    model: str
+    root: str
+
+
+def parse_server_spec(spec: str, base_url: str | None = None) -> ServerSpec:
+    """Return model and address of ``server/MODEL@URL``, or of ``server/MODEL`` and a ``base_url``.
+
+    The URL may end with ``/v1`` or not, and begins with ``http://`` if it names no scheme.
+
+    Raises:
+        ValueError: there is no address, there are two, or it is none.
+    """
+    name = spec.removeprefix(f"{SERVER}/")
+    at = next((place for scheme in ("@http://", "@https://") if (place := name.find(scheme)) >= 0), name.rfind("@"))
+    model, address = (name[:at], name[at + 1 :]) if at >= 0 else (name, "")
+    if address and "://" not in address and not {":", "."} & set(address):
+        model, address = name, ""  # the sign is a part of the model's name
+    if address and base_url and _root(address) != _root(base_url):
+        raise ValueError(f"{spec}: the name has an address, and --base-url is another one; give one of them")
+    address = address or base_url or ""
+    if not address:
+        raise ValueError(f"{spec}: the address of the server is missing; write {FORM}")
+    return ServerSpec(model, _root(address))
+
+
+def _root(address: str) -> str:
+    address = address.strip()
+    try:
+        parts = urlsplit(address if "://" in address else f"http://{address}")
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:  # a port that is no number, half an IPv6 address
+        valid = False
+    if not valid:
+        raise ValueError(f"{address} is no address of a server; write {FORM}")
+    if parts.username is not None or parts.query or parts.fragment:
+        raise ValueError(
+            f"{parts.hostname}: an address has no password, query or fragment; a key is set in {KEY_VARIABLE}"
+        )
+    path = parts.path.rstrip("/").removesuffix("/v1").rstrip("/")
+    return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+
+
+def is_loopback(address: str) -> bool:
+    """Return whether an address is on this machine."""
+    try:
+        host = urlsplit(address).hostname or ""
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def is_local_server(spec: str) -> bool:
+    """Return whether a model's name is ``server/MODEL@URL`` with an address on this machine."""
+    if not spec.startswith(f"{SERVER}/"):
+        return False
+    try:
+        return is_loopback(parse_server_spec(spec).root)
+    except ValueError:
+        return False
