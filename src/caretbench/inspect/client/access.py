@@ -27,7 +27,8 @@ def check_access(spec: str, options: ClientOptions) -> None:
     """Raise if it is already known that a model cannot be asked. Inspect is not imported.
 
     Raises:
-        MachineError: Inspect AI is not installed, the provider's key is not set, or nobody listens at an address on this machine.
+        MachineError: Inspect AI is not installed, the provider's key is not set, or nobody listens at an address on
+            this machine.
         DataError: there are no such weights.
         ValueError: the address of a server is missing or wrong.
     """
