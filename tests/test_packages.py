@@ -6,12 +6,13 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
+
+from tests.support.interpreters import find_interpreter
 
 pytestmark = pytest.mark.long
 
@@ -20,7 +21,7 @@ _MOST_PACKAGES = 55
 _MOST_MEGABYTES = 60
 """More than :data:`_LARGE` take together."""
 _LARGE = ("polars", "_polars_runtime*", "scipy", "scipy.libs", "numpy", "numpy.libs", "vl_convert")
-_OLDEST = (3, 11)
+_MINORS = range(11, 16)
 _PROBLEMS = sorted(
     f"python/low_context/{path.stem}"
     for path in (_ROOT / "src/caretbench/suites/devbench/starter/python/low_context").glob("*.py")
@@ -71,16 +72,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 def _interpreters() -> list[str]:
     """Return the interpreters of this machine that the package supports, one of each version."""
-    done = subprocess.run(
-        [_uv(), "python", "list", "--only-installed", "--no-python-downloads", "--output-format", "json"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    found: dict[tuple[int, int], str] = {sys.version_info[:2]: sys.executable}
-    for row in json.loads(done.stdout):
-        version = (row["version_parts"]["major"], row["version_parts"]["minor"])
-        if version >= _OLDEST and row["implementation"] == "cpython" and row.get("variant", "default") == "default":
-            found.setdefault(version, row["path"])
-    return [found[version] for version in sorted(found)]
+    return [path for minor in _MINORS if (path := find_interpreter(minor)) is not None]
 
 
 def test_the_source_distribution_holds_what_the_wheel_is_built_from(packages: tuple[Path, Path]) -> None:
