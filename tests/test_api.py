@@ -12,7 +12,7 @@ from caretbench.problem import Caret
 from tests.support.efcb_changes import write_history
 from tests.support.fakes import FakeClient
 
-PAGE = Path(__file__).parents[1] / "docs" / "python-api.md"
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "python-api.md"
 SUITE = {"name": "devbench", "select": "language=python", "limit": 3}
 
 

@@ -54,7 +54,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 
 
 def page_blocks() -> dict[str, str]:
-    page = (ROOT / "docs" / "plug-ins.md").read_text("utf-8")
+    page = (ROOT / "docs" / "how-to" / "plug-ins.md").read_text("utf-8")
     return dict(re.findall(r"```(python|toml)\n(.*?)```", page, re.DOTALL))
 
 

@@ -2,7 +2,7 @@
 
 Each difference is one :class:`ProfileRule`. Those of all suites are here; a suite adds its own, and replaces those
 marked ``by_suite``, in a class derived from :class:`ProfileRules`. Nothing else compares the names of profiles;
-docs/profiles.md is made of the rules.
+docs/reference/profiles.md is made of the rules.
 """
 
 from __future__ import annotations

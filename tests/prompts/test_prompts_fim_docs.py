@@ -10,7 +10,7 @@ import pytest
 from caretbench.prompts.fim.detection import families_without_fim, fim_formats
 from caretbench.prompts.fim.format import FimFormat
 
-PAGE = (Path(__file__).parents[2] / "docs" / "fim.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "fim.md").read_text("utf-8")
 
 
 def code(text: str) -> str:
@@ -40,7 +40,7 @@ def rows(entry: FimFormat) -> list[str]:
 def test_the_page_lists_every_family_as_the_data_have_it() -> None:
     expected = [row for entry in fim_formats().values() for row in rows(entry)]
     found = re.findall(r"^\| `fim/.*$", PAGE, re.MULTILINE)
-    assert found == expected, "docs/fim.md should hold these rows:\n" + "\n".join(expected)
+    assert found == expected, "docs/reference/fim.md should hold these rows:\n" + "\n".join(expected)
 
 
 @pytest.mark.parametrize("name", sorted(families_without_fim()))

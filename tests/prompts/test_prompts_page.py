@@ -10,7 +10,7 @@ from caretbench.prompts import strategy
 from caretbench.prompts.registry import BUILT_IN_STRATEGIES
 from tests.support.prompt_samples import CARETS, EVERYTHING
 
-PAGE = (Path(__file__).parents[2] / "docs" / "prompts.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "prompts.md").read_text("utf-8")
 
 
 def test_the_examples_of_the_page_are_what_is_sent() -> None:

@@ -47,7 +47,7 @@ def test_a_line_for_each_rule(name: str) -> None:
 
 
 def test_the_page_is_made_of_the_rules() -> None:
-    page = (ROOT / "docs" / "profiles.md").read_text("utf-8")
+    page = (ROOT / "docs" / "reference" / "profiles.md").read_text("utf-8")
     assert page == profiles_page(map(load_suite, OURS)), "run: python scripts/profiles_page.py"
 
 

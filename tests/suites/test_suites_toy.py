@@ -303,7 +303,7 @@ def test_inspect_evaluates_it(call: LoadedRun, adder: str, work: Path) -> None:
 
 
 def test_the_page_shows_this_package() -> None:
-    page = (ROOT / "docs" / "adding-a-suite.md").read_text("utf-8")
+    page = (ROOT / "docs" / "how-to" / "adding-a-suite.md").read_text("utf-8")
     shown = re.findall(r"```(?:python|toml)\n(.*?)```", page, re.DOTALL)
     files = [*sorted((TOY / "toy_suite").rglob("*.*")), TOY / "pyproject.toml"]
     assert {file.read_text("utf-8") for file in files if file.suffix in (".py", ".toml")} <= {*shown}

@@ -6,24 +6,15 @@ Names are imported on first use, since importing Inspect takes seconds.
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
-
-from caretbench.errors import MachineError
 
 if TYPE_CHECKING:
     from caretbench.inspect.client.client import InspectClient
     from caretbench.inspect.client.client_factory import open_client
 
-__all__ = ["InspectClient", "check_installed", "open_client"]
+__all__ = ["InspectClient", "open_client"]
 
 _MODULES = {"InspectClient": "client.client", "open_client": "client.client_factory"}
-
-
-def check_installed(purpose: str) -> None:
-    """Raise MachineError, with the package to install, if Inspect AI is not installed. It is not imported."""
-    if find_spec("inspect_ai") is None:
-        raise MachineError(f"{purpose} needs Inspect AI, which is not installed: pip install 'caretbench[models]'")
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,7 @@
 """Languages, one folder each: names, suffixes, comment marks and grammar are in its ``language.toml``.
 
 The folder also contains queries (``*.scm``), other tables (:mod:`caretbench.languages.table_reader`), the files of the
-harness and small programs. To add a language, add a folder: ``docs/adding-a-language.md``.
+harness and small programs. To add a language, add a folder: ``docs/how-to/adding-a-language.md``.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ def similarity_estimates(
 def mean_estimate(
     values: Sequence[float], problems: pl.DataFrame, seed: int, resamples: int = RESAMPLES
 ) -> ReportedNumber:
-    """Return the mean of one value per problem with its interval (docs/metrics.md)."""
+    """Return the mean of one value per problem with its interval (docs/reference/metrics.md)."""
     clusters, overlap_groups = problems["cluster"].to_list(), problems["overlap_group"].to_list()
     if len(set(clusters)) == len(values) and set(values) <= {0.0, 1.0}:
         interval = mean_interval(values, seed=seed, clusters=clusters, overlap_groups=overlap_groups)

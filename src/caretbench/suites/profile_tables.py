@@ -32,7 +32,7 @@ def profile_table(suite: Suite) -> Table:
 
 
 def profiles_page(suites: Iterable[Suite]) -> str:
-    """Return the Markdown page ``docs/profiles.md``: the common rules, then those of each suite."""
+    """Return the Markdown page ``docs/reference/profiles.md``: the common rules, then those of each suite."""
     common = ProfileRules.rules()
     parts = [_ABOUT, "## All suites\n", *_markdown(common)]
     for suite in suites:

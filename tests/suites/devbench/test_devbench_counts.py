@@ -10,7 +10,7 @@ from caretbench.suites.devbench.layout import categories
 
 ROOT = Path(__file__).parents[3]
 EVIDENCE = ROOT / "docs" / "evidence" / "devbench.md"
-DEPENDENCIES = ROOT / "docs" / "dependencies.md"
+DEPENDENCIES = ROOT / "docs" / "how-to" / "dependencies.md"
 
 PER_LANGUAGE = 300
 

@@ -18,7 +18,8 @@ from pathlib import Path, PurePosixPath
 WORK = "/tmp/work"
 HOME = "/tmp/home"
 LAUNCHER = "/run/caretbench/launcher.py"
-# Of /proc a program may read a few facts of the kernel, at every level; docs/execution.md gives the reason for each.
+# Of /proc a program may read a few facts of the kernel, at every level; the reason for each is in
+# docs/explanation/execution.md.
 FACTS = ("cpuinfo", "meminfo", "stat", "uptime", "loadavg", "version", "filesystems")
 """Files of ``/proc`` that runtimes and programs read to learn of processors, memory and time."""
 

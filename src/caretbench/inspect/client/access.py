@@ -8,8 +8,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from caretbench.errors import MachineError
-from caretbench.inspect import check_installed
 from caretbench.inspect.client.provider_facts import provider_facts
+from caretbench.inspect.installation import check_installed
 from caretbench.inspect.providers.endpoint_shapes import endpoint_shapes
 from caretbench.local.server_spec import SERVER, is_loopback, parse_server_spec
 from caretbench.local.weights import find_weights

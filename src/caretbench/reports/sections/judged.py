@@ -92,7 +92,7 @@ def judge_notes(judged: Sequence[CaretScores | AnswerScores]) -> Iterator[str]:
         if not section.validated:
             yield (
                 f"The scores by {section.criterion} are {NOT_VALIDATED}: nobody has compared "
-                f"{', '.join(grader.title for grader in section.graders)} with people. See docs/judging.md."
+                f"{', '.join(grader.title for grader in section.graders)} with people. See docs/explanation/judging.md."
             )
         for grader in section.graders if isinstance(section, CaretScores) else ():
             if grader.in_order is False:

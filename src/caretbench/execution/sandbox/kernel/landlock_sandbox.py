@@ -1,8 +1,8 @@
 """Landlock isolation, for machines that forbid user namespaces: rules for reading, writing and sockets.
 
 A program may read and execute the toolchains of ``/usr`` and the bound paths, write only in a private folder, and
-create no socket. ``landlock_monitor.py`` confines it and kills its remaining processes. ``docs/execution.md`` lists the
-differences from namespaces.
+create no socket. ``landlock_monitor.py`` confines it and kills its remaining processes. The differences from namespaces
+are in ``docs/explanation/execution.md``.
 """
 
 from __future__ import annotations

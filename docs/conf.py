@@ -1,0 +1,50 @@
+"""Settings of the documentation site: `make site` builds it into `docs/_build/html`, with warnings as errors."""
+
+import re
+from importlib.metadata import version as installed_version
+from pathlib import Path
+from typing import Any
+
+project = "CaretBench"
+author = "The CaretBench authors"
+version = release = installed_version("caretbench")
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns = ["_build"]
+
+myst_heading_anchors = 4  # pages link to headings by GitHub's rule
+
+autodoc_typehints = "description"
+autodoc_member_order = "bysource"
+napoleon_google_docstring = True
+
+html_theme = "furo"
+html_title = f"CaretBench {release}"
+html_show_copyright = False
+html_copy_source = False
+
+_ROOT = Path(__file__).parents[1]
+_ROOT_PAGES = {"README": "start", "CONTRIBUTING": "contributing", "SECURITY": "security", "CHANGELOG": "changelog"}
+"""Pages of the repository's root, and the pages of `project/` that the site has for them."""
+
+
+def _site_links(_app: Any, name: str, source: list[str]) -> None:
+    """Give pages of `project/` the text of the root's pages, and lead all links to pages of the site."""
+    root_page = next((page for page, own in _ROOT_PAGES.items() if name == f"project/{own}"), None)
+    if root_page is not None:
+        text = (_ROOT / f"{root_page}.md").read_text("utf-8").replace("](docs/", "](../")
+        outside = ""
+    else:
+        text, outside = source[0], "../" * (name.count("/") + 1)
+    pages = "" if root_page is not None else "../" * name.count("/") + "project/"
+
+    def lead(match: re.Match[str]) -> str:
+        return f"]({pages}{_ROOT_PAGES[match['page']]}.md"
+
+    text = re.sub(rf"\]\({re.escape(outside)}(?P<page>{'|'.join(_ROOT_PAGES)})\.md", lead, text)
+    source[0] = text.replace(f"]({outside}LICENSE)", f"]({'../' * (name.count('/') + 1)}LICENSE)")
+
+
+def setup(app: Any) -> None:
+    """Register the hook of this site."""
+    app.connect("source-read", _site_links)
