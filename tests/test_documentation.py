@@ -67,6 +67,44 @@ def test_the_index_leads_to_every_page() -> None:
     assert {page for page in PAGES if page != index and page.parent.name != "project"} <= reached
 
 
+MAXIMUM_WORDS = {"how-to": 800, "explanation": 1500}
+STILL_LONGER = {
+    "how-to/adding-a-language",
+    "how-to/c3bench",
+    "how-to/codevbench",
+    "how-to/efcb",
+    "how-to/inspect",
+    "how-to/models",
+    "how-to/running",
+    "how-to/simcopilot",
+    "how-to/sources",
+    "explanation/execution",
+    "explanation/judging",
+}
+"""Pages that are not shortened yet. A page leaves this list as soon as it is within its bound."""
+
+
+def word_count(page: Path) -> int:
+    """The number of words of a page, without its fenced blocks and the rows of its tables."""
+    lines = (line for line in prose(page).splitlines() if not line.lstrip().startswith("|"))
+    return sum(any(map(str.isalnum, word)) for line in lines for word in line.split())
+
+
+@pytest.mark.parametrize("folder", MAXIMUM_WORDS)
+def test_pages_are_short(folder: str) -> None:
+    pages = {page.stem: word_count(page) for page in (ROOT / "docs" / folder).glob("*.md")}
+    longer = {f"{folder}/{name}": count for name, count in pages.items() if count > MAXIMUM_WORDS[folder]}
+    listed = {name for name in STILL_LONGER if name.startswith(f"{folder}/")}
+    assert not longer.keys() - listed, f"over {MAXIMUM_WORDS[folder]} words: {longer}"
+    assert not listed - longer.keys(), f"short now, so no longer in STILL_LONGER: {listed - longer.keys()}"
+
+
+def test_words_leave_out_blocks_and_tables(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# Two words\n\n```\nnot these\n```\n\n| nor | these |\n| --- | --- |\n\n* a `b` – c\n", "utf-8")
+    assert word_count(page) == 5
+
+
 def options(words: tuple[str, ...]) -> set[str]:
     """The options of a command, as they are written."""
     return {
