@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from ipaddress import ip_address
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
@@ -11,6 +12,8 @@ SERVER: Final = "server"
 
 KEY_VARIABLE: Final = "SERVER_API_KEY"
 """Environment variable of the key that is sent to such a server, if it is set."""
+
+_OPENAI_ADDRESSES = ("OPENAI_BASE_URL", "OPENAI_API_BASE")
 
 FORM: Final = "server/MODEL@URL, for example server/qwen2.5-coder@http://127.0.0.1:8000"
 
@@ -80,3 +83,17 @@ def is_local_server(spec: str) -> bool:
         return is_loopback(parse_server_spec(spec).root)
     except ValueError:
         return False
+
+
+def openai_address(base_url: str | None) -> str | None:
+    """Return the address of the provider ``openai``, if it is not OpenAI's own by default."""
+    return base_url or next((found for one in _OPENAI_ADDRESSES if (found := os.environ.get(one))), None)
+
+
+def own_server_advice(spec: str, base_url: str | None) -> str:
+    """Return the advice to ask a server of one's own by ``server/``; empty if ``spec`` is asked at OpenAI's address."""
+    provider, _, name = spec.partition("/")
+    address = openai_address(base_url)
+    if provider != "openai" or not address or (urlsplit(address).hostname or "").endswith("openai.com"):
+        return ""
+    return f"; a server of your own is asked as -m {SERVER}/{name}@{address}, which finds out what it has"

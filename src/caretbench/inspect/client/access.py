@@ -11,7 +11,7 @@ from caretbench.errors import MachineError
 from caretbench.inspect.client.provider_facts import provider_facts
 from caretbench.inspect.installation import check_installed
 from caretbench.inspect.providers.endpoint_shapes import endpoint_shapes
-from caretbench.local.server_spec import SERVER, is_loopback, parse_server_spec
+from caretbench.local.server_spec import SERVER, is_loopback, own_server_advice, parse_server_spec
 from caretbench.local.weights import find_weights
 from caretbench.models import ClientOptions
 
@@ -19,7 +19,6 @@ _SERVICES = ("azure", "bedrock", "vertex")
 """Services that offer a provider's models with access of their own: ``openai/azure/gpt-4o``."""
 _CREDENTIALS = ("key", "token", "adc")
 """Parts of the names of a provider's options that stand for a key."""
-_OPENAI_ADDRESSES = ("OPENAI_BASE_URL", "OPENAI_API_BASE")
 _PATIENCE_S = 2.0
 
 
@@ -52,20 +51,6 @@ def check_access(spec: str, options: ClientOptions) -> None:
         )
     if options.base_url:
         _check_address(spec, options.base_url)
-
-
-def openai_address(base_url: str | None) -> str | None:
-    """Return the address of the provider ``openai``, if it is not OpenAI's own by default."""
-    return base_url or next((found for one in _OPENAI_ADDRESSES if (found := os.environ.get(one))), None)
-
-
-def own_server_advice(spec: str, base_url: str | None) -> str:
-    """Return the advice to ask a server of one's own by ``server/``; empty if ``spec`` is asked at OpenAI's address."""
-    provider, _, name = spec.partition("/")
-    address = openai_address(base_url)
-    if provider != "openai" or not address or (urlsplit(address).hostname or "").endswith("openai.com"):
-        return ""
-    return f"; a server of your own is asked as -m {SERVER}/{name}@{address}, which finds out what it has"
 
 
 def _provider_keys(provider: str, name: str) -> list[str]:

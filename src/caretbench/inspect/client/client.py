@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from pydantic import JsonValue
 
 from caretbench.errors import MachineError
-from caretbench.inspect.client.access import own_server_advice
 from caretbench.inspect.client.background_loop import BackgroundLoop
 from caretbench.inspect.client.calls_in_flight import CallsInFlight
 from caretbench.inspect.client.error_classification import RequestFault
@@ -18,6 +17,7 @@ from caretbench.inspect.client.provider_errors import ProviderError
 from caretbench.inspect.client.provider_facts import ModelFacts, ProviderFacts
 from caretbench.inspect.client.silence_logs import restore_logs, silence_logs
 from caretbench.inspect.client.tokenizer_file import TokenizerFile
+from caretbench.local.server_spec import own_server_advice
 from caretbench.models import ClientOptions, ModelAnswer, ModelFailure, ModelRequest, Prompt
 
 if TYPE_CHECKING:

@@ -12,13 +12,12 @@ from urllib.parse import urlsplit, urlunsplit
 from pydantic import JsonValue
 
 from caretbench.errors import DataError, MachineError
-from caretbench.inspect.client.access import openai_address, own_server_advice
 from caretbench.inspect.client.client import InspectClient
 from caretbench.inspect.client.error_classification import plain_message, redact_line
 from caretbench.inspect.client.provider_facts import provider_facts
 from caretbench.inspect.client.tokenizer_file import TokenizerFile
 from caretbench.inspect.installation import check_installed
-from caretbench.local.server_spec import is_loopback
+from caretbench.local.server_spec import is_loopback, openai_address, own_server_advice
 from caretbench.models import ClientOptions
 from caretbench.redaction import is_secret_name, redact
 
