@@ -210,8 +210,18 @@ class ClientOptions(BaseModel):
     model_args: dict[str, JsonValue] = Field(default_factory=dict)
 
 
+class DryRunOptions(ClientOptions):
+    """Options of a client through which nothing will be sent: it needs no key."""
+
+
 ClientOpener = Callable[[str, ClientOptions], ModelClient]
 """Function that opens the client of a model by its name, PROVIDER/MODEL."""
+
+
+def without_sending(opener: ClientOpener) -> ClientOpener:
+    """Return an opener of clients for a dry run, which need no key."""
+    return lambda spec, options: opener(spec, DryRunOptions(**options.model_dump(exclude_unset=True)))
+
 
 AccessCheck = Callable[[str, ClientOptions], None]
 """Function that raises if it is already known that a model, by its name and options, cannot be asked."""

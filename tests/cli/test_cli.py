@@ -320,3 +320,9 @@ def test_selections_are_parsed() -> None:
 
 def test_columns_are_aligned() -> None:
     assert align_columns([["a", "bbb"]], ("head", "x")) == ["head  x", "a     bbb"]
+
+
+def test_a_misspelt_suite_of_build_proposes_the_nearest() -> None:
+    done = caretbench("build", "codevbnch", "x")
+    assert done.returncode == 2
+    assert "No such command 'codevbnch'. Did you mean 'codevbench'" in done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -289,6 +290,14 @@ def test_a_dry_run_counts_the_graders_too(tmp_path: Path, models: Models, prices
     assert Done(*graded, "--no-score").code == 0
     [row] = json.loads(Done(*graded, "--dry-run", "--json").out)["graders"]
     assert (row["stored"], row["to_ask"], row["worst_cost"]) == (2 * 5, 0, 0)  # equal texts are judged once
+
+
+def test_no_two_columns_of_a_dry_run_have_one_name(tmp_path: Path, models: Models, prices: str) -> None:
+    common = ("devbench", "-m", "m=fake/a", "-m", "grader=g=fake/j", *ONE, "-o", str(tmp_path / "run"))
+    heads = [re.split(r"  +", line) for line in Done(*common, "--dry-run", "--prices", prices).out.splitlines()]
+    for first in ("model", "grader"):
+        [names] = [line for line in heads if line[0] == first]
+        assert len({*names}) == len(names) > 8
 
 
 def test_without_a_price_a_dry_run_says_so(tmp_path: Path, models: Models) -> None:

@@ -75,6 +75,8 @@ class SuiteCommands(HelpGroup):
         from caretbench.suites import load_suite, suite_names
 
         if cmd_name not in suite_names():
+            # Typer proposes the nearest of these names, and reads nothing else of it.
+            self.commands = dict.fromkeys(self.list_commands(ctx))  # type: ignore[assignment]
             return None
         if not load_suite(cmd_name).build_about:
             known = ", ".join(self.list_commands(ctx))
@@ -167,10 +169,11 @@ def _build(suite: Suite, sources: Sequence[str], output: Path, options: dict[str
     own = {option.name: options[option.name] for option in suite.build_options}
     sources, values = resolve_build_options(suite, sources, own, print_note)
     if options.get("dry_run"):
+        from caretbench.models import without_sending
         from caretbench.runs.building.dry_run import dry_run
 
         with StepProgress(quiet=as_json) as steps:
-            forecast = dry_run(suite, sources, output, values, models, open_client, steps)
+            forecast = dry_run(suite, sources, output, values, models, without_sending(open_client), steps)
         _print_dry_run(forecast, as_json=as_json)
         return
     models.check_access(check_access)

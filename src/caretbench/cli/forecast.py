@@ -30,7 +30,7 @@ def print_forecast(plan: ResolvedRun, forecast: RunForecast, *, as_json: bool) -
         )
         return
     header = ("model", "folder", "prompt", "samples", "stored", "to ask", "prompts", "tokens in",
-              "tokens out, expected", "at most", "cost, expected", "at most")  # fmt: skip
+              "tokens out, expected", "tokens out, at most", "cost, expected", "cost, at most")  # fmt: skip
     rows = [
         (
             row.model, row.folder, ", ".join(filter(None, (row.prompt, row.context, row.instruction))),
@@ -46,6 +46,8 @@ def print_forecast(plan: ResolvedRun, forecast: RunForecast, *, as_json: bool) -
     _print_judges(forecast.judges)
     _print_limit(plan.config.max_cost, forecast)
     for row in forecast.models:
+        if row.findings:
+            print_note(f"{row.model}: {one_line(row.findings)}")
         if row.unpromptable:
             print_note(f"{row.model}: {row.unpromptable} samples have no valid prompt: {one_line(row.first_fault)}")
 
@@ -71,7 +73,7 @@ def _print_judges(judges: Sequence[JudgeForecast]) -> None:
     if not judges:
         return
     header = ("grader", "folder", "judgements, at most", "stored", "to ask", "tokens in", "tokens out, at most",
-              "cost, expected", "at most")  # fmt: skip
+              "cost, expected", "cost, at most")  # fmt: skip
     rows = [
         (
             one.grader, one.folder, str(one.row.judgements), str(one.row.stored), str(one.row.to_ask),
@@ -109,7 +111,7 @@ def print_judging_forecast(
         return
     header = (
         "grader", "criterion", "completions", "texts", "judgements", "stored", "to ask", "tokens in, about",
-        "tokens out, at most", "cost, expected", "at most",
+        "tokens out, at most", "cost, expected", "cost, at most",
     )  # fmt: skip
     lines = [
         (

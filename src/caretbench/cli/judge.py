@@ -113,7 +113,7 @@ def judge(
       caretbench judge runs/mine -m openai/o3-mini --dry-run
     """
     from caretbench.judging.caret_controls import DEFAULT_CONTROL_PROBLEMS
-    from caretbench.models import ClientOptions, unchecked
+    from caretbench.models import ClientOptions, unchecked, without_sending
     from caretbench.runs.judging.plan import JudgingConfig, JudgingPlan
     from caretbench.runs.judging.ratings import RATINGS_NAME
     from caretbench.runs.plans.options import options_to_tables
@@ -148,7 +148,7 @@ def judge(
     elif dry_run:
         has_statement_step = any(part.criterion.then for part in plan.parts)
         print_judging_forecast(
-            plan.forecast(open_client),
+            plan.forecast(without_sending(open_client)),
             plan.config.control_problems,
             has_statement_step=has_statement_step,
             as_json=as_json,

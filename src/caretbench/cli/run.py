@@ -91,11 +91,12 @@ def run(
 
 def _print_forecast(config: RunConfig, source: Path | None, *, as_json: bool) -> None:
     from caretbench.cli.forecast import print_forecast
+    from caretbench.models import without_sending
     from caretbench.runs.forecast import forecast_run
     from caretbench.runs.plans.plan import ResolvedRun
 
     plan = ResolvedRun.from_config(config, source)
-    print_forecast(plan, forecast_run(plan, open_client), as_json=as_json)
+    print_forecast(plan, forecast_run(plan, without_sending(open_client)), as_json=as_json)
 
 
 def _run(config: RunConfig, source: Path | None, *, html: bool, as_json: bool) -> None:

@@ -48,6 +48,8 @@ class ModelForecast:
     first_fault: str = ""
     context: str | None = None
     """Name and version of the additional project context; None: problems as they are."""
+    findings: str | None = None
+    """Findings of a client about its server in one line, if it probed one."""
     instruction: str | None = None
     """Name and version of the placement of instructions; None: where the prompt has a place for them."""
 
@@ -116,6 +118,7 @@ def _model_forecast(tested_model: ModelUnderTest, benchmark: Benchmark, coming: 
             sample < tested_model.samples for problem in benchmark.problems for sample in stored.get(problem.id, ())
         ),
         tokens_counted=tested_model.has_tokenizer,
+        findings=getattr(tested_model.client, "findings", None),
         context=tested_model.context.key if tested_model.context else None,
         instruction=tested_model.instruction.key if tested_model.instruction else None,
     )

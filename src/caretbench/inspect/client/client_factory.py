@@ -17,18 +17,22 @@ from caretbench.inspect.client.error_classification import plain_message, redact
 from caretbench.inspect.client.provider_facts import provider_facts
 from caretbench.inspect.client.tokenizer_file import TokenizerFile
 from caretbench.inspect.installation import check_installed
-from caretbench.local.server_spec import is_loopback, openai_address, own_server_advice
-from caretbench.models import ClientOptions
+from caretbench.local.server_spec import SERVER, is_loopback, openai_address, own_server_advice
+from caretbench.models import ClientOptions, DryRunOptions
 from caretbench.redaction import is_secret_name, redact
 
 if TYPE_CHECKING:
     from inspect_ai.model import Model
 
 _RESPONSES_S = 10.0
+_NO_KEY = "dry-run"  # a provider is not made without a key, and sends none before its first request
+_KEYLESS = ("gguf", "command", "mockllm", "hf", "vllm")
 
 
 def open_client(spec: str, options: ClientOptions | None = None) -> InspectClient:
-    """Return a client of the model ``spec``, PROVIDER/MODEL; nothing is sent yet.
+    """Return a client of the model ``spec``, PROVIDER/MODEL; no prompt is sent yet.
+
+    Only ``server/…`` is asked what it has. :class:`caretbench.models.DryRunOptions` need no key.
 
     Raises:
         ValueError: the name or an option is wrong.
@@ -45,9 +49,12 @@ def open_client(spec: str, options: ClientOptions | None = None) -> InspectClien
     tokenizer = TokenizerFile(options.tokenizer) if options.tokenizer is not None else None
     given = options.model_dump(mode="json", include=set(known.options), exclude_none=True)
     arguments: dict[str, Any] = given | options.model_args
+    if isinstance(options, DryRunOptions):
+        arguments |= _dry_run_arguments(name)
     with _own_exception_hook(), _loading():
         model = _model(spec, options.base_url, arguments)
-        _refuse_missing_responses(spec, model, options)
+        if not isinstance(options, DryRunOptions):
+            _refuse_missing_responses(spec, model, options)
         warm = _warm()
     return InspectClient(
         spec,
@@ -59,6 +66,13 @@ def open_client(spec: str, options: ClientOptions | None = None) -> InspectClien
         secrets=_secrets(model),
         warm=warm,
     )
+
+
+def _dry_run_arguments(provider: str) -> dict[str, Any]:
+    """Return the arguments with which a provider is made without its key, or without its server."""
+    if provider == SERVER:
+        return {"sends": False}
+    return {} if provider in _KEYLESS else {"api_key": _NO_KEY}
 
 
 def _model(spec: str, base_url: str | None, arguments: dict[str, Any]) -> Model:

@@ -38,6 +38,7 @@ class ServerFindings:
     refusals: tuple[str, ...] = ()
     """Reasons for which the server lacks an endpoint, for messages."""
     note: str = ""
+    """Reason for which the server was not probed."""
 
     @property
     def accepts(self) -> frozenset[PromptKind]:
@@ -62,6 +63,8 @@ class ServerFindings:
 
     def describe(self) -> str:
         """Return the findings in one line."""
+        if self.note:
+            return f"{self.note}; taken for a server with chat and completions"
         fill = f"FIM by {self.fill_path}" if self.fill else None
         ways = [way for way in (self.chat and "chat", self.text and "completions", fill) if way]
         lacks = [
@@ -73,7 +76,7 @@ class ServerFindings:
         parts += [f"context {self.context_tokens:,} tokens"] if self.context_tokens else []
         parts += [f"{', '.join(self.unsent)} not sent"] if self.unsent else []
         parts += [] if self.stream else ["answers in one piece"]
-        return "; ".join([*([self.note] if self.note else []), *parts])
+        return "; ".join(parts)
 
 
 def _join(words: Sequence[str]) -> str:
