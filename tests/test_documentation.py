@@ -75,7 +75,6 @@ STILL_LONGER = {
     "how-to/efcb",
     "how-to/inspect",
     "how-to/models",
-    "how-to/running",
     "how-to/simcopilot",
     "how-to/sources",
     "explanation/execution",
