@@ -74,7 +74,6 @@ STILL_LONGER = {
     "how-to/codevbench",
     "how-to/efcb",
     "how-to/inspect",
-    "how-to/models",
     "how-to/simcopilot",
     "how-to/sources",
     "explanation/execution",
