@@ -153,8 +153,8 @@ def test_controls_show_whether_a_judge_can_be_believed(run: LoadedRun) -> None:
     good = section(judged_run({"k/judge": knowing}))
     assert good.graders[0].in_order is True
     assert good.graders[0].controls["other-reference"].separation == 1.0
-    notes = summarise(run).notes
-    assert any("does not rate the controls in the order" in text for text in notes)
+    warnings = summarise(run).warnings
+    assert any("does not rate the controls in the order" in text for text in warnings)
 
 
 def test_several_graders_their_mean_and_how_they_agree() -> None:
@@ -206,7 +206,7 @@ def test_it_says_everywhere_that_no_person_was_asked(run: LoadedRun, summary: Su
     for table in caret_score_tables(judged):
         assert NOT_VALIDATED in table.title
         assert NOT_VALIDATED in plain_lines(table)
-    assert any(NOT_VALIDATED in text for text in summary.notes)
+    assert any(NOT_VALIDATED in text for text in summary.warnings)
     assert all(NOT_VALIDATED in row["note"] for row in judge_lines(summary))
     assert to_markdown(summary).count(NOT_VALIDATED) > 4
     page = render_html(summary, run, samples=0)

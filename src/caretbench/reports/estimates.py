@@ -72,6 +72,12 @@ def similarity_columns(metrics: list[str], *, first_lines: bool) -> tuple[Simila
     return tuple(column for column in known if column.metric in metrics) + further
 
 
+def similarity_metric(name: str) -> str:
+    """Return the metric of a similarity column by the column's name."""
+    known = {column.name: column.metric for column in (*PAPER_COLUMNS, *DEFAULT_COLUMNS)}
+    return known.get(name) or name.removesuffix("_mean")
+
+
 def _title(metric: str) -> str:
     words = metric.removesuffix("_indel").replace("_", " ")
     variant = " (indel)" if metric.endswith("_indel") else ""
@@ -142,6 +148,12 @@ def pass_estimates(
         enough = problems.filter(pl.Series([rate is not None for rate in rates], dtype=pl.Boolean))
         estimates[k] = mean_estimate(known, enough, seed, resamples)
     return estimates
+
+
+def pass_at_1(judged: pl.DataFrame, profile: str, seed: int) -> ReportedNumber:
+    """Return pass@1 over rows of one model that all have a verdict and count."""
+    problems = aggregate_samples(judged.with_columns(eligible=True), ())
+    return pass_estimates(problems, profile, seed)[1]
 
 
 def similarity_estimates(

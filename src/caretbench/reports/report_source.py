@@ -21,7 +21,7 @@ from caretbench.reports.results.problem_lists import ExcludedProblems, find_excl
 from caretbench.reports.summary import Column, SuiteTable
 from caretbench.suites import suite_errors
 from caretbench.suites.base import Suite
-from caretbench.suites.suite_types import DEFAULT_STRATIFICATION, Stratification, SuiteChart
+from caretbench.suites.suite_types import DEFAULT_STRATIFICATION, Headline, Stratification, SuiteChart
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,27 @@ class ReportSource:
             return ()
         with suite_errors(self.suite, "result_charts"):
             return tuple(self.suite.result_charts(self._results, self._problems, self.seed))
+
+    @cached_property
+    def headlines(self) -> tuple[tuple[Headline, pl.DataFrame], ...]:
+        """Shares of the suite's own by which models are ranked, each with a run's table of it in place of passes."""
+        if self.suite is None:
+            return ()
+        with suite_errors(self.suite, "headline_results"):
+            results, titles = self.suite.headline_results(self._results)
+        return tuple(
+            (headline, results.with_columns(passed=pl.col(name).cast(pl.Float64) == 1.0))
+            for name, headline in titles.items()
+            if results[name].count()
+        )
+
+    @cached_property
+    def missing_score(self) -> tuple[str, ...]:
+        """Reasons why the suite's own score is not known, each with its remedy."""
+        if self.suite is None:
+            return ()
+        with suite_errors(self.suite, "missing_score"):
+            return tuple(self.suite.missing_score(self._results, self._problems))
 
     @cached_property
     def _results(self) -> pl.DataFrame:

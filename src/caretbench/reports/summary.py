@@ -8,6 +8,7 @@ from typing import ClassVar
 from pydantic import Field, JsonValue
 
 from caretbench.reports.estimates import ReportedNumber, ReportValue, SimilarityCorrelation
+from caretbench.reports.head.head_values import ReportHead
 from caretbench.reports.judged.scores import AnswerScores, CaretScores
 from caretbench.reports.results.compared_parts import ComparedPart
 from caretbench.reports.results.errors import ErrorColumn
@@ -97,6 +98,8 @@ class Summary(ReportValue):
     seed: int
     problems: int
     verdicts: Mapping[str, int] = Field(default_factory=dict)
+    head: ReportHead | None = None
+    """Ranked models and their differences; None if the run has no number to rank models by."""
     columns: tuple[Column, ...]
     excluded: tuple[ExcludedProblems, ...] = ()
     discordant: tuple[DiscordantCase, ...] = ()

@@ -27,6 +27,7 @@ from caretbench.suites.score_formulas import ScoreFormula
 from caretbench.suites.suite_types import (
     DEFAULT_STRATIFICATION,
     BuildResult,
+    Headline,
     Measurement,
     ProblemGate,
     ProblemSet,
@@ -314,6 +315,21 @@ class Suite(ABC):
     ) -> tuple[SuiteChart, ...]:
         """Return the suite's own charts for the HTML report; arguments as in :meth:`result_tables`."""
         del results, problems, seed
+        return ()
+
+    def headline_results(self, results: pl.DataFrame) -> tuple[pl.DataFrame, Mapping[str, Headline]]:
+        """Return the results with columns of 0 and 1 by which a report ranks models, and the titles of these columns.
+
+        No column by default: models are ranked by pass@1. The first argument is that of :meth:`result_tables`.
+        """
+        return results, {}
+
+    def missing_score(self, results: pl.DataFrame, problems: Mapping[str, Problem]) -> Sequence[str]:
+        """Return the reasons why the suite's own score is not known, each with the command that gives it.
+
+        Nothing by default; arguments as in :meth:`result_tables`.
+        """
+        del results, problems
         return ()
 
     def published_tables(self, results: Sequence[Table]) -> tuple[Table, ...]:

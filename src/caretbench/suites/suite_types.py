@@ -75,6 +75,13 @@ class SuiteChart(NamedTuple):
     spec: Mapping[str, Any]
 
 
+class Headline(NamedTuple):
+    """Share of answers by which a report ranks models, in place of pass@1: its title, and its meaning in one line."""
+
+    title: str
+    about: str
+
+
 class PaperTable(NamedTuple):
     """A result table in the layout of a paper: pass@1 with the paper's ±.
 
@@ -105,6 +112,7 @@ class Stratification(NamedTuple):
             ``@paper`` has the paper's bins under ``default`` too.
         main_labels: Labels of the main table, and of the comparison of policies.
         cell_labels: Labels whose combinations are the cells of ``--per-cell``; by default ``main_labels``.
+        headline_labels: Labels whose parts are never averaged: the head of a report has a rate for each part.
         heat_maps: Combinations drawn as heat maps: the last label is the horizontal axis.
         paper_intervals: Print the paper's ±, Wilson's interval and the plain bootstrap interval next to the reported
             one, in the table by ``main_labels``.
@@ -116,6 +124,7 @@ class Stratification(NamedTuple):
     paper_bounds: Mapping[str, Mapping[str, tuple[float, ...]]] = {}
     main_labels: tuple[str, ...] = ("language", "category")
     cell_labels: tuple[str, ...] = ()
+    headline_labels: tuple[str, ...] = ()
     heat_maps: tuple[tuple[str, ...], ...] = (("language", "category"),)
     paper_intervals: bool = False
     paper_tables: tuple[PaperTable, ...] = ()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from caretbench.reports.compare import ComparisonReport, ComparisonRow
+from caretbench.reports.compare import ComparisonReport
+from caretbench.reports.results.paired_models import ComparisonRow
 from caretbench.reports.tables import (
     ReportTable,
     TableField,
@@ -18,16 +19,17 @@ from caretbench.reports.tables import (
 
 def comparison_tables(report: ComparisonReport) -> list[ReportTable]:
     """Return the tables of a comparison: overall, then by strata."""
-    found = [_table("Overall, on the problems with verdicts on both sides", report.overall)]
+    found = [comparison_table("Overall, on the problems with verdicts on both sides", report.overall)]
     for scope in dict.fromkeys(row.scope for row in report.strata):
         rows = [row for row in report.strata if row.scope == scope]
-        found.append(_table(f"By {display_stratum(scope)}", rows))
+        found.append(comparison_table(f"By {display_stratum(scope)}", rows))
     return found
 
 
-def _table(title: str, rows: Sequence[ComparisonRow]) -> ReportTable:
-    strata = any(row.scope != "all" for row in rows)
-    heads = ("First", "Second", *(("Part",) if strata else ()), "Problems", "First pass@1", "Second pass@1")
+def comparison_table(title: str, rows: Sequence[ComparisonRow], measure: str = "pass@1") -> ReportTable:
+    """Return the table of tests; ``measure`` is the title of the compared number."""
+    strata = any(row.label != "all" for row in rows)
+    heads = ("First", "Second", *(("Part",) if strata else ()), "Problems", f"First {measure}", f"Second {measure}")
     heads += ("Difference (points)", "p (Holm)", "Test", "Verdict")
     fields = [
         (

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from caretbench.reports.head.findings import NO_NUMBER, findings, head_sentences, part_title
+from caretbench.reports.head.footer import footer_line
+from caretbench.reports.head.ranking import ranking_table
 from caretbench.reports.output.terminal import notes_on_request, summary_tables
 from caretbench.reports.sections.registry import csv_sections
 from caretbench.reports.summary import Summary
@@ -34,12 +37,27 @@ def to_csv(summary: Summary) -> str:
 
 
 def to_markdown(summary: Summary, *, published: bool = False) -> str:
-    """Return the tables of the terminal as Markdown."""
-    parts = [f"# {summary.suite}: {summary.run}".rstrip(": ")]
+    """Return the head and the tables of the terminal as Markdown."""
+    parts = [f"# {summary.suite}: {summary.run}".rstrip(": "), *_head(summary)]
     parts += [table_to_markdown(table) for table in summary_tables(summary, published=published)]
     requested = notes_on_request(summary) if published else []
-    parts += [f"- {note}" for note in (*summary.warnings, *summary.notes, *requested)]
+    parts += [f"- {note}" for note in (*summary.notes, footer_line(summary), *requested)]
     return "\n\n".join(parts)
+
+
+def _head(summary: Summary) -> Iterator[str]:
+    """Yield the head of a report: sentences, ranked models, warnings."""
+    head = summary.head
+    if head is None:
+        yield NO_NUMBER
+    else:
+        yield from head_sentences(head)
+        for part in head.parts:
+            title = part_title(head, part)
+            yield from ([f"**{title}**"] if title else [])
+            yield from findings(part)
+            yield table_to_markdown(ranking_table(part))
+    yield from (f"- Warning: {text}" for text in summary.warnings)
 
 
 def table_to_markdown(table: ReportTable) -> str:

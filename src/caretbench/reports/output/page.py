@@ -15,44 +15,47 @@ from importlib.metadata import version
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from caretbench.files import cache_folder, write_atomically
 from caretbench.reports.compare import ComparisonReport
 from caretbench.reports.frame import LoadedRun
+from caretbench.reports.head.footer import footer_line
 from caretbench.reports.output.comparison import comparison_tables
+from caretbench.reports.output.page_head import page_head
 from caretbench.reports.output.samples import DEFAULT_LIMIT, pack_samples, to_script_json
 from caretbench.reports.section import Chart, ColumnGroup, PageBlock, PagePart, PageSource, groups
-from caretbench.reports.sections.registry import SECTIONS, page_sections
+from caretbench.reports.sections.registry import HEAD, SECTIONS, page_sections
 from caretbench.reports.summary import Summary
 from caretbench.reports.tables import ReportTable
 
 
-def render_html(
-    summary: Summary,
-    run: LoadedRun,
-    *,
-    published: bool = False,
-    samples: int = DEFAULT_LIMIT,
-    comparison: ComparisonReport | None = None,
-) -> str:
+def render_html(summary: Summary, run: LoadedRun, *, published: bool = False, samples: int = DEFAULT_LIMIT) -> str:
     """Return the report of one run as an HTML page, with at most ``samples`` samples in its browser.
 
     The page is self-contained: scripts, styles, charts and samples are embedded, and its content security policy blocks
     everything else.
     """
     parts = [
-        *([_comparison(comparison)] if comparison else []),
+        HEAD.page(PageSource(summary, run)),
         *(_group(f"group-{n}", group) for n, group in enumerate(groups(summary)) if not group.further),
-        *(section.page(PageSource(summary, run)) for section in page_sections(published=published)),
+        *(
+            section.page(PageSource(summary, run))
+            for section in page_sections(published=published)
+            if section is not HEAD
+        ),
     ]
     return _render(
-        f"{summary.suite}: {summary.run}".rstrip(": "),
+        _title(summary),
         [part for part in parts if part is not None],
         summary=summary,
         facts=list(manifest_facts(summary.manifest)),
         samples=pack_samples(run.frame, run.problems, run.completions, samples, run.baselines) if samples else None,
     )
+
+
+def _title(summary: Summary) -> str:
+    return f"{summary.suite}: {summary.run}".rstrip(": ")
 
 
 def render_comparison(comparison: ComparisonReport) -> str:
@@ -98,7 +101,9 @@ def _render(
         .get_template("report.html.j2")
         .render(
             title=title,
-            summary=summary,
+            head=page_head(summary) if summary else None,
+            notes=summary.notes if summary else (),
+            footer=footer_line(summary) if summary else "",
             parts=drawn,
             facts=facts,
             style=Markup(_asset("report.css")),  # noqa: S704  # a file of this package
@@ -173,10 +178,17 @@ def _asset(name: str) -> str:
 
 @cache
 def _environment() -> Environment:
-    return Environment(
+    environment = Environment(
         loader=PackageLoader("caretbench.reports"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["code"] = _with_code
+    return environment
+
+
+def _with_code(text: str) -> Markup:
+    """Return an escaped text; what is between backticks is marked as code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704  # escaped before

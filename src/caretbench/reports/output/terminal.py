@@ -10,6 +10,9 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from caretbench.reports.head.findings import NO_NUMBER, findings, head_sentences, part_title
+from caretbench.reports.head.footer import footer_line
+from caretbench.reports.head.ranking import ranking_table
 from caretbench.reports.section import groups
 from caretbench.reports.sections.registry import SECTIONS, text_sections
 from caretbench.reports.summary import Summary
@@ -31,9 +34,27 @@ def summary_tables(summary: Summary, *, published: bool = False) -> list[ReportT
 
 def print_summary(summary: Summary, stream: TextIO | None = None, *, published: bool = False) -> None:
     """Print a summary to ``stream``, by default the standard output."""
-    notes = [f"Warning: {text}" for text in summary.warnings] + [f"Note: {text}" for text in summary.notes]
+    print_head(summary, stream)
+    notes = [*(f"Note: {text}" for text in summary.notes), footer_line(summary)]
     notes += notes_on_request(summary) if published else []
     print_tables(summary_tables(summary, published=published), notes, stream)
+
+
+def print_head(summary: Summary, stream: TextIO | None = None) -> None:
+    """Print the head of a report: the sentences and the ranked models, then the warnings."""
+    console = Console(file=stream, highlight=False, soft_wrap=True)
+    head = summary.head
+    for text in head_sentences(head) if head else [NO_NUMBER]:
+        console.print(Text(text, style="bold"))
+    for part in head.parts if head else ():
+        texts = [part_title(head, part) if head else "", *findings(part)]
+        for text in filter(None, texts):
+            console.print(Text(text, style="bold"))
+        print_tables([ranking_table(part, drawn=True)], [] if console.is_terminal else [part.measure.about], stream)
+        console.out("")
+    for text in summary.warnings:
+        console.print(Text(f"Warning: {text}", style="yellow"))
+    console.out("")
 
 
 def notes_on_request(summary: Summary) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
-from caretbench.reports.estimates import ReportedNumber, ReportValue, aggregate_samples, pass_estimates
+from caretbench.reports.estimates import ReportedNumber, ReportValue, pass_at_1
 from caretbench.reports.frame import GROUP
 from caretbench.reports.results.problem_lists import ExcludedProblems, excluded_ids
 
@@ -70,13 +70,7 @@ def _flagged(judged: pl.DataFrame, named: Mapping[str, str], title: str, seed: i
         answers=marked.height,
         passes=int(judged["passed"].sum()),
         flagged_passes=int(marked["passed"].sum()),
-        pass_at_1=_rate(judged, named["profile"], seed),
-        pass_at_1_without=_rate(honest, named["profile"], seed),
+        pass_at_1=pass_at_1(judged, named["profile"], seed),
+        pass_at_1_without=pass_at_1(honest, named["profile"], seed),
         kinds={flag: FlagCount(answers=count, passes=passes[flag]) for flag, count in sorted(answers.items())},
     )
-
-
-def _rate(judged: pl.DataFrame, profile: str, seed: int) -> ReportedNumber:
-    """Return pass@1, computed as the column's own."""
-    problems = aggregate_samples(judged.with_columns(eligible=True), ())
-    return pass_estimates(problems, profile, seed)[1]

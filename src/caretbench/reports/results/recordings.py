@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
@@ -11,6 +11,9 @@ import polars as pl
 from caretbench.problem import Completion, MissingSample
 from caretbench.reports.estimates import ReportValue
 from caretbench.reports.frame import KEY, model_titles
+
+MIN_EMPTY = 0.05
+"""Minimum share of empty answers that is worth a warning."""
 
 
 class Recording(ReportValue):
@@ -30,6 +33,10 @@ class Recording(ReportValue):
     with_fewer_samples: int
     completions: int
     expected: int
+    null: int = 0
+    """Completions for which the provider answered with nothing at all."""
+    empty: int = 0
+    """Completions without any visible character, null ones not counted."""
     refused: int = 0
     refusal: str | None = None
 
@@ -61,10 +68,14 @@ def recordings(
     known = set(problems)
     found: dict[tuple[str, str], dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
     requested: dict[tuple[str, str], set[int]] = defaultdict(set)
+    null: Counter[tuple[str, str]] = Counter()
+    empty: Counter[tuple[str, str]] = Counter()
     for row in completions:
         if row.problem_id in known:
             found[row.model, row.parameters][row.problem_id].add(row.sample)
             requested[row.model, row.parameters].add(row.sample)
+            null[row.model, row.parameters] += row.text is None
+            empty[row.model, row.parameters] += row.text is not None and not row.text.strip()
     for absent in missing:
         requested[absent.model, absent.parameters].add(absent.sample)
     titles = model_titles(found)
@@ -79,6 +90,8 @@ def recordings(
             with_fewer_samples=sum(len(samples) < len(requested[key]) for samples in by_problem.values()),
             completions=sum(map(len, by_problem.values())),
             expected=len(known) * len(requested[key]),
+            null=null[key],
+            empty=empty[key],
             refused=len(refused.get(key, ())),
             refusal=next(iter(refused.get(key, ())), None),
         )
@@ -100,6 +113,18 @@ def incomplete_warnings(found: Sequence[Recording]) -> Iterator[str]:
             f"{entry.title}: the recording is incomplete, with {entry.completions} of {entry.expected} completions: "
             f"{'; '.join(parts)}. Its numbers are over the completions that are there."
         )
+
+
+def blank_warnings(found: Sequence[Recording]) -> Iterator[str]:
+    """Yield a warning for each model with null answers, or with a share of at least 5 % of empty ones."""
+    for entry in found:
+        if entry.null:
+            yield (
+                f"{entry.title}: {entry.null} of {entry.completions} answers are null: the provider sent no text. "
+                "Look at the model's settings first."
+            )
+        if entry.empty >= MIN_EMPTY * entry.completions:
+            yield f"{entry.title}: {entry.empty} of {entry.completions} answers are empty."
 
 
 def refused_warnings(found: Sequence[Recording]) -> Iterator[str]:

@@ -30,14 +30,11 @@ class JudgeScoresSection(Section):
         return {"judged": source.caret_scores, "answers": answers}
 
     def warnings(self, summary: Summary) -> Iterator[str]:
-        """Yield models with too few values, and graders that did not pass their controls."""
+        """Yield models with too few values, graders that did not pass their controls, and the state of validation."""
         yield from coverage_warnings(summary.answers)
         yield from control_warnings(summary.answers)
         yield from decision_warnings(summary.judged)
-
-    def notes(self, summary: Summary) -> Iterator[str]:
-        """Yield the state of validation of the scores."""
-        return judge_notes((*summary.judged, *summary.answers))
+        yield from validation_warnings((*summary.judged, *summary.answers))
 
     def tables(self, summary: Summary) -> Iterator[ReportTable]:
         """Yield the tables criterion by criterion."""
@@ -86,7 +83,7 @@ def _charts(number: int, judged: CaretScores) -> list[Chart]:
     ]
 
 
-def judge_notes(judged: Sequence[CaretScores | AnswerScores]) -> Iterator[str]:
+def validation_warnings(judged: Sequence[CaretScores | AnswerScores]) -> Iterator[str]:
     """Yield the state of validation of the scores, and graders that rate the controls in a wrong order."""
     for section in judged:
         if not section.validated:

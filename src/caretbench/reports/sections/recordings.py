@@ -7,7 +7,13 @@ from itertools import chain
 from typing import Any
 
 from caretbench.reports.report_source import ReportSource
-from caretbench.reports.results.recordings import incomplete_warnings, recordings, refusals, refused_warnings
+from caretbench.reports.results.recordings import (
+    blank_warnings,
+    incomplete_warnings,
+    recordings,
+    refusals,
+    refused_warnings,
+)
 from caretbench.reports.section import Line, PagePart, Section, SectionPositions
 from caretbench.reports.summary import Summary
 from caretbench.reports.tables import ReportTable, share_field, table_of, title_field
@@ -27,8 +33,9 @@ class RecordingsSection(Section):
         return {"recordings": recordings(sampled, run.missing, problems, refusals(run.frame))}
 
     def warnings(self, summary: Summary) -> Iterable[str]:
-        """Return a warning for each incomplete recording, and for each with refused completions."""
-        return chain(incomplete_warnings(summary.recordings), refused_warnings(summary.recordings))
+        """Return a warning for each incomplete recording, and for each with null, empty or refused completions."""
+        kinds = (incomplete_warnings, blank_warnings, refused_warnings)
+        return chain.from_iterable(kind(summary.recordings) for kind in kinds)
 
     def tables(self, summary: Summary) -> Iterator[ReportTable]:
         """Yield the numbers of completions by model if a recording is incomplete."""

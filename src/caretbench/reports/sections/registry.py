@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from caretbench.reports.head.head_section import HeadSection
 from caretbench.reports.section import Section
 from caretbench.reports.sections.errors import ErrorsSection
 from caretbench.reports.sections.flags import FlagsSection
@@ -18,7 +19,11 @@ from caretbench.reports.sections.similarity import SimilarityAgainstPassingSecti
 from caretbench.reports.sections.suite_tables import SuiteTablesSection
 from caretbench.reports.sections.usage import UsageSection
 
+HEAD = HeadSection()
+"""Section that the outputs show first."""
+
 SECTIONS: tuple[Section, ...] = (
+    HEAD,
     PassRatesSection(),
     PaperIntervalsSection(),
     StrataSection(),

@@ -30,10 +30,18 @@ from caretbench.suites.c3bench.problem_building import SUITE
 from caretbench.suites.c3bench.tables.data_tables import data_tables
 from caretbench.suites.c3bench.tables.printed_table import printed_table
 from caretbench.suites.c3bench.tables.result_charts import result_charts
-from caretbench.suites.c3bench.tables.result_tables import result_tables
+from caretbench.suites.c3bench.tables.result_tables import headline_results, result_tables
 from caretbench.suites.c3bench.variants.checker import CHECKER_ROLE
 from caretbench.suites.c3bench.variants.generator import GENERATOR_ROLE
-from caretbench.suites.suite_types import BuildResult, Measurement, ProblemSet, Stratification, SuiteChart, Table
+from caretbench.suites.suite_types import (
+    BuildResult,
+    Headline,
+    Measurement,
+    ProblemSet,
+    Stratification,
+    SuiteChart,
+    Table,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -165,6 +173,10 @@ class C3BenchSuite(Suite):
     def result_tables(self, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> tuple[Table, ...]:
         """Return Table 2, and instruction following by category, type and language."""
         return result_tables(results, problems, seed)
+
+    def headline_results(self, results: pl.DataFrame) -> tuple[pl.DataFrame, Mapping[str, Headline]]:
+        """Return instruction following of both tasks: tests alone do not tell whether an instruction is followed."""
+        return headline_results(results)
 
     def result_charts(
         self, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int

@@ -36,6 +36,7 @@ from caretbench.suites.efcb.released.released_rows import LAYOUT, released_files
 from caretbench.suites.efcb.starter_set import starter_problems
 from caretbench.suites.efcb.tables import data_tables
 from caretbench.suites.efcb.tables.leak_tables import leak_tables
+from caretbench.suites.efcb.tables.missing_score import missing_score
 from caretbench.suites.efcb.tables.result_tables import result_tables
 from caretbench.suites.suite_types import BuildResult, Measurement, ProblemSet, Stratification, Table
 
@@ -56,6 +57,7 @@ class Efcb(Suite):
         crossed=(("task", "tier"), ("task", "repository"), ("task", "tier", "query"), ("task", "language")),
         main_labels=("task", "tier"),
         cell_labels=("task", "tier", "repository", "query", "rotation"),
+        headline_labels=("task", "tier", "query"),
         heat_maps=(("task", "repository"),),
     )
     profile_rules = EfcbProfile
@@ -174,6 +176,10 @@ class Efcb(Suite):
             return language(value).name
         except KeyError:
             return value
+
+    def missing_score(self, results: pl.DataFrame, problems: Mapping[str, Problem]) -> Sequence[str]:
+        """Return the tasks without judgements, and the command that judges them."""
+        return tuple(missing_score(results, problems))
 
     def result_tables(self, results: pl.DataFrame, problems: Mapping[str, Problem], seed: int) -> tuple[Table, ...]:
         """Return the score, and tables in the paper's form."""

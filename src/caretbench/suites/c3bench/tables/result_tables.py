@@ -22,7 +22,7 @@ from caretbench.suites.c3bench.tables.result_rows import (
     similarity,
 )
 from caretbench.suites.instruction_effects import effect_table, instruction_effects
-from caretbench.suites.suite_types import Table
+from caretbench.suites.suite_types import Headline, Table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,6 +37,12 @@ _NOTES: Final = (
     "passed: the share among the answers that pass. SCC has no tests: strict, and lenient (one fence, line ends and "
     "indentation forgiven). Average IF: the mean of ICC IF and SCC IF.",
 )
+_HEADLINES: Final[Mapping[str, Headline]] = {
+    "joint": Headline(
+        "ICC IF", "Implementation-Control Completion: the answer passes the tests and follows its instruction"
+    ),
+    "scale": Headline("SCC IF", "Scale-Control Completion: the answer has the extent that its instruction asks for"),
+}
 _LABELS: Final = (
     ("icc", "category", "by category (Implementation-Control Completion)"),
     ("scc", "category", "by type (Scale-Control Completion)"),
@@ -79,6 +85,12 @@ def with_joint(results: pl.DataFrame) -> pl.DataFrame:
         joint=pl.when(ran).then(met * pl.col("passed").cast(pl.Float64)),
         scale=pl.when(pl.col("problem_id").str.starts_with("scc/")).then(met),
     )
+
+
+def headline_results(results: pl.DataFrame) -> tuple[pl.DataFrame, Mapping[str, Headline]]:
+    """Return the results with instruction following of both tasks, and its titles; nothing where it is not measured."""
+    found = with_joint(results)
+    return found, {name: headline for name, headline in _HEADLINES.items() if name in found.columns}
 
 
 def _main_table(models: Sequence[ModelResults], profile: str, policy: str) -> Table:

@@ -1,0 +1,107 @@
+"""Sentences of a report's head, made by rules from the tests: the best model, and the ones not told from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from caretbench.reports.estimates import ReportedNumber
+from caretbench.reports.head.head_values import HeadDifference, HeadMeasure, HeadPart, RankedModel, ReportHead
+from caretbench.reports.tables import display_labels
+
+NO_NUMBER = "No answer has a number to rank models by."
+"""Sentence of a report without a head."""
+
+_NAMED = 3
+"""Maximum number of models that a sentence names."""
+
+
+def part_title(head: ReportHead, part: HeadPart) -> str:
+    """Return the heading of a part; empty if the head has only one."""
+    if part.labels:
+        return display_labels(part.labels)
+    return part.measure.title if len(head.parts) > 1 else ""
+
+
+def head_sentences(head: ReportHead) -> list[str]:
+    """Return the sentences about all parts: no model has a number, or the suite's score is not known."""
+    models = any(part.models for part in head.parts)
+    return [*([] if models else ["No model was scored: these are the baselines."]), *head.without_score]
+
+
+def findings(part: HeadPart) -> list[str]:
+    """Return at most three sentences about a part.
+
+    With several models: the difference between the best one and the first that the test tells from it, then the models
+    that it does not tell from it. With one model: the difference to the strongest baseline. Without a test: the rate.
+    """
+    models = part.models
+    if not models:
+        return []
+    best = models[0]
+    sentences = list(_among_models(part.measure, part, best)) if len(models) > 1 else []
+    if part.baseline is not None and (not sentences or not _above(part.baseline)):
+        sentences.append(_against_baseline(part.measure, part.baseline, best, alone=not sentences))
+    return sentences or [f"{_rate(part.measure, best)}; there is nothing to compare it with."]
+
+
+def _among_models(measure: HeadMeasure, part: HeadPart, best: RankedModel) -> Iterator[str]:
+    tested = part.nearest is not None or part.undecided
+    if not tested:
+        yield f"{_rate(measure, best)}. There are too few common problems to compare the models."
+        return
+    if part.nearest is not None:
+        yield f"{_difference(measure, best.title, part.nearest)}."
+        if part.undecided:
+            yield f"{_names(part.undecided)} cannot be told from {best.title}."
+    elif len(part.undecided) == len(part.models) - 1 > 1:
+        yield f"No other model can be told from {best.title}: {_rate(measure, best)}."
+    else:
+        yield f"{_names(part.undecided)} cannot be told from {best.title}: {_rate(measure, best)}."
+
+
+def _against_baseline(measure: HeadMeasure, found: HeadDifference, best: RankedModel, *, alone: bool) -> str:
+    if found.distinguishable:
+        return f"{_difference(measure, best.title, found)}."
+    text = f"{best.title} cannot be told from the baseline {found.other}"
+    return f"{text}: {_rate(measure, best)}." if alone else f"{text}."
+
+
+def _above(found: HeadDifference) -> bool:
+    return found.distinguishable and found.difference > 0
+
+
+def _difference(measure: HeadMeasure, best: str, found: HeadDifference) -> str:
+    """Return the difference to another model or baseline: ``B passes 4.1 points more than A [1.2 to 7.0]``."""
+    other = f"the baseline {found.other}" if found.baseline else found.other
+    fewer = found.difference < 0
+    sign = -1 if fewer else 1
+    ends = sorted(sign * end for end in (found.low, found.high) if end is not None)
+    if measure.similarity is None:
+        interval = f" [{' to '.join(f'{100 * end:.1f}' for end in ends)}]" if ends else ""
+        size = f"{100 * abs(found.difference):.1f}"
+        return f"{best} passes {size} points {'less' if fewer else 'more'} than {other}{interval}"
+    interval = f" [{' to '.join(f'{end:.3f}' for end in ends)}]" if ends else ""
+    size = f"{abs(found.difference):.3f}"
+    return f"{best} is {size} {'less' if fewer else 'more'} similar to the reference than {other}{interval}"
+
+
+def _rate(measure: HeadMeasure, entry: RankedModel) -> str:
+    number = entry.estimate
+    if measure.similarity is None:
+        return f"{entry.title} passes {100 * number.value:.1f}% of {number.problems} problems{_ends(number, 100, 1)}"
+    ends = _ends(number, 1, 3)
+    return f"{entry.title} has a mean similarity of {number.value:.3f} over {number.problems} problems{ends}"
+
+
+def _ends(number: ReportedNumber, scale: float, digits: int) -> str:
+    if number.low is None or number.high is None:
+        return ""
+    return f" [{scale * number.low:.{digits}f} to {scale * number.high:.{digits}f}]"
+
+
+def _names(titles: Sequence[str]) -> str:
+    shown = list(titles)
+    if len(titles) > _NAMED:
+        shown[_NAMED - 1 :] = [f"{len(titles) - _NAMED + 1} others"]
+    *others, last = shown
+    return f"{', '.join(others)} and {last}" if others else last

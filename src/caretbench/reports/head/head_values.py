@@ -1,0 +1,78 @@
+"""Values of a report's head: ranked models, and the differences that a paired, corrected test finds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic import Field
+
+from caretbench.reports.estimates import ReportedNumber, ReportValue
+from caretbench.reports.results.paired_models import ComparisonRow
+
+
+class HeadMeasure(ReportValue):
+    """Measure of a part of the head: pass@1, a share of the suite's own, or a similarity if no program was run.
+
+    ``about`` is its meaning in one line. ``similarity`` is the name of a similarity in a column's cells.
+    """
+
+    title: str
+    about: str
+    similarity: str | None = None
+
+
+class RankedModel(ReportValue):
+    """Model or baseline with its number, and the median seconds to the first and the last token of its answers."""
+
+    title: str
+    baseline: bool
+    knows_answer: bool = False
+    """True for the reference, which is a ceiling and no floor."""
+    estimate: ReportedNumber
+    first_token_s: float | None = None
+    last_token_s: float | None = None
+
+
+class HeadDifference(ReportValue):
+    """Difference between the best model and another one, or a baseline, on the problems that both have."""
+
+    other: str
+    baseline: bool = False
+    difference: float
+    """The best model's number minus the other's; negative if a baseline is better."""
+    low: float | None
+    high: float | None
+    distinguishable: bool
+    problems: int
+
+
+class HeadPart(ReportValue):
+    """Measure over a part of the problems: over all of them, unless the suite keeps some apart."""
+
+    measure: HeadMeasure
+    labels: Mapping[str, str] = Field(default_factory=dict)
+    ranking: tuple[RankedModel, ...]
+    """Models and baselines, the best first."""
+    nearest: HeadDifference | None = None
+    """Difference to the best of the models that the test tells from the best one."""
+    undecided: tuple[str, ...] = ()
+    """Titles of the models that the test does not tell from the best one, in order of their numbers."""
+    baseline: HeadDifference | None = None
+    """Difference to the strongest baseline that does not know the answer."""
+    pairs: tuple[ComparisonRow, ...] = ()
+    """All pairs of models, with p values that are adjusted (Holm) over the pairs of all parts."""
+
+    @property
+    def models(self) -> tuple[RankedModel, ...]:
+        """Models of the ranking, without baselines."""
+        return tuple(entry for entry in self.ranking if not entry.baseline)
+
+
+class ReportHead(ReportValue):
+    """Head of a report: a part for each rate that the suite keeps apart.
+
+    ``without_score`` are the reasons why the suite's own score is not known, each with its remedy.
+    """
+
+    parts: tuple[HeadPart, ...]
+    without_score: tuple[str, ...] = ()

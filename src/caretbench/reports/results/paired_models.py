@@ -1,0 +1,160 @@
+"""Shares of passes of models by problem, and the paired tests of two models."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import polars as pl
+
+from caretbench.metrics.paired import NOT_DISTINGUISHABLE, Comparison, compare, with_holm
+from caretbench.reports.estimates import ReportValue
+from caretbench.reports.frame import LoadedRun
+from caretbench.reports.results.identity import IncomparableError, identity_of, settings_of
+from caretbench.reports.results.model_variants import model_order, variant_titles
+from caretbench.reports.results.problem_lists import excluded_ids, find_excluded_problems
+from caretbench.reports.strata import SEPARATOR, Stratum
+
+PASSED = "passed"
+"""Measure of a comparison by default: passes, whose means are pass@1."""
+
+MIN_TESTED = 20
+"""Minimum number of common problems of a part that is tested, or has a chart of its own."""
+
+_MODEL = ("model", "parameters")
+_TESTS = {"mcnemar_exact": "exact McNemar", "sign_flip_permutation": "paired permutation"}
+
+
+class ComparisonRow(ReportValue):
+    """Comparison of two models on one part of the problems; rates and differences run from 0 to 1.
+
+    ``difference`` is the second model's pass@1, or mean of another measure, minus the first's. ``p_value`` is adjusted
+    (Holm), separately for the overall tests and for those of strata.
+    """
+
+    first: str
+    second: str
+    scope: str
+    label: str
+    problems: int
+    first_rate: float
+    second_rate: float
+    difference: float
+    low: float | None
+    high: float | None
+    p_value: float
+    test: str
+    distinguishable: bool
+    warning: str | None = None
+
+    @property
+    def verdict(self) -> str:
+        """Conclusion: the better one, or that they cannot be told apart."""
+        if not self.distinguishable:
+            return NOT_DISTINGUISHABLE
+        return f"{self.second if self.difference > 0 else self.first} is better"
+
+
+PairedTest = tuple[ComparisonRow, Comparison]
+"""Row of a comparison, with its test before p values are adjusted."""
+
+
+class ModelRates(NamedTuple):
+    """Shares of passing samples of one model by problem, or means of another measure (column ``rate``)."""
+
+    name: str
+    rates: pl.DataFrame
+    model: str
+    settings: Mapping[str, str] | None
+    """Settings of the model; None for recorded answers."""
+
+
+def model_rates(
+    run: LoadedRun, models: Collection[str] = (), measure: str = PASSED, only: Collection[str] | None = None
+) -> Iterator[ModelRates]:
+    """Yield the rates of the models of a run under its policy and profile, by name.
+
+    Args:
+        run: The run.
+        models: Names of models or baselines; by default all models.
+        measure: Column of the run's table: passes, or a similarity, which excluded problems have too.
+        only: Ids of the problems that count; by default all.
+    """
+    identity = identity_of(run)
+    rows = run.frame.filter((pl.col("policy") == identity["policy"]) & (pl.col("profile") == identity["profile"]))
+    judged = rows.filter(pl.col(measure).is_not_null())
+    if measure == PASSED:
+        excluded = excluded_ids(find_excluded_problems(run.frame, run.problems, run.manifest), identity["profile"])
+        judged = judged.filter(~pl.col("problem_id").is_in(list(excluded)))
+    if only is not None:
+        judged = judged.filter(pl.col("problem_id").is_in(list(only)))
+    parts = {(str(key[0]), str(key[1])): part for key, part in judged.partition_by(*_MODEL, as_dict=True).items()}
+    titles = variant_titles(run.manifest, parts)
+    for model, parameters in sorted(parts, key=lambda key: (key[0], model_order(run.manifest, *key), key[1])):
+        if model not in models if models else model in run.baselines:
+            continue
+        firsts = [pl.col(column).first() for column in ("language", "category", "cluster", "overlap_group")]
+        rates = parts[model, parameters].group_by("problem_id").agg(pl.col(measure).mean().alias("rate"), *firsts)
+        yield ModelRates(titles[model, parameters], rates, model, settings_of(run.manifest, model, parameters))
+
+
+def paired_tests(
+    first: ModelRates, second: ModelRates, seed: int, strata: Sequence[Stratum] = ()
+) -> Iterator[PairedTest]:
+    """Yield the test of two models on their common problems, then those of parts with :data:`MIN_TESTED` problems.
+
+    A part with all problems is omitted.
+
+    Raises:
+        IncomparableError: there is no common problem.
+    """
+    other = second.rates.select("problem_id", pl.col("rate").alias("second_rate"))
+    common = first.rates.join(other, on="problem_id").sort("problem_id")
+    if common.is_empty():
+        raise IncomparableError(f"{first.name} and {second.name} have no problem with verdicts on both sides")
+    yield _test(first, second, "all", "all", common, seed)
+    for stratum in strata:
+        for part in sorted(stratum.parts, key=lambda part: (part.order, tuple(part.labels.values()))):
+            rows = common.filter(pl.col("problem_id").is_in(list(part.problems)))
+            if MIN_TESTED <= rows.height < common.height:
+                yield _test(first, second, stratum.name, SEPARATOR.join(part.labels.values()), rows, seed)
+
+
+def _test(first: ModelRates, second: ModelRates, scope: str, label: str, common: pl.DataFrame, seed: int) -> PairedTest:
+    result = compare(
+        common["rate"].to_list(),
+        common["second_rate"].to_list(),
+        seed=seed,
+        clusters=common["cluster"].to_list(),
+        overlap_groups=common["overlap_group"].to_list(),
+    )
+    defined = not math.isnan(result.interval.low)
+    row = ComparisonRow(
+        first=first.name,
+        second=second.name,
+        scope=scope,
+        label=label,
+        problems=result.n,
+        first_rate=math.fsum(common["rate"]) / common.height,
+        second_rate=math.fsum(common["second_rate"]) / common.height,
+        difference=result.difference,
+        low=result.interval.low if defined else None,
+        high=result.interval.high if defined else None,
+        p_value=result.p_value,
+        test=_TESTS[result.method],
+        distinguishable=result.distinguishable,
+        warning=result.interval.warning,
+    )
+    return row, result
+
+
+def adjusted_rows(tests: Sequence[PairedTest]) -> tuple[ComparisonRow, ...]:
+    """Return the rows of tests, with p values adjusted for their number (Holm)."""
+    if not tests:
+        return ()
+    adjusted = with_holm([result for _, result in tests])
+    return tuple(
+        row.model_copy(update={"p_value": result.p_value, "distinguishable": result.distinguishable})
+        for (row, _), result in zip(tests, adjusted, strict=True)
+    )

@@ -1,0 +1,201 @@
+"""The head of a report: ranking, sentences, warnings, in every form."""
+
+import io
+import json
+from dataclasses import replace
+from itertools import product
+
+import pytest
+
+from caretbench.problem import Completion
+from caretbench.reports.frame import LoadedRun
+from caretbench.reports.head.findings import findings, head_sentences
+from caretbench.reports.head.head_values import HeadPart
+from caretbench.reports.head.ranking import WIDTH, interval_drawing, ranking_table
+from caretbench.reports.output.export import to_markdown
+from caretbench.reports.output.page import render_html
+from caretbench.reports.output.terminal import print_summary
+from caretbench.reports.run_summary import summarise
+from caretbench.reports.summary import Summary
+from caretbench.suites.suite_types import DEFAULT_STRATIFICATION
+from tests.reports.test_reports_compare import ALL, NONE, PROBLEMS, run_of
+from tests.support.report_runs import make_run
+
+
+def joined(*runs: LoadedRun, **manifest: object) -> Summary:
+    """The summary of one run with the models of several."""
+    import polars as pl
+
+    frame = pl.concat([run.frame for run in runs])
+    return summarise(replace(runs[0], frame=frame, manifest=runs[0].manifest | manifest))
+
+
+def marks(passing: int, number: int = 40) -> list[list[bool]]:
+    return [[place < passing] for place in range(number)]
+
+
+def only_part(summary: Summary) -> HeadPart:
+    assert summary.head is not None
+    [part] = summary.head.parts
+    return part
+
+
+def test_the_best_model_is_compared_with_the_first_that_is_told_from_it() -> None:
+    summary = joined(run_of("a", marks(39)), run_of("b", ALL), run_of("c", marks(10)), run_of("d", NONE))
+    part = only_part(summary)
+    assert [entry.title for entry in part.ranking] == ["b", "a", "c", "d"]
+    assert len(part.pairs) == 6
+    told, untold = findings(part)
+    assert told.startswith("b passes 75.0 points more than c [")
+    assert untold == "a cannot be told from b."
+    assert part.nearest is not None
+    assert part.nearest.low is not None
+    assert 0 < part.nearest.low < 0.75 < part.nearest.high
+
+
+def test_models_that_no_test_tells_apart_are_said_to_be_so() -> None:
+    two = only_part(joined(run_of("a", marks(20)), run_of("b", marks(21))))
+    assert findings(two) == ["a cannot be told from b: b passes 52.5% of 40 problems [37.5 to 67.1]."]
+    several = only_part(joined(*(run_of(name, marks(20 + place)) for place, name in enumerate("abcde"))))
+    assert findings(several)[0].startswith("No other model can be told from e: e passes 60.0%")
+
+
+def test_long_lists_of_names_are_cut() -> None:
+    runs = [run_of(name, marks(38 - place)) for place, name in enumerate("abcde")]
+    sentences = findings(only_part(joined(*runs, run_of("z", NONE))))
+    assert sentences[0].startswith("a passes 95.0 points more than z")
+    assert sentences[1] == "b, c and 2 others cannot be told from a."
+
+
+def test_p_values_are_adjusted_over_all_pairs() -> None:
+    """Six more passes are significant between two models (p = 0.031), and not among 15 pairs."""
+    alone = only_part(joined(run_of("a", marks(20)), run_of("b", marks(26))))
+    assert alone.nearest is not None
+    several = [run_of(name, marks(20)) for name in "acde"]
+    crowded = only_part(joined(*several, run_of("b", marks(26)), run_of("f", marks(25))))
+    assert crowded.nearest is None
+    assert crowded.undecided == ("f", "a", "c", "d", "e")
+
+
+BASELINES = {"models": [{"model": name, "source": "baseline"} for name in ("reference", "stub", "empty")]}
+
+
+def test_one_model_is_compared_with_the_strongest_baseline_that_does_not_know_the_answer() -> None:
+    runs = [run_of("m", marks(30)), run_of("reference", ALL), run_of("stub", marks(5)), run_of("empty", NONE)]
+    part = only_part(joined(*runs, **BASELINES))
+    assert [entry.title for entry in part.ranking] == ["reference", "m", "stub", "empty"]
+    assert [entry.title for entry in part.models] == ["m"]
+    [sentence] = findings(part)
+    assert sentence.startswith("m passes 62.5 points more than the baseline stub [")
+    assert part.pairs == ()
+
+
+def test_a_model_that_is_no_better_than_a_baseline_is_said_to_be_so() -> None:
+    level = only_part(joined(run_of("m", marks(6)), run_of("stub", marks(5)), **BASELINES))
+    assert findings(level) == ["m cannot be told from the baseline stub: m passes 15.0% of 40 problems [7.1 to 29.1]."]
+    worse = only_part(joined(run_of("m", marks(5)), run_of("stub", marks(30)), **BASELINES))
+    assert findings(worse)[0].startswith("m passes 62.5 points less than the baseline stub [")
+    several = joined(run_of("m", marks(6)), run_of("n", NONE), run_of("stub", marks(5)), **BASELINES)
+    assert findings(only_part(several))[-1] == "m cannot be told from the baseline stub."
+
+
+def test_without_anything_to_compare_there_is_the_rate() -> None:
+    assert findings(only_part(joined(run_of("m", marks(30))))) == [
+        "m passes 75.0% of 40 problems [59.8 to 85.8]; there is nothing to compare it with."
+    ]
+    summary = joined(run_of("stub", marks(5)), **BASELINES)
+    assert summary.head is not None
+    assert head_sentences(summary.head) == ["No model was scored: these are the baselines."]
+    assert findings(only_part(summary)) == []
+
+
+def test_parts_that_a_suite_keeps_apart_are_not_averaged() -> None:
+    """A part with fewer than 20 common problems is shown, and not tested."""
+    parted = [
+        problem.model_copy(update={"labels": {**problem.labels, "kind": "rare" if place < 6 else "frequent"}})
+        for place, problem in enumerate(PROBLEMS)
+    ]
+    runs = [run_of("a", NONE, problems=parted), run_of("b", ALL, problems=parted)]
+    import polars as pl
+
+    run = replace(runs[0], frame=pl.concat([run.frame for run in runs]))
+    summary = summarise(run, DEFAULT_STRATIFICATION._replace(headline_labels=("kind", "category")))
+    assert summary.head is not None
+    frequent, rare = summary.head.parts
+    assert (dict(frequent.labels), dict(rare.labels)) == ({"kind": "frequent"}, {"kind": "rare"})
+    assert [entry.estimate.problems for entry in (*frequent.ranking, *rare.ranking)] == [34, 34, 6, 6]
+    assert findings(frequent)[0].startswith("b passes 100.0 points more than a")
+    assert [row.label for row in frequent.pairs] == ["frequent"]
+    assert findings(rare) == [
+        "b passes 100.0% of 6 problems [61.0 to 100.0]. There are too few common problems to compare the models."
+    ]
+
+
+@pytest.fixture(scope="module")
+def run() -> LoadedRun:
+    return make_run(per_cell=2, samples=2)
+
+
+@pytest.fixture(scope="module")
+def summary(run: LoadedRun) -> Summary:
+    return summarise(run)
+
+
+def test_every_form_begins_with_the_same_head(run: LoadedRun, summary: Summary) -> None:
+    [sentence] = findings(only_part(summary))
+    stream = io.StringIO()
+    print_summary(summary, stream)
+    page = render_html(summary, run, samples=0)
+    assert stream.getvalue().startswith(sentence)
+    assert to_markdown(summary).split("\n\n")[1] == sentence
+    assert f'<h1 class="answer">{sentence}</h1>' in page
+    [warning] = [text for text in summary.warnings if "excluded from all rates" in text]
+    assert warning.startswith("12 of 72 problems are excluded from all rates: ")
+    for text in (stream.getvalue(), to_markdown(summary), page):
+        assert text.index(sentence) < text.index(warning) < text.index("Pass rates")
+    assert json.loads(summary.model_dump_json())["head"]["parts"][0]["nearest"]["other"] == "Ministral-3B"
+
+
+def test_without_execution_models_are_ranked_by_similarity(run: LoadedRun) -> None:
+    import polars as pl
+
+    bare = run.frame.with_columns(
+        passed=pl.lit(None, pl.Boolean), counted=pl.lit(None, pl.Boolean), status=pl.lit(None, pl.String)
+    )
+    summary = summarise(replace(run, frame=bare, manifest=run.manifest | {"executed": False}))
+    part = only_part(summary)
+    assert part.measure.title == "Cosine, full text, mean of n"
+    assert findings(part)[0].startswith("gpt-4o is 0.1")
+    assert "more similar to the reference than Ministral-3B [" in findings(part)[0]
+    assert any("The programs were not run" in text for text in summary.warnings)
+
+
+def test_null_and_empty_answers_are_warned_of(run: LoadedRun) -> None:
+    texts = {"gpt-4o": None, "Ministral-3B": " \n"}
+    completions = [
+        Completion(problem_id=problem.id, model=model, parameters="none", text=text if place < 10 else "x")
+        for (place, problem), (model, text) in product(enumerate(run.problems), texts.items())
+    ]
+    warnings = summarise(replace(run, completions=completions)).warnings
+    assert any(text.startswith("gpt-4o: 10 of 72 answers are null") for text in warnings)
+    assert "Ministral-3B: 10 of 72 answers are empty." in warnings
+
+
+def test_answers_stopped_by_the_token_limit_are_warned_of(run: LoadedRun) -> None:
+    completions = [
+        Completion(problem_id=problem.id, model="gpt-4o", text="x", finish_reason="length" if place % 2 else "stop")
+        for place, problem in enumerate(run.problems)
+    ]
+    warnings = summarise(replace(run, completions=completions)).warnings
+    assert any(text.startswith("gpt-4o: 50% of the answers were stopped by the token limit") for text in warnings)
+    few = [row.model_copy(update={"finish_reason": "stop"}) for row in completions[:70]] + completions[70:]
+    assert not any("token limit" in text for text in summarise(replace(run, completions=few)).warnings)
+
+
+def test_intervals_are_drawn_with_a_mark_for_zero(summary: Summary) -> None:
+    part = only_part(summary)
+    drawings = {entry.title: interval_drawing(entry.estimate) for entry in part.ranking}
+    assert drawings["stub"].startswith("o-")
+    assert drawings["reference"].endswith("o")
+    assert all(text.count("o") == 1 and len(text) <= WIDTH for text in drawings.values())
+    assert [row[0].text for row in ranking_table(part).rows] == [entry.title for entry in part.ranking]
