@@ -19,7 +19,7 @@ WORK = "/tmp/work"
 HOME = "/tmp/home"
 LAUNCHER = "/run/caretbench/launcher.py"
 # Of /proc a program may read a few facts of the kernel, at every level; the reason for each is in
-# docs/explanation/execution.md.
+# docs/reference/isolation.md.
 FACTS = ("cpuinfo", "meminfo", "stat", "uptime", "loadavg", "version", "filesystems")
 """Files of ``/proc`` that runtimes and programs read to learn of processors, memory and time."""
 

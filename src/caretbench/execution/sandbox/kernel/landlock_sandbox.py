@@ -2,7 +2,7 @@
 
 A program may read and execute the toolchains of ``/usr`` and the bound paths, write only in a private folder, and
 create no socket. ``landlock_monitor.py`` confines it and kills its remaining processes. The differences from namespaces
-are in ``docs/explanation/execution.md``.
+are in ``docs/reference/isolation.md``.
 """
 
 from __future__ import annotations
