@@ -45,7 +45,7 @@ def inspect_task(name: str) -> Callable[..., Task]:
         return _task(name, options)
 
     made.__name__ = made.__qualname__ = name
-    made.__doc__ = f"The suite {name} as a task; its parameters are in docs/how-to/inspect.md."
+    made.__doc__ = f"The suite {name} as a task; its parameters are in docs/reference/inspect.md."
     parameters = [_parameter(option) for option in (*OPTIONS, _PER_CELL) if option.in_inspect]
     made.__signature__ = inspect.Signature(parameters, return_annotation=Task)  # type: ignore[attr-defined] # read by Inspect
     made.__annotations__ = {entry.name: entry.annotation for entry in parameters} | {"return": Task}
