@@ -23,7 +23,7 @@ DEMO_MODEL ?= smollm2
 DEMO_COMMAND ?= $(BIN)/caretbench run devbench --data starter -m gguf/$(DEMO_MODEL) --temperature 0 --max-tokens 96 \
 	$(DEMO_CHOICE) --output $(DEMO_RUN)
 
-.PHONY: help setup demo test test-all lint types site check bundles clean
+.PHONY: help setup demo test test-all lint types site packages check bundles clean
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -56,10 +56,15 @@ site: $(READY) ## build the documentation into docs/_build/html; warnings are er
 	@$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -b html docs docs/_build/html
 	@echo "documentation: docs/_build/html/index.html"
 
-check: lint types site test-all ## everything that must be green before a commit
+packages: $(READY) ## build the source distribution and the wheel into dist/
+	@rm -rf dist
+	@PATH="$$PATH:$(CURDIR)/.venv-tools/bin" uv build --quiet --out-dir dist
+	@ls dist/*
+
+check: lint types site packages test-all ## everything that must be green before a commit
 
 bundles: $(READY) ## build the dependency bundles of all suites (says which system packages it needs)
 	@$(BIN)/caretbench deps build
 
 clean: ## remove what was made here; bundles and caches outside this folder stay
-	@rm -rf $(VENV) .venv-tools .mypy_cache .ruff_cache .pytest_cache .hypothesis runs/demo runs/demo-full docs/_build
+	@rm -rf $(VENV) .venv-tools .mypy_cache .ruff_cache .pytest_cache .hypothesis runs/demo runs/demo-full docs/_build dist
