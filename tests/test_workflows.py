@@ -56,8 +56,10 @@ def test_releases_need_no_token() -> None:
 def test_steps_run_in_a_clean_clone(tmp_path: Path) -> None:
     if not (_ROOT / ".git").exists():
         pytest.skip("not a clone")
+    git = shutil.which("git")
+    assert git is not None
     clone = tmp_path / "clone"
-    subprocess.run(["git", "clone", "--quiet", str(_ROOT), str(clone)], check=True)
+    subprocess.run([git, "clone", "--quiet", str(_ROOT), str(clone)], check=True)
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "env")], check=True)
     tools = [str(tmp_path / "env" / "bin"), *([str(_ROOT / ".venv-tools/bin")] if not shutil.which("uv") else [])]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_"))}
@@ -66,7 +68,7 @@ def test_steps_run_in_a_clean_clone(tmp_path: Path) -> None:
         if step.startswith(tuple(_NOT_RUN_HERE)):
             continue
         done = subprocess.run(
-            ["bash", "-c", step], cwd=clone, env=environment, capture_output=True, text=True, check=False
+            ["/bin/bash", "-c", step], cwd=clone, env=environment, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, f"{step}\n{done.stdout}\n{done.stderr}"
     assert (clone / "docs/_build/html/index.html").stat().st_size > 5_000
