@@ -72,7 +72,6 @@ STILL_LONGER = {
     "how-to/c3bench",
     "how-to/codevbench",
     "how-to/efcb",
-    "how-to/simcopilot",
     "how-to/sources",
     "explanation/judging",
 }
