@@ -29,6 +29,7 @@ _MB = 1e6
 _OTHER_MODELS = (
     ("openai/…, anthropic/…, google/…, …", "any provider of Inspect AI, with its key in the environment"),
     ("server/MODEL@URL", "your own server: vLLM, SGLang, TGI, LM Studio, llama.cpp, Ollama"),
+    ("vllm/PATH, hf/PATH", "a checkpoint on a GPU of this machine: a folder, or a name of Hugging Face"),
     ("openai-api-completions/SERVICE/…", "a server with OpenAI's completion API, by raw text"),
     ("fim/SHAPE/…", "a fill-in-the-middle endpoint: prefix and suffix in separate fields"),
     ("command/'PROGRAM …'", "your own program: JSON in, JSON out"),

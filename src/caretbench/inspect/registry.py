@@ -11,7 +11,7 @@ from caretbench.inspect.tasks.solver import ask
 from caretbench.inspect.tasks.suite_tasks import inspect_task
 from caretbench.suites import suite_names
 
-__all__ = ["TASKS", "ask", "caret", "caretbench", "command", "fim", "gguf", "numbers", "server"]
+__all__ = ["TASKS", "ask", "caret", "caretbench", "checkpoint", "command", "fim", "gguf", "numbers", "server"]
 
 
 TASKS = {name: inspect_task(name) for name in suite_names()}
@@ -48,6 +48,14 @@ def server() -> type[ModelAPI]:
     from caretbench.inspect.providers.own_server import OwnServerAPI
 
     return OwnServerAPI
+
+
+@modelapi(name="checkpoint")
+def checkpoint() -> type[ModelAPI]:
+    """Return ``checkpoint/ENGINE/PATH``, which our client asks in place of Inspect's ``hf/PATH`` and ``vllm/PATH``."""
+    from caretbench.inspect.providers.checkpoint import CheckpointAPI
+
+    return CheckpointAPI
 
 
 @sandboxenv(name="caretbench")

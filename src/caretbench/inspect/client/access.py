@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from caretbench.errors import MachineError
+from caretbench.inspect.client.checkpoint_files import CHECKPOINT_PROVIDERS, check_packages
 from caretbench.inspect.client.provider_facts import provider_facts
 from caretbench.inspect.installation import check_installed
 from caretbench.inspect.providers.endpoint_shapes import endpoint_shapes
@@ -39,6 +40,8 @@ def check_access(spec: str, options: ClientOptions) -> None:
     if provider == SERVER:
         _check_address(spec, parse_server_spec(spec, options.base_url).root)
         return
+    if provider in CHECKPOINT_PROVIDERS:
+        check_packages(spec, options.base_url, options.model_args)
     keys, instead = _endpoint_keys(name, options) if provider == "fim" else (_provider_keys(provider, name), "")
     stated = any(part in argument for argument in options.model_args for part in _CREDENTIALS)
     stated = stated or any(map(os.environ.get, keys)) or name.split("/")[0] in _SERVICES

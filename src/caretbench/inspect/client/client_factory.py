@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 _RESPONSES_S = 10.0
 _NO_KEY = "dry-run"  # a provider is not made without a key, and sends none before its first request
-_KEYLESS = ("gguf", "command", "mockllm", "hf", "vllm")
+_KEYLESS = ("gguf", "command", "mockllm")
+_CHECKPOINTS = ("hf/", "vllm/")
 
 
 def open_client(spec: str, options: ClientOptions | None = None) -> InspectClient:
@@ -68,9 +69,14 @@ def open_client(spec: str, options: ClientOptions | None = None) -> InspectClien
     )
 
 
+def _inspect_name(spec: str) -> str:
+    """Return the name of a model for Inspect: checkpoints have a provider of ours, which sends raw text too."""
+    return f"checkpoint/{spec}" if spec.startswith(_CHECKPOINTS) else spec
+
+
 def _dry_run_arguments(provider: str) -> dict[str, Any]:
     """Return the arguments with which a provider is made without its key, or without its server."""
-    if provider == SERVER:
+    if provider in (SERVER, "hf", "vllm"):
         return {"sends": False}
     return {} if provider in _KEYLESS else {"api_key": _NO_KEY}
 
@@ -82,7 +88,7 @@ def _model(spec: str, base_url: str | None, arguments: dict[str, Any]) -> Model:
     import caretbench.inspect.registry  # noqa: F401 - registers our providers
 
     with _one_clear_line(spec):
-        model = get_model(spec, base_url=base_url, memoize=False, **arguments)
+        model = get_model(_inspect_name(spec), base_url=base_url, memoize=False, **arguments)
     # The limit of connections belongs to this client: Inspect would share the first one's among all of equal key.
     place = f"caretbench {id(model):x}"
     model.api.connection_key = lambda: place  # type: ignore[method-assign]
