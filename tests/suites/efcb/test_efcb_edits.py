@@ -27,7 +27,7 @@ from tests.support.efcb_programs import added, change
 
 ALL = 100_000
 
-PAGE = (Path(__file__).parents[3] / "docs" / "how-to" / "efcb.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "efcb.md").read_text("utf-8")
 
 
 def patch_of(path: str, code: str) -> EditablePatch:

@@ -14,7 +14,7 @@ from caretbench.suites.efcb.open_answers.mask_windows import NoWindowReason
 from tests.support.efcb_changes import build_tasks, records
 
 SUITE = Path(problem_building.__file__).parent
-PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "efcb.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "efcb.md"
 WORD = re.compile(r"[a-z]+(?:_[a-z]+)+")
 
 
@@ -78,7 +78,7 @@ def test_the_search_finds_the_reasons_of_every_task() -> None:
 
 def test_every_reason_is_explained() -> None:
     missing = sorted((of_changes() | of_the_gate()) - explained())
-    assert not missing, f"docs/how-to/efcb.md explains no such reasons: {missing}"
+    assert not missing, f"docs/reference/efcb.md explains no such reasons: {missing}"
 
 
 def test_every_reason_of_a_build_was_found(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Editable patch: its valid edits, drawn evenly over their kinds, and the patch with some edits applied.
 
 A valid edit gives another program that still parses and in which all names can be used. Refused edits are counted by
-guard; ``docs/how-to/efcb.md`` describes the guards.
+guard; ``docs/reference/efcb.md`` describes the guards.
 """
 
 from __future__ import annotations
