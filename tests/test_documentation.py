@@ -71,9 +71,7 @@ MAXIMUM_WORDS = {"how-to": 800, "explanation": 1500}
 STILL_LONGER = {
     "how-to/c3bench",
     "how-to/codevbench",
-    "how-to/efcb",
     "how-to/sources",
-    "explanation/judging",
 }
 """Pages that are not shortened yet. A page leaves this list as soon as it is within its bound."""
 

@@ -102,7 +102,7 @@ def _shortfall_lines(built: BuiltProblems) -> Iterator[str]:
         (row.repository, row.task, f"{row.asked} of {row.accepted}", row.frequent_reasons) for row in shortfalls(built)
     ]
     if rows:
-        yield "\nTasks with few questions (docs/reference/efcb.md explains the reasons; rejected.jsonl names the changes):"
+        yield "\nTasks with few questions (reasons: docs/reference/efcb.md; changes: rejected.jsonl):"
         yield from align_columns(rows, ("repository", "task", "changes asked about", "reasons of the others"))
 
 
