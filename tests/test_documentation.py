@@ -71,7 +71,6 @@ MAXIMUM_WORDS = {"how-to": 800, "explanation": 1500}
 STILL_LONGER = {
     "how-to/c3bench",
     "how-to/codevbench",
-    "how-to/sources",
 }
 """Pages that are not shortened yet. A page leaves this list as soon as it is within its bound."""
 
