@@ -163,6 +163,15 @@ def test_statuses_and_flags_are_explained() -> None:
         assert f"| `tamper:{name}` |" in section(page, "## Flags")
 
 
+def test_every_file_that_the_architecture_names_exists() -> None:
+    text = (ROOT / "docs" / "explanation" / "architecture.md").read_text("utf-8").replace("NAME", "devbench")
+    files = [f"/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / "src").rglob("*.py")]
+    for name in re.findall(r"`([a-z_/]+\.py)`", text):
+        assert any(path.endswith(f"/{name}") for path in files), f"no file is called {name}"
+    for name in re.findall(r"`([a-z_/]+/)`", text):
+        assert any(f"/{name}" in path for path in files), f"no folder is called {name}"
+
+
 def imported(text: str) -> Iterator[str]:
     """The rooms that a module imports from."""
     for node in ast.walk(ast.parse(text)):

@@ -10,7 +10,7 @@ from caretbench.suites.devbench.layout import categories
 
 ROOT = Path(__file__).parents[3]
 EVIDENCE = ROOT / "docs" / "evidence" / "devbench.md"
-DEPENDENCIES = ROOT / "docs" / "how-to" / "dependencies.md"
+BUNDLES = ROOT / "docs" / "reference" / "bundles.md"
 
 PER_LANGUAGE = 300
 
@@ -34,7 +34,7 @@ def problems(text: str) -> set[str]:
 
 def test_the_count_of_references_is_the_same_on_each_page() -> None:
     evidence = dict(row[:2] for row in table(EVIDENCE, "| language | references that pass, of 300 |"))
-    stated = {row[0]: row[1] for row in table(DEPENDENCIES, "| language | pass | why the others do not |")}
+    stated = {row[0]: row[1] for row in table(BUNDLES, "| language | pass | why the others do not |")}
     assert evidence == stated
     assert len(stated) == 6
 
