@@ -68,10 +68,6 @@ def test_the_index_leads_to_every_page() -> None:
 
 
 MAXIMUM_WORDS = {"how-to": 800, "explanation": 1500}
-STILL_LONGER = {
-    "how-to/c3bench",
-}
-"""Pages that are not shortened yet. A page leaves this list as soon as it is within its bound."""
 
 
 def word_count(page: Path) -> int:
@@ -84,9 +80,7 @@ def word_count(page: Path) -> int:
 def test_pages_are_short(folder: str) -> None:
     pages = {page.stem: word_count(page) for page in (ROOT / "docs" / folder).glob("*.md")}
     longer = {f"{folder}/{name}": count for name, count in pages.items() if count > MAXIMUM_WORDS[folder]}
-    listed = {name for name in STILL_LONGER if name.startswith(f"{folder}/")}
-    assert not longer.keys() - listed, f"over {MAXIMUM_WORDS[folder]} words: {longer}"
-    assert not listed - longer.keys(), f"short now, so no longer in STILL_LONGER: {listed - longer.keys()}"
+    assert not longer, f"over {MAXIMUM_WORDS[folder]} words: {longer}"
 
 
 def test_words_leave_out_blocks_and_tables(tmp_path: Path) -> None:

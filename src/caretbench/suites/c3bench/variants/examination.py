@@ -24,7 +24,7 @@ from caretbench.suites.c3bench.variants.variant_trials import reference_faults, 
 Verdict = Literal[
     "kept", "malformed", "hostile", "style", "wrong", "slow", "duplicate", "instruction", "reference", "not_run"
 ]
-"""Verdict on a variant: kept, or the reason why it is not (their meanings are in ``docs/how-to/c3bench.md``)."""
+"""Verdict on a variant: kept, or the reason why it is not (their meanings are in ``docs/reference/c3bench.md``)."""
 
 MAX_VARIANT_CHARACTERS = 20_000
 
