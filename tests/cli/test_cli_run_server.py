@@ -87,7 +87,7 @@ def test_a_server_that_fails_33_of_72_first_requests_still_gives_72_rows(tmp_pat
     assert "toy: prompt left-to-right@1" in said
 
 
-def test_null_answers_are_rows_and_noted(tmp_path: Path) -> None:
+def test_null_answers_are_rows_and_give_a_warning(tmp_path: Path) -> None:
     def script(request: Recorded) -> Behaviour | None:
         null = (request.body or {}).get("max_tokens") != 1 and "python" in asked_text(request).lower()
         return Behaviour(null=True, whole=True) if null else None
@@ -99,7 +99,7 @@ def test_null_answers_are_rows_and_noted(tmp_path: Path) -> None:
     rows = [row for row in RunFolder(tmp_path / "run").completions() if row.model == "toy"]
     assert [row.text for row in rows] == [None] * 4
     shown = CliRunner().invoke(cli.app, ["report", str(tmp_path / "run"), "--no-html"])
-    assert "4 of 4 answers of toy were empty (null): the provider sent no text." in shown.stdout
+    assert "toy: 4 of 4 answers are null: the provider sent no text." in shown.stdout
     client = RunFolder(tmp_path / "run").manifest().models[0].settings["client"]
     assert client == {
         "model": f"server/toy@{server.url}/v1", "provider": "server", "address": server.url, "served": "toy",

@@ -156,21 +156,3 @@ def test_a_run_without_asked_models_has_no_such_part(folder: RunFolder) -> None:
     assert summary.usage == ()
     assert not [table for table in summary_tables(summary) if "latency" in table.title]
     assert 'id="usage"' not in render_html(summary, run)
-
-
-def test_answers_without_text_are_counted_and_noted(folder: RunFolder) -> None:
-    rows = list(folder.completions())
-    changes = ({"text": None}, {"text": "", "finish_reason": "length"}, {"text": "", "finish_reason": "stop"}, {})
-    changed = [row.model_copy(update=change) for row, change in zip(rows, changes, strict=True)]
-    write_rows(folder.completions_path, changed)
-    summary = summarise_run(load_run_folder(folder.path))
-    (usage,) = summary.usage
-    assert (usage.null, usage.null_by_length) == (2, 1)
-    [note] = [note for note in summary.notes if "null" in note]
-    assert note == (
-        "2 of 4 answers of m were empty (null): the provider sent no text. 1 of them reached the limit of tokens "
-        "before the first character; raise --max-tokens."
-    )
-    assert "null_answers" in to_csv(summary)
-    write_rows(folder.completions_path, rows)
-    assert not [note for note in summarise_run(load_run_folder(folder.path)).notes if "null" in note]

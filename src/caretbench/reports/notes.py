@@ -8,7 +8,6 @@ from typing import Any
 
 from caretbench.reports.frame import LoadedRun
 from caretbench.reports.results.identity import differences, settings_of
-from caretbench.reports.results.usage import ModelUsage
 from caretbench.reports.summary import Column
 from caretbench.runs.judging.result import REQUIRED_COVERAGE
 from caretbench.validation.validity import GATE_VERSION
@@ -31,18 +30,6 @@ def coverage_warnings(columns: Sequence[Column]) -> Iterator[str]:
                 f"{column.title} ({column.profile}): coverage {column.coverage:.1%} is below {REQUIRED_COVERAGE:.0%}; "
                 "the run has failed, and its rates are not reliable."
             )
-
-
-def null_answer_warnings(usage: Sequence[ModelUsage]) -> Iterator[str]:
-    """Yield a warning for each model with answers that hold no text at all."""
-    for entry in usage:
-        if not entry.null:
-            continue
-        text = f"{entry.null} of {entry.answers} answers of {entry.title} were empty (null): the provider sent no text."
-        if entry.null_by_length:
-            count = "All" if entry.null_by_length == entry.null else f"{entry.null_by_length} of them"
-            text += f" {count} reached the limit of tokens before the first character; raise --max-tokens."
-        yield text
 
 
 def parameter_difference_notes(columns: Sequence[Column], manifest: Mapping[str, Any]) -> Iterator[str]:

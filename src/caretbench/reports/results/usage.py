@@ -60,10 +60,6 @@ class ModelUsage(ReportValue):
     """Number of answers with a known finish reason."""
     stopped_by_length: float | None = None
     """Share of finished answers that reached the token limit, from 0 to 1."""
-    null: int = 0
-    """Number of answers without text: null, or ended by the token limit before the first character."""
-    null_by_length: int = 0
-    """Number of those that the token limit ended."""
     missing: Mapping[str, int] = Field(default_factory=dict)
     """Number of missing samples by kind of error."""
 
@@ -121,19 +117,8 @@ def _usage(
         last_token=_request_times([latency.last_s for latency in latencies]),
         finished=len(reasons),
         stopped_by_length=reasons.count("length") / len(reasons) if reasons else None,
-        null=sum(map(_is_null, rows)),
-        null_by_length=sum(_is_null(row) and row.finish_reason == "length" for row in rows),
         missing=missing,
     )
-
-
-def _is_null(row: Completion) -> bool:
-    """Return whether the provider sent no text.
-
-    A stream without text begins with an empty one: if the limit ended it, the tokens went elsewhere (into reasoning).
-    An empty text that ended by itself is an answer.
-    """
-    return row.text is None or (not row.text and row.finish_reason == "length")
 
 
 def _total(rows: Sequence[Completion], name: str) -> int | None:

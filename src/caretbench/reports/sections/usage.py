@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from caretbench.reports.notes import null_answer_warnings
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.results.usage import TOKENS, ModelUsage, RequestTimes, model_usage
 from caretbench.reports.section import Line, PagePart, Section, SectionPositions
@@ -34,10 +33,6 @@ class UsageSection(Section):
     def tables(self, summary: Summary) -> Iterable[ReportTable]:
         """Return requests, then tokens, money and time."""
         return existing_tables((_requests_table(summary.usage), _tokens_table(summary.usage)))
-
-    def notes(self, summary: Summary) -> Iterator[str]:
-        """Yield a warning for each model whose provider sent answers without text."""
-        yield from null_answer_warnings(summary.usage)
 
     def lines(self, summary: Summary) -> Iterator[Line]:
         """Yield one line per model and number."""
@@ -113,7 +108,5 @@ def _numbers(entry: ModelUsage) -> Iterator[tuple[str, float]]:
         if spread is not None:
             yield f"{name}_median_s", spread.median_s
             yield f"{name}_percentile_95_s", spread.percentile_95_s
-    if entry.null:
-        yield "null_answers", entry.null
     for kind, count in entry.missing.items():
         yield f"missing_{kind}", count
