@@ -182,6 +182,17 @@ def test_several_samples_by_one_request() -> None:
         assert server.requests[-1].body["n"] == 3
 
 
+def test_samples_are_asked_one_by_one_where_the_fim_endpoint_has_no_place_for_them() -> None:
+    with own_servers.llama_cpp() as server, opened(server, model="") as client:
+        strategy = choose(client, None)
+        assert strategy.name == "fill"
+        question = strategy.render(Caret(language="python", prefix="a = ", suffix="\nb"), PromptBudget(None, len))
+        request = ModelRequest(id="one", prompt=question, samples=(0, 1), sampling=Sampling(max_tokens=8))
+        assert len(list(client.submit([request]))) == 2
+        assert [one.path for one in server.requests[-2:]] == ["/infill", "/infill"]
+        assert client.notices == []
+
+
 def test_nobody_listens() -> None:
     with own_servers.vllm() as server:
         spec = f"server/toy@{server.url}"

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from caretbench.cli.command_help import HelpCommand, HelpGroup
-from caretbench.cli.common import AsJson, StepProgress, escape_control_characters, print_json, print_line, print_table
+from caretbench.cli.common import (
+    AsJson,
+    StepProgress,
+    escape_control_characters,
+    print_json,
+    print_line,
+    print_note,
+    print_table,
+)
 from caretbench.text_tables import align_columns
 
 if TYPE_CHECKING:
@@ -220,6 +228,8 @@ def probe(
     from caretbench.prompts import choose
 
     with open_client(model, options=options) as client:
+        if client.findings and not as_json:
+            print_note(f"{model}: {client.findings}")
         report = ask(client, choose(client, prompt))
     if as_json:
         print_json(report.model_dump(mode="json"))

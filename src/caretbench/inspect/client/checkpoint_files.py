@@ -46,7 +46,7 @@ def check_packages(spec: str, base_url: str | None, arguments: Mapping[str, Json
     missing = [package for package in CHECKPOINT_PROVIDERS.get(provider, ()) if find_spec(package) is None]
     if missing:
         raise MachineError(
-            f"{spec}: {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed: pip install "
+            f"{spec}: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed: pip install "
             f"{' '.join(missing)}; or ask a server that runs already: -m server/{Path(name).name}@URL"
         )
 

@@ -109,12 +109,12 @@ class EndpointAPI(SingleTryAPI):
                 "with --instruction none or comment",
                 kind="unpromptable",
             )
-        self._warn(unsent)
         expected = config.num_choices or 1
         if expected > 1 and not self.several_per_request:
             raise ProviderError(
                 f"{self.shape.title} gives one answer per request: ask {expected} times", status_code=422
             )
+        self._warn(unsent)
         call = ModelCall.create(request=body, response=None)
         reply = await self._server.ask(form, body, expected)
         call.time = reply.last_s
