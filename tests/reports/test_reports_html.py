@@ -15,10 +15,13 @@ from caretbench.reports import charts
 from caretbench.reports.compare import compare_runs
 from caretbench.reports.frame import LoadedRun
 from caretbench.reports.output import page as page_module
+from caretbench.reports.output.chart_legends import with_legend
 from caretbench.reports.output.page import manifest_facts, render_comparison, render_html
 from caretbench.reports.output.samples import pack_samples, to_script_json
 from caretbench.reports.run_summary import summarise
+from caretbench.reports.section import Chart
 from caretbench.reports.sections import answer_charts, rate_charts
+from caretbench.reports.sections.answer_charts import NOT_THE_MODELS
 from caretbench.reports.summary import Summary
 from tests.support.report_runs import XSS, make_run, to_svg
 
@@ -28,7 +31,7 @@ needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here; a
 
 @pytest.fixture(scope="module")
 def run() -> LoadedRun:
-    return make_run(per_cell=2, samples=3)
+    return make_run(per_cell=4, samples=3)
 
 
 @pytest.fixture(scope="module")
@@ -87,11 +90,22 @@ def test_the_manifest_is_flattened() -> None:
     assert facts == {"data.hash": "x", "models[0].model": "m"}
 
 
-def test_a_legend_of_long_names_has_several_rows() -> None:
-    names = ["a-model-with-a-rather-long-name-2026-11-22-preview", "openai/gpt-4o-mini", "ok"]
-    colour = charts.model_colour(names)
-    assert colour["legend"]["columns"] == 1
-    assert charts.model_colour(["a", "b", "c"])["legend"]["columns"] >= 3
+def test_legends_are_outside_of_the_charts() -> None:
+    spec = charts.layered(
+        [{"model": "b"}, {"model": "a"}], charts.layer("point", {"color": charts.model_colour(["a", "b"])})
+    )
+    chart = with_legend(Chart("n", "t", spec))
+    assert [(entry.name, entry.colour) for entry in chart.legend] == [("a", charts.SERIES[0]), ("b", charts.SERIES[1])]
+    assert chart.spec is not None
+    assert chart.spec["layer"][0]["encoding"]["color"]["legend"] is None
+    bare = {"data": {"values": [{"of": "y"}, {"of": "x"}]}, "encoding": {"color": {"field": "of", "type": "nominal"}}}
+    assert [entry.name for entry in with_legend(Chart("n", "t", bare)).legend] == ["y", "x"]
+    assert (
+        with_legend(
+            Chart("n", "t", charts.layered([], charts.layer("point", {"color": charts.model_colour(["a"])})))
+        ).legend
+        == ()
+    )
 
 
 def test_the_charts_draw_without_a_browser(summary: Summary) -> None:
@@ -112,7 +126,17 @@ def test_the_charts_draw_without_a_browser(summary: Summary) -> None:
 def test_only_outcomes_that_the_machine_caused_have_their_own_colour(summary: Summary, status: Status) -> None:
     column = summary.columns[0].model_copy(update={"statuses": {status.value: 3}})
     drawn = json.dumps(answer_charts.status_shares([column]))
-    assert (charts.OURS in drawn) == status.is_machine_fault
+    assert any(hatch in drawn for hatch in charts.HATCHES) == status.is_machine_fault
+    assert (NOT_THE_MODELS in drawn) == status.is_machine_fault
+
+
+def test_a_status_has_one_colour_in_every_chart() -> None:
+    assert charts.outcome_colour("timeout") == charts.outcome_colour(Status.TIMEOUT.value)
+    assert charts.outcome_colour("import") == charts.outcome_colour(Status.UNRESOLVED_IMPORT.value)
+    assert charts.outcome_colour("harness_error") in charts.HATCHES
+    colours = [charts.outcome_colour(status.value) for status in Status]
+    assert len(set(colours)) == len(colours)
+    assert set(charts.STATUS_ORDER) == set(Status)
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +150,7 @@ def page(html: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[object
         page.faults = []
         page.asked = []
         page.on("pageerror", lambda error: page.faults.append(str(error)))
-        page.on("console", lambda message: page.faults.append(message.text) if message.type == "error" else None)
+        page.on("console", lambda message: page.faults.append(message.text))
         page.on("request", lambda request: page.asked.append(request.url))
         page.goto(path.as_uri())
         page.wait_for_function("document.querySelectorAll('.chart svg').length >= 6", timeout=60_000)
@@ -139,6 +163,36 @@ def test_the_page_draws_its_charts_and_asks_nobody(page) -> None:
     assert page.locator(".chart").count() == page.locator(".chart svg").count() == 9
     assert page.faults == []
     assert [url for url in page.asked if not url.startswith(("file:", "data:"))] == []
+
+
+_OVERFLOW = """() => [document.documentElement.scrollWidth, ...[...document.querySelectorAll("main *")]
+    .filter((one) => one.getBoundingClientRect().right > innerWidth + 1 && !one.closest(".scroll, pre, .unseen"))
+    .map((one) => `${one.tagName} ${one.className}: ${(one.textContent || "").slice(0, 40)}`)]"""
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [1300, 400])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_is_cut_at_any_width(page, width: int, scheme: str) -> None:
+    """Nothing reaches over the right edge, tables on a phone included, and every mark of a rate is inside its list."""
+    context = page.context.browser.new_context(
+        offline=True, viewport={"width": width, "height": 900}, color_scheme=scheme
+    )
+    try:
+        view = context.new_page()
+        said: list[str] = []
+        view.on("console", lambda message: said.append(message.text))
+        view.goto(page.url)
+        view.wait_for_function("document.querySelectorAll('.chart svg').length >= 6", timeout=60_000)
+        assert view.evaluate(_OVERFLOW) == [width]
+        wide = "[...document.querySelectorAll('.scroll')].filter((one) => one.scrollWidth > one.clientWidth + 1).length"
+        assert width > 400 or view.evaluate(wide) == 0
+        assert said == []
+        marks = view.locator(".ranking .plot b")
+        assert marks.count() == view.locator(".ranking li:not(.axis)").count() == 6
+        assert all(marks.nth(place).bounding_box()["width"] == 12 for place in range(6))
+    finally:
+        context.close()
 
 
 @needs_browser

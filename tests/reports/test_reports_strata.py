@@ -10,6 +10,7 @@ from caretbench.reports.frame import LoadedRun, build_frame
 from caretbench.reports.output.export import to_csv, to_markdown
 from caretbench.reports.output.page import render_html
 from caretbench.reports.run_summary import summarise
+from caretbench.reports.sections import rate_charts
 from caretbench.reports.sections.rate_charts import rates_by_label
 from caretbench.reports.sections.rates import stratum_table
 from caretbench.reports.strata import has_verdicts, strata_of
@@ -96,7 +97,7 @@ def summary(profile: str = "default") -> Summary:
     return summarise(LoadedRun("r", {"suite": "simcopilot"}, problems(), [], frame), stratification=PLAN)
 
 
-def test_every_form_shows_the_strata_in_their_order() -> None:
+def test_every_form_shows_the_strata_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
     found = summary()
     [column] = found.columns
     assert list(column.strata) == [
@@ -111,8 +112,11 @@ def test_every_form_shows_the_strata_in_their_order() -> None:
     crossed = next(row for row in rows if row["scope"] == "constructs / distance")
     assert crossed["labels"] == "constructs=if_body; distance=short"
     assert next(row for row in rows if row["scope"] == "language / constructs")["language"] == "python"
+    assert rates_by_label(found.columns, "distance") is None  # no part has 20 problems
+    monkeypatch.setattr(rate_charts, "MIN_TESTED", 1)
     spec = rates_by_label(found.columns, "distance")
     assert spec is not None
+    assert [one["mark"]["type"] for one in spec["layer"]] == ["rule", "point"]
     assert spec["layer"][0]["encoding"]["y"]["sort"] == ["short", "medium", "long"]
     assert Summary.model_validate_json(found.model_dump_json()) == found
 

@@ -8,6 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from caretbench.execution.execution_types import Status
+from caretbench.metrics.error_kinds.kind_table import NO_ERROR, error_kind_table
+from caretbench.metrics.error_kinds.kind_table import OURS as OURS_KIND
+
 Spec = dict[str, Any]
 """A Vega-Lite specification, or a part of one. Written as data: altair takes half a second of CPU to load."""
 
@@ -16,8 +20,28 @@ SERIES = tuple(f"var(--series-{number})" for number in range(1, 9))
 BAD = tuple(f"var(--bad-{number})" for number in range(1, 13))
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
 
-_LETTER, _LEGEND_LABEL, _LEGEND_WIDTH = 7, 260, 420
-"""Widths in pixels: of a letter in a legend, of its longest label, and of a legend in half a page."""
+MANY: Final = 20
+"""Minimum number of problems of a rectangle that does not fade."""
+FADED: Final = 0.3
+"""Opacity of a rectangle over few problems."""
+
+HATCHES = ("url(#hatch-1)", "url(#hatch-2)", "url(#hatch-3)")
+"""Fills of the statuses that are the machine's fault; the page defines the patterns."""
+_FAILURES = (
+    Status.FAILED, Status.RUNTIME_ERROR, Status.COMPILE_ERROR, Status.TYPE_ERROR, Status.UNRESOLVED_IMPORT,
+    Status.TIMEOUT, Status.OUT_OF_MEMORY, Status.OUTPUT_LIMIT, Status.INCOMPLETE,
+)  # fmt: skip
+_FAULTS = (Status.MISSING_DEPENDENCY, Status.SKIPPED, Status.SANDBOX_ERROR)
+_STATUS_COLOURS: Final[Mapping[str, str]] = {
+    Status.PASSED.value: GOOD,
+    NO_ERROR: GOOD,
+    OURS_KIND: HATCHES[-1],
+    **{status.value: colour for status, colour in zip(_FAILURES, BAD, strict=False)},
+    **{status.value: hatch for status, hatch in zip(_FAULTS, HATCHES, strict=True)},
+}
+_OTHERS = (*BAD[len(_FAILURES) :], *SERIES)
+STATUS_ORDER = (Status.PASSED, *_FAILURES, *_FAULTS)
+"""Order of statuses in charts: passes, failures of the model, faults of the machine."""
 
 _SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
 _TYPES: Final = {"N": "nominal", "Q": "quantitative"}
@@ -41,7 +65,7 @@ def layer(mark: str, encoding: Mapping[str, Any], **options: Any) -> Spec:
 
 def name_axis(label_limit: int = 220, **options: Any) -> Spec:
     """Return an axis of names: labels without ticks and line."""
-    return {"labelLimit": label_limit, "ticks": False, "domain": False, **options}
+    return {"labelLimit": label_limit, "labelPadding": 10, "ticks": False, "domain": False, **options}
 
 
 def share_axis(title: str, **options: Any) -> Spec:
@@ -49,13 +73,13 @@ def share_axis(title: str, **options: Any) -> Spec:
     return {"title": title, "scale": {"domain": [0, 1]}, "axis": {"format": "%", "tickCount": 6}, **options}
 
 
-def bars_with_intervals(rows: Sequence[Mapping[str, Any]], base: Mapping[str, Any], x: Spec, colour: Spec) -> Spec:
-    """Return a bar for each row, with a line from ``low`` to ``high``."""
+def points_with_intervals(rows: Sequence[Mapping[str, Any]], base: Mapping[str, Any], x: Spec, colour: Spec) -> Spec:
+    """Return a point for each row, with a line from ``low`` to ``high``; a point at the edge is not cut."""
     ends = {"x": field("low:Q"), "x2": {"field": "high"}}
     return layered(
         rows,
-        layer("bar", {**base, "x": x, "color": colour}, cornerRadiusEnd=2),
-        layer("rule", {**base, **ends}, strokeWidth=1.6, color=INK),
+        layer("rule", {**base, **ends, "color": colour}, strokeWidth=2),
+        layer("point", {**base, "x": x, "color": colour}, filled=True, size=70, opacity=1, clip=False),
     )
 
 
@@ -76,34 +100,52 @@ def stacked_shares(rows: Sequence[Mapping[str, Any]], bar: Spec, part: Spec, tit
 
 
 def heat_map(
-    rows: Sequence[Mapping[str, Any]], base: Mapping[str, Any], share: str, number: Spec, size: float, corner: int
+    rows: Sequence[Mapping[str, Any]], base: Mapping[str, Any], share: str, number: Spec, count: str, size: float = 12
 ) -> Spec:
-    """Return a heat map: rectangles coloured by ``share`` (0 to 1) with a number in each."""
+    """Return a heat map: rectangles coloured by ``share`` (0 to 1), each with a number and its n, the field ``count``.
+
+    Rectangles over fewer than :data:`MANY` problems fade.
+    """
     scale = {"domain": [0, 0.5, 1], "range": ["#b2442f", "#f1e6c8", "#1d6b57"], "interpolate": "lab"}
-    dark = f"datum.{share} > 0.78 || datum.{share} < 0.2"
-    ink = {"condition": {"test": dark, "value": "#ffffff"}, "value": "#1b2330"}
+    many = f"datum.{count} >= {MANY}"
+    dark = f"{many} && (datum.{share} > 0.78 || datum.{share} < 0.2)"
+    pale = f"{many} && datum.{share} >= 0.2 && datum.{share} <= 0.78"
+    ink = {"condition": [{"test": dark, "value": "#ffffff"}, {"test": pale, "value": "#1b2330"}], "value": INK}
+    faded = {"condition": {"test": many, "value": 1}, "value": FADED}
+    text = {**base, "color": ink}
     return layered(
         rows,
         layer(
             "rect",
-            {**base, "color": field(f"{share}:Q", scale=scale, legend=None)},
-            cornerRadius=corner,
+            {**base, "color": field(f"{share}:Q", scale=scale, legend=None), "opacity": faded},
+            cornerRadius=3,
             stroke="transparent",
-            strokeWidth=corner,
+            strokeWidth=3,
         ),
-        layer("text", {**base, "text": number, "color": ink}, fontSize=size, fontWeight=600),
-    )
+        layer("text", {**text, "text": number}, fontSize=size, fontWeight=600, dy=-5),
+        layer("text", {**text, "text": field("n:N")}, fontSize=size - 3, dy=8),
+    ) | {"transform": [{"calculate": f"'n = ' + datum.{count}", "as": "n"}]}
 
 
 def model_colour(models: Sequence[str]) -> Spec:
     """Return the encoding of models by colour; with a legend if there are several."""
     colours = [SERIES[place % len(SERIES)] for place in range(len(models))]
     scale = {"domain": list(models), "range": colours}
-    # Two charts are side by side: a legend wider than one chart wraps to the next row.
-    widest = max((min(len(name) * _LETTER, _LEGEND_LABEL) for name in models), default=0) + 2 * _LETTER
-    columns = max(1, _LEGEND_WIDTH // widest)
-    legend = {"orient": "top", "title": None, "labelLimit": _LEGEND_LABEL, "columns": columns}
-    return field("model:N", sort=list(models), scale=scale, legend=legend if len(models) > 1 else None)
+    return field("model:N", sort=list(models), scale=scale, legend={} if len(models) > 1 else None)
+
+
+def outcome_colour(name: str) -> str:
+    """Return the colour of a status or of an error kind, the same in every chart.
+
+    A status that is the machine's fault is hatched; an error kind by outcome has the colour of its status.
+    """
+    known = error_kind_table()
+    if known.outcomes.get(name) == OURS_KIND and name not in _STATUS_COLOURS:  # a status of earlier versions
+        return HATCHES[0]
+    status = next((status for status, kind in known.outcomes.items() if kind == name), name)
+    if status in _STATUS_COLOURS:
+        return _STATUS_COLOURS[status]
+    return _OTHERS[(known.order.index(name) if name in known.order else len(known.order)) % len(_OTHERS)]
 
 
 def tooltips(plain: Mapping[str, str], numbers: Sequence[str], form: str = ".1%") -> list[Spec]:
@@ -112,8 +154,20 @@ def tooltips(plain: Mapping[str, str], numbers: Sequence[str], form: str = ".1%"
     return shown + [field(f"{name}:Q", format=form) for name in numbers]
 
 
+def _height(chart: Spec, step: int) -> int:
+    """Return the height of a chart with ``step`` pixels for each bar or point; Vega warns of its own steps."""
+    encoding = chart.get("encoding", {}) | (chart["layer"][0].get("encoding", {}) if "layer" in chart else {})
+    rows, count = chart.get("data", {}).get("values", ()), 1
+    for channel in ("y", "yOffset"):
+        name = (encoding.get(channel) or {}).get("field")
+        count *= max(1, len({row.get(name) for row in rows})) if name else 1
+    return step * max(2, count)
+
+
 def finished_spec(chart: Spec, height: int | Mapping[str, int], description: str) -> Spec:
     """Return the specification of a chart as wide as its container, with the page's colours and fonts."""
+    if isinstance(height, Mapping):
+        height = _height(chart, height["step"])
     axis = {"labelColor": INK, "titleColor": SOFT, "gridColor": GRID, "domainColor": GRID, "tickColor": GRID}
     sizes = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"}
     return {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,7 +73,19 @@ def columns_of(
     if stratification.paper_intervals:
         main, forms = stratum_name(stratification.main_labels), paper_tables_in(columns, stratification)
         columns = [_with_paper_intervals(column, main, forms, maker.seed) for column in columns]
-    return tuple(columns)
+    return tuple(_by_score(columns, policies))
+
+
+def _by_score(columns: Iterable[Column], policies: Sequence[str]) -> list[Column]:
+    """Return the columns by profile and policy, models before baselines, the best model first."""
+
+    def key(column: Column) -> tuple[object, ...]:
+        number = column.headline_of(column.overall)
+        score = -number.value if number is not None and not column.baseline else 0.0
+        place = policies.index(column.policy) if column.policy in policies else len(policies)
+        return (column.profile, place, column.policy, column.baseline, score)
+
+    return sorted(columns, key=key)
 
 
 def paper_tables_in(

@@ -34,7 +34,8 @@ def coverage_warnings(columns: Sequence[Column]) -> Iterator[str]:
 
 def parameter_difference_notes(columns: Sequence[Column], manifest: Mapping[str, Any]) -> Iterator[str]:
     """Yield the differences in settings between columns of the same model."""
-    for first, second in pairwise(columns):
+    by_model = sorted(columns, key=lambda column: (column.profile, column.model, column.policy))
+    for first, second in pairwise(by_model):
         if first.model != second.model or first.parameters == second.parameters:
             continue
         one = settings_of(manifest, first.model, first.parameters)

@@ -96,9 +96,19 @@ class ReportSource:
         )
         values = pl.concat([judged_values(self.answers), judged_caret_values(self.run, self.caret_scores)])
         judged = frame.join(values, on=list(KEY), how="left")
-        return judged.join(variants, on=["model", "parameters"], how="left").with_columns(
+        titled = judged.join(variants, on=["model", "parameters"], how="left").with_columns(
             pl.col("model_title").fill_null(pl.col("model"))
         )
+        # Suites show models in the order of their rows: the best model first, baselines last.
+        rank = pl.col("passed").cast(pl.Float64).mean().over("model", "parameters").fill_null(0.0)
+        names = [*self.run.baselines]
+        place = (
+            pl.when(pl.col("model").is_in(names))
+            .then(pl.col("model").replace_strict(names, range(1, len(names) + 1), default=0, return_dtype=pl.Int64))
+            .otherwise(0)
+        )
+        score = pl.when(place == 0).then(-rank).otherwise(0.0)
+        return titled.sort("profile", "policy", place, score, *KEY, maintain_order=True)
 
     @property
     def _problems(self) -> dict[str, Problem]:

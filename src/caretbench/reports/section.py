@@ -17,12 +17,23 @@ Line = Mapping[str, object]
 """Line of the CSV export: values by column."""
 
 
+class LegendEntry(NamedTuple):
+    """Name and colour in the legend of a chart."""
+
+    name: str
+    colour: str
+
+
 class Chart(NamedTuple):
-    """Chart of a page. ``name`` is unique within its page part; ``spec`` is a Vega-Lite specification."""
+    """Chart of a page. ``name`` is unique within its page part; ``spec`` is a Vega-Lite specification.
+
+    ``legend`` has the names of the colours; the page fills it from the specification.
+    """
 
     name: str
     title: str
     spec: Mapping[str, Any] | None
+    legend: tuple[LegendEntry, ...] = ()
 
 
 @dataclass(frozen=True)

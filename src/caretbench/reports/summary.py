@@ -72,6 +72,10 @@ class Column(ReportValue):
     similarity_titles: Mapping[str, str] = Field(default_factory=dict)
     correlation: SimilarityCorrelation | None = None
 
+    def headline_of(self, cell: RateCell) -> ReportedNumber | None:
+        """Return pass@1 of a cell of this column; of a column without any verdict, its first similarity."""
+        return cell.pass_at.get(1) if self.overall.pass_at else next(iter(cell.similarity.values()), None)
+
 
 class SuiteTable(ReportValue):
     """Table of results that a suite computes itself; shown unchanged.

@@ -9,6 +9,8 @@ from caretbench.reports.estimates import ReportedNumber, ReportValue
 from caretbench.reports.summary import Column, RateCell
 
 MISSING_FIELD = "-"
+NO_TEXTS = frozenset({"", MISSING_FIELD, "–", "n/a"})
+"""Texts of fields without a value, in tables of reports and of suites."""
 _COUNT_HEADS = frozenset({"Problems", "Instances"})
 """Heads of the columns that tell the number of problems of a row."""
 
@@ -46,7 +48,24 @@ def table_of(title: str, heads: Sequence[str], rows: Iterable[FieldValues], capt
     """Return a table; a column is numeric if all its sort keys are numbers."""
     fields = tuple(_with_counts(heads, tuple(map(_field, row))) for row in rows)
     numeric = tuple(not any(isinstance(row[place].sort, str) for row in fields) for place in range(len(heads)))
-    return ReportTable(title=title, heads=tuple(heads), numeric=numeric, rows=fields, caption=caption)
+    table = ReportTable(title=title, heads=tuple(heads), numeric=numeric, rows=fields, caption=caption)
+    return without_empty_columns(table)
+
+
+def without_empty_columns(table: ReportTable) -> ReportTable:
+    """Return the table without columns that have no value in any row."""
+    kept = [
+        place
+        for place in range(len(table.heads))
+        if not table.rows or any(row[place].text not in NO_TEXTS or row[place].note for row in table.rows)
+    ]
+    return table.model_copy(
+        update={
+            "heads": tuple(table.heads[place] for place in kept),
+            "numeric": tuple(table.numeric[place] for place in kept),
+            "rows": tuple(tuple(row[place] for place in kept) for row in table.rows),
+        }
+    )
 
 
 def _with_counts(heads: Sequence[str], row: tuple[TableField, ...]) -> tuple[TableField, ...]:
@@ -161,9 +180,17 @@ def pass_columns(columns: Iterable[Column]) -> tuple[Column, ...]:
     return tuple(column for column in columns if column.overall.pass_at)
 
 
+def headline_title(columns: Iterable[Column]) -> str:
+    """Return the title of the number that breakdowns show: pass@1, or a similarity where nothing has a verdict."""
+    known = list(columns)
+    titles = (title for column in known for title in column.similarity_titles.values())
+    return "pass@1" if pass_columns(known) else next(titles, "pass@1")
+
+
 def models_in(columns: Iterable[Column]) -> tuple[Column, ...]:
-    """Return the models with verdicts; the baselines if there are none."""
-    judged = pass_columns(columns)
+    """Return the models with a number, verdicts before similarities; the baselines if there are none."""
+    known = tuple(columns)
+    judged = pass_columns(known) or tuple(column for column in known if column.headline_of(column.overall) is not None)
     return tuple(column for column in judged if not column.baseline) or judged
 
 

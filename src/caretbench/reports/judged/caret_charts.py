@@ -7,11 +7,11 @@ from caretbench.reports.charts import (
     OURS,
     SERIES,
     Spec,
-    bars_with_intervals,
     field,
     finished_spec,
     heat_map,
     name_axis,
+    points_with_intervals,
     tooltips,
 )
 from caretbench.reports.judged.scores import CaretScores
@@ -41,7 +41,7 @@ def overall_scores(judged: CaretScores) -> Spec | None:
     }
     x = field("score:Q", title=f"judge score ({judged.validity})", scale={"domain": [0, judged.maximum]})
     kinds = {"domain": ["model", "baseline"], "range": [SERIES[0], OURS]}
-    bars = bars_with_intervals(rows, base, x, field("kind:N", scale=kinds, legend=None))
+    bars = points_with_intervals(rows, base, x, field("kind:N", scale=kinds, legend=None))
     return finished_spec(bars, {"step": 26}, f"Judge scores with 95% intervals, {judged.criterion}, {judged.validity}")
 
 
@@ -71,6 +71,6 @@ def score_map(judged: CaretScores) -> Spec | None:
         "y": field("part:N", sort=parts, title=None, axis=name_axis(260)),
         "tooltip": tooltips({"part": "N", "model": "N", "instances": "Q"}, ("score", "low", "high"), ".2f"),
     }
-    fields = heat_map(rows, base, "share", field("score:Q", format=".1f"), 11, 2)
+    fields = heat_map(rows, base, "share", field("score:Q", format=".1f"), "instances", 11)
     description = f"Judge scores by language, category and model, {judged.criterion}, {judged.validity}"
-    return finished_spec(fields, {"step": 20}, description)
+    return finished_spec(fields, {"step": 34}, description)

@@ -21,6 +21,7 @@ from caretbench.files import cache_folder, write_atomically
 from caretbench.reports.compare import ComparisonReport
 from caretbench.reports.frame import LoadedRun
 from caretbench.reports.head.footer import footer_line
+from caretbench.reports.output.chart_legends import with_legend
 from caretbench.reports.output.comparison import comparison_tables
 from caretbench.reports.output.page_head import page_head
 from caretbench.reports.output.samples import DEFAULT_LIMIT, pack_samples, to_script_json
@@ -120,11 +121,8 @@ def _drawn(part: PagePart) -> PagePart:
     prefix = f"chart-{part.identity.removeprefix('group-')}"
 
     def charts(block: PageBlock) -> list[Chart]:
-        return [
-            chart._replace(name=f"{prefix}-{re.sub(r'[^0-9A-Za-z]+', '-', chart.name)}")
-            for chart in block.charts
-            if chart.spec is not None
-        ]
+        named = ((chart, f"{prefix}-{re.sub(r'[^0-9A-Za-z]+', '-', chart.name)}") for chart in block.charts)
+        return [with_legend(chart._replace(name=name)) for chart, name in named if chart.spec is not None]
 
     return replace(part, blocks=[replace(block, charts=charts(block)) for block in part.blocks])
 

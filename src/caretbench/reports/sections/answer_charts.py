@@ -5,31 +5,45 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from caretbench.execution.execution_types import Status
 from caretbench.metrics.error_kinds.kind_table import NO_ERROR, error_kind_title
-from caretbench.reports.charts import BAD, GOOD, OURS, Spec, field, finished_spec, name_axis, stacked_shares
+from caretbench.reports.charts import (
+    HATCHES,
+    STATUS_ORDER,
+    Spec,
+    field,
+    finished_spec,
+    name_axis,
+    outcome_colour,
+    stacked_shares,
+)
 from caretbench.reports.results.errors import ErrorColumn, outcomes_present
 from caretbench.reports.summary import Column
 from caretbench.reports.tables import display_labels
 
-STATUS_ORDER = (
-    "passed", "failed", "runtime_error", "compile_error", "type_error", "unresolved_import", "timeout", "oom",
-    "output_limit", "incomplete", "missing_dependency", "skipped", "sandbox_error",
-)  # fmt: skip
-"""Order of statuses in charts: passes, failures of the model, faults of the machine."""
+NOT_THE_MODELS = "not the model's fault"
+"""Mark of the statuses whose cause is the machine."""
 
 
-_MACHINE_FAULTS = {str(status) for status in Status if status.is_machine_fault}
+_FORMER = {"left_out": "excluded"}
+"""Names of statuses in rows of earlier versions."""
+
+
+def status_title(status: str) -> str:
+    """Return the name of a status in charts; statuses that are the machine's fault are marked."""
+    name = _FORMER.get(status, status).replace("_", " ")
+    return f"{name} ({NOT_THE_MODELS})" if outcome_colour(status) in HATCHES else name
 
 
 def status_shares(columns: Sequence[Column]) -> Spec | None:
     """Return a chart of each model's and baseline's statuses, as shares of all completions."""
     shown = [column for column in columns if column.statuses]
     present = {status for column in shown for status in column.statuses}
-    order = [status for status in STATUS_ORDER if status in present] + sorted(present - set(STATUS_ORDER))
+    order = [status for status in map(str, STATUS_ORDER) if status in present] + sorted(
+        present - set(map(str, STATUS_ORDER))
+    )
     rows = [
         {
-            "model": column.title, "status": status.replace("_", " "), "place": order.index(status),
+            "model": column.title, "status": status_title(status), "place": order.index(status),
             "count": count, "share": count / sum(column.statuses.values()),
         }
         for column in shown
@@ -37,12 +51,9 @@ def status_shares(columns: Sequence[Column]) -> Spec | None:
     ]  # fmt: skip
     if not rows:
         return None
-    bad = iter(BAD * 2)
-    colours = [GOOD if s == "passed" else OURS if s in _MACHINE_FAULTS else next(bad) for s in order]
-    shown_order = [status.replace("_", " ") for status in order]
+    scale = {"domain": [status_title(s) for s in order], "range": [outcome_colour(status) for status in order]}
     bar = field("model:N", sort=[column.title for column in shown], title=None, axis=name_axis())
-    legend = {"orient": "bottom", "columns": 4, "symbolType": "square"}
-    part = field("status:N", title=None, scale={"domain": shown_order, "range": colours}, legend=legend)
+    part = field("status:N", title=None, scale=scale, legend={})
     chart = stacked_shares(rows, bar, part, "share of completions")
     return finished_spec(chart, {"step": 30}, "Completions by status")
 
@@ -99,12 +110,8 @@ def outcome_shares(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ..
 def _stacked(rows: Sequence[Mapping[str, Any]], outcomes: Sequence[str], axis: str, description: str) -> Spec:
     """Return stacked bars of shares, one colour for each outcome."""
     names = [error_kind_title(name) for name in outcomes]
-    bad = iter(BAD * 2)
-    # The legend begins at the bars: next to long names there is less room for it.
-    columns = 2 if max(len(str(row["bar"])) for row in rows) > 16 else 3
-    colours = [GOOD if name == NO_ERROR else next(bad) for name in outcomes]
-    bar = field("bar:N", title=None, axis=name_axis(320))
-    legend = {"orient": "top", "title": None, "columns": columns}
-    part = field("outcome:N", sort=names, scale={"domain": names, "range": colours}, legend=legend)
+    colours = [outcome_colour(name) for name in outcomes]
+    bar = field("bar:N", sort=None, title=None, axis=name_axis())
+    part = field("outcome:N", sort=names, scale={"domain": names, "range": colours}, legend={})
     chart = stacked_shares(rows, bar, part, axis)
     return finished_spec(chart, {"step": 24}, description)

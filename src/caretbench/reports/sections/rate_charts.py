@@ -1,4 +1,4 @@
-"""Charts of pass rates: bars by label, policies next to each other, heat maps."""
+"""Charts of pass rates: points by label, policies next to each other, heat maps."""
 
 from __future__ import annotations
 
@@ -9,48 +9,62 @@ from caretbench.metrics.correlation import pearson
 from caretbench.reports.charts import (
     SOFT,
     Spec,
-    bars_with_intervals,
     field,
     finished_spec,
     layer,
     layered,
     model_colour,
     name_axis,
+    points_with_intervals,
     share_axis,
     tooltips,
 )
 from caretbench.reports.charts import heat_map as heat_map_of
+from caretbench.reports.results.paired_models import MIN_TESTED
 from caretbench.reports.summary import Column, RateCell
-from caretbench.reports.tables import display_label, display_name, display_stratum, ordered_names, pass_columns
+from caretbench.reports.tables import (
+    display_label,
+    display_name,
+    display_stratum,
+    headline_title,
+    models_in,
+    ordered_names,
+    pass_columns,
+)
 
 _SPLIT = "split(datum.label, ' ')"
 """Expression that puts each word of a label on its own line."""
 
 
 def rates_by_label(columns: Sequence[Column], stratum: str) -> Spec | None:
-    """Return pass@1 by one label: a bar for each model with its 95 % interval; None if there is nothing to show."""
-    judged = [column for column in pass_columns(columns) if not column.baseline]
+    """Return the headline number by one label: a point for each model with its 95 % interval.
+
+    Parts with fewer than 20 problems are only in the tables; None if fewer than two parts are left.
+    """
+    judged = models_in(columns)
     models = [column.title for column in judged]
     rows = [
         {
-            "label": display_name(cell), "model": column.title, "rate": cell.pass_at[1].value,
-            "low": cell.pass_at[1].low, "high": cell.pass_at[1].high, "problems": cell.problems,
+            "label": display_name(cell), "model": column.title, "rate": number.value, "low": number.low,
+            "high": number.high, "problems": number.problems,
         }
         for column in judged
         for cell in column.strata.get(stratum, ())
-        if 1 in cell.pass_at
+        if (number := column.headline_of(cell)) is not None and number.problems >= MIN_TESTED
     ]  # fmt: skip
-    if not rows:
+    shown = {row["label"] for row in rows}
+    if len(shown) < 2:
         return None
-    labels = ordered_names(judged, stratum)
+    labels = [name for name in ordered_names(judged, stratum) if name in shown]
     base = {
         "y": field("label:N", sort=labels, title=None, axis=name_axis()),
         "yOffset": field("model:N", sort=models, scale={"paddingInner": 0.12, "paddingOuter": 0.08}),
         "tooltip": tooltips({"label": "N", "model": "N", "problems": "Q"}, ("rate", "low", "high")),
     }
-    bars = bars_with_intervals(rows, base, field("rate:Q", **share_axis("pass@1")), model_colour(models))
-    step = max(11, 30 - 4 * len(models)) if len(models) > 1 else 22
-    return finished_spec(bars, {"step": step}, f"pass@1 by {display_stratum(stratum)} with 95% intervals")
+    title = headline_title(judged)
+    points = points_with_intervals(rows, base, field("rate:Q", **share_axis(title)), model_colour(models))
+    step = max(14, 30 - 4 * len(models)) if len(models) > 1 else 24
+    return finished_spec(points, {"step": step}, f"{title} by {display_stratum(stratum)} with 95% intervals")
 
 
 def multi_label_charts(columns: Sequence[Column], stratum: str) -> dict[str, Spec]:
@@ -69,7 +83,7 @@ def multi_label_charts(columns: Sequence[Column], stratum: str) -> dict[str, Spe
         spec = rates_by_label(part, stratum)
         if spec is not None:
             rest = display_stratum(stratum.partition(" / ")[2])
-            found[f"{display_label(first, value)}: pass@1 by {rest}"] = spec
+            found[f"{display_label(first, value)}: {headline_title(columns)} by {rest}"] = spec
     return found
 
 
@@ -100,17 +114,21 @@ def _without(cells: Sequence[RateCell], name: str, value: str) -> tuple[RateCell
 
 
 def heat_map(column: Column, stratum: str = "language / category") -> Spec | None:
-    """Return a heat map of one model's pass@1: the last label as columns, the others as rows; None without cells."""
-    cells = [cell for cell in column.strata.get(stratum, ()) if 1 in cell.pass_at]
-    if not cells:
+    """Return a heat map of one model's headline number: the last label as columns, the others as rows.
+
+    None without two cells.
+    """
+    cells = [cell for cell in column.strata.get(stratum, ()) if column.headline_of(cell) is not None]
+    if len(cells) < 2:
         return None
     names = [[display_label(name, value) for name, value in cell.labels.items()] for cell in cells]
     rows = [
         {
-            "down": " / ".join(shown[:-1]), "across": shown[-1], "rate": cell.pass_at[1].value,
-            "low": cell.pass_at[1].low, "high": cell.pass_at[1].high, "problems": cell.problems,
+            "down": " / ".join(shown[:-1]), "across": shown[-1], "rate": number.value, "low": number.low,
+            "high": number.high, "problems": number.problems,
         }
         for cell, shown in zip(cells, names, strict=True)
+        if (number := column.headline_of(cell))
     ]  # fmt: skip
     down = _in_order((cell.order[:-1], " / ".join(shown[:-1])) for cell, shown in zip(cells, names, strict=True))
     across = _in_order((cell.order[-1:], shown[-1]) for cell, shown in zip(cells, names, strict=True))
@@ -120,8 +138,10 @@ def heat_map(column: Column, stratum: str = "language / category") -> Spec | Non
         "y": field("down:N", sort=down, title=None, axis=name_axis()),
         "tooltip": tooltips({"down": "N", "across": "N", "problems": "Q"}, ("rate", "low", "high")),
     }
-    fields = heat_map_of(rows, base, "rate", field("rate:Q", format=".0%"), 12.5, 3)
-    return finished_spec(fields, {"step": 36}, f"{column.title}: pass@1 by {display_stratum(stratum)}")
+    fields = heat_map_of(rows, base, "rate", field("rate:Q", format=".0%"), "problems")
+    return finished_spec(
+        fields, {"step": 40}, f"{column.title}: {headline_title([column])} by {display_stratum(stratum)}"
+    )
 
 
 def _in_order(values: Iterable[tuple[tuple[int, ...], str]]) -> list[str]:

@@ -25,10 +25,12 @@ from caretbench.reports.tables import (
     display_name,
     display_stratum,
     existing_tables,
+    headline_title,
     models_in,
     ordered_names,
     pass_columns,
     rate_field,
+    score_field,
     share_field,
     strata_names,
     table_of,
@@ -93,12 +95,12 @@ class StrataSection(Section):
         return existing_tables(stratum_table(group.columns, name) for name in names)
 
     def group_charts(self, group: ColumnGroup) -> Iterator[Chart]:
-        """Yield bars by single labels, and by three or more."""
+        """Yield points by single labels, and by three or more."""
         from caretbench.reports.sections import rate_charts  # Altair takes long to import
 
         for name in strata_names(group.columns):
             spec = rate_charts.rates_by_label(group.columns, name)
-            yield Chart(name, f"pass@1 by {display_stratum(name)}", spec)
+            yield Chart(name, f"{headline_title(group.columns)} by {display_stratum(name)}", spec)
         for name in strata_names(group.columns, crossed=True):
             if name.count(" / ") > 1:
                 for title, found in rate_charts.multi_label_charts(group.columns, name).items():
@@ -126,12 +128,11 @@ class HeatMapsSection(Section):
         """Yield a map for each stratum and model."""
         from caretbench.reports.sections.rate_charts import heat_map  # Altair takes long to import
 
-        models = [column for column in pass_columns(group.columns) if not column.baseline]
-        best = sorted(models, key=lambda column: -column.overall.pass_at[1].value)
+        best = [column for column in models_in(group.columns) if not column.baseline]
         strata = group.summary.heat_maps
         for stratum in strata:
             for place, column in enumerate(best[: max(1, HEAT_MAPS // max(1, len(strata)))]):
-                title = f"{column.title}: pass@1 by {display_stratum(stratum)}"
+                title = f"{column.title}: {headline_title([column])} by {display_stratum(stratum)}"
                 yield Chart(f"heat-{stratum}-{place}", title, heat_map(column, stratum))
 
 
@@ -155,9 +156,13 @@ def main_table(columns: Sequence[Column]) -> ReportTable:
         row += [_part_rate(column.net_of_empty)] if net else []
         rows.append([*row, column.overall.problems, column.overall.excluded, share_field(column.coverage)])
     caption = (
-        "95% intervals are below the rates. Baselines need no model: reference = the known right answer, empty = "
-        "nothing, stub = the least valid code, copy-context = copied lines."
+        "95% intervals are below the rates. Excluded: problems that no rate counts. Coverage: share of the other "
+        "answers that have a verdict. Baselines need no model: reference = the known right answer, empty = nothing, "
+        "stub = the least valid code, copy-context = copied lines."
     )
+    caption += f" pass@{most}: share of problems of which any of {most} answers passes." if most > 1 else ""
+    caption += " Valid problems: those that the gate has found fit." if valid else ""
+    caption += " Net of empty: without the problems that an empty answer passes." if net else ""
     return table_of("Pass rates", heads, rows, caption)
 
 
@@ -170,7 +175,7 @@ def _part_rate(cell: RateCell | None) -> TableField | None:
 
 
 def stratum_table(columns: Sequence[Column], stratum: str) -> ReportTable | None:
-    """Return pass@1 by one label or two, a column for each model (baselines only if there are no models).
+    """Return the headline number by one label or two, a column for each model; baselines only without models.
 
     None if the problems do not have the label.
     """
@@ -183,14 +188,22 @@ def stratum_table(columns: Sequence[Column], stratum: str) -> ReportTable | None
         (
             name,
             max(cells[name].problems if name in cells else 0 for cells in by_name),
-            *(rate_field(cells[name].pass_at.get(1)) if name in cells else None for cells in by_name),
+            *(
+                _headline_field(column, cells[name]) if name in cells else None
+                for column, cells in zip(judged, by_name, strict=True)
+            ),
         )
         for name in names
     ]
     heads = (stratum.replace("_", " ").capitalize(), "Problems", *(column.title for column in judged))
-    title = f"pass@1 by {stratum.replace('_', ' ')}"
+    title = f"{headline_title(judged)} by {stratum.replace('_', ' ')}"
     caption = next((note for column in judged if (note := column.strata_notes.get(stratum))), "")
     return table_of(title, heads, rows, caption)
+
+
+def _headline_field(column: Column, cell: RateCell) -> TableField:
+    number = column.headline_of(cell)
+    return rate_field(number) if column.overall.pass_at else score_field(number, 3)
 
 
 def status_table(columns: Sequence[Column]) -> ReportTable | None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from caretbench.reports.charts import finished_spec
 from caretbench.reports.report_source import ReportSource
 from caretbench.reports.section import Chart, PageBlock, PagePart, PageSource, Section, SectionPositions
 from caretbench.reports.summary import SuiteTable, Summary
-from caretbench.reports.tables import MISSING_FIELD, ReportTable, TableField, number_field
+from caretbench.reports.tables import NO_TEXTS, ReportTable, TableField, number_field, without_empty_columns
 from caretbench.suites import suite_of_run
 
 
@@ -30,7 +31,7 @@ class SuiteTablesSection(Section):
         tables = self.blocks(shown)
         source = ReportSource(shown.run, suite=suite_of_run(shown.summary.suite))
         charts = [
-            Chart(f"suite-{place}", title, {"description": title} | dict(spec))
+            Chart(f"suite-{place}", title, finished_spec(dict(spec), {"step": 20}, title))
             for place, (title, spec) in enumerate(source.suite_charts)
         ]
         if not (tables or charts):
@@ -54,7 +55,8 @@ def suite_table(entry: SuiteTable, baselines: Collection[str] = ()) -> ReportTab
         for row in parts
     )
     caption = " ".join(entry.notes)
-    return ReportTable(title=entry.title, heads=entry.columns, numeric=tuple(numeric), rows=rows, caption=caption)
+    table = ReportTable(title=entry.title, heads=entry.columns, numeric=tuple(numeric), rows=rows, caption=caption)
+    return without_empty_columns(table)
 
 
 def _number(text: str) -> float | None:
@@ -65,4 +67,4 @@ def _number(text: str) -> float | None:
 
 
 def _numeric(text: str) -> bool:
-    return text in ("", MISSING_FIELD, "n/a") or _number(text) is not None
+    return text in NO_TEXTS or _number(text) is not None

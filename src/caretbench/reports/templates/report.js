@@ -30,7 +30,23 @@
 
   // Charts take their colours from the style sheet, so one drawing serves dark, light and print.
   const specs = island("chart-data") || {};
-  for (const [id, spec] of Object.entries(specs)) {
+  const NARROW = 480;
+  const fitted = (value, width) => {
+    if (Array.isArray(value)) return value.map((item) => fitted(item, width));
+    if (value === null || typeof value !== "object") return value;
+    const found = Object.fromEntries(Object.entries(value).map(([name, item]) => [name, name === "data" ? item : fitted(item, width)]));
+    if (width < NARROW && found.labelLimit) found.labelLimit = Math.min(found.labelLimit, 110);
+    if (width < NARROW && found.labelAngle === 0) Object.assign(found, { labelAngle: -90, labelLimit: 110, labelExpr: "datum.label" });
+    if (found.facet && found.spec) {
+      const columns = found.columns || 1;
+      if (width < NARROW && found.columns) found.columns = 1;
+      found.spec = { ...found.spec, width: Math.max(120, (width < NARROW ? width - 190 : width / columns - 230)) };
+      delete found.width; delete found.autosize; delete found.height;
+    }
+    return found;
+  };
+  for (const [id, whole] of Object.entries(specs)) {
+    const spec = fitted(whole, document.getElementById(id).clientWidth);
     vegaEmbed(document.getElementById(id), spec, { actions: false, renderer: "svg", logLevel: 1 })
       .catch((error) => { document.getElementById(id).textContent = `This chart could not be drawn: ${error.message}`; });
   }

@@ -89,12 +89,15 @@ def _rate_spec(values: list[dict[str, Any]]) -> dict[str, Any]:
         "title": "Instruction following (%)",
         "scale": {"domain": [0, 100]},
     }
+    ends = {"x": {"field": "low", "type": "quantitative"}, "x2": {"field": "high"}}
     return {
         "data": {"values": values},
         "encoding": sides,
         "layer": [
-            {"mark": "bar", "encoding": {"x": axis, "tooltip": tooltip}},
-            {"mark": {"type": "rule", "color": "black"}, "encoding": {
-                "x": {"field": "low", "type": "quantitative"}, "x2": {"field": "high"}, "color": {"value": "black"}}},
+            {"mark": {"type": "rule", "strokeWidth": 2}, "encoding": ends},
+            {
+                "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1, "clip": False},
+                "encoding": {"x": axis, "tooltip": tooltip},
+            },
         ],
-    }  # fmt: skip
+    }

@@ -39,7 +39,10 @@ class ModelRows(NamedTuple):
 
 
 def group_by_model(results: pl.DataFrame, problems: Mapping[str, Problem], profile: str) -> Iterator[ModelRows]:
-    """Yield the models of a profile, baselines last; a model with two sets of parameters occurs twice."""
+    """Yield the models of a profile in the order of their rows, baselines last.
+
+    A model with two sets of parameters occurs twice.
+    """
     by_model: dict[tuple[str, str], list[ResultRow]] = defaultdict(list)
     for row in results.iter_rows(named=True):
         if row["profile"] == profile:
@@ -48,7 +51,7 @@ def group_by_model(results: pl.DataFrame, problems: Mapping[str, Problem], profi
             by_model[row["model"], row["parameters"]].append({**row, **labels})
     several = {name for name, _ in by_model if sum(name == other for other, _ in by_model) > 1}
     names = ["", *BASELINES]
-    order = sorted(by_model, key=lambda key: (names.index(key[0]) if key[0] in names else 0, key))
+    order = sorted(by_model, key=lambda key: names.index(key[0]) if key[0] in names else 0)
     for name, parameters in order:
         title = f"{name} ({parameters[:8]})" if name in several else name
         yield ModelRows(title, tuple(by_model[name, parameters]))
