@@ -11,6 +11,7 @@ import pytest
 import vl_convert
 
 from caretbench.execution.execution_types import Status
+from caretbench.metrics.error_kinds.kind_table import error_kind_names
 from caretbench.reports import charts
 from caretbench.reports.compare import compare_runs
 from caretbench.reports.frame import LoadedRun
@@ -137,6 +138,8 @@ def test_a_status_has_one_colour_in_every_chart() -> None:
     colours = [charts.outcome_colour(status.value) for status in Status]
     assert len(set(colours)) == len(colours)
     assert set(charts.STATUS_ORDER) == set(Status)
+    kinds = [charts.outcome_colour(name) for name in error_kind_names()]
+    assert len(set(kinds)) == len(kinds)
 
 
 @pytest.fixture(scope="module")

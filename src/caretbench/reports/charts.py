@@ -39,6 +39,12 @@ _STATUS_COLOURS: Final[Mapping[str, str]] = {
     **{status.value: colour for status, colour in zip(_FAILURES, BAD, strict=False)},
     **{status.value: hatch for status, hatch in zip(_FAULTS, HATCHES, strict=True)},
 }
+_KINDS: Final = {
+    "wrong_output": Status.FAILED.value,
+    "runtime_exception": Status.RUNTIME_ERROR.value,
+    "compile_other": Status.COMPILE_ERROR.value,
+}
+"""Statuses of the error kinds that have the same meaning."""
 _OTHERS = (*BAD[len(_FAILURES) :], *SERIES)
 STATUS_ORDER = (Status.PASSED, *_FAILURES, *_FAULTS)
 """Order of statuses in charts: passes, failures of the model, faults of the machine."""
@@ -142,10 +148,12 @@ def outcome_colour(name: str) -> str:
     known = error_kind_table()
     if known.outcomes.get(name) == OURS_KIND and name not in _STATUS_COLOURS:  # a status of earlier versions
         return HATCHES[0]
-    status = next((status for status, kind in known.outcomes.items() if kind == name), name)
-    if status in _STATUS_COLOURS:
-        return _STATUS_COLOURS[status]
-    return _OTHERS[(known.order.index(name) if name in known.order else len(known.order)) % len(_OTHERS)]
+    same = {kind: status for status, kind in known.outcomes.items() if status in _STATUS_COLOURS} | _KINDS
+    for key in (name, same.get(name, ""), same.get(name.partition(":")[0], "")):
+        if key in _STATUS_COLOURS:
+            return _STATUS_COLOURS[key]
+    others = [kind for kind in known.order if not {kind, same.get(kind)} & _STATUS_COLOURS.keys()]
+    return _OTHERS[(others.index(name) if name in others else len(others)) % len(_OTHERS)]
 
 
 def tooltips(plain: Mapping[str, str], numbers: Sequence[str], form: str = ".1%") -> list[Spec]:
@@ -182,6 +190,7 @@ def finished_spec(chart: Spec, height: int | Mapping[str, int], description: str
             "axis": axis | sizes,
             "view": {"stroke": None},
             "legend": {"labelColor": INK, "titleColor": SOFT, "labelFontSize": 12},
+            "header": {"labelColor": INK, "titleColor": SOFT, "labelFontSize": 12},
             "title": {"color": INK, "fontSize": 13, "anchor": "start", "fontWeight": 600},
         },
         **chart,

@@ -63,7 +63,7 @@ def error_shares(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...]
 
     None if nothing failed.
     """
-    shown = {column.key: column for column in columns if column.key in titles}
+    shown = _in_order(columns, titles)
     outcomes = [name for name in outcomes_present(tuple(shown.values())) if name != NO_ERROR]
     rows = []
     for key, column in shown.items():
@@ -88,7 +88,7 @@ def outcome_shares(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ..
 
     None if there are no verdicts.
     """
-    shown = {column.key: column for column in columns if column.key in titles}
+    shown = _in_order(columns, titles)
     outcomes = outcomes_present(tuple(shown.values()))
     rows = []
     for key, column in shown.items():
@@ -105,6 +105,14 @@ def outcome_shares(columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ..
     if not rows:
         return None
     return _stacked(rows, outcomes, "share of all answers", "Shares of outcomes of all answers")
+
+
+def _in_order(
+    columns: Sequence[ErrorColumn], titles: Mapping[tuple[str, ...], str]
+) -> dict[tuple[str, ...], ErrorColumn]:
+    """Return the columns with a title, in the order of the titles."""
+    known = {column.key: column for column in columns}
+    return {key: known[key] for key in titles if key in known}
 
 
 def _stacked(rows: Sequence[Mapping[str, Any]], outcomes: Sequence[str], axis: str, description: str) -> Spec:
