@@ -27,11 +27,8 @@ FADED: Final = 0.3
 
 HATCHES = ("url(#hatch-1)", "url(#hatch-2)", "url(#hatch-3)")
 """Fills of the statuses that are the machine's fault; the page defines the patterns."""
-_FAILURES = (
-    Status.FAILED, Status.RUNTIME_ERROR, Status.COMPILE_ERROR, Status.TYPE_ERROR, Status.UNRESOLVED_IMPORT,
-    Status.TIMEOUT, Status.OUT_OF_MEMORY, Status.OUTPUT_LIMIT, Status.INCOMPLETE,
-)  # fmt: skip
-_FAULTS = (Status.MISSING_DEPENDENCY, Status.SKIPPED, Status.SANDBOX_ERROR)
+_FAILURES = tuple(status for status in Status if status.is_verdict and status is not Status.PASSED)
+_FAULTS = tuple(status for status in Status if status.is_machine_fault)
 _STATUS_COLOURS: Final[Mapping[str, str]] = {
     Status.PASSED.value: GOOD,
     NO_ERROR: GOOD,
