@@ -71,7 +71,7 @@ OPTIONS: Final = (
            "known to support it.", "client", flags=("--together/--one-by-one",), help_group=CONNECTION),
     Option("mode", str, "Local models: reproducible (one slot, no prompt cache) or fast. Default: reproducible.",
            "client", help_group=CONNECTION),
-    Option("threads", int, "Local models: number of threads. Default: the physical cores.", "client", minimum=1,
+    Option("threads", int, "Local models: number of threads. Default: all physical cores but one.", "client", minimum=1,
            help_group=CONNECTION),
     Option("context_tokens", int, "Context length in tokens, prompt and answer together. Default: as the provider or "
            "the model file reports it.", "client", minimum=1, help_group=CONNECTION),
