@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,11 +14,15 @@ from pydantic import BaseModel
 from caretbench.execution.execution_types import Status
 from caretbench.execution.sandbox.kernel.seccomp import system_call_numbers
 from caretbench.execution.scan.tamper import FLAGS
+from caretbench.extraction.policies import policy_names
 from caretbench.languages import language, languages
 from caretbench.problem import Completion, Judgement, Latency, MissingSample, Problem, Score, Usage
 from caretbench.runs.building.model_requests import BuildAnswer, MissingBuildAnswer
 from caretbench.runs.judging.ratings import HumanRating
 from caretbench.runs.run_folder import Manifest, MissingJudgement, ModelInfo
+from caretbench.suites import load_suite, suite_names
+from caretbench.suites.codevbench.mix_weights import ScenarioShares
+from caretbench.suites.devbench.layout import categories
 from caretbench.validation.validity import Validity
 from tests.support.command_tree import COMMANDS
 
@@ -202,3 +206,40 @@ def test_rooms_import_only_from_rooms_below() -> None:
         for other in {*imported(path.read_text("utf-8"))} - {room}:
             assert {room, other} <= rank.keys(), f"{room} or {other} has no place in CONTRIBUTING.md"
             assert rank[other] > rank[room], f"{path.relative_to(ROOT)} imports {other}"
+
+
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+
+
+def devbench_languages() -> int:
+    """The number of languages of DevBench's starter set."""
+    return len({problem.labels["language"] for problem in load_suite("devbench").load("starter").problems})
+
+
+@pytest.mark.parametrize(
+    ("page", "phrase", "count"),
+    [
+        ("README.md", r"(?m)^## (\w+) suites$", lambda: len(suite_names())),
+        ("README.md", r"completes a program, in (\w+) categories and languages", lambda: len(categories())),
+        ("README.md", r"in (\w+) scenarios of a developer", lambda: len(ScenarioShares.model_fields)),
+        ("docs/how-to/devbench.md", r"DevBench has (\w+) developer-derived categories", lambda: len(categories())),
+        ("docs/how-to/devbench.md", r"developer-derived categories in (\w+) languages", devbench_languages),
+        ("docs/explanation/comparison.md", r"CaretBench runs (\w+)\.", lambda: len(languages())),
+    ],
+)
+def test_counts_that_pages_name(page: str, phrase: str, count: Callable[[], int]) -> None:
+    [found] = re.findall(phrase, (ROOT / page).read_text("utf-8"))
+    assert found.lower() == _NUMBERS[count()]
+
+
+def test_every_suite_baseline_policy_and_profile_is_documented() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    policies = (ROOT / "docs/reference/policies.md").read_text("utf-8")
+    profiles = (ROOT / "docs/reference/profiles.md").read_text("utf-8")
+    pages = "".join(page.read_text("utf-8") for page in PAGES if "docs" in page.parts)
+    for name in suite_names():
+        assert f"docs/how-to/{name}.md" in readme
+        suite = load_suite(name)
+        assert not [one for one in suite.baselines if f"`{one}`" not in pages], f"baselines of {name}"
+        assert suite.title in profiles
+    assert not [name for name in policy_names() if f"`{name}`" not in policies]
