@@ -1,4 +1,4 @@
-"""Runs and verdicts that were written before the rooms were redrawn (at a73c2c8) are read as they were."""
+"""Stored examples of schema 1: runs and verdicts that earlier versions wrote are read as they were."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from caretbench.runs.run_folder import RunFolder
 from caretbench.validation.validity import Validity
 
 STORED = Path(__file__).parent / "stored"
-SUITES = ("devbench", "efcb")
+SUITES = ("devbench", "efcb", "simcopilot", "c3bench", "codevbench")
+"""The first two were written at a73c2c8, before the rooms were redrawn."""
 
 
 @pytest.mark.parametrize("suite", SUITES)
