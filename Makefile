@@ -38,6 +38,11 @@ demo: $(READY) ## run a small local model on 12 starter problems and write a rep
 	@$(BIN)/caretbench models pull $(DEMO_MODEL)
 	@if command -v npm >/dev/null; then $(BIN)/caretbench deps build tools/typescript; fi
 	@$(DEMO_COMMAND)
+	@printf '%s\n' '' 'Next: open $(DEMO_RUN)/report.html in a browser. Then, after `export PATH="$$PWD/.venv/bin:$$PATH"`:' \
+	  '  a model       caretbench run devbench -m openai/gpt-4o-mini' \
+	  '  your server   caretbench run devbench -m server/@http://127.0.0.1:8000' \
+	  '  a repository  caretbench run codevbench --project path/to/repository -m gguf/smollm2' \
+	  '  outputs       caretbench score devbench --completions answers.jsonl'
 
 test: $(READY) ## run the tests that are short: a real path through every room
 	@$(BIN)/pytest -m 'not long' $(PYTEST_ARGUMENTS)
