@@ -10,18 +10,12 @@ READY := $(VENV)/.ready
 # A worker that dies ends the run: with loadfile, its other files would be waited for without end.
 PYTEST_ARGUMENTS ?= -n auto --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
-# What `make demo` shows: a small model on this machine beside the baselines, on 12 of the problems that ship with the
-# package, two in each language. FULL=1 takes all 72.
-ifdef FULL
-DEMO_RUN ?= runs/demo-full
-DEMO_CHOICE ?=
-else
+# What `make demo` shows: a small model on this machine next to the baselines, on problems that it can solve: the Python
+# problems of C3-Bench's starter set whose answer is a part of one line. Its answers are cut at the end of the line.
 DEMO_RUN ?= runs/demo
-DEMO_CHOICE ?= --select 'category=low_context|pattern_matching' --per-cell 1
-endif
 DEMO_MODEL ?= smollm2
-DEMO_COMMAND ?= $(BIN)/caretbench run devbench --data starter -m gguf/$(DEMO_MODEL) --temperature 0 --max-tokens 96 \
-	$(DEMO_CHOICE) --output $(DEMO_RUN)
+DEMO_COMMAND ?= $(BIN)/caretbench run c3bench -m gguf/$(DEMO_MODEL) --temperature 0 --max-tokens 32 --policy first_line \
+	--select task=scc,category=span,language=python --output $(DEMO_RUN)
 
 .PHONY: help setup demo test test-all lint types site packages check bundles clean
 
@@ -34,9 +28,8 @@ $(READY): pyproject.toml uv.lock scripts/setup.sh
 	@bash scripts/setup.sh
 	@touch $@
 
-demo: $(READY) ## run a small local model on 12 starter problems and write a report (FULL=1: on all 72)
+demo: $(READY) ## run a small local model on 23 starter problems and write a report
 	@$(BIN)/caretbench models pull $(DEMO_MODEL)
-	@if command -v npm >/dev/null; then $(BIN)/caretbench deps build tools/typescript; fi
 	@$(DEMO_COMMAND)
 	@printf '%s\n' '' 'Next: open $(DEMO_RUN)/report.html in a browser. Then, after `export PATH="$$PWD/.venv/bin:$$PATH"`:' \
 	  '  a model       caretbench run devbench -m openai/gpt-4o-mini' \
@@ -72,4 +65,4 @@ bundles: $(READY) ## build the dependency bundles of all suites (says which syst
 	@$(BIN)/caretbench deps build
 
 clean: ## remove what was made here; bundles and caches outside this folder stay
-	@rm -rf $(VENV) .venv-tools .mypy_cache .ruff_cache .pytest_cache .hypothesis runs/demo runs/demo-full docs/_build dist
+	@rm -rf $(VENV) .venv-tools .mypy_cache .ruff_cache .pytest_cache .hypothesis runs/demo docs/_build dist
