@@ -2,10 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from caretbench.models import ChatPrompt, TextPrompt
+from caretbench.models import ChatPrompt, FillPrompt, TextPrompt
 from caretbench.problem import Caret, ChoiceCheck, ContextFile, NoSplice, Problem, Provenance, Question
 from caretbench.prompts import choose, strategy
-from caretbench.prompts.question import ChatQuestionStrategy, LikeliestLetterStrategy, TextQuestionStrategy
+from caretbench.prompts.question import (
+    ChatQuestionStrategy,
+    FillQuestionStrategy,
+    LikeliestLetterStrategy,
+    TextQuestionStrategy,
+)
 from caretbench.prompts.strategy import PromptBudget, UnpromptableError
 from caretbench.runs.model_under_test import ModelUnderTest
 from tests.support.fakes import FakeClient
@@ -43,7 +48,16 @@ def test_a_base_model_continues_where_the_answer_begins() -> None:
     assert TextQuestionStrategy().render_question(Question(text="Why?"), WIDE).stop == ()
 
 
-@pytest.mark.parametrize("ask", [ChatQuestionStrategy(), TextQuestionStrategy(), LikeliestLetterStrategy()])
+def test_a_program_at_the_caret_gets_the_question_as_the_text_before_it() -> None:
+    prompt = FillQuestionStrategy().render_question(QUESTION, WIDE)
+    assert isinstance(prompt, FillPrompt)
+    assert prompt.prefix == TextQuestionStrategy().render_question(QUESTION, WIDE).text
+    assert (prompt.suffix, prompt.language, prompt.stop) == ("", "text", ("\n",))
+
+
+@pytest.mark.parametrize(
+    "ask", [ChatQuestionStrategy(), TextQuestionStrategy(), LikeliestLetterStrategy(), FillQuestionStrategy()]
+)
 def test_a_question_is_never_cut(ask: ChatQuestionStrategy | TextQuestionStrategy) -> None:
     with pytest.raises(UnpromptableError, match="a question is never cut"):
         ask.render_question(QUESTION, PromptBudget(20, len))
@@ -57,6 +71,7 @@ def test_questions_and_carets_get_prompts_of_their_own() -> None:
     both, base = FakeClient(), FakeClient(accepts=("text",))
     assert choose(both, None, questions=True).name == "question"
     assert choose(base, "auto", questions=True).name == "question-text"
+    assert choose(FakeClient(accepts=("fill",)), None, questions=True).name == "question-fill"
     with pytest.raises(ValueError, match="the problems are questions"):
         choose(both, "chat", questions=True)
     with pytest.raises(ValueError, match="the problems are places in programs"):

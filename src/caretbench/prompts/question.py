@@ -1,6 +1,7 @@
-"""Question strategies ``question``, ``question-text``, ``question-logprob``: question, files and choices.
+"""Question strategies ``question``, ``question-text``, ``question-logprob``, ``question-fill``: question and choices.
 
-The first is for conversations, the others for base models.
+The first is for conversations, the last for programs and endpoints that take only text around a caret, the others for
+base models.
 
 A question is shown whole or not at all: without some of its choices it would be another one.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from string import ascii_uppercase
 
-from caretbench.models import ChatPrompt, Message, TextPrompt
+from caretbench.models import ChatPrompt, FillPrompt, Message, TextPrompt
 from caretbench.problem import Question
 from caretbench.prompts.markers import code_fence, fenced_files
 from caretbench.prompts.strategy import PromptBudget, QuestionStrategy, UnpromptableError
@@ -91,6 +92,22 @@ class LikeliestLetterStrategy(TextQuestionStrategy):
             return prompt
         # No stop texts: some servers tell no probabilities of a token that is one.
         return prompt.model_copy(update={"letters": tuple(LETTERS[: len(question.choices)]), "stop": ()})
+
+
+class FillQuestionStrategy(QuestionStrategy):
+    """Question strategy for programs and endpoints that take only the text before and after a caret.
+
+    The question is the text before the caret, as :class:`TextQuestionStrategy` writes it; nothing is behind it.
+    """
+
+    name = "question-fill"
+    version = 1
+    kind = "fill"
+
+    def render_question(self, question: Question, budget: PromptBudget) -> FillPrompt:
+        """Return the question, its files and its choices, then ``Answer:``, as the text before the caret."""
+        prompt = TextQuestionStrategy().render_question(question, budget)
+        return FillPrompt(prefix=prompt.text, suffix="", language="text", stop=prompt.stop)
 
 
 def _parts(question: Question) -> Iterator[str]:

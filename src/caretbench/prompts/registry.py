@@ -12,7 +12,12 @@ from caretbench.prompts.conversations import ChatStrategy, DevBenchPaperStrategy
 from caretbench.prompts.fim.detection import fim_formats, format_for_model
 from caretbench.prompts.fim.strategy import FimStrategy, fim_strategies
 from caretbench.prompts.prompt_plugins import STRATEGY_ENTRY_POINT_GROUP, plugin_strategy
-from caretbench.prompts.question import ChatQuestionStrategy, LikeliestLetterStrategy, TextQuestionStrategy
+from caretbench.prompts.question import (
+    ChatQuestionStrategy,
+    FillQuestionStrategy,
+    LikeliestLetterStrategy,
+    TextQuestionStrategy,
+)
 from caretbench.prompts.strategy import PromptStrategy, QuestionStrategy, unreadable_reason
 from caretbench.prompts.text_prompts import FillStrategy, LeftToRightStrategy
 
@@ -22,7 +27,7 @@ AUTO: Final = "auto"
 BUILT_IN_STRATEGIES: tuple[PromptStrategy, ...] = (
     ChatStrategy(), NaturalLanguageStrategy(), LeftToRightStrategy(), FillStrategy(), DevBenchPaperStrategy(),
     ChatQuestionStrategy(), TextQuestionStrategy(),
-    LikeliestLetterStrategy(),
+    LikeliestLetterStrategy(), FillQuestionStrategy(),
 )  # fmt: skip
 """Built-in strategies, except those of FIM formats."""
 
@@ -85,7 +90,7 @@ def choose(client: ModelClient, requested: str | None, *, questions: bool = Fals
     * left-to-right, where a server was probed and has no place for a suffix;
     * a conversation, where nothing else is accepted.
 
-    Questions are asked in a conversation wherever one is accepted.
+    Questions are asked in a conversation wherever one is accepted, else as a text, else as the text before a caret.
 
     Args:
         client: The model.
@@ -133,7 +138,8 @@ def _automatic(client: ModelClient) -> PromptStrategy:
 
 
 def _automatic_question(client: ModelClient) -> PromptStrategy:
-    return strategy("question" if "chat" in client.accepts else "question-text")
+    kinds = {"chat": "question", "text": "question-text", "fill": "question-fill"}
+    return strategy(next((name for kind, name in kinds.items() if kind in client.accepts), "question"))
 
 
 def _kinds(client: ModelClient) -> str:

@@ -95,11 +95,11 @@ def forecast_run(plan: ResolvedRun, opener: ClientOpener) -> RunForecast:
     with Clients(plan, opener) as clients:
         clients.check()
         coming: list[list[Problem]] = [[] for _ in plan.benchmarks]
-        for model in plan.models:
-            with clients.open_model(model) as tested_model:
+        for part in (part for model in plan.models for part in clients.parts(model)):
+            with clients.open_part(part) as tested_models:
                 found.models += [
-                    _model_forecast(tested_model, benchmark, problems)
-                    for benchmark, problems in zip(plan.benchmarks, coming, strict=True)
+                    _model_forecast(tested_model, plan.benchmarks[settings.place], coming[settings.place])
+                    for settings, tested_model in zip(part.suites, tested_models, strict=True)
                 ]
         found.judges += _judged(plan, clients, coming)
     return found

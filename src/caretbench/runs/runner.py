@@ -9,13 +9,15 @@ from dataclasses import dataclass, field
 from caretbench.execution.dispatcher import Dispatcher, open_executor
 from caretbench.judging.criterion_choice import CriterionProblems
 from caretbench.models import ClientOpener
-from caretbench.progress import Progress
+from caretbench.progress import FolderProgress, Progress
 from caretbench.runs.clients import Clients
 from caretbench.runs.generate import GenerationStage, stored_cost
 from caretbench.runs.judge import JudgingSettings, NothingToJudgeError, judge_parts
 from caretbench.runs.judging.result import REQUIRED_COVERAGE
 from caretbench.runs.model_under_test import ModelUnderTest
-from caretbench.runs.plans.plan import ModelPlan, ResolvedRun
+from caretbench.runs.plans.benchmark import Benchmark
+from caretbench.runs.plans.model_plan import ModelPlan
+from caretbench.runs.plans.plan import ResolvedRun
 from caretbench.runs.plans.prices import CostBudget
 from caretbench.runs.request_stage import StageCounts
 from caretbench.runs.run_folder import ModelInfo, RunFolder
@@ -57,19 +59,25 @@ def run(
         if config.probe and probe is not None:
             _probe(plan, clients, probe)
         sessions = [
-            stack.enter_context(RunSession(benchmark, executor if benchmark.execute else None, progress))
+            stack.enter_context(
+                RunSession(benchmark, executor if benchmark.execute else None, _progress_of(plan, benchmark, progress))
+            )
             for benchmark in plan.benchmarks
         ]
-        if config.score:
-            infos += [ModelInfo(model=name, source="baseline") for name in plan.baselines]
-        for session in sessions:
-            session.begin(infos)
+        baselines = [ModelInfo(model=name, source="baseline") for name in plan.baselines if config.score]
+        for session, asked in zip(sessions, infos, strict=True):
+            session.begin([*asked, *baselines])
         budget = plan_budget(plan)
         result = RunResult(complaints=_generate(plan, clients, sessions, budget, progress))
         answered = [session for session in sessions if _answered(session, plan.models)]
-        result.complaints += _judge_and_score(plan, clients, answered, budget, progress)
+        result.complaints += _judge_and_score(plan, clients, answered, budget)
         result.folders = [session.folder for session in answered]
     return result
+
+
+def _progress_of(plan: ResolvedRun, benchmark: Benchmark, progress: Progress) -> Progress:
+    """Return the progress of a suite's folder, with the folder's name if there are several."""
+    return FolderProgress(progress, benchmark.folder.path.name) if len(plan.benchmarks) > 1 else progress
 
 
 def _executor(plan: ResolvedRun) -> Dispatcher | None:
@@ -81,8 +89,9 @@ def _executor(plan: ResolvedRun) -> Dispatcher | None:
 
 def _probe(plan: ResolvedRun, clients: Clients, probe: Probe) -> None:
     for model in plan.models:
-        with clients.open_model(model) as tested_model:
-            probe(tested_model)
+        # The first part has the places in programs, if there are any: the probe is about a caret.
+        with clients.open_part(clients.parts(model)[0]) as tested_models:
+            probe(tested_models[0])
 
 
 def plan_budget(plan: ResolvedRun) -> CostBudget:
@@ -103,27 +112,32 @@ def _generate(
 ) -> list[str]:
     """Generate the completions of each model in turn; return complaints."""
     complaints: list[str] = []
-    for model in plan.models:
-        with clients.open_model(model) as tested_model:
-            if findings := getattr(tested_model.client, "findings", None):
-                progress.note(f"{model.name}: {one_line(findings)}")
-            shown = f", context {tested_model.context.key}" if tested_model.context else ""
-            shown += f", instruction {tested_model.instruction.key}" if tested_model.instruction else ""
-            progress.note(
-                f"{model.name}: prompt {tested_model.strategy.key}{shown}, parameters {tested_model.parameters}"
-            )
-            for session in sessions:
-                where = f" to {session.folder.path.name}" if len(sessions) > 1 else ""
-                step = f"answers of {model.title}{where}"
-
-                def report(added: int, tally: StageCounts, step: str = step) -> None:
-                    progress(step, added, tally.requested, format_counts(tally))
-
-                tally = GenerationStage(session.benchmark.problems, session.folder, report).run(tested_model, budget)
-                complaints += _missing(session, model, tally, progress)
-            for line in getattr(tested_model.client, "notices", ()):
-                progress.note(f"{model.name}: {one_line(line)}")
+    for part in (part for model in plan.models for part in clients.parts(model)):
+        with clients.open_part(part) as tested_models:
+            client = tested_models[0].client
+            if findings := getattr(client, "findings", None):
+                progress.note(f"{part.model.name}: {one_line(findings)}")
+            for settings, tested_model in zip(part.suites, tested_models, strict=True):
+                title = part.model.name if settings.instruction is None else part.model.title
+                complaints += _generate_suite(title, tested_model, sessions[settings.place], budget)
+            for line in getattr(client, "notices", ()):
+                progress.note(f"{part.model.name}: {one_line(line)}")
     return complaints
+
+
+def _generate_suite(title: str, tested_model: ModelUnderTest, session: RunSession, budget: CostBudget) -> list[str]:
+    """Generate the completions of a model for one suite; return complaints."""
+    shown = f", context {tested_model.context.key}" if tested_model.context else ""
+    shown += f", instruction {tested_model.instruction.key}" if tested_model.instruction else ""
+    session.progress.note(
+        f"{tested_model.name}: prompt {tested_model.strategy.key}{shown}, parameters {tested_model.parameters}"
+    )
+
+    def report(added: int, tally: StageCounts) -> None:
+        session.progress(f"answers of {title}", added, tally.requested, format_counts(tally))
+
+    tally = GenerationStage(session.benchmark.problems, session.folder, report).run(tested_model, budget)
+    return [*_missing(session, title, tally)]
 
 
 def format_counts(tally: StageCounts) -> str:
@@ -138,12 +152,12 @@ def format_counts(tally: StageCounts) -> str:
     return ", ".join(parts)
 
 
-def _missing(session: RunSession, model: ModelPlan, tally: StageCounts, progress: Progress) -> Iterator[str]:
+def _missing(session: RunSession, title: str, tally: StageCounts) -> Iterator[str]:
     """Yield a complaint about missing answers if coverage is too low; otherwise print it as a note."""
     if not tally.missing:
         return
     kinds = ", ".join(f"{kind} {count}" for kind, count in tally.missing.most_common())
-    line = f"{model.title}: {tally.missing.total()} of {tally.requested} answers are missing ({kinds})"
+    line = f"{title}: {tally.missing.total()} of {tally.requested} answers are missing ({kinds})"
     if set(tally.missing) == {"budget"}:
         line += ": the rest of --max-cost does not cover one more answer; raise it to continue"
     else:
@@ -154,7 +168,7 @@ def _missing(session: RunSession, model: ModelPlan, tally: StageCounts, progress
     if tally.share < REQUIRED_COVERAGE or "budget" in tally.missing:
         yield line
     else:
-        progress.note(line)
+        session.progress.note(line)
 
 
 def one_line(text: str, max_length: int = 300) -> str:
@@ -167,7 +181,7 @@ def one_line(text: str, max_length: int = 300) -> str:
 
 
 def _judge_and_score(
-    plan: ResolvedRun, clients: Clients, sessions: Sequence[RunSession], budget: CostBudget, progress: Progress
+    plan: ResolvedRun, clients: Clients, sessions: Sequence[RunSession], budget: CostBudget
 ) -> list[str]:
     """Judge all answers, score, then judge by criteria that apply only to passed answers; return complaints."""
     parts = {session: plan.judged_parts(session.benchmark) for session in sessions if plan.judges}
@@ -175,19 +189,15 @@ def _judge_and_score(
     first = {session: [part for part in parts[session] if part not in last[session]] for session in parts}
     first = {session: found for session, found in first.items() if found or not last[session]}
     last = {session: found for session, found in last.items() if found}
-    complaints = _judge(plan, clients, first, budget, progress)
+    complaints = _judge(plan, clients, first, budget)
     for session in sessions if plan.config.score else ():
         session.add_baselines(plan.baselines)
         session.score()
-    return complaints + _judge(plan, clients, last, budget, progress)
+    return complaints + _judge(plan, clients, last, budget)
 
 
 def _judge(
-    plan: ResolvedRun,
-    clients: Clients,
-    parts: Mapping[RunSession, list[CriterionProblems]],
-    budget: CostBudget,
-    progress: Progress,
+    plan: ResolvedRun, clients: Clients, parts: Mapping[RunSession, list[CriterionProblems]], budget: CostBudget
 ) -> list[str]:
     """Run each judge in turn; return complaints."""
     complaints = []
@@ -198,12 +208,12 @@ def _judge(
                 try:
                     settings = JudgingSettings(
                         benchmark.policy, benchmark.profile, text_of=benchmark.suite.judged_text,
-                        prices={judge.name: plan.price(judge)}, budget=budget, report=progress,
+                        prices={judge.name: plan.price(judge)}, budget=budget, report=session.progress,
                         controls=benchmark.suite.caret_controls,
                     )  # fmt: skip
                     results = judge_parts(session.folder, ours, [(judge.name, client)], settings)
                 except NothingToJudgeError as error:
-                    progress.note(f"{judge.name}: {error}")
+                    session.progress.note(f"{judge.name}: {error}")
                     continue
                 session.manifest = session.folder.manifest()  # the judges were written to it
                 complaints += [

@@ -33,7 +33,7 @@ class RunSession:
         self.benchmark = benchmark
         self.folder = benchmark.folder
         self._executor = executor
-        self._progress = progress
+        self.progress = progress
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -56,8 +56,8 @@ class RunSession:
     def _reporting(self, policy: Policy) -> Callable[[str, int, int | None], None]:
         """Return the progress callback; it names the policy, unless that is the run's own."""
         if policy == self.benchmark.policy:
-            return self._progress
-        return lambda step, added, total: self._progress(f"{step}, {policy.key}", added, total)
+            return self.progress
+        return lambda step, added, total: self.progress(f"{step}, {policy.key}", added, total)
 
     def begin(self, models: Iterable[ModelInfo]) -> None:
         """Write the manifest, with these models added to the stored ones, and the problems.
@@ -76,13 +76,13 @@ class RunSession:
         together = {problem.id: problem for problem in (*stored, *self.benchmark.problems)}
         manifest.data.selected = len(together)
         for line in self.benchmark.selection.shortfall(len(self.benchmark.problems)):
-            self._progress.note(line)
+            self.progress.note(line)
         if self._earlier is not None:  # this command may be about some of the run's problems only
             manifest.toolchains, manifest.isolation = self._earlier.toolchains, self._earlier.isolation
             manifest.left_out = self._earlier.left_out
         if self._executor is not None:
             manifest.isolation = self._executor.isolation().model_dump()
-            found = toolchains(self.benchmark.problems, self._executor, self._progress.note)
+            found = toolchains(self.benchmark.problems, self._executor, self.progress.note)
             manifest.toolchains |= found
         folder.write_manifest(manifest)
         folder.write_problems(together.values())

@@ -35,6 +35,8 @@ class Benchmark(NamedTuple):
     further_policies: tuple[Policy, ...] = ()
     """Policies under which the same answers are scored in addition to ``policy``."""
     selection: Selection = Selection()
+    prompt: str | None = None
+    """Prompt strategy for all models; None: that of each model."""
 
     @classmethod
     def from_config(
@@ -57,7 +59,7 @@ class Benchmark(NamedTuple):
         execute = execute and any(map(needs_execution, problems))
         return cls(
             suite, loaded, problems, policy, profile, execute, parse_variants(config.variants), folder,
-            (*further_policies,), config.selection,
+            (*further_policies,), config.selection, config.prompt,
         )  # fmt: skip
 
     def manifest(self) -> Manifest:
@@ -103,15 +105,17 @@ def parse_variants(options: Iterable[str]) -> dict[str, str]:
 def baseline_names(names: Sequence[str] | None, suites: Iterable[Suite]) -> list[str]:
     """Return the names of baselines that a run writes; None: all baselines of the suites.
 
+    Each suite gets those that it has.
+
     Raises:
-        KeyError: a suite has no such baseline.
+        KeyError: no suite has such a baseline.
     """
     own = {suite.name: suite.baselines for suite in suites}
     if names is None:
         return [*dict.fromkeys(name for writers in own.values() for name in writers)]
     names = [current_model(name) for name in names]
     for name in names:
-        for suite, writers in own.items():
-            if name not in writers:
-                raise KeyError(f"unknown baseline {name!r}; {suite} has {', '.join(writers)}")
+        if not any(name in writers for writers in own.values()):
+            known = "; ".join(f"{suite} has {', '.join(writers)}" for suite, writers in own.items())
+            raise KeyError(f"unknown baseline {name!r}; {known}")
     return names

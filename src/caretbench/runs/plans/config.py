@@ -122,6 +122,8 @@ class SuiteConfig(_Table):
     policy: str | tuple[str, ...] | None = None
     profile: str = "default"
     variants: tuple[str, ...] = ()
+    prompt: str | None = None
+    """Prompt strategy for all models on this suite; it goes before the models' own."""
     folder: str | None = Field(default=None, pattern=r"^[\w][\w.@+-]*$")
 
     @property
@@ -157,6 +159,11 @@ class RunConfig(_Table):
     cache: bool = True
     probe: bool = False
     local_only: bool = False
+
+    @property
+    def root(self) -> Path:
+        """Folder that contains the folders of several suites."""
+        return self.output or Path("runs")
 
     @classmethod
     def load(cls, path: Path, **changes: Any) -> RunConfig:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -13,7 +13,6 @@ from caretbench.errors import DataError
 from caretbench.judging.criteria import criterion as find_criterion
 from caretbench.judging.criterion_choice import CriterionProblems, problems_by_criterion
 from caretbench.models import AccessCheck, ClientOptions, Sampling, unchecked
-from caretbench.prompts.instructions import InstructionMode, has_instruction
 from caretbench.redaction import redact
 from caretbench.runs.plans.benchmark import Benchmark, baseline_names
 from caretbench.runs.plans.config import (
@@ -26,42 +25,13 @@ from caretbench.runs.plans.config import (
     SuiteConfig,
     validation_message,
 )
+from caretbench.runs.plans.model_plan import JudgePlan, ModelPlan
 from caretbench.runs.plans.prices import Price, Prices
 from caretbench.runs.plans.roles import RESERVED_ROLES, refuse_remote
 from caretbench.runs.plans.sampling import sampling_preset as find_preset
+from caretbench.runs.plans.suite_settings import check_model, check_suite_prompt
 from caretbench.suites import baselines_of_run
-from caretbench.suites.suite_contexts import suite_context
 from caretbench.versions import current_model
-
-
-@dataclass(frozen=True)
-class ModelPlan:
-    """One model under test, asked in one way: ``name`` is in the rows, ``spec`` is its name for the client."""
-
-    name: str
-    spec: str
-    sampling: Sampling = field(default_factory=Sampling)
-    samples: int = 1
-    prompt: str | None = None
-    context: str | None = None
-    preprocess: tuple[str, ...] = ()
-    prompt_tokens: int | None = None
-    instruction: InstructionMode | None = None
-    """Placement of instructions; None: ``shown``, the default."""
-    options: ClientOptions = field(default_factory=ClientOptions)
-
-    @property
-    def title(self) -> str:
-        """Name, with the mode of ``--instruction`` if one is chosen."""
-        return self.name if self.instruction is None else f"{self.name} (instruction {self.instruction})"
-
-
-class JudgePlan(NamedTuple):
-    """One judge."""
-
-    name: str
-    spec: str
-    options: ClientOptions = ClientOptions()
 
 
 @dataclass(frozen=True)
@@ -101,6 +71,8 @@ class ResolvedRun:
             places.of(f"suites.{number}", lambda entry=entry: _benchmark(config, entry, alone=alone))
             for number, entry in enumerate(config.suites)
         ]
+        for number, benchmark in enumerate(benchmarks):
+            places.of(f"suites.{number}.prompt", lambda benchmark=benchmark: check_suite_prompt(benchmark))
         plan = cls(
             config,
             benchmarks,
@@ -115,8 +87,7 @@ class ResolvedRun:
     def _check(self) -> None:
         self._check_names()
         for model in self.models:
-            suite_context([benchmark.suite for benchmark in self.benchmarks], model.context)
-            self._check_instructions(model)
+            check_model(model, self.benchmarks)
         if self.judges:
             judged = [part for benchmark in self.benchmarks for part in self.judged_parts(benchmark)]
             only = next((part.criterion.key for part in judged if part.criterion.only), None)
@@ -126,14 +97,6 @@ class ResolvedRun:
         twice_folder = next((path for path in folders if folders.count(path) > 1), None)
         if twice_folder is not None:
             raise ValueError(f"two suites write to {twice_folder}; give one another folder")
-
-    def _check_instructions(self, model: ModelPlan) -> None:
-        for benchmark in self.benchmarks if model.instruction is not None else ():
-            if not any(map(has_instruction, benchmark.problems)):
-                raise ValueError(
-                    f"--instruction {model.instruction}: the problems of {benchmark.suite.name} have no instruction; "
-                    "leave the option out"
-                )
 
     def _check_names(self) -> None:
         for kind, names in (
@@ -220,7 +183,7 @@ class _Places:
 
 
 def _benchmark(config: RunConfig, entry: SuiteConfig, *, alone: bool) -> Benchmark:
-    root = Path("runs") if alone or config.output is None else config.output
+    root = Path("runs") if alone else config.root
     output = root / entry.folder if entry.folder else config.output if alone else None
     return Benchmark.from_config(entry, execute=config.execute, output=output, root=root)
 
