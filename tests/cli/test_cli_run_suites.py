@@ -75,6 +75,38 @@ def test_questions_and_carets_are_asked_in_one_run(two: TwoSuites) -> None:
         (name, step): int(total) for name, step, _, total in counts
     }
     assert {name for name, *_ in counts} == set(SUITES)
+    assert "1 model on 2 suites" in done.stdout
+    assert re.search(r"^Rows by suite\nModel  DevBench  EFCB\ntoy           3     4$", done.stdout, re.MULTILINE)
+
+
+def test_an_overview_links_to_the_reports_of_the_suites(two: TwoSuites) -> None:
+    done = two.run("--no-execute")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.rstrip().endswith(f"report: {two.output / 'report.html'}")
+    page = (two.output / "report.html").read_text("utf-8")
+    links = set(re.findall(r'<a href="([^"#]+)"', page))
+    assert links == {f"{name}/report.html" for name in SUITES}
+    assert all((two.output / link).exists() for link in links)
+    (two.output / "report.html").unlink()
+    again = in_own_process("report", str(two.output))
+    assert again.returncode == 0, again.stderr
+    assert (two.output / "report.html").read_text("utf-8") == page
+
+
+def test_the_overview_names_a_suite_without_answers(two: TwoSuites) -> None:
+    broken = two.path.read_text() + "options = { max_retries = 0 }\n"
+    two.path.write_text(broken.replace('name = "efcb"\nlimit', 'name = "efcb"\nprompt = "question-fill"\nlimit'))
+    completer = two.path.parent / "completer.py"
+    completer.write_text(
+        completer.read_text().replace("time.sleep", 'assert request["language"] != "text"\ntime.sleep')
+    )
+    done = two.run("--no-execute")
+    assert done.returncode == 1
+    assert "toy: 4 of 4 answers are missing" in done.stderr
+    assert f"Warning: {SUITES[1]}: no answer is scored, so it is in no table." in done.stdout
+    assert (two.output / "report.html").exists()
+    assert in_own_process("report", str(two.output), "--no-html", "--json").returncode == 0
+    assert two.answers() == [3, 0]
 
 
 def test_a_killed_run_goes_on_where_it_stopped(two: TwoSuites) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +19,9 @@ _FORMATS = ("terminal", "json", "csv", "markdown")
 
 
 def report(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of the run.")],
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", help="Folder of the run, or of several suites: OUTPUT of a run file.")
+    ],
     form: Annotated[str, typer.Option("--format", help="Output format: terminal, json, csv or markdown.")] = "terminal",
     published: Annotated[bool, typer.Option(help="Also print the numbers of the paper.")] = False,
     html: Annotated[bool, typer.Option(help="Write the HTML page, or leave it out.")] = True,
@@ -45,10 +48,17 @@ def report(
       caretbench report runs/devbench-starter-default
       caretbench report runs/mine --format csv --no-html
     """
+    from caretbench.reports.overview.overview_values import run_folders
     from caretbench.reports.run_summary import breakdown_labels, load_run_folder, summarise_run, write_html
 
     if form not in _FORMATS:
         raise ValueError(f"--format {form!r}: expected one of {', '.join(_FORMATS)}")
+    if folders := run_folders(run):
+        if by or published:
+            option = "--by" if by else "--published"
+            raise ValueError(f"{option}: give it with the folder of one suite, {folders[0]} for example")
+        _report_suites(run, folders, form="json" if as_json else form, page=output, samples=samples if html else None)
+        return
     loaded = load_run_folder(run)
     summary = summarise_run(loaded, breakdown_labels(by, loaded.problems))
     print_summary(summary, form="json" if as_json else form, published=published)
@@ -70,6 +80,42 @@ def print_summary(summary: Summary, *, form: str, published: bool = False) -> No
         sys.stdout.write(export.to_markdown(summary, published=published) + "\n")
     else:
         terminal.print_summary(summary, published=published)
+
+
+def _report_suites(root: Path, folders: list[Path], *, form: str, page: Path | None, samples: int | None) -> None:
+    """Print the overview of several suites; write its page and those of the suites unless ``samples`` is None."""
+    from caretbench.reports.run_summary import load_run_folder, summarise_run, write_html
+
+    summaries = {}
+    for folder in folders:
+        loaded = load_run_folder(folder)
+        summaries[folder] = summarise_run(loaded)
+        if samples is not None:
+            write_html(folder, loaded, summaries[folder], samples=samples)
+    show_overview(root, summaries, form=form, page=page, html=samples is not None)
+
+
+def show_overview(
+    root: Path, summaries: Mapping[Path, Summary], *, form: str, page: Path | None = None, html: bool = True
+) -> None:
+    """Print the overview of several suites in one of the formats, and write its page."""
+    from caretbench.reports.output.export import to_csv
+    from caretbench.reports.overview import overview_output
+    from caretbench.reports.overview.overview_values import overview_of
+
+    found = overview_of(root, summaries, page)
+    if form == "json":
+        sys.stdout.write(found.model_dump_json(indent=2) + "\n")
+    elif form == "csv":
+        sys.stdout.write(to_csv(*summaries.values()))
+    elif form == "markdown":
+        sys.stdout.write(overview_output.overview_to_markdown(found) + "\n")
+    elif form == "terminal":
+        overview_output.print_overview(found)
+    if html:
+        path = overview_output.write_overview(found, root, page)
+        if form == "terminal":
+            print_line(f"\nreport: {path}")
 
 
 def show(folder: RunFolder, *, html: bool, as_json: bool, quiet: bool = False) -> Summary:

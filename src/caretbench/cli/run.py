@@ -203,15 +203,24 @@ def _probe(tested_model: Any) -> None:
 
 
 def _show(result: RunResult, config: RunConfig, *, several: bool, html: bool, as_json: bool) -> list[str]:
-    """Print the summary of every folder (in JSON: one list, if several); return the complaints."""
-    from caretbench.cli.report import show
+    """Print the summary of every folder (in JSON: one list, if several) and an overview; return the complaints."""
+    from caretbench.cli.report import show, show_overview
     from caretbench.reports.run_summary import failures
 
-    summaries = []
+    summaries = {}
     for folder in result.folders:
-        if len(result.folders) > 1 and not as_json:
+        if several and not as_json:
             print_line(f"\n{folder.path}")
-        summaries.append(show(folder, html=html, as_json=as_json, quiet=several and as_json))
+        summaries[folder.path] = show(folder, html=html, as_json=as_json, quiet=several and as_json)
+    complaints = [
+        f"{path.name}: {line}" if several else line
+        for path, summary in summaries.items()
+        for line in failures(summary, config.fail_under)
+    ]
     if several and as_json:
-        print_json([summary.model_dump(mode="json") for summary in summaries])
-    return [line for summary in summaries for line in failures(summary, config.fail_under)]
+        print_json([summary.model_dump(mode="json") for summary in summaries.values()])
+    elif several and summaries:
+        print_line(f"\n{config.root}")
+    if several and summaries:
+        show_overview(config.root, summaries, form="" if as_json else "terminal", html=html)
+    return complaints

@@ -19,6 +19,7 @@ class TableField(ReportValue):
     """One field of a table: its text, sort key, note below the text, number with interval, and tone (colour).
 
     ``problems`` is the number of problems that the number is over; tables show it where a row does not tell it.
+    ``link`` is the address that the text leads to on the page and in Markdown; empty if there is none.
     """
 
     text: str
@@ -27,6 +28,7 @@ class TableField(ReportValue):
     estimate: ReportedNumber | None = None
     problems: int | None = None
     tone: str = ""
+    link: str = ""
 
 
 class ReportTable(ReportValue):

@@ -12,7 +12,7 @@ from caretbench.reports.head.ranking import ranking_table
 from caretbench.reports.output.terminal import notes_on_request, summary_tables
 from caretbench.reports.sections.registry import csv_sections
 from caretbench.reports.summary import Summary
-from caretbench.reports.tables import ReportTable
+from caretbench.reports.tables import ReportTable, TableField
 
 CSV_FIELDS = (
     "suite", "run", "model", "parameters", "policy", "profile", "scope", "language", "category", "mode",
@@ -25,14 +25,18 @@ def to_json(summary: Summary) -> str:
     return summary.model_dump_json(indent=2)
 
 
-def to_csv(summary: Summary) -> str:
-    """Return one line per model, scope and metric; rates run from 0 to 1, ``scope`` is the set of counted problems."""
+def to_csv(*summaries: Summary) -> str:
+    """Return one line per suite, model, scope and metric.
+
+    Rates run from 0 to 1, ``scope`` is the set of counted problems.
+    """
     stream = io.StringIO()
     writer = csv.DictWriter(stream, CSV_FIELDS, lineterminator="\n", restval="")
     writer.writeheader()
-    for section in csv_sections():
-        for line in section.lines(summary):
-            writer.writerow({"suite": summary.suite, "run": summary.run} | dict(line))
+    for summary in summaries:
+        for section in csv_sections():
+            for line in section.lines(summary):
+                writer.writerow({"suite": summary.suite, "run": summary.run} | dict(line))
     return stream.getvalue()
 
 
@@ -64,8 +68,12 @@ def table_to_markdown(table: ReportTable) -> str:
     """Return one table under its title; bars in texts are escaped."""
     lines = [f"## {table.title}", "", _line(table.heads)]
     lines.append(_line(["---:" if numeric else "---" for numeric in table.numeric]))
-    lines += [_line([f"{f.text} ({f.note})" if f.note else f.text for f in row]) for row in table.rows]
+    lines += [_line([f"{_linked(f)} ({f.note})" if f.note else _linked(f) for f in row]) for row in table.rows]
     return "\n".join(lines + (["", table.caption] if table.caption else []))
+
+
+def _linked(field: TableField) -> str:
+    return f"[{field.text}]({field.link})" if field.link else field.text
 
 
 def _line(texts: Sequence[str]) -> str:

@@ -23,7 +23,7 @@ from caretbench.reports.frame import LoadedRun
 from caretbench.reports.head.footer import footer_line
 from caretbench.reports.output.chart_legends import with_legend
 from caretbench.reports.output.comparison import comparison_tables
-from caretbench.reports.output.page_head import page_head
+from caretbench.reports.output.page_head import PageHead, page_head
 from caretbench.reports.output.samples import DEFAULT_LIMIT, pack_samples, to_script_json
 from caretbench.reports.section import Chart, ColumnGroup, PageBlock, PagePart, PageSource, groups
 from caretbench.reports.sections.registry import HEAD, SECTIONS, page_sections
@@ -46,10 +46,12 @@ def render_html(summary: Summary, run: LoadedRun, *, published: bool = False, sa
             if section is not HEAD
         ),
     ]
-    return _render(
+    return render_page(
         _title(summary),
         [part for part in parts if part is not None],
-        summary=summary,
+        page_head(summary),
+        footer_line(summary),
+        notes=summary.notes,
         facts=list(manifest_facts(summary.manifest)),
         samples=pack_samples(run.frame, run.problems, run.completions, samples, run.baselines) if samples else None,
     )
@@ -61,7 +63,7 @@ def _title(summary: Summary) -> str:
 
 def render_comparison(comparison: ComparisonReport) -> str:
     """Return a comparison of runs as a self-contained HTML page."""
-    return _render(f"Comparison with {comparison.first}", [_comparison(comparison)])
+    return render_page(f"Comparison with {comparison.first}", [_comparison(comparison)])
 
 
 def _comparison(comparison: ComparisonReport) -> PagePart:
@@ -85,14 +87,17 @@ def _group(identity: str, group: ColumnGroup) -> PagePart:
     return PagePart(identity, label, label, f"truncation policy {group.policy}", blocks)
 
 
-def _render(
+def render_page(
     title: str,
     parts: Sequence[PagePart],
+    head: PageHead | None = None,
+    footer: str = "",
     *,
-    summary: Summary | None = None,
+    notes: Sequence[str] = (),
     facts: Sequence[tuple[str, str]] = (),
     samples: Mapping[str, Any] | None = None,
 ) -> str:
+    """Return a self-contained HTML page of these parts; without ``head`` its heading is the title."""
     drawn = [_drawn(part) for part in parts]
     specs = {chart.name: chart.spec for part in drawn for block in part.blocks for chart in block.charts}
     own = _asset("report.js")
@@ -102,9 +107,9 @@ def _render(
         .get_template("report.html.j2")
         .render(
             title=title,
-            head=page_head(summary) if summary else None,
-            notes=summary.notes if summary else (),
-            footer=footer_line(summary) if summary else "",
+            head=head,
+            notes=notes,
+            footer=footer,
             parts=drawn,
             facts=facts,
             style=Markup(_asset("report.css")),  # noqa: S704  # a file of this package

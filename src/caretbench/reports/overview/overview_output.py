@@ -1,0 +1,161 @@
+"""Overview of several suites as tables, on the terminal, in Markdown, and as an HTML page."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TextIO
+
+from rich.console import Console
+
+from caretbench.files import write_atomically
+from caretbench.reports.head.head_values import HeadPart
+from caretbench.reports.head.ranking import number_of
+from caretbench.reports.output.export import table_to_markdown
+from caretbench.reports.output.page_head import SHOWN_WARNINGS, PageHead
+from caretbench.reports.output.terminal import print_tables
+from caretbench.reports.overview.overview_values import Overview, OverviewSuite
+from caretbench.reports.section import PageBlock, PagePart
+from caretbench.reports.tables import (
+    FieldValue,
+    ReportTable,
+    TableField,
+    display_labels,
+    number_field,
+    table_of,
+    text_field,
+    title_field,
+)
+from caretbench.runs.run_folder import RunFolder
+
+_ABOUT = (
+    "Each number is the headline of a suite's own report, with its 95% interval and its number of problems (n). "
+    "Numbers of different suites are not averaged."
+)
+
+
+def number_table(overview: Overview, *, baselines: bool = False) -> ReportTable:
+    """Return the table of models (or baselines) and suites, by name; each number links to the suite's own report."""
+    titles = overview.baselines if baselines else overview.models
+    columns = [(suite, part) for suite in overview.suites for part in (suite.head.parts if suite.head else (None,))]
+    heads = ["Baseline" if baselines else "Model", *(_column_title(suite, part) for suite, part in columns)]
+    rows: list[list[FieldValue]] = [
+        [title_field(title, baseline=baselines), *(_number(title, suite, part) for suite, part in columns)]
+        for title in titles
+    ]
+    return table_of("Baselines by suite" if baselines else "Models by suite", heads, rows, _ABOUT)
+
+
+def _column_title(suite: OverviewSuite, part: HeadPart | None) -> str:
+    if part is None:
+        return suite.title
+    return f"{', '.join([suite.title, *([display_labels(part.labels)] if part.labels else [])])}: {part.measure.title}"
+
+
+def _number(title: str, suite: OverviewSuite, part: HeadPart | None) -> TableField:
+    """Return the number of a model on a part of a suite's problems; a dash that links to the report if it has none."""
+    entry = next((entry for entry in part.ranking if entry.title == title), None) if part else None
+    field = number_field(None) if part is None or entry is None else number_of(part, entry)
+    return _linked(field, suite) if title in suite.rows else field
+
+
+def rows_table(overview: Overview) -> ReportTable:
+    """Return the number of stored answers of each model in each suite; of the baselines if there is no model."""
+    rows: list[list[FieldValue]] = [
+        [
+            title_field(title, baseline=title in overview.baselines),
+            *(
+                _linked(number_field(suite.rows[title]), suite) if title in suite.rows else number_field(None)
+                for suite in overview.suites
+            ),
+        ]
+        for title in overview.models or overview.baselines
+    ]
+    heads = ["Model", *(suite.title for suite in overview.suites)]
+    return table_of("Rows by suite", heads, rows, "Rows are stored answers, each sample once.")
+
+
+def _linked(field: TableField, suite: OverviewSuite) -> TableField:
+    return field.model_copy(update={"link": suite.report})
+
+
+def suites_table(overview: Overview) -> ReportTable:
+    """Return the table of the suites with their folders, data and numbers of problems."""
+    heads = ("Suite", "Folder", "Data", "Profile", "Problems")
+    rows: list[list[FieldValue]] = [
+        [_linked(text_field(suite.title), suite), suite.folder, suite.data, suite.profile, suite.problems]
+        for suite in overview.suites
+    ]
+    return table_of("Suites", heads, rows)
+
+
+def _number_tables(overview: Overview) -> list[ReportTable]:
+    """Return the tables of numbers: of the models, if there are any, then of the baselines."""
+    models = [number_table(overview)] if overview.models else []
+    return [*models, *([number_table(overview, baselines=True)] if overview.baselines else [])]
+
+
+def overview_title(overview: Overview) -> str:
+    """Return the numbers of models and suites in words: ``2 models on 3 suites``."""
+    counts = ((len(overview.models), "model"), (len(overview.suites), "suite"))
+    return " on ".join(f"{count} {word}{'' if count == 1 else 's'}" for count, word in counts)
+
+
+def _answers(overview: Overview) -> list[str]:
+    return [f"{suite.title}: {suite.answer}" for suite in overview.suites]
+
+
+def _warnings(overview: Overview) -> list[str]:
+    missing = [f"{folder}: no answer is scored, so it is in no table." for folder in overview.unscored]
+    return missing + [f"{suite.title}: {text}" for suite in overview.suites for text in suite.warnings]
+
+
+def _last_line(overview: Overview) -> str:
+    today = datetime.now(UTC).date().isoformat()
+    return f"{today}: run {overview.run}; data, versions, policy and seed are in the report of each suite."
+
+
+def print_overview(overview: Overview, stream: TextIO | None = None) -> None:
+    """Print the answers of the suites, the table of models and suites, and the warnings."""
+    warnings = [f"Warning: {text}" for text in _warnings(overview)]
+    framed = Console(file=stream).is_terminal  # then tables have their captions
+    tables = [*_number_tables(overview), rows_table(overview)]
+    print_tables([], [overview_title(overview), *_answers(overview), ""], stream)
+    print_tables(tables, [*([] if framed else [_ABOUT]), *warnings, _last_line(overview)], stream)
+
+
+def overview_to_markdown(overview: Overview) -> str:
+    """Return the overview as Markdown, with links to the suites' pages."""
+    parts = [f"# {overview.run}: {overview_title(overview)}", *(f"- {text}" for text in _answers(overview))]
+    tables = [*_number_tables(overview), rows_table(overview), suites_table(overview)]
+    parts += map(table_to_markdown, tables)
+    return "\n\n".join([*parts, *(f"- Warning: {text}" for text in _warnings(overview)), f"- {_last_line(overview)}"])
+
+
+def write_overview(overview: Overview, root: Path, page: Path | None = None) -> Path:
+    """Write the overview's page, by default ``report.html`` in ``root``; return its path."""
+    from caretbench.reports.output.page import render_page  # Altair and Jinja take long to import
+
+    path = page or RunFolder(root).report_path
+    first, *further = _number_tables(overview)
+    blocks = [
+        PageBlock(tables=[first]),
+        PageBlock(title="Baselines, which need no model", tables=further, folded=True),
+        PageBlock(tables=[rows_table(overview), suites_table(overview)]),
+    ]
+    parts = [PagePart("suites", "Models and suites", "Models and suites", blocks=blocks)]
+    html = render_page(f"{overview.run}: {overview_title(overview)}", parts, _page_head(overview), _last_line(overview))
+    write_atomically(path, html)
+    return path
+
+
+def _page_head(overview: Overview) -> PageHead:
+    warnings = tuple(_warnings(overview))
+    return PageHead(
+        run=f"run {overview.run}",
+        title=overview_title(overview),
+        sentences=_answers(overview),
+        parts=[],
+        warnings=warnings[:SHOWN_WARNINGS],
+        folded=warnings[SHOWN_WARNINGS:],
+    )
